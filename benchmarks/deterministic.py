@@ -20,7 +20,7 @@ from rbpx.config.hydra.compose import compose
 from rbpx.data.windows import cut_windows
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import TokenRows, measure_windows
-from rbpx.measure.repeatable import repeatable
+from rbpx.measure.distributed import repeatable
 from rbpx.measure.runner import draw_sample
 from rbpx.models.load import load_model
 from rbpx.store.store import Store

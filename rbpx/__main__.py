@@ -1,12 +1,11 @@
 """`python -m rbpx`: from the words of a command line to an exit status."""
 
-import atexit
 import errno
 import os
 import sys
+from contextlib import suppress
 
 from rbpx.cli.argv import parse
-from rbpx.cli.lean_imports import import_lean
 from rbpx.cores import share_cores
 from rbpx.display.visible import visible_line
 from rbpx.errors import MeasureError, RbpxError, first_line
@@ -87,32 +86,17 @@ def _do(argv: list[str]) -> int:
 
 def cli() -> None:
     """The console script."""
-    import_lean()
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this
             setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))
-    statuses: list[int] = []
-    if not atexit._ncallbacks():  # what a profiler, say, has registered before would be called later, so never
-        atexit.register(_end, statuses)
-    statuses.append(main(sys.argv[1:]))
+    status = main(sys.argv[1:])
     bounded = sys.modules.get("rbpx.store.bounded")
-    if bounded is not None and bounded.was_stopped():
-        _end(statuses)
-    sys.exit(statuses[0])
-
-
-def _end(statuses: list[int]) -> None:
-    """End the process at once: to take its objects apart takes Python a tenth of a second, and with torch a second.
-
-    All that is to be done at the end has been done. Without a status, or where output cannot go, Python ends it.
-    """
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:
-        return
-    if statuses:
-        os._exit(statuses[0])
+    if bounded is not None and bounded.is_computing():  # SQL that nothing interrupts, for which Python would wait
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rbpx.config.options import Bos
 from rbpx.data.corpus import Document
 from rbpx.data.items import Part
-from rbpx.data.windows import Window, token_bytes
+from rbpx.data.windows import Window, encoded, token_bytes
 from rbpx.errors import RbpxError
 
 
@@ -158,31 +158,12 @@ class _Encoder:
             (bare is not None and bare[i]) or (self._begin is not None and text.startswith(self._begin))
             for i, text in enumerate(texts)
         ]
-        encoded: list[tuple[list[int], list[tuple[int, int]]]] = [([], [])] * len(texts)
+        of_each: list[tuple[list[int], list[tuple[int, int]]]] = [([], [])] * len(texts)
         for is_plain in (False, True):
             chosen = [i for i, each in enumerate(plain) if each is is_plain]
             if chosen:
-                read = self._encode([texts[i] for i in chosen], special=not is_plain)
-                for i, one in zip(chosen, read, strict=True):
-                    encoded[i] = one
-        return encoded
-
-    def _encode(self, texts: list[str], special: bool) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        first = [self._tokenizer.bos_token_id] if special and self._bos is Bos.add else []
-        if first == [None]:
-            raise RbpxError(
-                "model.bos=add needs a tokenizer with a BOS token, but this one has none; use model.bos=tokenizer"
-            )
-        encoded = self._tokenizer(
-            texts,
-            add_special_tokens=special and self._bos is Bos.tokenizer,
-            truncation=False,
-            padding=False,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-            return_offsets_mapping=True,
-            verbose=False,
-        )
-        before = [(0, 0)] * len(first)
-        pairs = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
-        return [(first + ids, before + list(places)) for ids, places in pairs]
+                bos = Bos.none if is_plain else self._bos
+                ids, offsets = encoded([texts[i] for i in chosen], self._tokenizer, None, bos)
+                for i, own, places in zip(chosen, ids, offsets, strict=True):
+                    of_each[i] = own, places
+        return of_each

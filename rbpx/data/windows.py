@@ -107,7 +107,7 @@ def acting_bos(tokenizer: Any, bos: Bos) -> Bos:
     Raises:
         RbpxError: a BOS is requested of a tokenizer that has none.
     """
-    default_ids, ids = (_encoded(["a"], tokenizer, None, policy)[0] for policy in (Bos.tokenizer, bos))
+    default_ids, ids = (encoded(["a"], tokenizer, None, policy)[0] for policy in (Bos.tokenizer, bos))
     return Bos.tokenizer if ids == default_ids else bos
 
 
@@ -139,7 +139,7 @@ def cut_windows(
     special = [*tokenizer.all_special_ids, *unscored]
     windows = []
     texts = [document.text for document in documents]
-    read = _first_tokens(texts, tokenizer, window, bos) if stride is None else _encoded(texts, tokenizer, None, bos)
+    read = _first_tokens(texts, tokenizer, window, bos) if stride is None else encoded(texts, tokenizer, None, bos)
     for document, ids, offsets in zip(documents, *read, strict=True):
         ids_T = np.asarray(ids, np.int32)
         scored_T, n_bytes_T = scored_positions(ids_T, special), token_bytes(document.text, offsets)
@@ -173,7 +173,7 @@ def authors_padding(tokenizer: Any) -> int:
 def _first_tokens(
     texts: Sequence[str], tokenizer: Any, window: int, bos: Bos
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
-    """As `_encoded`, of the first `window` tokens: no more of a long text is tokenised than gives them.
+    """As `encoded`, of the first `window` tokens: no more of a long text is tokenised than gives them.
 
     A beginning is long enough where it fills the window; where its tokenizer proves no place to cut, the text is read
     whole.
@@ -185,7 +185,7 @@ def _first_tokens(
     left = list(range(len(texts)))
     while left:
         beginnings = [_beginning(texts[i], n_characters, rule) for i in left]
-        for i, of_one, places in zip(left, *_encoded(beginnings, tokenizer, window, bos), strict=True):
+        for i, of_one, places in zip(left, *encoded(beginnings, tokenizer, window, bos), strict=True):
             ids[i], offsets[i] = of_one, places
         read = zip(left, beginnings, strict=True)
         left = [i for i, beginning in read if len(ids[i]) < window and len(beginning) < len(texts[i])]
@@ -199,17 +199,21 @@ def _beginning(text: str, n_characters: int, rule: re.Pattern[str] | None) -> st
     return text if place is None else text[: place.start()]
 
 
-def _encoded(
+def encoded(
     texts: Sequence[str], tokenizer: Any, window: int | None, bos: Bos
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
-    """Token ids and offsets of each text; the offsets of special tokens put before it are (0, 0)."""
+    """Token ids and offsets of each text, at most `window` of them; those of special tokens put before it are (0, 0).
+
+    Raises:
+        RbpxError: a BOS is to be added, and the tokenizer has none.
+    """
     first = [tokenizer.bos_token_id] if bos is Bos.add else []
     if first == [None]:
         raise RbpxError(
             "model.bos=add needs a tokenizer with a BOS token, but this one has none; use model.bos=tokenizer"
         )
     tokenizer.truncation_side = "right"  # some families cut off the beginning by default
-    encoded = tokenizer(
+    read = tokenizer(
         list(texts),
         add_special_tokens=bos is Bos.tokenizer,
         truncation=window is not None,
@@ -221,4 +225,4 @@ def _encoded(
         verbose=False,
     )
     before = [(0, 0)] * len(first)
-    return [first + ids for ids in encoded["input_ids"]], [before + places for places in encoded["offset_mapping"]]
+    return [first + ids for ids in read["input_ids"]], [before + places for places in read["offset_mapping"]]

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -60,3 +61,8 @@ def write_cache(path: Path, entries: Mapping[str, Any]) -> None:
     """Write a cache if the disk has room and the folder is writable; otherwise all is computed again next time."""
     with contextlib.suppress(OSError):
         atomic_write_text(path, json.dumps(entries, indent=0), durable=False)
+
+
+def cache_folder() -> Path:
+    """`~/.cache/rbpx`, or where XDG_CACHE_HOME says."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rbpx"

@@ -4,21 +4,15 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Final
 
 import duckdb
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from rbpx.store.run_tokens import ranks_under, run_tokens
+from rbpx.store.queries import ask
 from rbpx.ties import Ties
 
 _MOST_BYTES: Final = 256 * 2**20  # of counts that are kept
-
-_COUNTS: Final = pa.schema(
-    {"doc_id": pa.int32(), "rank": pa.float64(), "n_tokens": pa.int64(), "sum_logprob": pa.float64()}
-)
 
 _Kept = OrderedDict[tuple[str, Ties], tuple[pa.Table, int]]  # and its bytes
 _KEPT: ContextVar[_Kept | None] = ContextVar("kept document ranks", default=None)
@@ -46,33 +40,9 @@ def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Tie
     if kept is not None and key in kept:
         kept.move_to_end(key)
         return kept[key][0]
-    tokens = run_tokens(connection, run_id, ("doc_id", "greater", "ties", "logprob"))
-    counts = _counted(tokens["doc_id"].to_numpy(), ranks_under(tokens, ties), tokens["logprob"].to_numpy())
+    counts = ask(connection, "document_ranks", run_id=run_id, ties=ties.value)
     if kept is not None:
         kept[key] = counts, counts.nbytes
         while sum(n_bytes for _, n_bytes in kept.values()) > _MOST_BYTES:
             kept.popitem(last=False)
     return counts
-
-
-def _counted(doc_id_N: npt.NDArray[Any], rank_N: npt.NDArray[Any], logprob_N: npt.NDArray[Any]) -> pa.Table:
-    """A row for each rank in a document; log-probabilities are added up in the order of the tokens."""
-    order_N = np.lexsort([*_digits(2 * rank_N), *_digits(doc_id_N)])
-    doc_id_N, rank_N = doc_id_N[order_N], rank_N[order_N]
-    begins_N = np.ones(len(order_N), bool)
-    begins_N[1:] = (doc_id_N[1:] != doc_id_N[:-1]) | (rank_N[1:] != rank_N[:-1])
-    first_R = np.flatnonzero(begins_N)
-    columns: dict[str, Any] = {
-        "doc_id": doc_id_N[first_R],
-        "rank": rank_N[first_R],
-        "n_tokens": np.diff(first_R, append=len(order_N)),
-        "sum_logprob": np.add.reduceat(logprob_N[order_N].astype(np.float64), first_R) if len(first_R) else [],
-    }
-    return pa.table(columns, schema=_COUNTS)
-
-
-def _digits(number_N: npt.NDArray[Any]) -> list[npt.NDArray[np.uint16]]:
-    """Whole numbers in parts of 16 bits, the last one the most significant: numpy sorts these by counting."""
-    whole_N = number_N.astype(np.int64)
-    n_digits = -(-int(whole_N.max(initial=0)).bit_length() // 16)
-    return [(whole_N >> 16 * at & 0xFFFF).astype(np.uint16) for at in range(max(1, n_digits))]

@@ -4,7 +4,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.store.run_tokens import ranks_under, run_tokens
+from rbpx.store.queries import ask
 from rbpx.ties import Ties
 
 __all__ = ["text_ranks"]
@@ -17,8 +17,8 @@ def text_ranks(
 
     Measured runs were written in that order and mostly come in it, which takes less time to see than to sort.
     """
-    tokens = run_tokens(connection, run_id, ("doc_id", "position", "greater", "ties"))
-    doc_T, position_T, rank_T = *(tokens[name].to_numpy() for name in ("doc_id", "position")), ranks_under(tokens, ties)
+    tokens = ask(connection, "text_ranks", run_id=run_id, ties=ties.value)
+    doc_T, position_T, rank_T = (tokens[name].to_numpy() for name in ("doc_id", "position", "rank"))
     further_T = (doc_T[1:] == doc_T[:-1]) & (position_T[1:] > position_T[:-1])
     if not np.all(further_T | (doc_T[1:] > doc_T[:-1])):
         order = np.lexsort((position_T, doc_T))

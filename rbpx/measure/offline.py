@@ -1,18 +1,20 @@
 """The grid of a request from what is on this machine: nothing is downloaded, measured or written."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 from rbpx.config.dataset import UNNAMED
 from rbpx.config.grid import INCOMPLETE, Cell, cells, members
 from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
-from rbpx.config.training import Training
+from rbpx.config.training import Training, checked_training
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import RbpxError
 from rbpx.models.folder import hash_model, local_folder
-from rbpx.models.training import read_training
 from rbpx.store import relations
 from rbpx.store.store import Store
 
@@ -100,3 +102,25 @@ def hash_members(request: Request, store: Store) -> dict[str, str | None]:
     if hashes and len(problems) == len(hashes):
         raise problems[0]
     return hashes
+
+
+_NAMES: Final = {"training_tokens": "tokens", "training_step": "steps"}  # as `rbpx train` calls them
+
+
+def read_training(folder: Path) -> Training:
+    """The facts in `training.json` of a model's folder; none where there is no such file.
+
+    Raises:
+        RbpxError: it cannot be read, or a value is not what its name says.
+    """
+    path = folder / "training.json"
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Training()
+    except (OSError, ValueError) as problem:
+        raise RbpxError(f"{path} cannot be read: {problem}; correct it, or remove it") from None
+    if not isinstance(values, dict):
+        raise RbpxError(f"{path} is not a JSON object; correct it, or remove it")
+    also = {fact: values[name] for fact, name in _NAMES.items() if name in values and fact not in values}
+    return checked_training(values | also, str(path), _NAMES if also else None)

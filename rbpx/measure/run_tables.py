@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rbpx.config.protocol import HARNESS
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window
 from rbpx.store import schema
-from rbpx.store.store import Record
+from rbpx.store.store import Record, Store
 
 Columns = Mapping[str, Any]
 """Of the scored tokens, in order of (doc_id, position): arrays of numpy, or of Arrow where counts are not told."""
@@ -105,3 +106,22 @@ def vocab_table(tokenizer: Any, tokenizer_hash: str) -> pa.Table:
     texts = tokenizer.batch_decode([[i] for i in range(n_ids)])
     columns = {"tokenizer_hash": [tokenizer_hash] * n_ids, "token_id": list(range(n_ids)), "text": texts}
     return pa.table(columns, schema=schema.VOCAB)
+
+
+def scored_share(documents: Sequence[Document], store: Store, run_id: str) -> float | None:
+    """The share of the bytes of its documents that lie in the windows of a run; None if no document was cut.
+
+    A document was cut if its window is full and ends before the text does: tokenizers may leave out white space at the
+    end of a text that they have read whole.
+
+    Args:
+        documents: the sample that was measured, in order.
+        store: where the run is.
+        run_id: of a run that reads the first window of each document, or all of them.
+    """
+    window = store.manifest(run_id)["window"]
+    columns = pq.read_table(store.part(run_id, "documents"), columns=["n_tokens", "n_bytes"])
+    read = zip(columns["n_tokens"].to_pylist(), columns["n_bytes"].to_pylist(), strict=True)
+    sizes = [len(document.text.encode("utf-8", "surrogatepass")) for document in documents]
+    left_out = [size - n if n_tokens >= window else 0 for size, (n_tokens, n) in zip(sizes, read, strict=True)]
+    return 1 - sum(left_out) / sum(sizes) if any(left_out) else None

@@ -25,7 +25,7 @@ from rbpx.data.samples import sample
 from rbpx.errors import AbsentModelError, MeasureError, RbpxError, UnexpectedError
 from rbpx.measure.offline import as_held, hash_members, training_beside
 from rbpx.measure.results import Failure, Measured
-from rbpx.measure.scored import scored_share
+from rbpx.measure.run_tables import scored_share
 from rbpx.store.heartbeat import heartbeat
 from rbpx.store.index import refresh_index
 from rbpx.store.remote import own_store
@@ -319,8 +319,8 @@ def _measure(
 ) -> None:
     """Measure one cell and note the result in its grid; `start_next` is called once its model begins to compute."""
     from rbpx.measure.cell import measure_cell
+    from rbpx.measure.distributed import repeatable
     from rbpx.measure.engines.cell import measure_by_engine
-    from rbpx.measure.repeatable import repeatable
 
     place = {"cell": progress.n_done + 1, "cells": n_cells}
     store, config = grid.store, {name: _plain(value) for name, value in grid.request.typed.items()}

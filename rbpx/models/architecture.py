@@ -1,22 +1,22 @@
 """The architecture of a model, read without its weights: built on torch's meta device from local files only.
 
-About 20 ms a model, and once two seconds for the imports.
+S, the parameters in all and the longest input are counted here. About 20 ms a model, and once two seconds for imports.
 """
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, cast
 
 import torch
 from torch import nn
 
 from rbpx.errors import RbpxError
-from rbpx.models.context import context_of
 from rbpx.models.folder import local_folder
-from rbpx.models.parameter_count import non_embedding_params, total_params
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}  # of one number
 _MIB = 2**20
@@ -189,3 +189,71 @@ def _widest_inside(model: nn.Module, head: nn.Module) -> int:
     excluded.update(id(parameter) for parameter in head.parameters())
     sides = [max(p.shape) for p in model.parameters() if p.ndim == 2 and id(p) not in excluded]
     return max(sides, default=0)
+
+
+def non_embedding_params(model: nn.Module) -> int:
+    """Count S, the size that the laws are stated in: parameters without embeddings and without the output head.
+
+    Excluded are the weights of every `nn.Embedding` (tokens and learned positions) and all parameters of the output
+    head, tied or not. Everything else counts, once if it is shared, including opt-350m's project_in and project_out.
+    `num_parameters(exclude_embeddings=True)` of transformers is not S: it counts an untied head (6.4 M of pythia-14m).
+
+    Args:
+        model: a causal language model with the `get_output_embeddings` of transformers, on any device, meta too.
+    """
+    head: nn.Module | None = cast(Any, model).get_output_embeddings()
+    excluded = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
+    if head is not None:
+        excluded.update(id(parameter) for parameter in head.parameters())
+    return sum(parameter.numel() for parameter in model.parameters() if id(parameter) not in excluded)
+
+
+def total_params(model: nn.Module) -> int:
+    """Count all parameters, including embeddings and output head, each once if it is shared."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+# What configurations of transformers call the longest input; `attribute_map` adds the names of each architecture.
+_NAMES = (
+    "max_position_embeddings",
+    "max_target_positions",
+    "max_seq_len",
+    "max_sequence_length",
+    "seq_length",
+    "model_max_length",
+    "context_length",
+    "n_positions",
+    "n_ctx",
+)
+
+
+def context_of(model: Any) -> int | None:
+    """The longest input of a model, in tokens; None if it reads inputs of any length.
+
+    The least of what its configuration says, which for rotary positions is the length it was trained on, and of the
+    rows of its learned position embeddings, beyond which it cannot read.
+
+    Args:
+        model: a causal language model of transformers, on any device, meta too.
+    """
+    text = model.config.get_text_config(decoder=True)
+    named = (getattr(text, name, None) for name in _NAMES)
+    lengths = [length for length in named if isinstance(length, int) and length > 0]  # -1 is none, for XLNet
+    tables = _position_tables(model, (type(model.config), type(text)))
+    return min([*lengths[:1], *map(_n_positions, tables)], default=None)
+
+
+def _position_tables(module: nn.Module, configs: tuple[type, ...]) -> Iterator[nn.Embedding]:
+    """The tables of learned positions, without those of encoders of images or sound, which have their own config."""
+    for name, child in module.named_children():
+        if isinstance(child, nn.Embedding):
+            if "position" in name or name == "wpe":
+                yield child
+        elif isinstance(getattr(child, "config", None), (NoneType, *configs)):
+            yield from _position_tables(child, configs)
+
+
+def _n_positions(table: nn.Embedding) -> int:
+    """Positions of a table; RoBERTa and its kin count from the row after the padding's, OPT and BART from an offset."""
+    first = int(getattr(table, "offset", 0)) if table.padding_idx is None else table.padding_idx + 1
+    return table.num_embeddings - first

@@ -16,12 +16,11 @@ from rbpx.config.options import Quantise
 from rbpx.config.placement import Split
 from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
 from rbpx.models.activations import in_one_pass
-from rbpx.models.context import context_of
+from rbpx.models.architecture import context_of, non_embedding_params, total_params
 from rbpx.models.devices import devices_of, is_out_of_memory
 from rbpx.models.folder import hash_model
 from rbpx.models.head import Head, check_causal, open_head
 from rbpx.models.hub import check_snapshot, fetch
-from rbpx.models.parameter_count import non_embedding_params, total_params
 from rbpx.models.pretrained import load_weights
 from rbpx.models.quantise import check_installed, quantise_linear, silence
 from rbpx.models.tensor_parallel import TensorGroup

@@ -1,18 +1,21 @@
 """Load the weights of a model folder with transformers' `from_pretrained`, onto one device or split over several."""
 
+import json
 import logging
 import re
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
 
 from rbpx.config.placement import Split
 from rbpx.errors import MeasureError, RbpxError, first_line
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import weight_files
-from rbpx.models.pickles import convert
 from rbpx.models.tensor_parallel import TensorGroup, load_split
 
 _LAYER_WEIGHT = re.compile(r"\.\d+\..*\.weight$")  # other unused tensors are buffers of older versions
@@ -107,3 +110,38 @@ def _device_map(split: Split | None) -> dict[str, Any]:
     logger.setLevel(logging.ERROR)  # it warns that parts are offloaded, which is intended
     limits = None if split.limits is None else dict(split.limits)
     return {"device_map": "auto", "max_memory": limits, "offload_folder": split.folder}
+
+
+def convert(folder: Path, pickles: Sequence[Path], parent: Path) -> Path:
+    """Write the tensors of a model folder as safetensors, one file at a time.
+
+    transformers 5.23 loses tied weights when it offloads those of a pickle to disk, but not those of safetensors.
+
+    Args:
+        folder: of the model; its configuration files are copied.
+        pickles: its weight files; only tensors are read, no code is run.
+        parent: where the new folder is made.
+
+    Returns:
+        The new folder, with safetensors and an index of them.
+
+    Raises:
+        UnpicklingError: a pickle contains more than tensors.
+    """
+    converted = parent / "converted"
+    converted.mkdir()
+    for path in folder.glob("*config.json"):
+        shutil.copyfile(path, converted / path.name)
+    weight_map: dict[str, str] = {}
+    for number, pickle in enumerate(pickles, 1):
+        name = f"model-{number:05}-of-{len(pickles):05}.safetensors"
+        tensors = torch.load(pickle, map_location="cpu", weights_only=True)
+        # Tied tensors share memory, which safetensors does not accept.
+        save_file(
+            {key: tensor.clone(memory_format=torch.contiguous_format) for key, tensor in tensors.items()},
+            converted / name,
+        )
+        weight_map |= dict.fromkeys(tensors, name)
+    index = {"metadata": {}, "weight_map": weight_map}
+    (converted / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    return converted

@@ -21,8 +21,7 @@ from rbpx.display.column import Cell
 from rbpx.display.numbers import UNKNOWN
 from rbpx.display.passage import GRADES
 from rbpx.display.vocabulary import true_minus
-from rbpx.files.cache import cache_folder
-from rbpx.files.digest import digest
+from rbpx.files.digest import cache_folder, digest
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.report.contents import Report
 

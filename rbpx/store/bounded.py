@@ -32,8 +32,7 @@ _GRACE_S: Final = 1.0  # for DuckDB to stop after it was interrupted; it takes m
 _ASIDE_MIB: Final = 512  # beyond the limit of DuckDB's own memory: single values, and rows on their way to the output
 _SPILLS: Final = 4  # times the memory, on disk
 _OLD_S: Final = 24 * 3600
-_left_behind: list["Bounded"] = []
-_stopped: list["Bounded"] = []
+_left_behind: set["Bounded"] = set()  # queries that could not be stopped, as long as they compute
 
 
 @dataclass(frozen=True)
@@ -115,12 +114,22 @@ def _is_alive(pid: str) -> bool:
 
 def close(connection: duckdb.DuckDBPyConnection, spill: Path) -> None:
     """Close a connection and remove its temporary files; one whose query was left behind stays open."""
-    if not any(query.connection is connection for query in _left_behind):
+    if not is_left_behind(connection):
         connection.close()
     shutil.rmtree(spill, ignore_errors=True)
 
 
 # ----------------------------------------------------------------------------------------------------------- queries
+
+
+def is_computing() -> bool:
+    """Whether a query that could not be stopped still computes: it would hold up the end of the process."""
+    return bool(_left_behind)
+
+
+def is_left_behind(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether such a query has the connection, which cannot be used then."""
+    return any(query.connection is connection for query in list(_left_behind))
 
 
 class Bounded:
@@ -186,13 +195,12 @@ class Bounded:
             raise RbpxError(too_large(self._limits))
 
     def _stop(self, future: Future[Any]) -> None:
-        _stopped.append(self)
         self.connection.interrupt()
         try:
             wait([future], _GRACE_S)
         finally:
             if not future.done():
-                _left_behind.append(self)
+                _left_behind.add(self)
 
     def _serve(self) -> None:
         while (asked := self._calls.get()) is not None:
@@ -202,6 +210,7 @@ class Bounded:
             except BaseException as problem:
                 future.set_exception(problem)
             del asked, do, future  # or the last rows would be held until the next are asked for
+        _left_behind.discard(self)
 
 
 def too_large(limits: SqlLimits) -> str:
@@ -210,11 +219,6 @@ def too_large(limits: SqlLimits) -> str:
         f"this query needs more than sql_memory_mib={limits.held_mib} and {limits.spilled_mib} MiB of temporary files; "
         f"narrow it with WHERE or LIMIT, or give it more: sql_memory_mib={2 * limits.held_mib}"
     )
-
-
-def was_stopped() -> bool:
-    """Whether a query of this process was stopped: it may still compute, and then holds up the end of the process."""
-    return bool(_stopped)
 
 
 def _resident_mib() -> float:

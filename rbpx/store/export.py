@@ -1,16 +1,20 @@
 """Writes a relation of a store, or the answer to a query, as CSV, JSON or Parquet."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from rbpx.errors import RbpxError
-from rbpx.files.output import write_csv, write_json, write_parquet
+import pyarrow as pa
+
+from rbpx.errors import DamageError, MeasureError, RbpxError
+from rbpx.files.output import Rows, write_csv, write_json, write_parquet
 from rbpx.store.bounded import SqlLimits
-from rbpx.store.complete import known_complete
+from rbpx.store.integrity import doubt
 from rbpx.store.queries import RELATIONS, connect, user_rows
 from rbpx.store.remote import open_store
+from rbpx.store.store import Store
 
 SUFFIXES: Final = (".csv", ".json", ".parquet")
 
@@ -58,3 +62,23 @@ def _kind(output: str | None, suffix: str | None) -> str:
         known = ", ".join(SUFFIXES)
         raise RbpxError(f"output={output} does not tell its format; end it in {known}, or give --format csv")
     return own if own in SUFFIXES else str(suffix)
+
+
+def known_complete(rows: Rows, store: Store, output: str | None) -> Rows:
+    """Rows on their way to an output; what was printed cannot be taken back, so it is said that it is not all.
+
+    Raises:
+        MeasureError: a file of the store failed after rows were printed; files are written whole or not at all, so for
+            an output that is a file the question can be repeated, as `read_again` does.
+    """
+
+    def parts() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from rows
+        except DamageError as problem:
+            if output is not None:
+                raise
+            doubt(store)
+            raise MeasureError(f"{problem}; what was printed is not all: run the same line again") from None
+
+    return Rows(rows.schema, parts())

@@ -14,22 +14,20 @@ import pyarrow.parquet as pq
 from rbpx.config.imports import ImportConfig, ImportRequest
 from rbpx.config.protocol import HARNESS
 from rbpx.errors import RbpxError, reason
-from rbpx.files.column_table import Column, ColumnTable, read_columns
+from rbpx.files.column_table import Column, ColumnTable, is_long, long_columns, read_columns, widened
 from rbpx.files.columns import Columns, ColumnsError, match_columns
 from rbpx.files.entries import plain_file
-from rbpx.files.long_table import is_long, long_columns, widened
 from rbpx.files.row_digest import digest_of_rows
 from rbpx.store.chosen_rows import named_in, rows_where
 from rbpx.store.contradictions import Judged, codes, not_stored, sized
 from rbpx.store.harness_samples import Scored, is_of_harness, read_samples
 from rbpx.store.heartbeat import read_heartbeats
 from rbpx.store.import_faults import refuse
-from rbpx.store.import_preview import preview
 from rbpx.store.integrity import TABLE_MIB, file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.locked import locked
 from rbpx.store.observation_ids import run_ids
-from rbpx.store.observations import FIELDS, ROW, Reading, read_observations, with_all_fields
-from rbpx.store.schema import OBSERVATIONS
+from rbpx.store.observations import FIELDS, MODEL, QUANTITIES, ROW, Reading, read_observations
+from rbpx.store.schema import OBSERVATIONS, with_all
 from rbpx.store.store import Record, Store, now
 
 _PROVENANCE = b"rbpx.import"  # key in the metadata of the Parquet schema
@@ -237,7 +235,7 @@ def adopt(store: Store, path: Path) -> int:
     """
     origin = provenance(path)
     with locked(store.root, ".imports.lock"):
-        read = with_all_fields(read_whole(path))
+        read = with_all(read_whole(path), _NOTHING.schema)
         read = read.append_column(ROW, pa.array(np.arange(read.num_rows)))
         judged = not_stored(read, observations_of(store, origin["source"]), lambda row: f"row {row + 1}")
         faults = judged.faults.lines(lambda row: f"{path.name}, row {row + 1}")
@@ -273,7 +271,7 @@ def observations_of(store: Store, source: str) -> pa.Table:
         fault = file_fault(path)
         if fault is not None and not is_copy(fault):
             raise RbpxError(f"{path} is corrupt: {fault}; move it out of the store, and import its file again")
-    tables = [with_all_fields(table) for origin, table in _tables(store) if origin["source"] == source]
+    tables = [with_all(table, _NOTHING.schema) for origin, table in _tables(store) if origin["source"] == source]
     return pa.concat_tables([_NOTHING, *tables])
 
 
@@ -346,3 +344,39 @@ def provenance(path: Path) -> Record:
 
 def _distinct(table: pa.Table, name: str) -> list[Any]:
     return list(dict.fromkeys(table[name].to_pylist()))
+
+
+_RANGES = {"S": "non_embedding_params", "D": "training_tokens", "C": "training_flops", "step": "training_step"}
+
+
+def preview(read: pa.Table, new: pa.Table) -> list[dict[str, Any]]:
+    """One row for each family, text and quantity.
+
+    Args:
+        read: the observations of a file.
+        new: those of them that are not in the store.
+
+    Returns:
+        family, dataset, quantity, rows, new, models (each training of a size once), runs (each of its checkpoints too),
+        and the least and largest S, D (tokens), C (FLOPs) and step, null where unknown.
+    """
+    rows, is_new = [], np.isin(read["row"].to_numpy(), new["row"].to_numpy())
+    for name in ("rbp", *QUANTITIES):
+        has = pc.is_valid(read[name]).to_numpy()
+        if not has.any():
+            continue
+        of, fresh = read.filter(pa.array(has)), is_new[has]
+        groups = codes(of, ("family", "dataset"))
+        for group in dict.fromkeys(groups.tolist()):
+            rows.append(_row(of.filter(pa.array(groups == group)), name, int(fresh[groups == group].sum())))
+    return sorted(rows, key=lambda row: (row["family"], row["dataset"]))
+
+
+def _row(of: pa.Table, name: str, n_new: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"family": of["family"][0].as_py(), "dataset": of["dataset"][0].as_py(), "quantity": name}
+    row |= {"rows": of.num_rows, "new": n_new}
+    row |= {"models": len(np.unique(codes(of, ("family", "size", "model")))), "runs": len(np.unique(codes(of, MODEL)))}
+    for label, column in _RANGES.items():
+        ends = pc.min_max(of[column]).as_py()
+        row |= {f"{label}_min": ends["min"], f"{label}_max": ends["max"]}
+    return row

@@ -21,19 +21,17 @@ from typing import IO, Any, Final
 from rbpx.counts import number_of
 from rbpx.errors import DamageError, MeasureError, RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write
-from rbpx.files.cache import cache_folder
-from rbpx.files.digest import digest, read_cache, write_cache
+from rbpx.files.digest import cache_folder, digest, read_cache, write_cache
 from rbpx.files.sealed import read_sealed
 from rbpx.store import ledger
 from rbpx.store.bucket import Bucket, Entry, GoneError, ShortError, endpoint_of
 from rbpx.store.inside import KINDS, RUNNING, TABLES, inside, is_ours, whole_run
 from rbpx.store.integrity import file_fault, run_fault
 from rbpx.store.lazy_files import fetched_when_opened
-from rbpx.store.listing import list_objects, of_fair_length
 from rbpx.store.locked import locked
 from rbpx.store.messages import warn_damage
 from rbpx.store.names import named_tables
-from rbpx.store.object_names import LAZY, is_of_run, name_of_table
+from rbpx.store.object_names import LAZY, is_of_run, list_objects, name_of_table, of_fair_length
 from rbpx.store.outbox import Outbox, place_manifest
 from rbpx.store.store import MANIFEST, RUN_TABLES, Record, Store
 

@@ -357,13 +357,6 @@ def _part(fields: dict[str, pa.Array], rows: pa.Array, kept: pa.Array) -> pa.Tab
     return pa.table(whole | {"row": rows}).cast(_SCHEMA).filter(kept)
 
 
-def with_all_fields(table: pa.Table) -> pa.Table:
-    """Observations of this version or an earlier one, which knew fewer columns, with all fields."""
-    n, names = table.num_rows, set(table.column_names)
-    whole = {name: table[name] if name in names else pa.nulls(n, OBSERVATIONS.field(name).type) for name in FIELDS}
-    return pa.table(whole).cast(pa.schema([OBSERVATIONS.field(name) for name in FIELDS]))
-
-
 def written(S: float) -> str:
     """A size as a label: all its digits, none after the point where it is whole."""
     return str(int(S)) if S == int(S) and S < 1e18 else repr(S)

@@ -18,6 +18,7 @@ from rbpx.files.atomic import atomic_write_text
 from rbpx.store import relations
 from rbpx.store.integrity import read_whole, sound_runs
 from rbpx.store.queries import connect
+from rbpx.store.schema import with_all
 from rbpx.store.store import Store
 from rbpx.version import __version__
 
@@ -70,9 +71,8 @@ def publish(store: Store, place: str, advance: Callable[[], None] = lambda: None
             tables = _write_whole(store, folder)
             for run_id in run_ids:
                 for table, columns in relations.BY_FILE.items():
-                    _write(
-                        _with_all(read_whole(store.part(run_id, table)), columns), folder / table / f"{run_id}.parquet"
-                    )
+                    rows = with_all(read_whole(store.part(run_id, table)), columns)
+                    _write(rows, folder / table / f"{run_id}.parquet")
                 advance()
             atomic_write_text(folder / "README.md", _card(named[1], tables), durable=False)
         except OSError as problem:
@@ -117,14 +117,6 @@ def _without_folder(value: Any) -> Any:
 def _write(table: pa.Table, path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     pq.write_table(table, path, compression="zstd")
-
-
-def _with_all(table: pa.Table, columns: pa.Schema) -> pa.Table:
-    """A table with the columns that it lacks, as null, so that all files of a relation are alike."""
-    for column in columns:
-        if column.name not in table.column_names:
-            table = table.append_column(column, pa.nulls(table.num_rows, column.type))
-    return table.select(columns.names).cast(columns)
 
 
 def _card(repo: str, tables: Mapping[str, pa.Table]) -> str:

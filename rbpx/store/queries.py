@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
+from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from rbpx.config.protocol import HARNESS
 from rbpx.errors import DamageError, RbpxError
 from rbpx.files.output import Rows
 from rbpx.store import relations
-from rbpx.store.bounded import Bounded, SqlLimits, close, limit, too_large, was_stopped
+from rbpx.store.bounded import Bounded, SqlLimits, close, is_left_behind, limit, too_large
 from rbpx.store.integrity import sound_runs
 from rbpx.store.known_rows import opened_index, stamps_of
 from rbpx.store.lazy_files import take_problem
-from rbpx.store.run_tokens import offer_tokens, untold
 from rbpx.store.schema import OBSERVATIONS, RUNS
 from rbpx.store.store import Store
 
@@ -28,18 +27,18 @@ _LIMITS = SqlLimits()
 _ROWS = 2048  # asked for at a time; DuckDB computes no fewer
 _Connections = dict[tuple[Path, SqlLimits], duckdb.DuckDBPyConnection]
 _shared: ContextVar[tuple[ExitStack, _Connections] | None] = ContextVar("shared", default=None)
-_PACKAGE = Path(__file__).resolve().parents[1]
+_PACKAGE = Path(str(files("rbpx")))
 
 
 @cache
 def read_sql(name: str) -> str:
     """The SQL of one question, header included; its file lies beside the code that asks it and has a unique name."""
-    (path,) = (path for path in _files() if path.stem == name)
+    (path,) = (path for path in _sql_files() if path.stem == name)
     return path.read_text(encoding="utf-8")
 
 
 @cache
-def _files() -> tuple[Path, ...]:
+def _sql_files() -> tuple[Path, ...]:
     """All files of SQL; the package is searched once for all questions of a command."""
     return tuple(_PACKAGE.rglob("*.sql"))
 
@@ -92,10 +91,12 @@ def shared(store: Store, limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnectio
     key = (store.root, limits)
     if key not in connections:
         connections[key] = stack.enter_context(connect(store, with_fits=False, limits=limits))
+    connection = connections[key]
     try:
-        yield connections[key]
-    except BaseException as problem:  # one that was stopped, or found damage, may not be asked again
-        if was_stopped() or isinstance(problem, DamageError) or not isinstance(problem, RbpxError):
+        yield connection
+    except BaseException as problem:  # one that found damage, or computes still, may not be asked again
+        known = isinstance(problem, RbpxError) and not isinstance(problem, DamageError)
+        if not known or is_left_behind(connection):
             connections.pop(key, None)
         raise
 
@@ -112,14 +113,8 @@ def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) 
         connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
         connection.unregister(f"{name}_arrow")
     for name in (*relations.BY_FILE, *relations.ALSO_BY_FILE):
-        dataset = relations.dataset(store, name, run_ids)
-        connection.register(name, dataset)
-        if name == "tokens":
-            offer_tokens(connection, dataset)
+        connection.register(name, relations.dataset(store, name, run_ids))
     connection.execute(read_sql("relations"))
-    if not connection.sql("FROM runs WHERE protocol = $protocol LIMIT 1", params={"protocol": HARNESS}).fetchall():
-        # Without items all tokens are true; not to ask saves a fifth of the time to count them.
-        connection.execute("CREATE OR REPLACE VIEW true_tokens AS FROM tokens")
     _lock(connection)
 
 
@@ -360,7 +355,12 @@ def _unread(problem: Exception) -> RbpxError | None:
 def _untold(problem: Exception) -> RbpxError | None:
     """The error to raise when a rank is asked for that an engine did not tell; None if it is another."""
     rule = re.search(r"rank untold: (\w+)", str(problem))
-    return None if rule is None else untold(rule[1])
+    if rule is None:
+        return None
+    return RbpxError(
+        f"a run has tokens of another engine that told no ranks with ties={rule[1]}; see `engine` in python -m rbpx "
+        "sql 'FROM runs', and ask with the rule of its ranks, or narrow the question to other runs"
+    )
 
 
 def _one_line(problem: Exception) -> str:

@@ -42,10 +42,9 @@ from rbpx.store.inside import (
     unfinished,
     whole_run,
 )
-from rbpx.store.layout import LAYOUT
 from rbpx.store.messages import warn_damage
 from rbpx.store.names import record_fault
-from rbpx.store.schema import FORMAT
+from rbpx.store.schema import FORMAT, LAYOUT
 
 Record = dict[str, Any]
 _LOGGER = logging.getLogger(__name__)

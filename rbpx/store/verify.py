@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 
 from rbpx.errors import DamageError, RbpxError, first_line
 from rbpx.files.sealed import read_sealed
@@ -27,6 +26,7 @@ from rbpx.store.ledger import is_evicted, missing
 from rbpx.store.names import copied_folders, record_fault
 from rbpx.store.queries import ask
 from rbpx.store.relations import BY_FILE
+from rbpx.store.schema import with_all
 from rbpx.store.store import RUN_TABLES, Record, Store
 
 _RELATIVE = 1e-6  # logprob is kept in float32
@@ -144,7 +144,7 @@ def sums_fault(facts: Record, part: Callable[[str], Path]) -> str | None:
     try:
         with duckdb.connect(":memory:") as connection:
             for table in RUN_TABLES:
-                connection.register(table, _with_all_columns(read_whole(part(table)), BY_FILE[table]))
+                connection.register(table, with_all(read_whole(part(table)), BY_FILE[table]))
             limits = {"vocab_size": facts["vocab_size"], "relative": _RELATIVE}
             (n,) = ask(connection, "run_counts", run_id=facts["run_id"], **limits).to_pylist()
     except (*UNREADABLE, duckdb.Error, DamageError) as problem:  # sealed so: not by rbpx
@@ -180,14 +180,6 @@ def _first_apart(sums: Mapping[str, tuple[int | None, int]]) -> str | None:
         if (counted or 0) != expected:
             return f"{counted or 0:,} {what}, expected {expected:,}"
     return None
-
-
-def _with_all_columns(rows: pa.Table, columns: pa.Schema) -> pa.Table:
-    """Rows with the columns that they lack, as null: those of items, in a run on texts."""
-    for column in columns:
-        if column.name not in rows.column_names:
-            rows = rows.append_column(column, pa.nulls(rows.num_rows, column.type))
-    return rows
 
 
 def _readable(store: Store, kind: str, faults: list[Fault]) -> Iterator[Record]:

@@ -1,10 +1,12 @@
-"""The models of a ladder: a GPT-NeoX or Mamba-2 of a shape, its optimizer, and the folder that it is written to."""
+"""The models of a ladder: a GPT-NeoX or Mamba-2 of a shape, tokenizer, optimizer, and the folder it is written to."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     GPTNeoXConfig,
     GPTNeoXForCausalLM,
@@ -17,7 +19,6 @@ from transformers.utils.logging import disable_progress_bar
 
 from rbpx.config.recipe import LadderSize, Mamba2Size, Recipe, Shape
 from rbpx.files.atomic import atomic_write
-from rbpx.train.tokenizer import END_OF_TEXT
 
 
 def build_model(recipe: Recipe, shape: Shape, seed: int) -> PreTrainedModel:
@@ -26,27 +27,26 @@ def build_model(recipe: Recipe, shape: Shape, seed: int) -> PreTrainedModel:
     return _gpt_neox(recipe, shape) if isinstance(shape, LadderSize) else _mamba2(recipe, shape)
 
 
+def _shared(recipe: Recipe, shape: Shape) -> dict[str, Any]:
+    """What any architecture is told."""
+    sizes = {"vocab_size": recipe.vocab_size, "hidden_size": shape.hidden, "num_hidden_layers": shape.layers}
+    return {**sizes, "tie_word_embeddings": True, "bos_token_id": 0, "eos_token_id": 0}
+
+
 def _gpt_neox(recipe: Recipe, shape: LadderSize) -> GPTNeoXForCausalLM:
     config = GPTNeoXConfig(
-        vocab_size=recipe.vocab_size,
-        hidden_size=shape.hidden,
-        num_hidden_layers=shape.layers,
+        **_shared(recipe, shape),
         num_attention_heads=shape.heads,
         intermediate_size=4 * shape.hidden,
         max_position_embeddings=recipe.context,
-        tie_word_embeddings=True,
         rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": shape.rotary},
-        bos_token_id=0,
-        eos_token_id=0,
     )
     return GPTNeoXForCausalLM(config)
 
 
 def _mamba2(recipe: Recipe, shape: Mamba2Size) -> Mamba2ForCausalLM:
     config = Mamba2Config(
-        vocab_size=recipe.vocab_size,
-        hidden_size=shape.hidden,
-        num_hidden_layers=shape.layers,
+        **_shared(recipe, shape),
         num_heads=shape.heads,
         head_dim=shape.expand * shape.hidden // shape.heads,
         state_size=shape.state,
@@ -54,9 +54,6 @@ def _mamba2(recipe: Recipe, shape: Mamba2Size) -> Mamba2ForCausalLM:
         expand=shape.expand,
         conv_kernel=shape.convolution,
         chunk_size=shape.chunk,
-        tie_word_embeddings=True,
-        bos_token_id=0,
-        eos_token_id=0,
         pad_token_id=0,
     )
     return Mamba2ForCausalLM(config)
@@ -87,3 +84,21 @@ def write_model(
             clean_up_tokenization_spaces=False,
         ).save_pretrained(parts)
         (parts / "training.json").write_text(json.dumps(facts) + "\n")
+
+
+END_OF_TEXT = "<|endoftext|>"
+
+
+def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:
+    """Train a byte-level BPE of `vocab_size` entries; every text round-trips, and id 0 ends a document."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=[END_OF_TEXT],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer

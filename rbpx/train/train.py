@@ -1,12 +1,18 @@
-"""The verb `train`: prepare the training text once, then train the models of each size of a ladder."""
+"""The verb `train`: prepare the training text once, then train the models of each size of a ladder.
+
+Before that it says what a ladder costs: tokens, FLOPs, weights, and its time, from a few steps on this machine.
+"""
 
 import json
+import statistics
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+import yaml
 from filelock import FileLock
 from rich.console import Console
 from rich.progress import Progress, TextColumn
@@ -14,14 +20,63 @@ from rich.table import Table
 
 from rbpx.config.recipe import Recipe, TrainRequest
 from rbpx.errors import RbpxError
+from rbpx.files.atomic import atomic_write_text
 from rbpx.models.devices import require_cuda
-from rbpx.train.cost import TrunkCost, costs
-from rbpx.train.design import token_count, trunks
-from rbpx.train.family import write_family
+from rbpx.train.design import Trunk, token_count, total_params, training_flops, trunks
 from rbpx.train.text import prepare_text
-from rbpx.train.trunk import TrunkTraining
+from rbpx.train.trunk import TrunkTraining, begin
 
 _PLAIN_EVERY_S = 15.0
+_TIMED_STEPS = 3  # after one that is not counted
+
+
+@dataclass(frozen=True)
+class TrunkCost:
+    """One trunk with its branches; time is in seconds, of what is left alone."""
+
+    trunk: Trunk
+    steps: int
+    steps_left: int
+    step_s: float
+    flops: float
+    mib: float
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until all of its models are written."""
+        return self.steps_left * self.step_s
+
+
+def all_steps(trunk: Trunk) -> int:
+    """Steps of a trunk up to the last model that comes from it, and of its branches."""
+    ends = [model.step if model.start is None else model.start for model in trunk.models]
+    return max(ends) + sum(model.step - model.start for model in trunk.models if model.start is not None)
+
+
+def costs(recipe: Recipe, planned: Sequence[tuple[Trunk, int]], device: str) -> list[TrunkCost]:
+    """The cost of each trunk of which so many steps are left; a size is timed once, and not where nothing is left."""
+    timed: dict[str, float] = {}
+    rows = []
+    for trunk, left in planned:
+        if left and trunk.size not in timed:
+            timed[trunk.size] = step_seconds(recipe, trunk.size, device)
+        shape, steps = recipe.shapes[trunk.size], all_steps(trunk)
+        flops = training_flops(recipe, shape, steps * recipe.tokens_per_step)
+        mib = len(trunk.models) * 2 * total_params(recipe, shape) / 2**20
+        rows.append(TrunkCost(trunk, steps, left, timed.get(trunk.size, 0.0), flops, mib))
+    return rows
+
+
+def step_seconds(recipe: Recipe, size: str, device: str) -> float:
+    """Seconds of one step: the median of a few, on random tokens."""
+    training = begin(recipe, size, recipe.seed, device)
+    ids_BT = torch.randint(0, recipe.vocab_size, (recipe.windows_per_step, recipe.context + 1))
+    seconds = []
+    for _ in range(1 + _TIMED_STEPS):
+        started = time.monotonic()
+        training.advance(ids_BT, 1e-6)
+        seconds.append(time.monotonic() - started)
+    return statistics.median(seconds[1:])
 
 
 def train_ladder(request: TrainRequest) -> None:
@@ -149,3 +204,32 @@ class _Reporter:
         if not self._console.is_terminal and (now - self._said > _PLAIN_EVERY_S or self._steps == self._row.steps_left):
             print(line, file=sys.stderr, flush=True)
             self._said = now
+
+
+def write_family(recipe: Recipe, planned: Sequence[Trunk], output: Path) -> Path:
+    """Write `model/NAME.yaml` into the output: each size with its checkpoints, further seeds as sizes of their own.
+
+    Sizes that the file has already, from a training of other sizes, stay; checkpoints that lie there stay too. The
+    family's name is the recipe's, else that of the output's folder.
+    """
+    name = recipe.family or output.resolve().name
+    path = output / "model" / f"{name}.yaml"
+    sizes = yaml.safe_load(path.read_text(encoding="utf-8"))["sizes"] if path.is_file() else {}
+    for trunk in planned:
+        own = trunk.model_of(token_count(recipe.tokens, "tokens") // recipe.tokens_per_step).revision
+        is_main = trunk.seed == recipe.seed
+        label = trunk.size if is_main else f"{trunk.size}-seed{trunk.seed}"
+        folder = (output / trunk.size).resolve()
+        entry = {
+            "id": str(folder / own),
+            "non_embedding_params": recipe.shapes[trunk.size].non_embedding_params,
+        }
+        others = [model.revision for model in trunk.models if model.revision != own]
+        if is_main:
+            there = [revision for revision in sizes.get(label, {}).get("revisions", []) if (folder / revision).is_dir()]
+            others += [revision for revision in there if revision not in (own, *others)]
+        sizes[label] = entry | ({"revisions": others} if others else {})
+    ordered = dict(sorted(sizes.items(), key=lambda entry: (entry[1]["non_embedding_params"], entry[0])))
+    text = yaml.safe_dump({"family": name, "bos": "tokenizer", "sizes": ordered}, sort_keys=False, width=110)
+    atomic_write_text(path, "# Written by python -m rbpx train.\n" + text)
+    return path

@@ -5,6 +5,7 @@ A model's folder is whole or absent, so the models that are there are the ones t
 """
 
 import json
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,14 +16,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from rbpx.config.recipe import Objective, Recipe
+from rbpx.config.recipe import Objective, Recipe, Shape
 from rbpx.config.training import RAW
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write, leftovers
 from rbpx.train.design import Planned, Trunk, training_flops
 from rbpx.train.loss import chunked_loss
 from rbpx.train.model import build_model, build_optimizer, write_model
-from rbpx.train.schedule import learning_rate_at
 
 _CURVE_STEPS = 20  # steps averaged into one point of the loss curve
 Report = Callable[[int, float], None]
@@ -274,3 +274,25 @@ def _leaves(model: Planned) -> int:
 def _leads_to(branch: dict[str, Any], model: Planned) -> bool:
     """Whether a saved branch is that of this model."""
     return bool(branch["end"] == model.step)
+
+
+def learning_rate_at(step: int, recipe: Recipe, shape: Shape, branch: tuple[int, int] | None = None) -> float:
+    """Linear warm-up to learning_rate / sqrt(hidden), then constant; in a branch 1 - sqrt of the share gone, to zero.
+
+    A constant rate with a short decay ends at the loss of a cosine made for that length, and one training serves all
+    lengths; 1 - sqrt(x) does better than a line: arXiv 2405.18392, "Scaling laws and compute-optimal training beyond
+    fixed training durations", section 3 and its appendix on the shape.
+
+    Args:
+        step: from 0.
+        recipe: of the ladder.
+        shape: of the size.
+        branch: the step at which the decay begins and the one at which the model is finished; None on the trunk.
+    """
+    peak = (shape.learning_rate or recipe.learning_rate) / math.sqrt(shape.hidden)
+    if step < recipe.warmup_steps:
+        return peak * (step + 1) / recipe.warmup_steps
+    if branch is None or step < branch[0]:
+        return peak
+    start, end = branch
+    return peak * (1 - math.sqrt((step - start) / (end - start)))

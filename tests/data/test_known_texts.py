@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from rbpx.config.row_choice import RowChoice
-from rbpx.data.articles import split_articles
 from rbpx.data.corpus import read_file, read_source
+from rbpx.data.texts import split_articles
 from rbpx.errors import RbpxError
 from tests.support.commands import here
 from tests.support.hub_datasets import wikitext_rows

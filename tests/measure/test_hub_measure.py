@@ -12,7 +12,7 @@ import pytest
 import torch
 from tokenizers import ByteLevelBPETokenizer, Tokenizer
 
-from rbpx.models.parameter_count import non_embedding_params
+from rbpx.models.architecture import non_embedding_params
 from rbpx.models.tokenizer import load_tokenizer
 from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer
 from tests.support.commands import here

@@ -11,7 +11,7 @@ from rbpx.config.grid import members
 from rbpx.config.model import ModelConfig
 from rbpx.config.training import Training
 from rbpx.errors import RbpxError
-from rbpx.models.training import read_training
+from rbpx.measure.offline import read_training
 from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.places import CONF

@@ -12,8 +12,8 @@ import torch
 from omegaconf import OmegaConf
 
 from rbpx.config.model import ModelConfig
+from rbpx.models.architecture import non_embedding_params, total_params
 from rbpx.models.load import load_model
-from rbpx.models.parameter_count import non_embedding_params, total_params
 from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer
 from tests.support.commands import here
 from tests.support.formulas import FORMULAS, of_gpt

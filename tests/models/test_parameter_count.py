@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from rbpx.models.parameter_count import non_embedding_params, total_params
+from rbpx.models.architecture import non_embedding_params, total_params
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig

@@ -1,16 +1,19 @@
-"""Counts of ranks by document, in one order: against a loop, for ranks and documents of more than 16 bits too."""
+"""Counts of ranks by document, in one order, against a loop; tokens of wrong choices, and damage that SQL meets."""
 
 import functools
 import operator
 from pathlib import Path
 
-import numpy as np
+import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from rbpx.groups import document_ranks as module
+from rbpx.errors import DamageError
 from rbpx.groups.document_ranks import document_ranks
+from rbpx.store import schema
 from rbpx.store.queries import connect
+from rbpx.store.store import Store
 from rbpx.ties import Ties
 from tests.support.synthetic import Truth, write_store
 
@@ -31,14 +34,56 @@ def test_counts_are_those_of_a_loop_in_the_order_of_documents_and_ranks(tmp_path
     assert none.schema == counts.schema
 
 
-@pytest.mark.parametrize(("n_documents", "n_ranks"), [(70_000, 3), (3, 300_000), (2, 40_000)])
-def test_documents_and_ranks_of_more_than_16_bits(n_documents: int, n_ranks: int) -> None:
-    rng = np.random.default_rng(n_ranks)
-    doc_id_N = np.sort(rng.integers(n_documents, size=3_000)).astype(np.int32)
-    rank_N = rng.integers(2, 2 * n_ranks, 3_000) / 2
-    logprob_N = rng.normal(size=3_000).astype(np.float32)
-    counts = module._counted(doc_id_N, rank_N, logprob_N)
-    check(counts, list(zip(doc_id_N.tolist(), rank_N.tolist(), logprob_N.tolist(), strict=True)))
+def test_tokens_of_wrong_choices_are_left_out(tmp_path: Path) -> None:
+    store = write_store(tmp_path, Truth(S=(1_000, 10_000)), seed=1, n_documents=5, n_tokens=30)
+    first, *_ = store.run_ids()
+    tokens = pq.read_table(store.run_folder(first) / "tokens.parquet").drop_columns("run_id")
+    item = "0" * 16
+    more = {
+        "run_id": pa.array([item] * tokens.num_rows),
+        "item": pa.array([0] * tokens.num_rows, pa.int32()),
+        "choice": pa.array([0] * tokens.num_rows, pa.int32()),
+        "correct": pa.array([None, True, False] * (tokens.num_rows // 3), pa.bool_()),
+    }
+    for name, column in more.items():
+        tokens = tokens.append_column(name, column)
+    tables = {"rank_counts": schema.RANK_COUNTS.empty_table(), "documents": schema.DOCUMENTS.empty_table()}
+    of_items = tokens.select(schema.ITEMS_TOKENS.names).cast(schema.ITEMS_TOKENS)
+    facts = {name: value for name, value in store.manifest(first).items() if name not in ("files", "seal")}
+    store.write_run(item, facts | {"run_id": item}, {"tokens": of_items, **tables})
+    with connect(store) as connection:
+        counts = document_ranks(connection, item, Ties.mid)
+    right = [row for row in of_items.to_pylist() if row["correct"] is not False]
+    assert len(right) == tokens.num_rows * 2 // 3
+    check(counts, [(row["doc_id"], row["greater"] + row["ties"] / 2 + 1, row["logprob"]) for row in right])
+
+
+def test_a_file_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
+    store = write_store(tmp_path, Truth(S=(1_000, 10_000)), seed=1, n_documents=5, n_tokens=30)
+    first, *_ = store.run_ids()
+    path = store.run_folder(first) / "tokens.parquet"
+    with connect(store) as connection:
+        whole = path.read_bytes()
+        path.chmod(0o644)
+        path.write_bytes(whole[:200] + bytes(200) + whole[400:])
+        with pytest.raises(DamageError, match=r"tokens cannot be read: .*; rbpx store verify names the file"):
+            document_ranks(connection, first, Ties.mid)
+
+
+@pytest.mark.parametrize("ties", list(Ties))
+@pytest.mark.parametrize(("greater", "n_ties"), [("NULL", 3), (4, "NULL"), ("NULL", "NULL")])
+def test_a_rank_that_was_not_told_is_an_error_where_the_rule_needs_it(
+    tmp_path: Path, ties: Ties, greater: object, n_ties: object
+) -> None:
+    told = {("NULL", Ties.pessimistic): 4.0, (4, Ties.optimistic): 5.0}  # a null beside `ties`: all that are not less
+    rank = None if n_ties == "NULL" == greater else told.get((greater, ties))
+    with connect(Store(tmp_path)) as connection:
+        asked = f"SELECT rank_under({greater}, {n_ties}, '{ties}')::DOUBLE"
+        if rank is None:
+            with pytest.raises(duckdb.Error, match=f"rank untold: {ties}"):
+                connection.execute(asked).fetchall()
+        else:
+            assert connection.execute(asked).fetchall() == [(rank,)]
 
 
 def check(counts: pa.Table, tokens: list[tuple[int, float, float]]) -> None:

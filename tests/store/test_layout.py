@@ -11,12 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import weigh
 from rbpx.laws.bootstrap import document_weights
 from rbpx.store import schema
 from rbpx.store.queries import ask, connect
-from rbpx.store.run_tokens import run_tokens
 from rbpx.store.store import Store
+from rbpx.ties import Ties
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 
@@ -81,9 +82,9 @@ def test_a_question_about_one_run_opens_no_file_of_another(tmp_path: Path) -> No
         for run_id in others:
             for table in ("tokens", "documents"):
                 (store.run_folder(run_id) / f"{table}.parquet").unlink()
-        assert run_tokens(connection, first, ["doc_id", "greater"]).num_rows == 40 * 60
+        assert sum(document_ranks(connection, first, Ties.mid)["n_tokens"].to_pylist()) == 40 * 60
         assert ask(connection, "document_bytes", run_id=first).num_rows == 40
-        assert run_tokens(connection, "no such run", ["doc_id"]).num_rows == 0
+        assert document_ranks(connection, "no such run", Ties.mid).num_rows == 0
 
 
 def test_rows_of_all_runs_still_say_whose_they_are(tmp_path: Path) -> None:

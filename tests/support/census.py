@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from rbpx.errors import RbpxError, first_line
-from rbpx.models.context import context_of
+from rbpx.models.architecture import context_of
 from rbpx.models.head import head_input
 from rbpx.models.load import LoadedModel, load_model
 from tests.support.architectures import tiny_config

@@ -10,7 +10,7 @@ from rbpx.config.hydra.compose import compose
 from rbpx.config.recipe import LadderSize, Recipe
 from rbpx.errors import RbpxError
 from rbpx.train.design import Planned, Trunk, token_count, token_label, total_params, training_flops, trunks
-from rbpx.train.schedule import learning_rate_at
+from rbpx.train.trunk import learning_rate_at
 
 SHAPES = {"a": LadderSize(16, 1, 1), "b": LadderSize(24, 2, 1, learning_rate=0.08)}
 

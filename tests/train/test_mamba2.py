@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rbpx.config.recipe import LadderSize, Mamba2Size, Recipe
 from rbpx.errors import RbpxError
-from rbpx.models.parameter_count import non_embedding_params, total_params
+from rbpx.models.architecture import non_embedding_params, total_params
 from rbpx.train.design import total_params as planned_params
 from rbpx.train.model import build_model
 from tests.support.commands import here

@@ -21,9 +21,8 @@ from rbpx.config.recipe import LadderSize, Objective, Recipe, TextConfig
 from rbpx.errors import RbpxError
 from rbpx.train.design import token_count
 from rbpx.train.loss import chunked_loss
-from rbpx.train.model import build_model
+from rbpx.train.model import build_model, train_tokenizer
 from rbpx.train.text import drop_shared, prepare_text
-from rbpx.train.tokenizer import train_tokenizer
 from tests.support.commands import here
 from tests.support.ladder import SIZES, bundled_folder, tokenizer_folder
 from tests.support.places import CONF, EXPERIMENTS, LADDER

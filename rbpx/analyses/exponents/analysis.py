@@ -27,7 +27,6 @@ from rbpx.laws.resampled import Resampled
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 from rbpx.store.queries import ask
-from rbpx.store.run_tokens import ranks_under, run_tokens
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]
@@ -200,16 +199,12 @@ def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
 
 def _class_sums(connection: duckdb.DuckDBPyConnection, group: Group, token_ids: Sequence[int]) -> Floats:
     """Tokens, hits and nats of the tokens of some ids, and of all others: [2, 3, N sizes, D documents]."""
-    n_documents = group.n_documents or 0
-    sums_23ND = np.empty((2, 3, len(group.runs), n_documents))
+    sums_23ND = np.zeros((2, 3, len(group.runs), group.n_documents or 0))
     for at, run in enumerate(group.runs):
-        tokens = run_tokens(connection, run.run_id, ("doc_id", "token_id", "greater", "ties", "logprob"))
-        doc_T, logprob_T = tokens["doc_id"].to_numpy(), tokens["logprob"].to_numpy().astype(np.float64)
-        is_other_T = ~np.isin(tokens["token_id"].to_numpy(), token_ids)
-        is_hit_T = ranks_under(tokens, group.ties) <= 1
-        for row, weight_T in enumerate((None, is_hit_T, -logprob_T)):
-            sums = np.bincount(doc_T + n_documents * is_other_T, weight_T, 2 * n_documents)
-            sums_23ND[:, row, at] = sums.reshape(2, n_documents)
+        sums = ask(connection, "class_sums", run_id=run.run_id, token_ids=list(token_ids), ties=group.ties.value)
+        which, doc_id = 1 - sums["named"].to_numpy().astype(int), sums["doc_id"].to_numpy()
+        for row, name in enumerate(("n_tokens", "n_hits", "nats")):
+            sums_23ND[which, row, at, doc_id] = sums[name].to_numpy()
     return sums_23ND
 
 
