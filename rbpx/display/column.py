@@ -11,24 +11,6 @@ from rbpx.display.numbers import UNKNOWN, number, percent, short
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 
-__all__ = [
-    "Cell",
-    "Column",
-    "behind",
-    "decimal",
-    "ends",
-    "error",
-    "given",
-    "magnitude",
-    "place",
-    "share",
-    "state",
-    "text",
-    "whole",
-    "with_ends",
-    "written",
-]
-
 Value = float | str | None
 Row = TypeVar("Row", contravariant=True)
 Of = Callable[[Row], float | None]

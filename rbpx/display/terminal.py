@@ -16,8 +16,6 @@ from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
 from rbpx.status import Status
 
-__all__ = ["print_passages", "print_tables", "print_under"]
-
 # Light grounds under black letters, apart in lightness as well as in hue, so that they differ for every kind of eye and
 # on light and dark terminals; those beyond are bold too.
 _STYLES: Final = ("", "black on #b7d7f2", "black on #f2d15c", "bold black on #e8823a")

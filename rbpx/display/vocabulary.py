@@ -6,8 +6,6 @@ from typing import Final
 
 from rbpx.laws.names import Axis
 
-__all__ = ["AXES", "GREEK", "AxisWords", "plain_signs", "true_minus"]
-
 
 @dataclass(frozen=True)
 class AxisWords:

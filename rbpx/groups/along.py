@@ -19,8 +19,6 @@ from rbpx.laws.names import Axis
 from rbpx.status import Status
 from rbpx.ties import rule_of
 
-__all__ = ["AlongGroup", "best_in_both", "best_of_budgets", "select_along"]
-
 BUDGET: Final = 1.1  # runs whose FLOPs differ by less than this factor are of one budget
 _FEWEST: Final = 3  # points of a law
 _SHARED: Final = tuple(name for name in ALIKE if name != "revision")

@@ -13,6 +13,7 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from rbpx.groups.rank_columns import distinct_ranks
+from rbpx.laws.arrays import Floats
 from rbpx.laws.derived import derived_approximation, derived_power_law
 from rbpx.laws.distribution import fit_distribution
 from rbpx.laws.error_entropy import decompose
@@ -22,7 +23,6 @@ from rbpx.laws.rank_fit import RankFit
 from rbpx.laws.resampled_terms import resample_terms
 from rbpx.status import Status
 
-Floats = npt.NDArray[np.float64]
 Curves = dict[str, Floats]
 """Quantities of one run by the name of their law; `rbp` has a last axis [K], and those of resamples a first one [B]."""
 

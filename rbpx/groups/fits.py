@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.files.digest import digest
 from rbpx.groups.group import Group, Run
@@ -25,8 +24,6 @@ from rbpx.status import Status, in_order
 from rbpx.store.schema import FITS
 from rbpx.store.store import Record, Store, now
 from rbpx.ties import Ties
-
-Floats = npt.NDArray[np.float64]
 
 _SIGNED = ("error_entropy", "self_alignment", "confidence")  # and what is made of them, as confidence_share
 

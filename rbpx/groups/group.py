@@ -12,7 +12,8 @@ from rbpx.status import Status
 from rbpx.ties import Ties
 
 if TYPE_CHECKING:
-    from rbpx.groups.documents import Documents, Floats
+    from rbpx.groups.documents import Documents
+    from rbpx.laws.arrays import Floats
 
 ALIKE = (
     *("source", "family", "dataset", "text_hash", "protocol", "window", "stride", "padding", "bos", "dtype"),

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 
 from rbpx.groups.group import Group, Run
 
-__all__ = ["labels_of", "titles_of"]
-
 
 def labels_of(runs: Sequence[Run]) -> list[str]:
     """The size of each run, with as much as tells those of one size apart."""

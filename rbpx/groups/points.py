@@ -9,18 +9,16 @@ from typing import Any, Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.cores import n_cores
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence, Part, weigh
 from rbpx.groups.group import Group, Run
+from rbpx.laws.arrays import Floats
 from rbpx.laws.names import IMPORTED, LAWS
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
-
-Floats = npt.NDArray[np.float64]
 
 _MOST_THREADS: Final = 32
 

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["distinct_ranks", "rank_edges"]
-
 
 def distinct_ranks(rank: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
     """The ranks that occur, ascending, and where each of some ranks is among them; they are multiples of 1/2."""

@@ -7,8 +7,6 @@ from rbpx.groups.fits import Law
 from rbpx.laws.bootstrap import MOST_LEFT_OUT
 from rbpx.status import Status
 
-__all__ = ["largest_standing", "stands", "supported"]
-
 _AGAINST: Final = {Status.bends, Status.not_monotone, Status.backtest_failed, Status.barely_determined}
 
 

@@ -17,8 +17,6 @@ from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
-__all__ = ["METHOD", "doubts_of_points", "listed", "refitted", "surface_record"]
-
 METHOD: Final = "surface"
 
 

@@ -11,7 +11,6 @@ from typing import Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from rbpx.config.protocol import HARNESS
@@ -20,12 +19,9 @@ from rbpx.config.step_keys import chance_of
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, Run
 from rbpx.groups.item_answers import Answers, item_answers
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.shares import neg_ln
-
-__all__ = ["DEFAULT_K", "FeatureValues", "TaskValues", "task_values"]
-
-Floats = npt.NDArray[np.float64]
 
 DEFAULT_K: Final = (1, 10, 100)
 

@@ -7,8 +7,6 @@ import numpy.typing as npt
 from rbpx.store.run_tokens import ranks_under, run_tokens
 from rbpx.ties import Ties
 
-__all__ = ["text_ranks"]
-
 
 def text_ranks(
     connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties

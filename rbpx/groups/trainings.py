@@ -15,8 +15,6 @@ from rbpx.groups.group import ALIKE, Group, Run
 from rbpx.groups.selection import select_runs
 from rbpx.ties import rule_of
 
-__all__ = ["TrainingGroup", "each_once", "of_one_kind", "select_trainings"]
-
 _SHARED = tuple(name for name in ALIKE if name != "revision")
 
 

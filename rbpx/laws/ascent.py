@@ -3,11 +3,9 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["maximise"]
+from rbpx.laws.arrays import Floats
 
-Floats = NDArray[np.float64]
 Objective = Callable[[Floats], tuple[float, Floats, Floats]]
 
 

@@ -13,8 +13,6 @@ from rbpx.laws.over_forms import predict_over_forms
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import Prediction, Predictor, outside, predictor
 
-__all__ = ["MIN_FITTED", "Backtest", "backtest", "backtest_over_forms", "whole_sizes"]
-
 MIN_FITTED = 3
 
 

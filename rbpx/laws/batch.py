@@ -10,14 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.offset_search import search_offsets
 from rbpx.laws.side_by_side import Problem
-
-__all__ = ["HUBER", "Search", "huber_lines", "huber_weight"]
-
-Floats = NDArray[np.float64]
 
 HUBER: Final = 1.345  # in units of the scale: 95 % of the efficiency of least squares on normal residuals
 

@@ -12,20 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import Estimate, around, document_t, few_documents, half_width
-
-__all__ = [
-    "MIN_RESAMPLES",
-    "MOST_LEFT_OUT",
-    "Moments",
-    "Recipe",
-    "document_weights",
-    "estimate",
-    "moments",
-    "run_weights",
-]
-
-Floats = NDArray[np.float64]
 
 MIN_RESAMPLES: Final = 20  # with fewer that can be used there is no interval
 MOST_LEFT_OUT: Final = 0.05  # of the resamples: with more of them unusable the rest are a selection, not a sample

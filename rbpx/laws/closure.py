@@ -9,13 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.rank_form import Places, RankForm, derive, mixed
-
-__all__ = ["FormFit", "fit_form", "scatter_half_width"]
-
-Floats = NDArray[np.float64]
 
 _STEP: Final = 1e-5  # of a parameter, to difference ln p
 _FARTHEST: Final = 60.0  # of a parameter from 0, beyond which a form has become another one

@@ -14,11 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.rank_sums import STEEPEST, RankNodes, every_rank, rank_nodes
-
-__all__ = ["Derived", "derived", "derived_approximation", "derived_curve", "derived_power_law", "derived_rbp"]
-
-Floats = NDArray[np.float64]
 
 _BLOCK_BYTES: Final = 2**20  # stays in the cache of a core
 

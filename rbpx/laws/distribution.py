@@ -10,26 +10,15 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.ascent import maximise
 from rbpx.laws.exponential import ln_sum_exp
 from rbpx.laws.family import FAMILIES, Family
 from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_numbers
 from rbpx.laws.rank_likelihood import RankSample, Seen, likelihood, normalised, over_all_ranks, total
 from rbpx.status import Status
-
-__all__ = [
-    "DISTRIBUTIONS",
-    "fit_distribution",
-    "fit_distributions",
-    "fit_sample",
-    "fitted",
-    "holds_at_nodes",
-    "ln_shares",
-]
-
-Floats = NDArray[np.float64]
 
 DISTRIBUTIONS: Final = tuple(FAMILIES)
 _DERIVED: Final = ("mu", "sigma", "share_1")  # from the other parameters

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = ["EQUATION", "SOURCE", "Terms", "decompose", "rank_counts"]
+from rbpx.laws.arrays import Floats
 
 EQUATION: Final = "CE = H(P) + KL(P || Q) - ln(sum_e S_e)"
 SOURCE: Final = "arXiv 2510.04067"
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

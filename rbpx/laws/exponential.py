@@ -5,8 +5,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["exp_or_none", "ln_sum_exp"]
-
 
 def exp_or_none(exponent: float | None) -> float | None:
     """A constant or a size from its logarithm; None where that is unknown, or outside the range of a float."""

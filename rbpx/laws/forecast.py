@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from rbpx.laws.interval import LEVEL, Estimate, Z, of_share
 
-__all__ = ["Score", "coverage", "score"]
-
 
 @dataclass(frozen=True)
 class Score:

@@ -15,8 +15,6 @@ from rbpx.laws.power import PowerLawFit, fit_offsets
 from rbpx.laws.resampled import Resampled
 from rbpx.status import Status
 
-__all__ = ["Form", "FormVerdict", "compare_forms", "compare_forms_of"]
-
 NEGLIGIBLE: Final = 0.05  # of the smallest y: an offset below it moves no prediction that one would make
 
 

@@ -17,12 +17,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.form_grid import FormGrid
 from rbpx.laws.t_mixture import TMixture
-
-__all__ = ["FormFits", "fit_forms"]
-
-Floats = NDArray[np.float64]
 
 _EVIDENCE: Final = 0.9  # what the likelihood counts for
 _FLATNESS: Final = 0.35  # exponent of |J' R^-1 J|

@@ -22,9 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FormGrid", "Onward", "Shape", "form_grid"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.arrays import Floats
 
 _MIN_SIZES_TO_BEND: Final = 5
 _OFFSETS: Final = np.linspace(0, 0.98, 22)[1:]  # of the smallest y

@@ -11,22 +11,6 @@ from typing import Any, Final
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit  # scipy.stats checks its arguments for 60 times as long
 
-__all__ = [
-    "LEVEL",
-    "Estimate",
-    "Z",
-    "around",
-    "by_name",
-    "document_t",
-    "few_documents",
-    "from_influence",
-    "from_stderr",
-    "half_width",
-    "of_share",
-    "reaching",
-    "student_t",
-]
-
 LEVEL: Final = 0.95
 Z: Final = float(ndtri((1 + LEVEL) / 2))  # the normal quantile of an interval of that level
 

@@ -20,17 +20,13 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.interval import LEVEL, Estimate, student_t
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.resampled import Resampled
-
-__all__ = ["FormInK", "JointLaw", "KForm", "fit_joint_law"]
-
-Floats = NDArray[np.float64]
 
 MIN_K: Final = 4  # of a range: fewer have no bend to test
 _REACHES: Final = np.geomspace(0.05, 200.0, 25)  # of the correlation, in ln k

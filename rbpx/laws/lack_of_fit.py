@@ -9,14 +9,11 @@ Shapes: N sizes, B resamples of the documents.
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import Estimate, around, half_width
 from rbpx.laws.resampled import Resampled
-
-__all__ = ["curvature", "is_rounding", "line_residuals", "runs_p"]
-
-Floats = NDArray[np.float64]
 
 _FEWEST_FOR_RUNS: Final = 6  # sizes; with fewer, even the smoothest residuals are not rare
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # of the largest |ln y|: residuals below it are no scatter

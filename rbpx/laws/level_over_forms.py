@@ -14,14 +14,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.over_forms import TAILS, fit_over_forms
 from rbpx.laws.roots import roots
-
-__all__ = ["SEARCHED", "Reached", "reach_over_forms"]
-
-Floats = NDArray[np.float64]
 
 SEARCHED: Final = 1e6  # times outside the sizes; farther than any ladder says anything
 _STEP: Final = math.log(10) / 10  # of the search, in ln S

@@ -3,8 +3,6 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["line"]
-
 
 def line(x_N: ArrayLike, z: ArrayLike) -> NDArray[np.float64]:
     """Least squares of z = level - alpha (x - mean x): (level, alpha), shape [2], or [B, 2] for z of shape [B, N]."""

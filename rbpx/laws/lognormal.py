@@ -10,28 +10,18 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.ascent import maximise
 from rbpx.laws.exponential import ln_sum_exp
 from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_numbers
 from rbpx.laws.rank_sums import rank_nodes
 from rbpx.status import Status
 
-__all__ = [
-    "EQUATION",
-    "SOURCE",
-    "fit_paper",
-    "paper_slopes",
-    "resample_paper",
-    "step_paper",
-]
-
 EQUATION: Final = "Pr(R = x) = psi(x) / c, psi(x) = exp(-(ln x - mu)^2 / (2 sigma^2)) / (x sigma sqrt(2 pi))"
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 9 and appendix D"
-
-Floats = NDArray[np.float64]
 
 _UNKNOWN: Final[Params] = {"mu": None, "sigma": None, "beta": None, "gamma": None}
 _T_FLOOR: Final = math.log(1.5)

@@ -12,17 +12,14 @@ from typing import Any, Final
 
 import lmfit
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import Estimate
 from rbpx.laws.regression import TOLERANCES
 from rbpx.laws.stacked import Stacked, stack
 from rbpx.laws.uncertainty import Uncertainty
 from rbpx.status import Status
-
-__all__ = ["Multiplier", "MultiplierLaw", "Offset", "fit_multiplier"]
-
-Floats = NDArray[np.float64]
 
 _FEWEST: Final = 3  # different x of each side
 _SHARES: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest loss, where the search for E starts

@@ -13,9 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["offset_residuals", "search_offsets"]
+from rbpx.laws.arrays import Floats
 
-Floats = NDArray[np.float64]
 Truths = NDArray[np.bool_]
 Places = NDArray[np.intp]
 

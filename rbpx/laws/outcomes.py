@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import MOST_LEFT_OUT, moments
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import around
@@ -29,8 +29,6 @@ from rbpx.status import Status, first_of, in_order
 __all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp", "reproduce_outcomes"]
 
 EQUATION: Final = "pass ~ Bernoulli(p_N), p_N = RBP_k^N or beta-binomial with correlation r, -ln RBP_k = C * S^(-alpha)"
-
-Floats = NDArray[np.float64]
 
 _LARGEST_MU: Final = 700.0
 _CERTAIN: Final = 1 - 1e-9  # the largest share of hits to start from

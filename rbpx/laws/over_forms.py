@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.form_fits import FormFits, fit_forms
 from rbpx.laws.form_grid import Shape, form_grid
 from rbpx.laws.interval import LEVEL
@@ -31,8 +32,6 @@ __all__ = [
     "predict_batch",
     "predict_over_forms",
 ]
-
-Floats = NDArray[np.float64]
 
 COMBINED: Final = "combined"  # the method of an answer over all forms
 MIN_SIZES: Final = 3

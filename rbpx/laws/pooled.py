@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import LEVEL, Estimate, student_t
 from rbpx.laws.lack_of_fit import is_rounding, runs_p
@@ -22,10 +23,6 @@ from rbpx.laws.shared_offset import SharedLaw, fit_line, fit_offset, profile_end
 from rbpx.laws.size_effects import SharedError, shared_error
 from rbpx.laws.stacked import Stacked, stack
 from rbpx.status import Status
-
-__all__ = ["EQUATIONS", "PooledFit", "fit_pooled"]
-
-Floats = NDArray[np.float64]
 
 EQUATIONS: Final = {Method.ols: "y = C_f * S^(-alpha)", Method.offset: "y = E + C_f * S^(-alpha), E >= 0"}
 _ALPHA_LEVEL: Final = 1 - LEVEL

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.estimate import doubt, estimate
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.names import Method
@@ -31,8 +32,6 @@ __all__ = [
     "reproduce",
     "signed_power_law",
 ]
-
-Floats = NDArray[np.float64]
 
 
 def fit_power_law(

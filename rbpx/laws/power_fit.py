@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.estimate import FoundLaw
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
@@ -18,11 +18,7 @@ from rbpx.laws.stacked import stack_one
 from rbpx.laws.uncertainty import Uncertainty
 from rbpx.status import Status
 
-__all__ = ["SOURCE", "Bend", "LawFit", "PowerLawFit", "finite_or_none"]
-
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 5"
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

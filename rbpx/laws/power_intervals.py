@@ -7,8 +7,8 @@ import math
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.estimate import FoundLaw
 from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import reaching
@@ -18,9 +18,6 @@ from rbpx.laws.r_squared import R2
 from rbpx.laws.regression import Regression
 from rbpx.laws.side_by_side import Searching
 
-__all__ = ["NO_INTERVALS", "Ends", "Intervals", "intervals", "quality"]
-
-Floats = NDArray[np.float64]
 Ends = tuple[float | None, float | None]
 
 

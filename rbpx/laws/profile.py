@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import student_t
 from rbpx.laws.regression import profile_offset
 from rbpx.laws.side_by_side import Searching
 from rbpx.laws.uncertainty import Uncertainty
 
-__all__ = ["OffsetEnds", "offset_ends"]
-
-Floats = NDArray[np.float64]
 Ends = tuple[float | None, float | None]
 
 _REACH: Final = np.linspace(-8, 24, 161)  # half widths of the linear interval, to either side of the fit

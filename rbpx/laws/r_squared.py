@@ -8,16 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincinv, ncfdtr
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import LEVEL
 from rbpx.laws.roots import roots
 from rbpx.laws.side_by_side import Problem
-
-__all__ = ["R2", "r2_interval"]
-
-Floats = NDArray[np.float64]
 
 _TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 _NUMERATOR_CERTAIN: Final = 1e6

@@ -4,13 +4,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.status import Status
 
-__all__ = ["Params", "RankFit", "checked_counts", "scored", "without_numbers"]
-
-Floats = NDArray[np.float64]
 Params = dict[str, float | int | None]
 
 

@@ -17,13 +17,11 @@ from pkgutil import iter_modules
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.exponential import ln_sum_exp
 from rbpx.laws.family import FAMILIES, Family
 from rbpx.laws.rank_sums import RankNodes, rank_nodes
 
-__all__ = ["Places", "RankForm", "Shares", "derive", "mixed", "places_of", "rank_forms"]
-
-Floats = NDArray[np.float64]
 Shares = tuple[Floats, Floats]
 """Ln of the weight of each kind, [..., C], and ln of the share of each rank among its tokens, [..., C, Q]."""
 

@@ -8,16 +8,12 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.batch import HUBER, Search, huber_lines, huber_weight
 from rbpx.laws.names import Method
 from rbpx.laws.offset_search import offset_residuals
 from rbpx.laws.side_by_side import Searching
-
-__all__ = ["EQUATIONS", "NAMES", "TOLERANCES", "Regression", "profile_offset", "refit", "regress"]
-
-Floats = NDArray[np.float64]
 
 NAMES: Final = ("ln_C_ref", "alpha", "E")
 TOLERANCES: Final = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}

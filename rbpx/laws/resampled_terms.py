@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import xlogy
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.error_entropy import Terms, decompose
 
-__all__ = ["resample_terms"]
-
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _DENSE: Final = 0.2  # of the documents: a rank that more of them have is cheaper in a dense matrix

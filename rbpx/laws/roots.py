@@ -9,11 +9,9 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = ["roots"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.arrays import Floats
 
 _STEPS: Final = 200  # halving alone takes some 60
 _ROUNDING: Final = 4 * float(np.finfo(np.float64).eps)

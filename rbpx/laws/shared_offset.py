@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.regression import TOLERANCES
 from rbpx.laws.stacked import Stacked
 
-__all__ = ["SharedLaw", "fit_line", "fit_offset", "profile_ends"]
-
-Floats = NDArray[np.float64]
 Ends = tuple[float | None, float | None]
 
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts

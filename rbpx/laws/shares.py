@@ -1,9 +1,9 @@
 """The negative logarithm of a share of hits, in nats."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from rbpx.laws.arrays import Floats
 
 
 def neg_ln(p: ArrayLike) -> Floats:

@@ -9,8 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Hashable, Sequence
 from typing import Any, TypeVar
 
-__all__ = ["Problem", "Searching", "alone", "together"]
-
 T = TypeVar("T")
 
 

@@ -9,15 +9,11 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.roots import roots
 from rbpx.laws.uncertainty import Uncertainty
-
-__all__ = ["ALPHA", "holm", "p_of_zero"]
-
-Floats = NDArray[np.float64]
 
 ALPHA: Final = 0.05  # a test with a smaller p is significant
 _SMALLEST: Final = 1e-100

@@ -6,8 +6,6 @@ from dataclasses import replace
 from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status, first_of, in_order
 
-__all__ = ["judged", "trend_doubts", "with_reasons"]
-
 
 def trend_doubts(alpha: float | None, lo: float | None, hi: float | None) -> list[Status]:
     """no_trend where the interval contains 0, barely_determined where it is as wide as the exponent."""

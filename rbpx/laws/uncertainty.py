@@ -12,18 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import Moments
 from rbpx.laws.interval import around, document_t, half_width, reaching, scatter_reach
 from rbpx.laws.regression import Regression
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.size_effects import shared_error
 from rbpx.laws.stacked import stack_one
-
-__all__ = ["Uncertainty", "as_plain", "uncertainty"]
-
-Floats = NDArray[np.float64]
 
 
 def as_plain(value: object) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rbpx.laws.backtest import Backtest
 from rbpx.laws.interval import Estimate, student_t
@@ -32,10 +32,6 @@ from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import outside
 from rbpx.laws.resampled import Resampled
 from rbpx.status import Status, in_order
-
-__all__ = ["FAR", "SIGNIFICANT", "judge", "judge_backtests", "judge_over_forms"]
-
-Floats = NDArray[np.float64]
 
 FAR: Final = 10  # times outside the sizes: beyond what any backtest covers
 SIGNIFICANT: Final = 0.05

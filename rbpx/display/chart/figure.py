@@ -7,8 +7,6 @@ from rbpx.display.chart.marks import Chart
 from rbpx.display.chart.vega import spec
 from rbpx.display.view import Table
 
-__all__ = ["Figure", "Origin", "Undrawn", "drawn"]
-
 
 @dataclass(frozen=True, eq=False)
 class Figure:

@@ -10,8 +10,6 @@ from rbpx.display.column import Bounded, Column, decimal, magnitude, text, whole
 from rbpx.display.view import View
 from rbpx.laws.power import PowerLawFit
 
-__all__ = ["law_figure", "series_figure"]
-
 _Point = tuple[str, str | None, float, float]
 _SIZE: Final[Column[_Point]] = text("size", "size", lambda point: point[1])
 _MOST_ON_A_LINE: Final = 2  # places of a curve that is straight on logarithmic axes and has no band

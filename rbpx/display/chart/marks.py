@@ -10,8 +10,6 @@ from rbpx.laws.names import Axis
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import along
 
-__all__ = ["Chart", "Mark", "Rows", "Scale", "bars", "curve", "line", "points", "rule", "scale_of"]
-
 Rows = Sequence[Mapping[str, Value]]
 
 

@@ -8,8 +8,6 @@ from rbpx.display.column import Column, Placed, decimal, place, text
 from rbpx.display.view import View
 from rbpx.laws.names import Axis
 
-__all__ = ["residual_figure"]
-
 _Left = tuple[str, str, Placed, float]
 _Y = Scale("residual_ln", "ln y − ln law", zero=True)
 _CAPTION = (

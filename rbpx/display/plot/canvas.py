@@ -11,11 +11,9 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.display.plot.axes import Axis, Scale, scale_of, tick_names
-
-Floats = npt.NDArray[np.float64]
+from rbpx.laws.arrays import Floats
 
 MARKS: Final = "●■▲◆○□△◇"
 PLAIN_MARKS: Final = "ox+*#@%&"

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from rbpx.laws.rank_form import Floats, Places, RankForm, Shares
+from rbpx.laws.arrays import Floats
+from rbpx.laws.rank_form import Places, RankForm, Shares
 
 _AT_C, _WEIGHT_C = np.polynomial.hermite_e.hermegauss(15)
 _LN_WEIGHT_C = np.log(_WEIGHT_C / _WEIGHT_C.sum())

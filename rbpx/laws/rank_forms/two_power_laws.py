@@ -3,7 +3,8 @@
 import numpy as np
 from scipy.special import log_expit
 
-from rbpx.laws.rank_form import Floats, Places, RankForm, Shares
+from rbpx.laws.arrays import Floats
+from rbpx.laws.rank_form import Places, RankForm, Shares
 
 
 def _shares(theta: Floats, places: Places) -> Shares:

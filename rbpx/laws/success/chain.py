@@ -11,16 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import LEVEL, Estimate, reaching, student_t
 from rbpx.laws.success.plausible import Plausible
 from rbpx.laws.success.sigmoid import Sigmoid, curves
 from rbpx.laws.t_mixture import TMixture
-
-__all__ = ["N_CURVES", "Feature", "chained", "of_estimate", "of_mixture", "second_step"]
-
-Floats = NDArray[np.float64]
 
 N_CURVES: Final = 1000
 _EACH: Final = 4  # features for each curve

@@ -10,19 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = [
-    "BOUNDS",
-    "EQUATION",
-    "NAMES",
-    "SOURCE",
-    "Sigmoid",
-    "SigmoidFit",
-    "fit_sigmoid",
-    "refit_sigmoid",
-    "starts_of",
-]
+from rbpx.laws.arrays import Floats
 
 EQUATION: Final = "y = a / (1 + exp(-h (x - x0))) + b"
 SOURCE: Final = "arXiv 2412.04403 (OLMo ladder), step 2"
@@ -37,8 +27,6 @@ _CONVERGED: Final = 1e-15  # relative, of the sum of squares, the constants and 
 _MOST_STEPS: Final = 300
 _SMALL_STEP: Final = 1e-11
 _POLISHED: Final = 3  # of the starts, those that end lowest
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.surface.chinchilla import Chinchilla
 from rbpx.laws.surface.linear_start import non_negative
 from rbpx.laws.surface.runs import Coordinates
-
-__all__ = ["DataConstrained"]
-
-Floats = NDArray[np.float64]
 
 _MOST_EXCESS: Final = 300.0  # of ln(S / U_N): no surface of runs has it, but a search may pass by, and squares it
 _LEAST_R: Final = 1e-4  # at 0 the law has a kink where S = U_N; here N' is the lesser of both to a ten-thousandth

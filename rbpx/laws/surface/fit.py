@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import run_weights
 from rbpx.laws.interval import Estimate
 from rbpx.laws.side_by_side import Searching, alone
@@ -27,10 +28,6 @@ from rbpx.laws.surface.search import Search
 from rbpx.laws.surface.solve import RESAMPLE
 from rbpx.laws.surface.surface import Surface, exponential
 from rbpx.status import Status, first_of, in_order
-
-__all__ = ["FORMS", "SurfaceFit", "fit_surface", "fitting", "surface_of"]
-
-Floats = NDArray[np.float64]
 
 FORMS: Final[dict[str, type[Form]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
 

@@ -10,13 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.surface.runs import Coordinates
-
-__all__ = ["STEEPEST", "Form"]
-
-Floats = NDArray[np.float64]
 
 STEEPEST: Final = 4.0  # of an exponent
 

@@ -9,15 +9,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import Estimate
 from rbpx.laws.side_by_side import together
 from rbpx.laws.surface.fit import SurfaceFit, fitting
 from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.laws.surface.runs import Runs, six_S
-
-__all__ = ["Axis", "Compared", "HeldOut", "compare", "compare_each", "held_out", "largest", "mean_error"]
-
-Floats = NDArray[np.float64]
 
 _RESAMPLES: Final = 100  # of the runs that are left, for the interval of one new run
 _SAME: Final = 0.01  # of a logarithm: runs that are within it of the largest are as large

@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import MOST_LEFT_OUT, Recipe, document_weights, estimate
 from rbpx.laws.fieller import fieller
 from rbpx.laws.interval import Estimate, from_stderr, reaching, student_t
@@ -19,9 +19,6 @@ from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.surface.surface import exponential
 from rbpx.status import Status
 
-__all__ = ["AlongC", "Budget", "Chosen", "Envelope", "IsoFlop", "envelope", "isoflop", "lined_up", "reached_budgets"]
-
-Floats = NDArray[np.float64]
 Curves = dict[float, tuple[Floats, Floats]]
 
 _LEAST_SIZES: Final = 4

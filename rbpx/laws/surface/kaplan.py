@@ -8,16 +8,12 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.surface.form import STEEPEST, Form
 from rbpx.laws.surface.linear_start import non_negative
 from rbpx.laws.surface.runs import Coordinates
-
-__all__ = ["Kaplan"]
-
-Floats = NDArray[np.float64]
 
 _EXPONENTS: Final = (0.03, 0.07, 0.15, 0.3, 0.6)
 _LEAST: Final = 1e-3  # of alpha_D: y is then the greater of two power laws, to a thousandth

@@ -7,11 +7,8 @@ exponents, T terms, N points.
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["non_negative"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.arrays import Floats
 
 
 def non_negative(terms_BTN: Floats, y_N: Floats) -> Floats:

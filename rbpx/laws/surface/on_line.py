@@ -9,16 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import Estimate
 from rbpx.laws.over_forms import average_forms
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.runs import Runs
-
-__all__ = ["OnLine", "predict_on_line"]
-
-Floats = NDArray[np.float64]
 
 _NEAR: Final = math.log(1.25)  # a point is near a line that is exact up to this factor
 _SAME: Final = 0.01

@@ -19,8 +19,6 @@ from rbpx.laws.surface.on_line import predict_on_line
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.t_mixture import TMixture
 
-__all__ = ["OverForms", "forms_to_mix", "predict_over_forms"]
-
 _TAILS: Final = (0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 

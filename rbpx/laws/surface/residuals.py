@@ -3,17 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import Estimate, from_stderr
 from rbpx.laws.lack_of_fit import curvature
 from rbpx.laws.surface.held_out import Axis
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.surface.surface import Surface
-
-__all__ = ["AgainstAxis", "against_axes"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Coordinates", "Runs", "six_S"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.arrays import Floats
 
 
 def six_S(S: Floats) -> Floats:

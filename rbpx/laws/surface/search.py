@@ -7,15 +7,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.side_by_side import Problem
 from rbpx.laws.surface.form import Form
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.runs import Coordinates
 from rbpx.laws.surface.solve import POINT, End, Found, minimise
-
-__all__ = ["Search"]
-
-Floats = NDArray[np.float64]
 
 _MOST_DERIVATIVES: Final = 2**22  # of all searches at once, 32 MiB: of 100 searches of a surface at 6,000 points
 

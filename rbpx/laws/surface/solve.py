@@ -10,15 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.surface.form import Form
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.objective import Loss, loss
 from rbpx.laws.surface.runs import Coordinates
 from rbpx.laws.surface.step import step
-
-__all__ = ["POINT", "RESAMPLE", "End", "Found", "minimise"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

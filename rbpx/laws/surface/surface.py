@@ -8,16 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import MIN_RESAMPLES, MOST_LEFT_OUT
 from rbpx.laws.interval import Estimate, around, half_width
 from rbpx.laws.surface.form import Form
 from rbpx.laws.surface.runs import Coordinates
-
-__all__ = ["Surface", "exponential"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
