@@ -22,7 +22,7 @@ from scipy.special import stdtr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.laws.over_forms import below_batch, predict_batch
+from rbpx.laws.averaged import below_batch, predict_batch
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.prediction import predict
 

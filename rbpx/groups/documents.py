@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from rbpx.counts import number_of
-from rbpx.groups.document_ranks import document_ranks
+from rbpx.groups.token_ranks import document_ranks
 from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.interval import Z, document_t

@@ -12,15 +12,14 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.groups.rank_columns import distinct_ranks
+from rbpx.groups.token_ranks import distinct_ranks
 from rbpx.laws.arrays import Floats
 from rbpx.laws.derived import derived_approximation, derived_power_law
 from rbpx.laws.distribution import fit_distribution
-from rbpx.laws.error_entropy import decompose
+from rbpx.laws.error_entropy import decompose, resample_terms
 from rbpx.laws.lognormal import fit_paper, paper_slopes, step_paper
 from rbpx.laws.quantity import Counts, Quantity, quantity
 from rbpx.laws.rank_fit import RankFit
-from rbpx.laws.resampled_terms import resample_terms
 from rbpx.status import Status
 
 Curves = dict[str, Floats]

@@ -12,12 +12,12 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.cores import n_cores
-from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence, Part, weigh
 from rbpx.groups.group import Group, Run
+from rbpx.groups.token_ranks import document_ranks
 from rbpx.laws.arrays import Floats
+from rbpx.laws.logarithms import neg_ln
 from rbpx.laws.names import IMPORTED, LAWS
-from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 
 _MOST_THREADS: Final = 32

@@ -21,7 +21,7 @@ from rbpx.groups.group import Group, Run
 from rbpx.groups.item_answers import Answers, item_answers
 from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.shares import neg_ln
+from rbpx.laws.logarithms import neg_ln
 
 DEFAULT_K: Final = (1, 10, 100)
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from rbpx.laws.arrays import Floats
-from rbpx.laws.rank_form import Places, RankForm, derive, mixed
+from rbpx.laws.rank_shapes import Places, RankForm, derive, mixed
 
 _STEP: Final = 1e-5  # of a parameter, to difference ln p
 _FARTHEST: Final = 60.0  # of a parameter from 0, beyond which a form has become another one

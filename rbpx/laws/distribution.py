@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbpx.laws.arrays import Floats
-from rbpx.laws.ascent import maximise
-from rbpx.laws.exponential import ln_sum_exp
 from rbpx.laws.family import FAMILIES, Family
+from rbpx.laws.logarithms import ln_sum_exp
 from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_numbers
 from rbpx.laws.rank_likelihood import RankSample, Seen, likelihood, normalised, over_all_ranks, total
+from rbpx.laws.solvers import maximise
 from rbpx.status import Status
 
 DISTRIBUTIONS: Final = tuple(FAMILIES)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from rbpx.laws.arrays import Floats
-from rbpx.laws.exponential import exp_or_none
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.rank_fit import Params
 from rbpx.status import Status
 

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit  # scipy.stats checks its arguments for 60 times as long
 
@@ -142,3 +143,18 @@ def from_influence(value: float, influence_D: NDArray[Any]) -> Estimate:
     D = len(influence_D)
     stderr = math.sqrt(few_documents(D) * float(influence_D @ influence_D)) if D > 1 else None
     return from_stderr(value, stderr, D - 1)
+
+
+def fieller(height: float, slope: float, V: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    """The part of {u : (height - slope u)^2 <= V00 - 2 V01 u + V11 u^2} that contains u = height / slope, slope > 0."""
+    a, b, c = slope**2 - V[1, 1], height * slope - V[0, 1], height**2 - V[0, 0]  # a u^2 - 2 b u + c <= 0
+    # b^2 - a c, written so that it is exactly 0 without variance.
+    discriminant = slope**2 * V[0, 0] + height**2 * V[1, 1] - 2 * height * slope * V[0, 1] - np.linalg.det(V)
+    if discriminant < 0:
+        return None, None  # then a < 0, and every u is in
+    q = b + math.copysign(math.sqrt(discriminant), b)
+    roots = sorted(([q / a] if a else []) + ([c / q] if q else []))
+    if a > 0:
+        return float(roots[0]), float(roots[-1])
+    below, above = ([u for u in roots if side * u <= side * height / slope] for side in (1, -1))
+    return (float(max(below)) if below else None), (float(min(above)) if above else None)

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from rbpx.laws.arrays import Floats
-from rbpx.laws.ascent import maximise
-from rbpx.laws.exponential import ln_sum_exp
+from rbpx.laws.logarithms import ln_sum_exp
 from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_numbers
 from rbpx.laws.rank_sums import rank_nodes
+from rbpx.laws.solvers import maximise
 from rbpx.status import Status
 
 EQUATION: Final = "Pr(R = x) = psi(x) / c, psi(x) = exp(-(ln x - mu)^2 / (2 sigma^2)) / (x sigma sqrt(2 pi))"

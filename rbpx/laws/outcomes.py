@@ -16,14 +16,14 @@ import numpy as np
 
 from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import MOST_LEFT_OUT, moments
-from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import around
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.model_scatter import Scatter, model_scatter
 from rbpx.laws.names import MLE
 from rbpx.laws.outcome_counts import Correction, Outcomes, checked, doubt_of, is_one_sided, tally_of
 from rbpx.laws.passing import TOLERANCES, Slopes, climb, slopes
 from rbpx.laws.power import LawFit
-from rbpx.laws.trend import trend_doubts
+from rbpx.laws.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order
 
 __all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp", "reproduce_outcomes"]

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.arrays import Floats
-from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import LEVEL, Estimate, student_t
 from rbpx.laws.lack_of_fit import is_rounding, runs_p
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.names import Method
 from rbpx.laws.replicates import NestedTest, correlations, effective_families, exponents_test, lack_of_fit_test
 from rbpx.laws.shared_offset import SharedLaw, fit_line, fit_offset, profile_ends

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from rbpx.laws.arrays import Floats
 from rbpx.laws.estimate import doubt, estimate
-from rbpx.laws.exponential import exp_or_none
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.names import Method
 from rbpx.laws.power_fit import LawFit, PowerLawFit
 from rbpx.laws.power_intervals import NO_INTERVALS, Ends, intervals, quality

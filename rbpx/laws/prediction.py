@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from rbpx.laws.arrays import Floats
 from rbpx.laws.estimate import estimate
-from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import Estimate
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.resampled import Resampled

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from rbpx.laws.arrays import Floats
-from rbpx.laws.roots import roots
+from rbpx.laws.solvers import roots
 from rbpx.laws.uncertainty import Uncertainty
 
 ALPHA: Final = 0.05  # a test with a smaller p is significant

@@ -17,21 +17,22 @@ status of the fit.
 """  # noqa: E501
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rbpx.laws.averaged import Averaged, Shape
 from rbpx.laws.backtest import Backtest
 from rbpx.laws.interval import Estimate, student_t
 from rbpx.laws.lack_of_fit import curvature, runs_p
 from rbpx.laws.names import Method
-from rbpx.laws.over_forms import Averaged, Shape
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import outside
 from rbpx.laws.resampled import Resampled
-from rbpx.status import Status, in_order
+from rbpx.status import Status, first_of, in_order
 
 FAR: Final = 10  # times outside the sizes: beyond what any backtest covers
 SIGNIFICANT: Final = 0.05
@@ -144,3 +145,21 @@ def judge_backtests(S: Sequence[float], y: Sequence[float], backtests: Sequence[
     if (missed_last and 2 * missed_last >= len(last)) or (missed > 1 and missed > (1 - HELD) * len(inside)):
         statuses.append(Status.intervals_missed)
     return statuses
+
+
+def trend_doubts(alpha: float | None, lo: float | None, hi: float | None) -> list[Status]:
+    """no_trend where the interval contains 0, barely_determined where it is as wide as the exponent."""
+    if alpha is None or lo is None or hi is None:
+        return []
+    doubts = [Status.no_trend] if lo <= 0 <= hi else []
+    return [*doubts, Status.barely_determined] if hi - lo >= abs(alpha) else doubts
+
+
+def with_reasons(fit: PowerLawFit, reasons: Collection[Status]) -> PowerLawFit:
+    """A fit with the first of the reasons as its status and all of them as its reasons."""
+    return replace(fit, status=first_of(reasons), reasons=in_order(reasons))
+
+
+def judged(fit: PowerLawFit) -> PowerLawFit:
+    """A law with the status that its exponent has earned beside its own, and every reason."""
+    return with_reasons(fit, [fit.status, *trend_doubts(fit.alpha, fit.alpha_lo, fit.alpha_hi)])

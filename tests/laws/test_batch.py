@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from rbpx.laws import regression
-from rbpx.laws.batch import HUBER
 from rbpx.laws.names import Method
-from rbpx.laws.profile import offset_ends
-from rbpx.laws.r_squared import R2, r2_interval
-from rbpx.laws.regression import NAMES, TOLERANCES, profile_offset, refit, regress
+from rbpx.laws.power_intervals import R2, offset_ends, r2_interval
+from rbpx.laws.regression import HUBER, NAMES, TOLERANCES, profile_offset, refit, regress
 from rbpx.laws.side_by_side import alone, together
 from rbpx.laws.uncertainty import uncertainty
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from rbpx.laws.form import NEGLIGIBLE, Form, FormVerdict, compare_forms
+from rbpx.laws.offset_test import NEGLIGIBLE, Form, FormVerdict, compare_forms
 from rbpx.laws.power import fit_power_law, fit_signed_power_law
 from rbpx.laws.regression import Method
 

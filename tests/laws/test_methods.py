@@ -10,11 +10,11 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import linregress
 
-from rbpx.laws.form import Form, compare_forms
 from rbpx.laws.names import Method
+from rbpx.laws.offset_test import Form, compare_forms
 from rbpx.laws.power import PowerLawFit, fit_power_law, reproduce
+from rbpx.laws.power_intervals import r2_interval
 from rbpx.laws.prediction import predict
-from rbpx.laws.r_squared import r2_interval
 from rbpx.status import Status
 from tests.support.draws import few_or_all, plausible
 

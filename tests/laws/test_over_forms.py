@@ -10,7 +10,7 @@ from scipy.optimize import brentq, least_squares
 from scipy.stats import t as student_t
 
 from benchmarks.prediction_coverage import Truth, plain_mixture
-from rbpx.laws.over_forms import Shape, average_forms, below_batch, predict_batch
+from rbpx.laws.averaged import Shape, average_forms, below_batch, predict_batch
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.prediction import predict
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from rbpx.laws.averaged import average_forms, below_batch
 from rbpx.laws.backtest import backtest_over_forms
-from rbpx.laws.form_grid import form_grid
+from rbpx.laws.candidates import form_grid
 from rbpx.laws.names import Method
-from rbpx.laws.over_forms import average_forms, below_batch
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.verdict import judge
 from rbpx.status import Status

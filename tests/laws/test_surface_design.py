@@ -6,12 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from rbpx.laws.surface.averaged import predict_on_line
+from rbpx.laws.surface.checks import Axis, compare, held_out, largest, mean_error
 from rbpx.laws.surface.design import judge
 from rbpx.laws.surface.fit import fit_surface, surface_of
-from rbpx.laws.surface.held_out import Axis, compare, held_out, largest, mean_error
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.next_runs import candidates, exponents, next_runs, optimum_at, prediction_at
-from rbpx.laws.surface.on_line import predict_on_line
 from rbpx.laws.surface.optimum import closed_form
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.solve import minimise

@@ -7,9 +7,9 @@ from scipy.special import huber
 
 from rbpx.laws.bootstrap import run_weights
 from rbpx.laws.side_by_side import together
+from rbpx.laws.surface.checks import compare, compare_each
 from rbpx.laws.surface.chinchilla import Chinchilla
 from rbpx.laws.surface.fit import fit_surface, fitting
-from rbpx.laws.surface.held_out import compare, compare_each
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.solve import RESAMPLE, minimise

@@ -13,8 +13,8 @@ from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
 from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_intervals import r2_interval
 from rbpx.laws.prediction import predict
-from rbpx.laws.r_squared import r2_interval
 from rbpx.laws.regression import Method
 from tests.support.draws import few_or_all, plausible
 

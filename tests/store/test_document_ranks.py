@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from rbpx.groups import document_ranks as module
-from rbpx.groups.document_ranks import document_ranks
+from rbpx.groups.token_ranks import document_ranks
 from rbpx.store.queries import connect
 from rbpx.ties import Ties
 from tests.support.synthetic import Truth, write_store

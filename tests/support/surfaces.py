@@ -7,9 +7,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.surface.averaged import predict_on_line
 from rbpx.laws.surface.design import judge
 from rbpx.laws.surface.fit import fit_surface
-from rbpx.laws.surface.on_line import predict_on_line
 from rbpx.laws.surface.optimum import optima
 from rbpx.laws.surface.runs import Runs
 

@@ -16,15 +16,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import Estimate, around, document_t, half_width, student_t
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.power_fit import Bend
 from rbpx.laws.power_intervals import Intervals
 from rbpx.laws.resampled import Resampled
-from rbpx.laws.trend import trend_doubts, with_reasons
 from rbpx.laws.uncertainty import Uncertainty
+from rbpx.laws.verdict import trend_doubts, with_reasons
 from rbpx.status import Status
 
 __all__ = ["curvature_of", "fit_k_law", "nested_covariance"]

@@ -10,10 +10,8 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from rbpx.display.chart.marks import Chart, Mark, Rows
-from rbpx.display.plot.axes import Axis
-from rbpx.display.plot.canvas import MARKS, PLAIN_MARKS, Series, draw
-from rbpx.display.spread import spread
+from rbpx.display.chart.marks import Chart, Mark, Rows, spread
+from rbpx.display.plot.canvas import MARKS, PLAIN_MARKS, Axis, Series, draw
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
 from rbpx.laws.arrays import Floats

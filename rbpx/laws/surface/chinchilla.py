@@ -9,8 +9,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from rbpx.laws.arrays import Floats
-from rbpx.laws.surface.form import STEEPEST, Form
-from rbpx.laws.surface.linear_start import non_negative
+from rbpx.laws.surface.equation import STEEPEST, Form, non_negative
 from rbpx.laws.surface.runs import Coordinates
 
 _EXPONENTS: Final = (0.03, 0.1, 0.2, 0.35, 0.55, 0.9, 1.5)

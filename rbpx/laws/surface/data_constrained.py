@@ -16,7 +16,7 @@ import numpy as np
 
 from rbpx.laws.arrays import Floats
 from rbpx.laws.surface.chinchilla import Chinchilla
-from rbpx.laws.surface.linear_start import non_negative
+from rbpx.laws.surface.equation import non_negative
 from rbpx.laws.surface.runs import Coordinates
 
 _MOST_EXCESS: Final = 300.0  # of ln(S / U_N): no surface of runs has it, but a search may pass by, and squares it

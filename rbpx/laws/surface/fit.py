@@ -19,13 +19,12 @@ from rbpx.laws.side_by_side import Searching, alone
 from rbpx.laws.surface.chinchilla import Chinchilla
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
-from rbpx.laws.surface.form import Form
+from rbpx.laws.surface.equation import Form
 from rbpx.laws.surface.kaplan import Kaplan
 from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.laws.surface.objective import ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.search import Search
-from rbpx.laws.surface.solve import RESAMPLE
+from rbpx.laws.surface.solve import RESAMPLE, Search
 from rbpx.laws.surface.surface import Surface, exponential
 from rbpx.status import Status, first_of, in_order
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import MOST_LEFT_OUT, Recipe, document_weights, estimate
-from rbpx.laws.fieller import fieller
-from rbpx.laws.interval import Estimate, from_stderr, reaching, student_t
+from rbpx.laws.interval import Estimate, fieller, from_stderr, reaching, student_t
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.surface.surface import exponential
 from rbpx.status import Status

@@ -11,8 +11,7 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from rbpx.laws.arrays import Floats
-from rbpx.laws.surface.form import STEEPEST, Form
-from rbpx.laws.surface.linear_start import non_negative
+from rbpx.laws.surface.equation import STEEPEST, Form, non_negative
 from rbpx.laws.surface.runs import Coordinates
 
 _EXPONENTS: Final = (0.03, 0.07, 0.15, 0.3, 0.6)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import erf
 
 from rbpx.laws.arrays import Floats
-from rbpx.laws.roots import roots
+from rbpx.laws.solvers import roots
 from rbpx.laws.surface.names import Objective
 
 

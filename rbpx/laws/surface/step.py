@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.arrays import Floats
-from rbpx.laws.surface.form import Form
+from rbpx.laws.surface.equation import Form
 from rbpx.laws.surface.objective import Loss
 from rbpx.laws.surface.runs import Coordinates
 

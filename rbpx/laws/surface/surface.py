@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import MIN_RESAMPLES, MOST_LEFT_OUT
 from rbpx.laws.interval import Estimate, around, half_width
-from rbpx.laws.surface.form import Form
+from rbpx.laws.surface.equation import Form
 from rbpx.laws.surface.runs import Coordinates
 
 

@@ -1,5 +1,9 @@
-"""How often each rank occurs in each document of a run, in one order, so that sums over it are the same to the bit."""
+"""The ranks of the tokens of a run: those that occur, in the order of its text, and how often in each document.
 
+Counts by document come in one order, so that sums over them are the same to the bit.
+"""
+
+import math
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,13 +19,41 @@ from rbpx.store.run_tokens import ranks_under, run_tokens
 from rbpx.ties import Ties
 
 _MOST_BYTES: Final = 256 * 2**20  # of counts that are kept
-
 _COUNTS: Final = pa.schema(
     {"doc_id": pa.int32(), "rank": pa.float64(), "n_tokens": pa.int64(), "sum_logprob": pa.float64()}
 )
-
 _Kept = OrderedDict[tuple[str, Ties], tuple[pa.Table, int]]  # and its bytes
 _KEPT: ContextVar[_Kept | None] = ContextVar("kept document ranks", default=None)
+
+
+def distinct_ranks(rank: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+    """The ranks that occur, ascending, and where each of some ranks is among them; they are multiples of 1/2."""
+    halves = (2 * rank).astype(np.intp)
+    occurs = np.zeros(halves.max(initial=0) + 1, bool)
+    occurs[halves] = True
+    return np.flatnonzero(occurs) / 2, np.asarray((np.cumsum(occurs) - 1)[halves])
+
+
+def rank_edges(V: int, per_decade: int) -> list[int]:
+    """Where bins of ranks begin, from 1 up: evenly spaced in ln rank, whole numbers; the last is V + 1."""
+    steps = range(int(per_decade * math.log10(V)) + 1)
+    return [*sorted({round(10 ** (at / per_decade)) for at in steps}), V + 1]
+
+
+def text_ranks(
+    connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Document and rank of each scored token, documents one after another, tokens in the order of the text, [T] each.
+
+    Measured runs were written in that order and mostly come in it, which takes less time to see than to sort.
+    """
+    tokens = run_tokens(connection, run_id, ("doc_id", "position", "greater", "ties"))
+    doc_T, position_T, rank_T = *(tokens[name].to_numpy() for name in ("doc_id", "position")), ranks_under(tokens, ties)
+    further_T = (doc_T[1:] == doc_T[:-1]) & (position_T[1:] > position_T[:-1])
+    if not np.all(further_T | (doc_T[1:] > doc_T[:-1])):
+        order = np.lexsort((position_T, doc_T))
+        doc_T, rank_T = doc_T[order], rank_T[order]
+    return doc_T, rank_T
 
 
 @contextmanager

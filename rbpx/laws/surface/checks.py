@@ -1,4 +1,7 @@
-"""What forms say of runs that they were not fitted to: the largest models, the longest trainings, the most compute."""
+"""What runs say against a surface: errors of those that it was not fitted to, and slopes or curves of what it leaves.
+
+Held out are the largest models, the longest trainings, the most compute.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.arrays import Floats
-from rbpx.laws.interval import Estimate
+from rbpx.laws.interval import Estimate, from_stderr
+from rbpx.laws.lack_of_fit import curvature
 from rbpx.laws.side_by_side import together
 from rbpx.laws.surface.fit import SurfaceFit, fitting
 from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.laws.surface.surface import Surface
 
 _RESAMPLES: Final = 100  # of the runs that are left, for the interval of one new run
 _SAME: Final = 0.01  # of a logarithm: runs that are within it of the largest are as large
@@ -187,3 +192,39 @@ def mean_error(tests: Sequence[HeldOut], axis: Axis | None = None) -> float | No
     """The mean of |error|, of one axis or, where that is None, of all; None without any."""
     errors = [abs(test.error) for test in tests if axis is None or test.axis is axis]
     return float(np.mean(errors)) if errors else None
+
+
+@dataclass(frozen=True)
+class AgainstAxis:
+    """The residuals ln y - ln y_fit along one axis, points taken to scatter independently.
+
+    Attributes:
+        axis: S, D or C.
+        slope: of the residuals per unit of the logarithm, with a 95 % interval; None where the axis does not vary.
+        curvature: of a parabola through them.
+    """
+
+    axis: Axis
+    slope: Estimate
+    curvature: Estimate
+
+
+def against_axes(surface: Surface, runs: Runs) -> tuple[AgainstAxis, ...]:
+    """The residuals of the points of a fit, against S, D and C = 6 S D."""
+    left_N = -surface.residual_N
+    along = {Axis.S: runs.S_N, Axis.D: runs.D_N, Axis.C: runs.D_N * six_S(runs.S_N)}
+    rows = []
+    for axis, x_N in along.items():
+        ln_x_N = np.log(x_N)
+        rows.append(AgainstAxis(axis, _slope(ln_x_N, left_N), curvature(ln_x_N, left_N)))
+    return tuple(rows)
+
+
+def _slope(x_N: Floats, left_N: Floats) -> Estimate:
+    about_N = x_N - x_N.mean()
+    square, dof = float(about_N @ about_N), len(x_N) - 2
+    if square <= 1e-12 * float(x_N @ x_N) or dof < 1:
+        return Estimate(None, None, None)
+    slope = float(about_N @ left_N) / square
+    rest_N = left_N - left_N.mean() - slope * about_N
+    return from_stderr(slope, float(np.sqrt(rest_N @ rest_N / dof / square)), dof)
