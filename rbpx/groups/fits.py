@@ -12,8 +12,8 @@ from rbpx.groups.points import Points
 from rbpx.laws.backtest import Backtest, backtest, whole_sizes
 from rbpx.laws.bootstrap import MOST_LEFT_OUT
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.offset_test import FormVerdict, compare_forms_of
-from rbpx.laws.power import LawFit, PowerLawFit, fit_power_law, power_law, signed_power_law
+from rbpx.laws.offset_test import FormVerdict, compare_forms
+from rbpx.laws.power import LawFit, PowerLawFit, fit_power_law, power_law
 from rbpx.laws.prediction import Predictor, predictor_of
 from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
@@ -68,7 +68,7 @@ def fit_all(series: Sequence[Points], method: Method, compares: bool = True) -> 
     fits = together([each.law(method) for each in known])
     choices: list[FormVerdict | None] = [None] * len(known)
     if compares and method is Method.ols:
-        choices = compare_forms_of([(fit, each.absolute()) for fit, each in zip(fits, known, strict=True)])
+        choices = compare_forms([(fit, each.absolute()) for fit, each in zip(fits, known, strict=True)])
     fitted = iter(zip(known, fits, choices, _backtests(known, method), strict=True))
     return [
         _judged(*next(fitted), method) if knows else _unfitted(points, method)
@@ -100,8 +100,7 @@ class _Series:
 
     def law(self, method: Method) -> Searching[PowerLawFit]:
         """The law of all sizes."""
-        law = signed_power_law if _is_signed(self.points.law) else power_law
-        return law(self.S, self.points.y_N, self.resampled, method)
+        return power_law(self.S, self.points.y_N, self.resampled, method, signed=_is_signed(self.points.law))
 
     def smallest(self, m: int, method: Method) -> Searching[Predictor | None]:
         """The law of the m smallest sizes."""

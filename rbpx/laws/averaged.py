@@ -25,19 +25,6 @@ from rbpx.laws.interval import LEVEL
 from rbpx.laws.solvers import roots
 from rbpx.laws.t_mixture import TMixture
 
-__all__ = [
-    "COMBINED",
-    "TAILS",
-    "Averaged",
-    "Shape",
-    "Within",
-    "average_forms",
-    "below_batch",
-    "fit_over_forms",
-    "predict_batch",
-    "predict_over_forms",
-]
-
 COMBINED: Final = "combined"  # the method of an answer over all forms
 MIN_SIZES: Final = 3
 TAILS: Final = (0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2)  # of the median and both ends of the interval
@@ -142,19 +129,6 @@ def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
         S_new: the size to predict.
     """
     return _ends(_fit(S, y_BN).at(np.log([S_new])))[:, 0]
-
-
-def below_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float, y_new_B: ArrayLike) -> Floats:
-    """The probability that a new model shows less than y_new; between .025 and .975 y_new is in the interval.
-
-    Args:
-        S: as in `predict_batch`.
-        y_BN: as there.
-        S_new: as there.
-        y_new_B: values at the new size, positive, shape [B].
-    """
-    ln_y_new_B1 = np.log(np.asarray(y_new_B, dtype=np.float64))[:, None]
-    return _fit(S, y_BN).at(np.log([S_new])).below(ln_y_new_B1)[:, 0]
 
 
 def _fit(S: ArrayLike, y_BN: ArrayLike) -> FormFits:

@@ -108,35 +108,6 @@ def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
     return *maximise(objective, start, [0, 1], lambda theta: bool(theta[1] > 0)), Status.ok
 
 
-def resample_paper(fit: RankFit, rank: ArrayLike, n_tokens_resampled: ArrayLike) -> Floats:
-    """Refit mu and sigma to resampled counts by one Newton step from the maximum of the whole sample.
-
-    theta_b = theta - H_b^-1 g_b, g_b = sum_x n_bx d ln p_x / d theta, H_b = sum_x n_bx d^2 ln p_x / d theta^2, both
-    at the maximum of the whole sample; the derivatives of each rank are computed once, so B resamples cost one
-    matrix product. The error is of second order in the distance of the resample from the sample. A step that would
-    more than halve gamma is bent so that gamma stays positive: a resample whose own maximum is the power-law limit
-    gets a large, finite sigma, and its derived curves stay close to those of the limit.
-
-    Args:
-        fit: result of `fit_paper` on the whole sample, status ok.
-        rank: ranks, shape [R], whole numbers; rank 1 is ignored.
-        n_tokens_resampled: tokens of each rank in each resample, shape [B, R].
-
-    Returns:
-        (mu, sigma), shape [B, 2]; NaN where a resample has too few different ranks for a step.
-
-    Raises:
-        ValueError: if the fit has no mu and sigma, or the shapes disagree.
-
-    Source:
-        One-step estimator (Le Cam); van der Vaart, Asymptotic Statistics, section 5.7.
-    """
-    rank_R, n_BR = np.asarray(rank, dtype=np.float64), np.asarray(n_tokens_resampled, dtype=np.float64)
-    if n_BR.ndim != 2 or rank_R.shape != n_BR.shape[1:]:
-        raise ValueError(f"rank has shape {rank_R.shape}, n_tokens_resampled {n_BR.shape}")
-    return step_paper(fit, n_BR @ paper_slopes(fit, rank_R))
-
-
 def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:
     """First and second derivatives of ln p_x at the fit: what a resample needs is their sum over its tokens.
 

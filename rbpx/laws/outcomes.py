@@ -26,8 +26,6 @@ from rbpx.laws.power import LawFit
 from rbpx.laws.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order
 
-__all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp", "reproduce_outcomes"]
-
 EQUATION: Final = "pass ~ Bernoulli(p_N), p_N = RBP_k^N or beta-binomial with correlation r, -ln RBP_k = C * S^(-alpha)"
 
 _LARGEST_MU: Final = 700.0

@@ -71,21 +71,6 @@ def _noncentrality(F_L: Floats, dof_L: Floats, tail: float) -> Floats:
     return found_L
 
 
-def r2_interval(r2: float, n: int) -> tuple[float, float]:
-    """95 % interval of the R2 that the law has over all models of these sizes, from a regression on n sizes.
-
-    F = (n - 2) R2 / (1 - R2) is noncentral F with 1 and n - 2 degrees of freedom and noncentrality
-    n R2_true / (1 - R2_true), exact for normal scatter of equal size. Where F is beyond a million its numerator is as
-    good as certain, and F is the noncentrality over chi^2 / dof.
-
-    Args:
-        r2: of the regression, in [0, 1).
-        n: number of sizes, above 2.
-    """
-    (ends,) = R2.solve([R2(r2, n)])
-    return ends
-
-
 @dataclass(frozen=True)
 class OffsetEnds:
     """95 % intervals of a law with an offset; an end is None where the valley does not close.

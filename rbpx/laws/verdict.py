@@ -24,8 +24,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.averaged import Averaged, Shape
+from rbpx.laws.averaged import Averaged
 from rbpx.laws.backtest import Backtest
+from rbpx.laws.candidates import Shape
 from rbpx.laws.interval import Estimate, student_t
 from rbpx.laws.lack_of_fit import curvature, runs_p
 from rbpx.laws.names import Method

@@ -9,10 +9,11 @@ import pytest
 
 from rbpx.laws import regression
 from rbpx.laws.names import Method
-from rbpx.laws.power_intervals import R2, offset_ends, r2_interval
+from rbpx.laws.power_intervals import R2, offset_ends
 from rbpx.laws.regression import HUBER, NAMES, TOLERANCES, profile_offset, refit, regress
 from rbpx.laws.side_by_side import alone, together
 from rbpx.laws.uncertainty import uncertainty
+from tests.support.singly import r2_interval
 
 S = np.logspace(6, 9, 7)
 X = np.log(S) - np.log(S).mean()

@@ -9,14 +9,14 @@ import pytest
 from rbpx.laws.surface.averaged import predict_on_line
 from rbpx.laws.surface.checks import Axis, compare, held_out, largest, mean_error
 from rbpx.laws.surface.design import judge
-from rbpx.laws.surface.fit import fit_surface, surface_of
+from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.next_runs import candidates, exponents, next_runs, optimum_at, prediction_at
 from rbpx.laws.surface.optimum import closed_form
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.solve import minimise
 from rbpx.status import Status
-from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straight
+from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straight, surface_of
 
 
 def test_a_line_is_judged_as_one_and_a_grid_is_not() -> None:

@@ -19,8 +19,9 @@ from rbpx.groups.fits import Law, alike, doubted, fit_points, fit_record, keep_f
 from rbpx.groups.group import Group
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.trainings import TrainingGroup
-from rbpx.laws.averaged import COMBINED, Averaged, Shape, Within, average_forms
+from rbpx.laws.averaged import COMBINED, Averaged, Within, average_forms
 from rbpx.laws.backtest import Backtest, backtest_over_forms
+from rbpx.laws.candidates import Shape
 from rbpx.laws.names import Method
 from rbpx.laws.prediction import Prediction, outside, predict
 from rbpx.laws.verdict import FAR, judge_over_forms

@@ -12,7 +12,8 @@ from rbpx.display.column import Cell, Column, decimal, error, magnitude, share, 
 from rbpx.display.numbers import UNKNOWN, short
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
-from rbpx.laws.averaged import COMBINED, Shape
+from rbpx.laws.averaged import COMBINED
+from rbpx.laws.candidates import Shape
 from rbpx.laws.interval import Estimate
 from rbpx.laws.prediction import outside
 from rbpx.status import Status

@@ -3,7 +3,6 @@
 theta is A S_ref^-alpha / y_ref, B D_ref^-beta / y_ref, E / y_ref, alpha, beta.
 """
 
-from collections.abc import Mapping
 from typing import ClassVar, Final
 
 import numpy as np
@@ -81,12 +80,6 @@ class Chinchilla(Form):
                 "alpha": alpha_B,
                 "beta": beta_B,
             }
-
-    def theta(self, x: Coordinates, constants: Mapping[str, float | None]) -> Floats:
-        """As `Form.theta`."""
-        A, B, E, alpha, beta = (float(constants[name] or 0.0) for name in Chinchilla.names)
-        at_ref = A * np.exp(-alpha * x.ln_S_ref), B * np.exp(-beta * x.ln_D_ref), E
-        return np.array([*(each / self.y_ref for each in at_ref), alpha, beta])
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
         """As `Form.unidentified`: the exponent of a term that is 0, both constants of an axis without two places.

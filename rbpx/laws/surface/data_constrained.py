@@ -8,7 +8,6 @@ theta is that of chinchilla, then 1 / (1 + R_D) and 1 / (1 + R_N): at 0 a repeat
 near 1 it is worth nothing and N' = U_N.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -103,11 +102,6 @@ class DataConstrained(Chinchilla):
         with np.errstate(divide="ignore"):
             R_BR = (1 - theta_BP[:, 5:]) / theta_BP[:, 5:]
         return {**super().constants(x, theta_BP[:, :5]), "R_D": R_BR[:, 0], "R_N": R_BR[:, 1]}
-
-    def theta(self, x: Coordinates, constants: Mapping[str, float | None]) -> Floats:
-        """As `Form.theta`; an R of None is infinite."""
-        shares = [0.0 if R is None else 1 / (1 + max(R, _LEAST_R)) for R in (constants["R_D"], constants["R_N"])]
-        return np.append(super().theta(x, constants), shares)
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
         """As `Form.unidentified`: R_D and R_N where no token was repeated, R_N where no model is beyond U_N."""

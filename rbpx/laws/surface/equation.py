@@ -7,7 +7,6 @@ points, P numbers, T terms.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar, Final
@@ -56,10 +55,6 @@ class Form(ABC):
     @abstractmethod
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
         """Each constant in the units of its source, [B]; not finite where it has no value."""
-
-    @abstractmethod
-    def theta(self, x: Coordinates, constants: Mapping[str, float | None]) -> Floats:
-        """The numbers [P] of given constants."""
 
     @property
     @abstractmethod

@@ -5,7 +5,6 @@ numbers of theta.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import run_weights
 from rbpx.laws.interval import Estimate
-from rbpx.laws.side_by_side import Searching, alone
+from rbpx.laws.side_by_side import Searching, at_once
 from rbpx.laws.surface.chinchilla import Chinchilla
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
@@ -85,14 +84,14 @@ class SurfaceFit:
         return first_of(self.reasons)
 
 
-def fit_surface(
+def fitting(
     runs: Runs,
     form: str = "chinchilla",
     objective: Objective = Objective.log_huber,
     delta: float = DELTA,
     n_resamples: int = 200,
     seed: int = 0,
-) -> SurfaceFit:
+) -> Searching[SurfaceFit]:
     """Fit a form to the points of runs.
 
     Args:
@@ -113,18 +112,6 @@ def fit_surface(
         ValueError: if delta is not positive.
         KeyError: if there is no such form.
     """
-    return alone(fitting(runs, form, objective, delta, n_resamples, seed))
-
-
-def fitting(
-    runs: Runs,
-    form: str = "chinchilla",
-    objective: Objective = Objective.log_huber,
-    delta: float = DELTA,
-    n_resamples: int = 200,
-    seed: int = 0,
-) -> Searching[SurfaceFit]:
-    """The same, for `rbpx.laws.side_by_side.together`."""
     if not 0 < delta < math.inf:
         raise ValueError(f"delta must be positive and finite, got {delta}")
     kind, N = FORMS[form], len(runs.y_N)
@@ -194,13 +181,7 @@ def fitting(
     )
 
 
-def surface_of(form: str, constants: Mapping[str, float | None], runs: Runs) -> Surface:
-    """A surface with constants that a source prints, at the points of runs; without resamples."""
-    y_ref = 1.0
-    equation = FORMS[form](y_ref)
-    theta_P = equation.theta(runs.x, constants)
-    residual_N = equation.evaluate(runs.x, theta_P[None])[0][0] - np.log(runs.y_N)
-    return Surface(equation, runs.x, theta_P, np.empty((0, len(theta_P))), runs.n_groups, 0, residual_N)
+fit_surface = at_once(fitting)
 
 
 def _search(

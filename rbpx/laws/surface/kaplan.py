@@ -4,7 +4,6 @@ theta is alpha_N ln(N_c / S_ref) - ln y_ref, alpha_D ln(D_c / D_ref) - ln y_ref,
 what y tends to for endless data and for an endless model, at the reference, and their slopes.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -74,13 +73,6 @@ class Kaplan(Form):
                 "alpha_N": alpha_N_B,
                 "alpha_D": alpha_D_B,
             }
-
-    def theta(self, x: Coordinates, constants: Mapping[str, float | None]) -> Floats:
-        """As `Form.theta`."""
-        N_c, D_c, alpha_N, alpha_D = (float(constants[name] or 0.0) for name in Kaplan.names)
-        ln_y_ref = float(np.log(self.y_ref))
-        by_size, by_data = alpha_N * (np.log(N_c) - x.ln_S_ref), alpha_D * (np.log(D_c) - x.ln_D_ref)
-        return np.array([by_size - ln_y_ref, by_data - ln_y_ref, alpha_N, alpha_D])
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
         """As `Form.unidentified`: without a slope in S there is no N_c."""
