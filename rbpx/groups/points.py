@@ -12,7 +12,7 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.cores import n_cores
-from rbpx.groups.evidence import Evidence, Part, weigh
+from rbpx.groups.evidence import Evidence, weigh
 from rbpx.groups.group import Group, Run
 from rbpx.groups.token_ranks import document_ranks
 from rbpx.laws.arrays import Floats
@@ -73,7 +73,7 @@ def weigh_group(
         return [each.result() for each in pending]
 
 
-_KEPT: ContextVar[dict[tuple[Any, ...], dict[str, Part]]] = ContextVar("kept parts of evidence")
+_KEPT: ContextVar[dict[tuple[Any, ...], dict[str, Evidence]]] = ContextVar("kept parts of evidence")
 
 
 @contextmanager

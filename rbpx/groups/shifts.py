@@ -84,5 +84,5 @@ def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_docu
     difference_B = after_B - before_B
     difference = estimate(after - before, difference_B, n_documents, Recipe.expanded)
     if not np.any(difference_B[np.isfinite(difference_B)] != 0):
-        difference = Estimate(difference.value, None, None)
+        difference = Estimate(difference.value)
     return Shift(before, after, difference)

@@ -68,7 +68,7 @@ def surface_record(
         "residuals_ln": [] if fit.surface is None else (-fit.surface.residual_N).tolist(),
         **more,
     }
-    alpha = fit.constants.get("alpha", Estimate(None, None, None))
+    alpha = fit.constants.get("alpha", Estimate())
     law = LawFit(
         alpha=alpha.value,
         alpha_lo=alpha.lo,

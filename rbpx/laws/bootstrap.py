@@ -107,10 +107,10 @@ def estimate(value: float, resampled_B: Floats, n_documents: int, recipe: Recipe
         Hesterberg, What Teachers Should Know about the Bootstrap, arXiv 1411.5279.
     """
     if not math.isfinite(value):
-        return Estimate(None, None, None)
+        return Estimate()
     usable_B = resampled_B[np.isfinite(resampled_B)]
     if n_documents < 2 or len(usable_B) < MIN_RESAMPLES:
-        return Estimate(float(value), None, None)
+        return Estimate(float(value))
     lo, hi = _ends(float(value), usable_B, n_documents, recipe)
     number = 2 * float(value) - float(usable_B.mean()) if recipe is Recipe.normal else float(value)
     return Estimate(number, float(lo), float(hi))

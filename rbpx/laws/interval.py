@@ -20,9 +20,9 @@ Z: Final = float(ndtri((1 + LEVEL) / 2))  # the normal quantile of an interval o
 class Estimate:
     """A number with its 95 % interval; None where the number, or an end, is not known."""
 
-    value: float | None
-    lo: float | None
-    hi: float | None
+    value: float | None = None
+    lo: float | None = None
+    hi: float | None = None
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -47,7 +47,7 @@ def of_share(n_hits: float, n: int) -> Estimate:
         E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference, JASA 22, 1927.
     """
     if n < 1:
-        return Estimate(None, None, None)
+        return Estimate()
     share, spread = n_hits / n, Z * math.sqrt(n_hits * (n - n_hits) / n**3 + Z**2 / (4 * n**2))
     centre, scale = share + Z**2 / (2 * n), 1 + Z**2 / n
     lo, hi = ((centre + side * spread) / scale for side in (-1, 1))
@@ -124,7 +124,7 @@ def from_stderr(value: float | None, stderr: float | None, dof: float | None = N
     There is no interval where the standard error is None.
     """
     if value is None or stderr is None:
-        return Estimate(value, None, None)
+        return Estimate(value)
     lo, hi = around(value, stderr * (Z if dof is None else student_t(dof)))
     return Estimate(value, lo, hi)
 

@@ -180,13 +180,13 @@ def _contrasts(
     S: Sequence[float], x_K: Floats, ln_y_NK: Floats, ln_y_NBK: Floats | None, n_documents: int | None, at: slice
 ) -> tuple[PowerLawFit, Estimate, Estimate]:
     level, drift, bend = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, at)
-    return level, _slope_of(drift), Estimate(None, None, None) if bend is None else _level_of(bend)
+    return level, _slope_of(drift), Estimate() if bend is None else _level_of(bend)
 
 
 def _slope_of(fit: PowerLawFit) -> Estimate:
     """Change of a quantity for each ln S, from the power law of its exponential."""
     if fit.alpha is None:
-        return Estimate(None, None, None)
+        return Estimate()
     lo, hi = fit.alpha_lo, fit.alpha_hi
     return Estimate(-fit.alpha, None if hi is None else -hi, None if lo is None else -lo)
 
@@ -194,7 +194,7 @@ def _slope_of(fit: PowerLawFit) -> Estimate:
 def _level_of(fit: PowerLawFit) -> Estimate:
     """The quantity itself at the mean of ln S, with its interval over documents and models."""
     if fit.theta_P is None:
-        return Estimate(None, None, None)
+        return Estimate()
     value = float(fit.theta_P[0])
     ends = (None, None) if fit.uncertainty is None else fit.uncertainty.interval(value, np.array([1.0, 0.0]))
     return Estimate(value, *ends)

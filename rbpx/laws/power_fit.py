@@ -152,7 +152,7 @@ class PowerLawFit(LawFit):
         """Alpha with its interval for the same models on other documents; without one where none were resampled."""
         about, alpha = self.uncertainty, self.alpha
         if about is None or alpha is None or not about.knows_text:
-            return Estimate(alpha, None, None)
+            return Estimate(alpha)
         return Estimate(alpha, *about.text_interval(alpha, np.eye(len(about.bias_P))[1]))
 
     @property

@@ -13,10 +13,11 @@ from rbpx.laws.arrays import Floats
 from rbpx.laws.names import Method
 from rbpx.laws.offset_search import Search, offset_residuals
 from rbpx.laws.side_by_side import Searching
+from rbpx.laws.solvers import least_squares
 
 NAMES: Final = ("ln_C_ref", "alpha", "E")
 HUBER: Final = 1.345  # in units of the scale: 95 % of the efficiency of least squares on normal residuals
-TOLERANCES: Final = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
+TOLERANCES: Final[dict[str, Any]] = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
 _GRADIENT_TOLERANCE: Final = 1e-6  # of the largest product of a column of the Jacobian with the values to explain
 _WORST_CONDITION: Final = 1e8  # of the Jacobian: beyond it half of the digits of a parameter are noise
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
@@ -165,26 +166,20 @@ def _half_squares(x_N: Floats, ln_y_N: Floats, theta_P: Floats) -> tuple[Floats,
 
 
 def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float | None = None) -> Regression:
-    """Search by lmfit from one start: named parameters, E kept at 0 or above, Huber's loss where there is a scale."""
-    import lmfit  # a second, which most laws do without
-
-    parameters = lmfit.Parameters()
-    for name, value in zip(NAMES, start, strict=False):
-        parameters.add(name, value=value, min=0.0 if name == "E" else -np.inf)
-
-    def residual(at: lmfit.Parameters) -> Any:
-        return _ln_law(x_N, np.array(list(at.valuesdict().values()))) - ln_y_N
-
-    def jacobian(at: lmfit.Parameters) -> Any:
-        return _jacobian(x_N, np.array(list(at.valuesdict().values())))
-
-    loss = {"loss": "huber", "f_scale": HUBER * scale} if scale else {}
-    with np.errstate(invalid="ignore", divide="ignore"):  # lmfit divides by variances of 0 where a fit is exact
-        minimizer = lmfit.Minimizer(residual, parameters)
-        result = minimizer.least_squares(jac=jacobian, x_scale="jac", **TOLERANCES, **loss)
-    theta_P = np.array([result.params[name].value for name in NAMES[: len(start)]])
+    """Search by lmfit from one start: E kept at 0 or above, Huber's loss where there is a scale."""
+    loss: dict[str, Any] = {"loss": "huber", "f_scale": HUBER * scale} if scale else {}
+    theta_P, ended = least_squares(
+        lambda theta_P: _ln_law(x_N, theta_P) - ln_y_N,
+        lambda theta_P: _jacobian(x_N, theta_P),
+        start,
+        [-np.inf, -np.inf, 0.0][: len(start)],
+        [np.inf] * len(start),
+        x_scale="jac",
+        **TOLERANCES,
+        **loss,
+    )
     weight_N = huber_weight(ln_y_N - _ln_law(x_N, theta_P), scale)
-    return _regression(x_N, ln_y_N, theta_P, weight_N, scale, (start,), bool(result.success))
+    return _regression(x_N, ln_y_N, theta_P, weight_N, scale, (start,), ended)
 
 
 def _regression(

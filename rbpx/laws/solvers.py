@@ -1,7 +1,7 @@
-"""Roots of many functions at once, each in a bracket of its own, and the maximum of one function by Newton's method."""
+"""Roots of many functions at once, the maximum of one by Newton's method, and least squares within bounds by lmfit."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -112,3 +112,43 @@ def maximise(
 def _vanished(gain: float, value: float) -> bool:
     """Whether what is left to gain is lost in the rounding of the objective, which keeps the last steps from ending."""
     return gain < max(1e-6, 1e-9 * abs(value))
+
+
+def least_squares(
+    residual: Callable[[Floats], Floats],
+    jacobian: Callable[[Floats], Floats],
+    start: Sequence[float] | Floats,
+    lower: Sequence[float] | Floats,
+    upper: Sequence[float] | Floats,
+    max_nfev: int | None = None,
+    **options: Any,
+) -> tuple[Floats, bool]:
+    """Search by lmfit from one start.
+
+    Args:
+        residual: theta of shape [P] in, residuals [N] out.
+        jacobian: their derivatives, [N, P].
+        start: theta.
+        lower: bounds from below.
+        upper: bounds from above; a parameter whose bounds are equal is held.
+        max_nfev: evaluations at most; None for those of lmfit.
+        options: of `scipy.optimize.least_squares`.
+
+    Returns:
+        Where the search ended, and whether lmfit calls it a success.
+    """
+    import lmfit  # a second, which most laws do without
+
+    varies_P = np.asarray(lower) < np.asarray(upper)
+    parameters = lmfit.Parameters()
+    for at, (value, lo, hi, varies) in enumerate(zip(start, lower, upper, varies_P, strict=True)):
+        bounds = {"min": lo, "max": hi} if varies else {}
+        parameters.add(f"theta_{at}", value=float(value), vary=bool(varies), **bounds)
+
+    def theta(found: lmfit.Parameters) -> Floats:
+        return np.array([each.value for each in found.values()])
+
+    minimizer = lmfit.Minimizer(lambda at: residual(theta(at)), parameters, calc_covar=False, max_nfev=max_nfev)
+    with np.errstate(all="ignore"):  # a step too far is not taken
+        found = minimizer.least_squares(jac=lambda at: jacobian(theta(at))[:, varies_P], **options)
+    return theta(found.params), bool(found.success)

@@ -132,7 +132,7 @@ def uncertainty(
             for alpha to be as uncertain (`rbpx.laws.size_effects`). None if no two sizes are equal.
     """
     J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
-    dof = J_NP.shape[0] - J_NP.shape[1]
+    dof: float = J_NP.shape[0] - J_NP.shape[1]
     w_N, spread_PP, point = np.ones(len(J_NP)), L_PN @ L_PN.T, 1.0
     if regression.weighs_variances:
         w_N = regression.weight_N
@@ -144,23 +144,13 @@ def uncertainty(
     if resampled is not None and text is not None:
         text_PP, bias_P = text.covariance_PP, text.bias_P
         explained = float(w_N @ resampled.mean_squares_of(np.eye(len(J_NP)) - J_NP @ L_PN)) / dof
+    scatter, text_scatter = total**0.5, explained**0.5
     if x_N is not None and len(set(x_N.tolist())) < len(x_N):
         root_N = np.sqrt(w_N)
         changes = None if resampled is None or text is None else (resampled.ln_y_BN - resampled.mean_N) * root_N
         points = stack_one(x_N, np.zeros(len(x_N)), changes)
-        error = shared_error(
-            points, regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N, at=1
-        )
-        return Uncertainty(
-            text_PP,
-            bias_P,
-            spread_PP,
-            error.variance_of_one**0.5,
-            error.explained / error.unit**0.5,
-            error.dof,
-            text is not None,
-            point,
-            n_documents,
-        )
-    scatters = total**0.5, explained**0.5, dof
-    return Uncertainty(text_PP, bias_P, spread_PP, *scatters, text is not None, point, n_documents)
+        J_MP, residual_M = regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N
+        error = shared_error(points, J_MP, residual_M, at=1)
+        scatter, text_scatter, dof = error.variance_of_one**0.5, error.explained / error.unit**0.5, error.dof
+    knows_text = text is not None
+    return Uncertainty(text_PP, bias_P, spread_PP, scatter, text_scatter, dof, knows_text, point, n_documents)

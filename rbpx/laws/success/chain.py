@@ -69,13 +69,13 @@ def second_step(sigmoid: Sigmoid, plausible: Plausible | None, x: float, seed: i
 def chained(sigmoid: Sigmoid, plausible: Plausible | None, feature: Feature, seed: int) -> Estimate:
     """Success of a model that neither step has seen, with its interval."""
     if feature.y.value is None:
-        return Estimate(None, None, None)
+        return Estimate()
     return _success(sigmoid(feature.y.value), plausible, feature.draws_J, seed)
 
 
 def _success(value: float, plausible: Plausible | None, x_J: Floats | None, seed: int) -> Estimate:
     if plausible is None or x_J is None:
-        return Estimate(value, None, None)
+        return Estimate(value)
     rng = np.random.default_rng(seed)
     at_J = np.arange(len(x_J)) % len(plausible.theta_JP)
     y_J = curves(plausible.theta_JP[at_J], x_J)

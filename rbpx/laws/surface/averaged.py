@@ -71,7 +71,7 @@ def _law(along_N: Floats, y_N: Floats, at: float, axis: str, away: float, near: 
     values, place_N = np.unique(along_N, return_inverse=True)
     y = np.exp(np.bincount(place_N, np.log(y_N)) / np.bincount(place_N))
     averaged = average_forms(values, y, [at]) if away <= near else None
-    answer = Estimate(None, None, None) if averaged is None else Estimate(averaged[0].y, averaged[0].lo, averaged[0].hi)
+    answer = Estimate() if averaged is None else Estimate(averaged[0].y, averaged[0].lo, averaged[0].hi)
     return OnLine(answer, axis, len(values), math.exp(away))
 
 
@@ -116,7 +116,7 @@ def predict_over_forms(fits: Sequence[SurfaceFit], S: float, D: float, U: float 
         return OverForms(on_line.y, {}, within, on_line.axis, on_line.away)
     usable = [fit for fit in fitted if within[fit.form].ends is not None and fit.bic is not None]
     if not usable:
-        first = within[fitted[0].form] if fitted else Estimate(None, None, None)
+        first = within[fitted[0].form] if fitted else Estimate()
         return OverForms(first, {fitted[0].form: 1.0} if fitted else {}, within)
     bic_G = np.array([fit.bic for fit in usable], np.float64)
     weight_G = np.exp(-(bic_G - bic_G.min()) / 2)
@@ -128,4 +128,4 @@ def predict_over_forms(fits: Sequence[SurfaceFit], S: float, D: float, U: float 
     weights = dict(zip((fit.form for fit in usable), weight_G.tolist(), strict=True))
     if len(usable) == 1:
         return OverForms(within[usable[0].form], weights, within)
-    return OverForms(Estimate(y, lo, hi) if math.isfinite(hi) else Estimate(y, None, None), weights, within)
+    return OverForms(Estimate(y, lo, hi) if math.isfinite(hi) else Estimate(y), weights, within)

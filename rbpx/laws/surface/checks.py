@@ -224,7 +224,7 @@ def _slope(x_N: Floats, left_N: Floats) -> Estimate:
     about_N = x_N - x_N.mean()
     square, dof = float(about_N @ about_N), len(x_N) - 2
     if square <= 1e-12 * float(x_N @ x_N) or dof < 1:
-        return Estimate(None, None, None)
+        return Estimate()
     slope = float(about_N @ left_N) / square
     rest_N = left_N - left_N.mean() - slope * about_N
     return from_stderr(slope, float(np.sqrt(rest_N @ rest_N / dof / square)), dof)
