@@ -92,6 +92,12 @@ class Run:
             return self.protocol
         return None if self.window in (None, ProtocolConfig.window) else f"window {self.window}"
 
+    def stated(self, law: str, k: int | None = None) -> float | None:
+        """What an imported run says of a quantity, RBP_k as a share; None where it says nothing."""
+        if law == "rbp":
+            return self.observed.get((k or 1, 1))
+        return self.cross_entropy_nats if law == "cross_entropy" else self.imported.get(law)
+
     def names(self) -> dict[str, Any]:
         """What tells the run from others of its group, by column."""
         return {name: getattr(self, name) for name in ("size", "non_embedding_params", "revision", *OF_TRAINING)}
@@ -148,6 +154,11 @@ class Group:
 
         documents = self.documents or Documents.alone(self.n_documents)
         return documents.weights(request.resamples, request.seed)
+
+    def stated_k(self, request: Request) -> list[int]:
+        """The k asked for; where none are, those of which imported runs say RBP_k."""
+        stated = sorted({k for run in self.runs for k, n in run.observed if n == 1})
+        return stated if request.k is None or request.k == "log" else request.k_listed()
 
     @property
     def n_sizes(self) -> int:

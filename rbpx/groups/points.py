@@ -126,24 +126,14 @@ def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Po
 
 def _imported_points(group: Group, request: Request, laws: Collection[str]) -> list[Points]:
     """Imported runs have RBP at some k, and perhaps cross-entropy; whatever needs their tokens is unknown."""
+    asked = [("rbp", k) for k in group.stated_k(request)]
     points = []
-    observed = sorted({k for run in group.runs for k, n in run.observed if n == 1})
-    if "rbp" in laws:
-        for k in observed if request.k is None or request.k == "log" else request.k_listed():
-            runs = tuple(run for run in group.runs if (k, 1) in run.observed)
-            y_N = neg_ln(np.array([run.observed[k, 1] for run in runs]))
-            points.append(Points("rbp", k, runs, y_N, None) if runs else _unknown(group, k, Status.not_known))
-    if "cross_entropy" in laws:
-        runs = tuple(run for run in group.runs if run.cross_entropy_nats is not None)
-        y_N = np.array([run.cross_entropy_nats for run in runs], dtype=np.float64)
-        series = Points("cross_entropy", None, runs, y_N, None)
-        points.append(series if runs else _unknown(group, None, Status.not_known, "cross_entropy"))
-    for law in IMPORTED:
-        runs = tuple(run for run in group.runs if law in run.imported)
+    for law, k in [*asked, *((law, None) for law in ("cross_entropy", *IMPORTED, *LAWS[2:]))]:
+        runs = tuple(run for run in group.runs if run.stated(law, k) is not None)
         if runs and law in laws:
-            y_N = np.array([run.imported[law] for run in runs], dtype=np.float64)
-            points.append(Points(law, None, runs, 1 - y_N if law == "accuracy" else y_N, None))
-        elif law in laws and request.names_laws:
-            points.append(_unknown(group, None, Status.not_known, law))
-    named = [law for law in LAWS[2:] if law in laws and request.names_laws]
-    return points + [_unknown(group, None, Status.not_known, law) for law in named]
+            y_N = np.array([run.stated(law, k) for run in runs], dtype=np.float64)
+            y_N = neg_ln(y_N) if law == "rbp" else 1 - y_N if law == "accuracy" else y_N
+            points.append(Points(law, k, runs, y_N, None))
+        elif law in laws and (request.names_laws or law in LAWS[:2]):
+            points.append(_unknown(group, k, Status.not_known, law))
+    return points
