@@ -1,8 +1,8 @@
 """One exponent for several families, y = E + C_f S^(-alpha), whose residuals at the same size go together.
 
 Families that were trained alike err alike: the residuals of Pythia and of Pythia trained on deduplicated text correlate
-by .98, so both say little more than one. The interval counts what each size says once (`rbpx.laws.size_effects`); where
-sizes were trained more than once, misfit is told apart from scatter (`rbpx.laws.replicates`).
+by .98, so both say little more than one. The interval counts what each size says once (`size_effects`); where sizes
+were trained more than once, misfit is told apart from scatter (`replicates`).
 """
 
 import math

@@ -4,7 +4,7 @@ A form may be a mixture: tokens are of several kinds, and each kind has a distri
 the ranks, H(P), is that of the mixture, and cross-entropy is the mean entropy of the kinds: what is left to a model
 that knows which kind a token is of, and no more. A form without kinds says that both are the same.
 
-Shapes: any leading axes "..." of sets of parameters, P parameters, C kinds of tokens, Q places (`rbpx.laws.rank_sums`),
+Shapes: any leading axes "..." of sets of parameters, P parameters, C kinds of tokens, Q places (`rank_nodes`),
 K values of k.
 
 One more entry of `RANK_FORMS` is one more row of `closure`.

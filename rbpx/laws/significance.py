@@ -1,6 +1,6 @@
 """How far a number is from 0 under its own interval: p values, alone and adjusted for many tests.
 
-An interval over documents and models is not that of one distribution (`rbpx.laws.interval.half_width`), so a p value is
+An interval over documents and models is not that of one distribution (`half_width`), so a p value is
 found from the interval itself: the level at which it would just reach 0. Below 0.05 the 95 % interval leaves 0 out.
 """
 

@@ -33,7 +33,7 @@ class OnLine:
     """A prediction by a law in one axis.
 
     Attributes:
-        y: what a new run would show, with a 95 % interval over forms (`rbpx.laws.averaged`); None where the point is
+        y: what a new run would show, with a 95 % interval over forms; None where the point is
             not near enough, or fewer than 3 points are on the line.
         axis: in which the law is, "S" or "D".
         n_points: of the law; points that coincide along the axis count once.
