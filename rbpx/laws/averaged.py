@@ -1,8 +1,8 @@
 """A quantity at another size, and the size at which it reaches a level, over the forms that its law may have.
 
 No ladder of a few sizes says which form a law has, and far outside the sizes the form is what matters. So each form of
-`candidates` is fitted, each with independent and with correlated scatter of the models, and the predictions are averaged
-with weights by how well the forms fit (Bayesian model averaging).
+`candidates` is fitted, each with independent and with correlated scatter of the models, and the predictions are
+averaged with weights by how well the forms fit (Bayesian model averaging).
 
 A level is reached at the size at which a new model is as likely below it as above it, by that average: a single form
 says exactly where, and another form that fits as well says that it never does. The interval has the sizes at which the

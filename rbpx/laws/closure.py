@@ -51,10 +51,6 @@ class FormFit:
         """Log-likelihood of the tokens of some sizes, nats, [N]."""
         return np.asarray((seen_NQ * mixed(self.form.shares(self.theta(S), self.places))).sum(axis=1))
 
-    def ln_shares(self, S: float) -> Floats:
-        """Ln of the share of each rank at a size, at the places, [Q]."""
-        return np.asarray(mixed(self.form.shares(self.theta(np.array([S])), self.places))[0])
-
 
 def fit_form(form: RankForm, places: Places, S: Floats, seen_NQ: Floats) -> FormFit:
     """Maximum likelihood of a form with its parameters on a line in ln S, or the same at every size if there is one.

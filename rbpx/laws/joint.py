@@ -25,6 +25,7 @@ from scipy.special import stdtrit
 from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.interval import LEVEL, Estimate, student_t
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.resampled import Resampled
 
@@ -125,42 +126,38 @@ def fit_joint_law(
     ln_y_NK, x_K = np.log(y_NK), np.log(np.asarray(k_grid, dtype=np.float64))
     ranges = [(a, b) for a in range(len(x_K)) for b in range(a + MIN_K, len(x_K) + 1)]
     ranges.sort(key=lambda ends: (x_K[ends[0]] - x_K[ends[1] - 1], ends))  # the widest first
-    found: tuple[int, int] | None = None
+    found: slice | None = None
     for begin, end in ranges:
-        contrasts = _contrasts(S, x_K, ln_y_NK, ln_y_NBK, n_documents, slice(begin, end))
-        if not any(_rejects(each, S) for each in contrasts[1:]):
-            found = (begin, end)
+        fits = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, slice(begin, end))
+        if not any(_rejects(each, S) for each in (_slope_of(fits[1]), *map(_level_of, fits[2:]))):
+            found = slice(begin, end)
             break
-    begin, end = found or (0, len(x_K))
-    at = slice(begin, end)
-    level, drift, bend = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, at)
+    else:  # the law is rejected over every range, and fitted to all k
+        fits = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, slice(None))
+    at, (level, drift, *bend) = found or slice(None), fits
+    of_range, x_K = tuple(k_grid[at]), x_K[at]
     kappa = _level_of(drift)
-    slope = _slope_of(drift)
-    ln_C = _ln_C(level, kappa, x_K[at])
+    ln_C = None
+    if level.alpha is not None and kappa.value is not None and level.theta_P is not None:
+        ln_C = float(level.theta_P[0] + level.alpha * np.log(level.S_ref) + kappa.value * x_K.mean())
     return JointLaw(
         tuple(k_grid),
-        None if found is None else (k_grid[begin], k_grid[end - 1]),
+        None if found is None else (of_range[0], of_range[-1]),
         len(ranges),
-        tuple(k_grid[at]),
+        of_range,
         level,
         kappa,
-        slope,
-        None if bend is None else _level_of(bend),
-        _compare(np.log(np.asarray(S, dtype=np.float64)), x_K[at], ln_y_NK[:, at]),
-        None if ln_C is None or abs(ln_C) > 700 else float(np.exp(ln_C)),
+        _slope_of(drift),
+        _level_of(bend[0]) if bend else None,
+        _compare(np.log(np.asarray(S, dtype=np.float64)), x_K, ln_y_NK[:, at]),
+        exp_or_none(ln_C),
     )
-
-
-def _ln_C(level: PowerLawFit, kappa: Estimate, x_K: Floats) -> float | None:
-    if level.alpha is None or kappa.value is None or level.theta_P is None:
-        return None
-    return float(level.theta_P[0] + level.alpha * np.log(level.S_ref) + kappa.value * x_K.mean())
 
 
 def _fits(
     S: Sequence[float], x_K: Floats, ln_y_NK: Floats, ln_y_NBK: Floats | None, n_documents: int | None, at: slice
-) -> tuple[PowerLawFit, PowerLawFit, PowerLawFit | None]:
-    """Level, exponent in k and bend of each size, each on a line in ln S: a power law of its exponential."""
+) -> list[PowerLawFit]:
+    """Level, exponent in k and, from 4 k on, bend of each size, on lines in ln S: power laws of their exponentials."""
     about_K = x_K[at] - x_K[at].mean()
     design_KP = np.column_stack([np.ones(len(about_K)), about_K, about_K**2])
     line_PK = np.linalg.pinv(design_KP[:, :2])
@@ -173,14 +170,7 @@ def _fits(
         if ln_y_NBK is not None:
             resampled = Resampled.of_logarithms((ln_y_NBK[:, :, at] @ row_K).T, n_documents)
         fits.append(fit_power_law(S, np.exp(ln_y_NK[:, at] @ row_K), resampled, backtests=False))
-    return fits[0], fits[1], fits[2] if len(fits) == 3 else None
-
-
-def _contrasts(
-    S: Sequence[float], x_K: Floats, ln_y_NK: Floats, ln_y_NBK: Floats | None, n_documents: int | None, at: slice
-) -> tuple[PowerLawFit, Estimate, Estimate]:
-    level, drift, bend = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, at)
-    return level, _slope_of(drift), Estimate() if bend is None else _level_of(bend)
+    return fits
 
 
 def _slope_of(fit: PowerLawFit) -> Estimate:

@@ -15,7 +15,7 @@ from scipy.special import log_ndtr
 
 from rbpx.laws.arrays import Floats
 from rbpx.laws.logarithms import ln_sum_exp
-from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_numbers
+from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored
 from rbpx.laws.rank_sums import rank_nodes
 from rbpx.laws.solvers import maximise
 from rbpx.status import Status
@@ -64,11 +64,11 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     """
     rank_R, n_R = checked_counts(rank, n_tokens)
     if np.any(rank_R != np.floor(rank_R)):
-        return without_numbers("lognormal_paper", Status.mid_ranks, _UNKNOWN)
+        return RankFit("lognormal_paper", _UNKNOWN, status=Status.mid_ranks)
     rank_R, n_R = rank_R[rank_R >= 2], n_R[rank_R >= 2]
     n = float(n_R.sum())
     if len(rank_R) < 3:
-        return without_numbers("lognormal_paper", Status.too_few_tokens, _UNKNOWN | {"n_tokens": round(n)})
+        return RankFit("lognormal_paper", _UNKNOWN | {"n_tokens": round(n)}, status=Status.too_few_tokens)
     nodes = rank_nodes(int(rank_R[-1]))
     x_Q, n_Q = nodes.x_Q[1:], nodes.moved(rank_R, n_R)[1:]  # rank 1 is a node of its own
     theta, converged, status = _maximum(x_Q, n_Q)
@@ -78,7 +78,7 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
         theta, converged, status = _maximum(rank_R, n_R)
         loglik = float(n_R @ _ln_per_rank(rank_R, theta))
     if not converged:
-        return without_numbers("lognormal_paper", Status.not_converged, _UNKNOWN | {"n_tokens": round(n)})
+        return RankFit("lognormal_paper", _UNKNOWN | {"n_tokens": round(n)}, status=Status.not_converged)
     # Both CDFs are compared at every observed rank and just below the next one, where a gap can be largest.
     below_next_R = np.append(rank_R[1:] - 1, rank_R[-1])
     cdf_R = np.cumsum(n_R) / n

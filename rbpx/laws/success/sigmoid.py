@@ -57,7 +57,6 @@ class SigmoidFit:
         sigmoid: its constants.
         n_points: points, the anchor included.
         n_free: constants that were fitted.
-        rmse: root of the mean squared residual.
         at_bound: constants at a bound, by name.
         converged: whether the search ended at a minimum.
     """
@@ -65,7 +64,6 @@ class SigmoidFit:
     sigmoid: Sigmoid
     n_points: int
     n_free: int
-    rmse: float
     at_bound: tuple[str, ...]
     converged: bool
 
@@ -114,11 +112,11 @@ def fit_sigmoid(
     end_SP, total_S = _solve(x_N, np.broadcast_to(y_N, (len(start_SP), len(y_N))), start_SP, lower_P, upper_P)
     best = [start_SP[0], *end_SP[np.argsort(total_S)[:_POLISHED]]]
     polished = [_polish(x_N, y_N, each_P, lower_P, upper_P) for each_P in best]
-    theta_P, total, converged = min(polished, key=lambda each: each[1])
+    theta_P, _, converged = min(polished, key=lambda each: each[1])
     at_bound = free_P & ((theta_P <= lower_P) | (theta_P >= upper_P))
     names = tuple(name for name, at in zip(NAMES, at_bound, strict=True) if at)
     sigmoid = Sigmoid(*theta_P.tolist())
-    return SigmoidFit(sigmoid, len(x_N), int(free_P.sum()), math.sqrt(total / len(x_N)), names, converged)
+    return SigmoidFit(sigmoid, len(x_N), int(free_P.sum()), names, converged)
 
 
 def refit_sigmoid(

@@ -23,16 +23,8 @@ class Chinchilla(Form):
     names: ClassVar[tuple[str, ...]] = ("A", "B", "E", "alpha", "beta")
     exponents = ("alpha", "beta")
     logarithmic = ("A", "B")
-
-    @property
-    def lower_P(self) -> Floats:
-        """All constants are at least 0."""
-        return np.zeros(5)
-
-    @property
-    def upper_P(self) -> Floats:
-        """As `Form.upper_P`."""
-        return np.array([np.inf, np.inf, np.inf, STEEPEST, STEEPEST])
+    lower_P: ClassVar[Floats] = np.zeros(5)
+    upper_P: ClassVar[Floats] = np.array([np.inf, np.inf, np.inf, STEEPEST, STEEPEST])
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
         """As `Form.evaluate`."""

@@ -34,16 +34,8 @@ class DataConstrained(Chinchilla):
     source = "arXiv 2305.16264, eqs. 5, 6 and 11"
     names: ClassVar[tuple[str, ...]] = (*Chinchilla.names, "R_D", "R_N")
     saturating = ("R_D", "R_N")
-
-    @property
-    def lower_P(self) -> Floats:
-        """All constants are at least 0, and R_D and R_N may be infinite."""
-        return np.zeros(7)
-
-    @property
-    def upper_P(self) -> Floats:
-        """As `Form.upper_P`; R_D and R_N are at least `_LEAST_R`."""
-        return np.append(super().upper_P, np.full(2, 1 / (1 + _LEAST_R)))
+    lower_P = np.zeros(7)  # R_D and R_N may be infinite
+    upper_P = np.append(Chinchilla.upper_P, np.full(2, 1 / (1 + _LEAST_R)))
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
         """As `Form.evaluate`."""

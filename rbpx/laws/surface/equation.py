@@ -38,11 +38,8 @@ class Form(ABC):
     exponents: ClassVar[tuple[str, ...]]  # those of S and D
     logarithmic: ClassVar[tuple[str, ...]]  # those whose logarithm has a symmetric interval
     saturating: ClassVar[tuple[str, ...]] = ()  # those of which 1 / (1 + R) has one
-
-    @property
-    @abstractmethod
-    def lower_P(self) -> Floats:
-        """The least value of each number of theta."""
+    lower_P: ClassVar[Floats]  # the least value of each number of theta
+    upper_P: ClassVar[Floats]  # the greatest; an exponent beyond `STEEPEST` is a step between two sizes, no power law
 
     @abstractmethod
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
@@ -55,11 +52,6 @@ class Form(ABC):
     @abstractmethod
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
         """Each constant in the units of its source, [B]; not finite where it has no value."""
-
-    @property
-    @abstractmethod
-    def upper_P(self) -> Floats:
-        """The greatest value of each: exponents beyond `STEEPEST` are a step between two sizes, no power law."""
 
     def bounded(self, theta_P: Floats) -> tuple[str, ...]:
         """The constants that lie at their bounds, by name."""

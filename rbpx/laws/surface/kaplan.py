@@ -26,16 +26,8 @@ class Kaplan(Form):
     names = ("N_c", "D_c", "alpha_N", "alpha_D")
     exponents = ("alpha_N", "alpha_D")
     logarithmic = ("N_c", "D_c")
-
-    @property
-    def lower_P(self) -> Floats:
-        """Exponents are at least 0; logarithms have no bound."""
-        return np.array([-np.inf, -np.inf, 0.0, _LEAST])
-
-    @property
-    def upper_P(self) -> Floats:
-        """As `Form.upper_P`."""
-        return np.array([np.inf, np.inf, STEEPEST, STEEPEST])
+    lower_P = np.array([-np.inf, -np.inf, 0.0, _LEAST])  # logarithms have no bound
+    upper_P = np.array([np.inf, np.inf, STEEPEST, STEEPEST])
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
         """As `Form.evaluate`."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.arrays import Floats
+from rbpx.laws.names import Axis
 
 
 def six_S(S: Floats) -> Floats:
@@ -121,6 +122,10 @@ class Runs:
     def n_groups(self) -> int:
         """How many runs there are."""
         return int(self.group_N.max()) + 1 if len(self.group_N) else 0
+
+    def along(self, axis: Axis) -> Floats:
+        """Size, tokens or training FLOPs (6 S D) of each point."""
+        return {Axis.S: self.S_N, Axis.D: self.D_N, Axis.C: self.D_N * six_S(self.S_N)}[axis]
 
     @property
     def repeats(self) -> bool:
