@@ -162,4 +162,4 @@ def test_the_form_that_runs_follow_is_the_best_by_every_measure() -> None:
     assert right.fit.aic < wrong.fit.aic
     assert right.fit.bic < wrong.fit.bic
     assert mean_error(right.held_out) < mean_error(wrong.held_out)
-    assert {test.axis for test in right.held_out} == set(Axis)
+    assert {test.axis for test in right.held_out} == set(AXES)

@@ -19,8 +19,8 @@ from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.groups.group import Group
 from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.laws.in_k import fit_joint_law
 from rbpx.laws.interval import Estimate, by_name, student_t
-from rbpx.laws.joint import fit_joint_law
 from rbpx.laws.logarithms import line, neg_ln
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.resampled import Resampled
