@@ -1,7 +1,7 @@
 """A law fitted to the points of a group: its fit, and its row of the relation `fits`."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -201,7 +201,7 @@ def alike(rows: Sequence[Record]) -> list[Record]:
 def fit_record(group: Group, law: Law, resamples: int, own: Record | None = None) -> Record:
     """A row of the relation `fits`; `own` is what its params have beside those of any law."""
     run_ids = [run_id for run in law.runs for run_id in run.run_ids]
-    choice = {} if law.choice is None else {"choice": law.choice.record()}
+    choice = {} if law.choice is None else {"choice": asdict(law.choice)}
     more: dict[str, Any] = {"resamples": resamples, "sizes": [run.size for run in law.runs], **choice}
     more |= about_axis(group)
     size = {} if group.fixed_size is None else {"size": group.fixed_size}

@@ -21,13 +21,13 @@ from numpy.typing import ArrayLike
 
 from rbpx.laws.arrays import Floats
 from rbpx.laws.candidates import FormFits, Shape, fit_forms, form_grid
-from rbpx.laws.interval import LEVEL
+from rbpx.laws.interval import TAILS as ENDS
 from rbpx.laws.solvers import roots
 from rbpx.laws.t_mixture import TMixture
 
 COMBINED: Final = "combined"  # the method of an answer over all forms
 MIN_SIZES: Final = 3
-TAILS: Final = (0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2)  # of the median and both ends of the interval
+TAILS: Final = (0.5, *ENDS)  # of the median and both ends of the interval
 SEARCHED: Final = 1e6  # times outside the sizes; farther than any ladder says anything
 _STEP: Final = math.log(10) / 10  # of the search, in ln S
 _CLOSE: Final = 1e-12  # in ln S

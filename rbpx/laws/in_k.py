@@ -81,8 +81,7 @@ def fit_k_law(
             ends = ends._replace(E=(max(lo, 0.0), hi))
     curvature = curvature_of(k_grid, y_K, resampled)
     reasons = [fit.status, *trend_doubts(fit.alpha, alpha_lo, alpha_hi)]
-    bent = None if curvature is None else curvature.ends
-    if method is not Method.offset and bent is not None and not bent[0] <= 0 <= bent[1]:
+    if method is not Method.offset and curvature is not None and curvature.leaves_out_0:
         reasons.append(Status.bends)
     judged = replace(
         fit,

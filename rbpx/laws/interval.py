@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit  # scipy.stats checks its arguments for 60 times as long
 
 LEVEL: Final = 0.95
-Z: Final = float(ndtri((1 + LEVEL) / 2))  # the normal quantile of an interval of that level
+TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)  # below both of its ends
+Z: Final = float(ndtri(TAILS[1]))  # the normal quantile of an interval of that level
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class Estimate:
     def ends(self) -> tuple[float, float] | None:
         """Both ends; None where one is not known."""
         return None if self.lo is None or self.hi is None else (self.lo, self.hi)
+
+    @property
+    def leaves_out_0(self) -> bool:
+        """Whether 0 lies outside of both ends."""
+        return self.ends is not None and not self.ends[0] <= 0 <= self.ends[1]
 
 
 def by_name(**estimates: Estimate) -> dict[str, float | None]:
@@ -56,7 +62,7 @@ def of_share(n_hits: float, n: int) -> Estimate:
 
 def student_t(dof: float) -> float:
     """The quantile of Student's t of an interval of `LEVEL`; infinite at 0 degrees of freedom."""
-    return float(stdtrit(dof, (1 + LEVEL) / 2)) if dof > 0 else math.inf
+    return float(stdtrit(dof, TAILS[1])) if dof > 0 else math.inf
 
 
 def document_t(n_documents: int | None) -> float:

@@ -5,9 +5,9 @@ leaves out 0 calls for the offset, one that contains only small offsets for the 
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from numpy.typing import ArrayLike
 
@@ -45,10 +45,6 @@ class FormVerdict:
     E_hi: float | None
     aic_power_less_offset: float | None
     bic_power_less_offset: float | None
-
-    def record(self) -> dict[str, Any]:
-        """The verdict as plain values."""
-        return asdict(self)
 
 
 def compare_forms(laws: Sequence[tuple[PowerLawFit, ArrayLike | Resampled | None]]) -> list[FormVerdict | None]:

@@ -252,7 +252,7 @@ def _judged(test: NestedTest | None, curve: Estimate, runs: Sequence[float | Non
         if test.p < _ALPHA_LEVEL:
             return "misfit", f"misfit, not scatter: {words}"
         return "", f"scatter: {words}"
-    if curve.lo is not None and curve.hi is not None and not curve.lo <= 0 <= curve.hi:
+    if curve.leaves_out_0:
         q = f"{curve.value:+.2g} ({curve.lo:+.2g} to {curve.hi:+.2g})"
         return "curvature", f"the points curve by {q} per (ln S)^2; no size was trained twice"
     known = [p for p in runs if p is not None]

@@ -15,7 +15,7 @@ from rbpx.laws.power_intervals import NO_INTERVALS, Intervals
 from rbpx.laws.regression import EQUATIONS, TOLERANCES
 from rbpx.laws.replicates import NestedTest, lack_of_fit_test
 from rbpx.laws.stacked import stack_one
-from rbpx.laws.uncertainty import Uncertainty
+from rbpx.laws.uncertainty import Uncertainty, as_plain
 from rbpx.status import Status
 
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 5"
@@ -173,7 +173,7 @@ class PowerLawFit(LawFit):
             "sign": self.sign,
             "equation": EQUATIONS[self.method],
             "source": SOURCE,
-            "uncertainty": None if about is None else about.record(),
+            "uncertainty": None if about is None else as_plain(about),
         }
         at = {} if theta_P is None else {"S_ref": self.S_ref, "ln_C_ref": float(theta_P[0]), "E": self.offset.value}
         if found is None:

@@ -13,7 +13,7 @@ from scipy.special import gammaincinv, ncfdtr
 
 from rbpx.laws.arrays import Floats
 from rbpx.laws.estimate import FoundLaw
-from rbpx.laws.interval import LEVEL, reaching, student_t
+from rbpx.laws.interval import TAILS, reaching, student_t
 from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.names import Method
 from rbpx.laws.regression import Regression, profile_offset
@@ -21,7 +21,6 @@ from rbpx.laws.side_by_side import Problem, Searching
 from rbpx.laws.solvers import roots
 from rbpx.laws.uncertainty import Uncertainty
 
-_TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 _NUMERATOR_CERTAIN: Final = 1e6
 Ends = tuple[float | None, float | None]
 _REACH: Final = np.linspace(-8, 24, 161)  # half widths of the linear interval, to either side of the fit
@@ -52,7 +51,7 @@ class R2(Problem):
         F_L = dof_L * value_L / (1 - value_L)
         lo_hi_2L = np.empty((2, len(alike)))
         certain_L = F_L > _NUMERATOR_CERTAIN
-        for end, tail in enumerate(_TAILS):
+        for end, tail in enumerate(TAILS):
             by_dof_L = 2 * gammaincinv(dof_L[certain_L] / 2, tail) / dof_L[certain_L]
             lo_hi_2L[end, certain_L] = F_L[certain_L] * by_dof_L
             lo_hi_2L[end, ~certain_L] = _noncentrality(F_L[~certain_L], dof_L[~certain_L], 1 - tail)

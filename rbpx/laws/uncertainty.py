@@ -54,10 +54,6 @@ class Uncertainty:
     point: float = 1.0
     n_documents: int | None = None
 
-    def record(self) -> dict[str, Any]:
-        """As plain values."""
-        return as_plain(self)
-
     def interval(self, value: float, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
         """95 % interval over documents and models of a function of the parameters, by its gradient.
 

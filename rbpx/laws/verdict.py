@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from rbpx.laws.averaged import Averaged
 from rbpx.laws.backtest import Backtest
 from rbpx.laws.candidates import Shape
-from rbpx.laws.interval import Estimate, student_t
+from rbpx.laws.interval import student_t
 from rbpx.laws.lack_of_fit import curvature, runs_p
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit
@@ -87,12 +87,7 @@ def _of_exponent(fit: PowerLawFit) -> list[Status]:
     if lo is None and hi is None and fit.alpha_stderr is not None and fit.uncertainty is not None:
         half = student_t(fit.uncertainty.dof) * fit.alpha_stderr  # no documents: the scatter alone
         lo, hi = alpha - half, alpha + half
-    statuses = []
-    if (lo is None or lo <= 0) and (hi is None or hi >= 0):
-        statuses.append(Status.no_trend)
-    if lo is None or hi is None or hi - lo >= abs(alpha):
-        statuses.append(Status.barely_determined)
-    return statuses
+    return trend_doubts(alpha, -math.inf if lo is None else lo, math.inf if hi is None else hi)
 
 
 def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | Resampled | None) -> list[Status]:
@@ -101,7 +96,7 @@ def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | Resampled | None) -> lis
     ln_S_N, ln_y_N = np.log(fit.S), np.log(np.abs(fit.y))
     bent = curvature(ln_S_N, ln_y_N, _absolute(y_resampled))
     statuses = []
-    if _leaves_out_0(bent):
+    if bent.leaves_out_0:
         statuses.append(Status.bends)
         slope_at_ends = np.polyval(np.polyder(np.polyfit(ln_S_N, ln_y_N, 2)), [ln_S_N.min(), ln_S_N.max()])
         if slope_at_ends[0] * slope_at_ends[1] < 0:
@@ -111,10 +106,6 @@ def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | Resampled | None) -> lis
     if chance is not None and chance < SIGNIFICANT:
         statuses.append(Status.bends)
     return statuses
-
-
-def _leaves_out_0(estimate: Estimate) -> bool:
-    return estimate.lo is not None and estimate.hi is not None and not estimate.lo <= 0 <= estimate.hi
 
 
 def _absolute(y_resampled: ArrayLike | Resampled | None) -> Resampled | None:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from rbpx.laws.arrays import Floats
-from rbpx.laws.interval import LEVEL, Estimate, reaching, student_t
+from rbpx.laws.interval import TAILS, Estimate, reaching, student_t
 from rbpx.laws.success.plausible import Plausible
 from rbpx.laws.success.sigmoid import Sigmoid, curves
 from rbpx.laws.t_mixture import TMixture
@@ -21,7 +21,6 @@ from rbpx.laws.t_mixture import TMixture
 N_CURVES: Final = 1000
 _EACH: Final = 4  # features for each curve
 _LARGEST_LN: Final = 700.0
-_TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +79,6 @@ def _success(value: float, plausible: Plausible | None, x_J: Floats | None, seed
     at_J = np.arange(len(x_J)) % len(plausible.theta_JP)
     y_J = curves(plausible.theta_JP[at_J], x_J)
     y_J += plausible.scatter_J[at_J] * rng.standard_t(plausible.dof_J[at_J])
-    lo, hi = np.quantile(np.clip(y_J, 0, 1), _TAILS).tolist()
+    lo, hi = np.quantile(np.clip(y_J, 0, 1), TAILS).tolist()
     # The least squares fit, whose number this is, may lie beyond what most plausible curves say.
     return Estimate(value, *reaching(value, (lo, hi)))

@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 
 from rbpx.laws.arrays import Floats
-from rbpx.laws.averaged import average_forms
-from rbpx.laws.interval import LEVEL, Estimate, student_t
+from rbpx.laws.averaged import TAILS, average_forms
+from rbpx.laws.interval import Estimate, student_t
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.names import FORM_NAMES
@@ -25,7 +25,6 @@ from rbpx.laws.t_mixture import TMixture
 
 _NEAR: Final = math.log(1.25)  # a point is near a line that is exact up to this factor
 _SAME: Final = 0.01
-_TAILS: Final = (0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def predict_over_forms(fits: Sequence[SurfaceFit], S: float, D: float, U: float 
     ends_G2 = np.log(np.array([within[fit.form].ends for fit in usable], np.float64))
     dofs = [fit.surface.n_runs - fit.surface.n_free for fit in usable if fit.surface is not None]
     scale_G = np.diff(ends_G2, axis=1)[:, 0] / 2 / [student_t(dof) for dof in dofs]
-    y, lo, hi = np.exp(TMixture(ends_G2.mean(axis=1), scale_G, weight_G, min(dofs)).quantiles(_TAILS)).tolist()
+    y, lo, hi = np.exp(TMixture(ends_G2.mean(axis=1), scale_G, weight_G, min(dofs)).quantiles(TAILS)).tolist()
     weights = dict(zip((fit.form for fit in usable), weight_G.tolist(), strict=True))
     if len(usable) == 1:
         return OverForms(within[usable[0].form], weights, within)
