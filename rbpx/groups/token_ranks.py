@@ -79,7 +79,7 @@ def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Tie
         kept.move_to_end(key)
         return kept[key][0]
     tokens = run_tokens(connection, run_id, ("doc_id", "greater", "ties", "logprob"))
-    counts = _counted(tokens["doc_id"].to_numpy(), ranks_under(tokens, ties), tokens["logprob"].to_numpy())
+    counts = counted(tokens["doc_id"].to_numpy(), ranks_under(tokens, ties), tokens["logprob"].to_numpy())
     if kept is not None:
         kept[key] = counts, counts.nbytes
         while sum(n_bytes for _, n_bytes in kept.values()) > _MOST_BYTES:
@@ -87,7 +87,7 @@ def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Tie
     return counts
 
 
-def _counted(doc_id_N: npt.NDArray[Any], rank_N: npt.NDArray[Any], logprob_N: npt.NDArray[Any]) -> pa.Table:
+def counted(doc_id_N: npt.NDArray[Any], rank_N: npt.NDArray[Any], logprob_N: npt.NDArray[Any]) -> pa.Table:
     """A row for each rank in a document; log-probabilities are added up in the order of the tokens."""
     order_N = np.lexsort([*_digits(2 * rank_N), *_digits(doc_id_N)])
     doc_id_N, rank_N = doc_id_N[order_N], rank_N[order_N]

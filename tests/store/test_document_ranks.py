@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rbpx.groups import document_ranks as module
-from rbpx.groups.token_ranks import document_ranks
+from rbpx.groups.token_ranks import counted, document_ranks
 from rbpx.store.queries import connect
 from rbpx.ties import Ties
 from tests.support.synthetic import Truth, write_store
@@ -37,7 +36,7 @@ def test_documents_and_ranks_of_more_than_16_bits(n_documents: int, n_ranks: int
     doc_id_N = np.sort(rng.integers(n_documents, size=3_000)).astype(np.int32)
     rank_N = rng.integers(2, 2 * n_ranks, 3_000) / 2
     logprob_N = rng.normal(size=3_000).astype(np.float32)
-    counts = module._counted(doc_id_N, rank_N, logprob_N)
+    counts = counted(doc_id_N, rank_N, logprob_N)
     check(counts, list(zip(doc_id_N.tolist(), rank_N.tolist(), logprob_N.tolist(), strict=True)))
 
 
