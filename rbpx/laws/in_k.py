@@ -283,7 +283,7 @@ def fit_joint_law(
         _slope_of(drift),
         _level_of(bend[0]) if bend else None,
         _compare(np.log(np.asarray(S, dtype=np.float64)), x_K, ln_y_NK[:, at]),
-        exp_or_none(ln_C),
+        None if ln_C is None or abs(ln_C) > 700 else float(np.exp(ln_C)),
     )
 
 

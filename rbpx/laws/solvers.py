@@ -148,7 +148,11 @@ def least_squares(
     def theta(found: lmfit.Parameters) -> Floats:
         return np.array([each.value for each in found.values()])
 
+    def of_varied(found: lmfit.Parameters) -> Floats:
+        J_NP = jacobian(theta(found))
+        return J_NP if varies_P.all() else J_NP.T[varies_P].T  # in the same order in memory, so to the same digit
+
     minimizer = lmfit.Minimizer(lambda at: residual(theta(at)), parameters, calc_covar=False, max_nfev=max_nfev)
     with np.errstate(all="ignore"):  # a step too far is not taken
-        found = minimizer.least_squares(jac=lambda at: jacobian(theta(at))[:, varies_P], **options)
+        found = minimizer.least_squares(jac=of_varied, **options)
     return theta(found.params), bool(found.success)
