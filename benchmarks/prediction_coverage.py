@@ -22,9 +22,10 @@ from scipy.special import stdtr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.laws.over_forms import below_batch, predict_batch
+from rbpx.laws.averaged import predict_batch
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.prediction import predict
+from tests.support.singly import below
 
 Floats = NDArray[np.float64]
 
@@ -122,9 +123,9 @@ def cell(truth: Truth, draws: int, seed: int) -> tuple[float, float, float]:
     """Coverage over forms; the median half width in ln y, that of the plain mixture, both of the first 100 ladders."""
     x, ln_y = truth.draw(draws, np.random.default_rng(seed))
     sizes, y, new = np.exp(x[:-1]), np.exp(ln_y[:, :-1]), math.exp(x[-1])
-    below = below_batch(sizes, y, new, np.exp(ln_y[:, -1]))
+    below_B = below(sizes, y, new, np.exp(ln_y[:, -1]))
     over, plain = np.log(predict_batch(sizes, y[:100], new)[:, 1:]), plain_mixture(x, ln_y[:100, :-1])
-    held = (below >= 0.025) & (below <= 0.975)
+    held = (below_B >= 0.025) & (below_B <= 0.975)
     return float(held.mean()), float(np.median(np.ptp(over, axis=1)) / 2), float(np.median(np.ptp(plain, axis=1)) / 2)
 
 

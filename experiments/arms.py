@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from rbpx.errors import RbpxError
 from rbpx.groups.item_answers import item_answers
 from rbpx.groups.temperatures import loss_curves
-from rbpx.laws.line import line
+from rbpx.laws.logarithms import line
 from rbpx.laws.temperature import loss_at, minimum
 from rbpx.store.queries import ask, connect
 from rbpx.store.remote import open_store

@@ -15,12 +15,11 @@ from rbpx.config.request import Request
 from rbpx.display.progress import counted
 from rbpx.errors import DamageError, RbpxError
 from rbpx.groups.along import select_along
-from rbpx.groups.document_ranks import document_ranks_kept
 from rbpx.groups.documents import with_documents
-from rbpx.groups.enough_sizes import with_enough_sizes
 from rbpx.groups.group import Group
 from rbpx.groups.processes import in_processes, several_processes
-from rbpx.groups.selection import select, select_alike, select_runs
+from rbpx.groups.selection import select, select_alike, select_runs, with_enough_sizes
+from rbpx.groups.token_ranks import document_ranks_kept
 from rbpx.groups.trainings import select_trainings
 from rbpx.laws.names import Axis
 from rbpx.store.bounded import SqlLimits

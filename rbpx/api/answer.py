@@ -98,7 +98,7 @@ class Answer(Generic[Result]):
         if not analysis(self.verb).draws:
             drawing = ", ".join(name for name, each in analyses().items() if each.draws)
             raise RbpxError(f"{self.verb} has no picture in a notebook; there is one of {drawing}")
-        from rbpx.display.chart.notebook import first_drawn
+        from rbpx.display.chart.figure import first_drawn
 
         results = cast("tuple[OfGroup, ...]", self.results)
         drawn = (each for result in results for each in question(self.verb).figures([result], ()))

@@ -11,24 +11,6 @@ from rbpx.display.numbers import UNKNOWN, number, percent, short
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 
-__all__ = [
-    "Cell",
-    "Column",
-    "behind",
-    "decimal",
-    "ends",
-    "error",
-    "given",
-    "magnitude",
-    "place",
-    "share",
-    "state",
-    "text",
-    "whole",
-    "with_ends",
-    "written",
-]
-
 Value = float | str | None
 Row = TypeVar("Row", contravariant=True)
 Of = Callable[[Row], float | None]
@@ -206,13 +188,8 @@ def behind(
     key: str, of: Callable[[Row], Bounded | None], means: str = "", ends_spare: int = 0
 ) -> Sequence[Column[Row]]:
     """What each loses to the best, which is called so, with the 95 % interval."""
-
-    def lost(row: Row) -> float | None:
-        bounded = of(row)
-        return None if bounded is None else bounded.value
-
-    _, interval = with_ends("behind", key, of, ends_spare=ends_spare)
-    return written("behind", key, lost, lambda value: "best" if value == 0 else number(value), means), interval
+    value, _ = with_ends("behind", key, of, lambda value: "best" if value == 0 else number(value), means)
+    return value, with_ends("behind", key, of, ends_spare=ends_spare)[1]
 
 
 def state(of: Callable[[Row], Status | Sequence[Status]]) -> Column[Row]:

@@ -7,8 +7,6 @@ from rbpx.display.column import Column, ends, error, whole, with_ends
 from rbpx.display.numbers import UNKNOWN, number, significant
 from rbpx.laws.power import LawFit
 
-__all__ = ["backtest", "constant", "determination", "exponent", "points_of"]
-
 Row = TypeVar("Row", contravariant=True)
 Of = Callable[[Row], LawFit]
 

@@ -9,7 +9,11 @@ UNKNOWN: Final = "–"
 
 def number(value: float | None, digits: int = 4) -> str:
     """A number with so many decimals."""
-    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+    return _written(value, f".{digits}f")
+
+
+def _written(value: float | None, form: str) -> str:
+    return UNKNOWN if value is None or not math.isfinite(value) else format(value, form)
 
 
 def decimals(digits: int) -> Callable[[float | None], str]:
@@ -19,7 +23,7 @@ def decimals(digits: int) -> Callable[[float | None], str]:
 
 def signed(value: float | None, digits: int = 4) -> str:
     """A difference with so many decimals and its sign."""
-    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:+.{digits}f}"
+    return _written(value, f"+.{digits}f")
 
 
 def short(value: float | None) -> str:
@@ -42,7 +46,7 @@ def _rounded(value: float | None, digits: int) -> str:
 
 def significant(value: float | None, digits: int) -> str:
     """A number of any magnitude in so many digits, trailing zeros included."""
-    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:#.{digits}g}".rstrip(".")
+    return _written(value, f"#.{digits}g").rstrip(".")
 
 
 def span(lo: float | None, hi: float | None, digits: int = 4) -> str:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["GRADES", "MARKED", "RANKS", "Passage", "Piece", "Reading", "grade", "marked"]
-
 RANKS: Final = (1, 10, 100)  # where a colour ends
 GRADES: Final = ("rank 1", "to 10", "to 100", "beyond")
 MARKED: Final = "Ranks: ‹to 100›, «beyond»; unmarked to 10. … was not scored."

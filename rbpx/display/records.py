@@ -16,9 +16,8 @@ from rich.table import Table
 
 from rbpx.config.options import Format
 from rbpx.counts import number_of
-from rbpx.display.grid import width
 from rbpx.display.numbers import UNKNOWN
-from rbpx.display.tables import console
+from rbpx.display.tables import console, width
 from rbpx.display.visible import visible_line
 from rbpx.files.output import (
     Lines,

@@ -11,8 +11,6 @@ from rbpx.display.passage import Passage
 from rbpx.display.view import Table
 from rbpx.status import Status
 
-__all__ = ["Doubt", "Section", "interval", "interval_of", "of_ten"]
-
 
 @dataclass(frozen=True)
 class Doubt:

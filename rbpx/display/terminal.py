@@ -8,15 +8,11 @@ from rich.markup import escape
 from rich.text import Text
 
 from rbpx.display.column import Cell
-from rbpx.display.grid import Grid
-from rbpx.display.names import remedies
 from rbpx.display.passage import GRADES, MARKED, Passage, Piece, marked
-from rbpx.display.tables import put
+from rbpx.display.tables import Grid, put
 from rbpx.display.view import Table
-from rbpx.display.vocabulary import plain_signs
+from rbpx.display.vocabulary import plain_signs, remedies
 from rbpx.status import Status
-
-__all__ = ["print_passages", "print_tables", "print_under"]
 
 # Light grounds under black letters, apart in lightness as well as in hue, so that they differ for every kind of eye and
 # on light and dark terminals; those beyond are bold too.

@@ -11,8 +11,6 @@ from rbpx.display.vocabulary import AXES
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 
-__all__ = ["Table", "View"]
-
 Row = TypeVar("Row")
 
 

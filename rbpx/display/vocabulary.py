@@ -1,12 +1,33 @@
-"""The words for what laws are in, once: symbol, title, what lies on it, what more of it is; and our signs in ASCII."""
+"""The words of tables, plots and the report, once: for axes, laws, features and statuses; and our signs in ASCII."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from rbpx.laws.names import Axis
+from rbpx.laws.names import Axis, Method
+from rbpx.laws.quantity import quantity
+from rbpx.status import Status
 
-__all__ = ["AXES", "GREEK", "AxisWords", "plain_signs", "true_minus"]
+GREEK: Final = {
+    **{"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "κ": "kappa", "λ": "lambda", "μ": "mu", "σ": "sigma"},
+    **{"ρ": "rho", "φ": "phi"},
+}
+_PLAIN: Final = str.maketrans({**GREEK, "²": "2", "−": "-", "≤": "<="})
+_LAWS = {
+    "rbp": "−ln RBP_",
+    "cross_entropy": "cross-entropy",
+    "lognormal_rbp1": "lognormal RBP_1",
+    "lognormal_cross_entropy": "lognormal CE",
+    "error_entropy": "error-entropy",
+    "self_alignment": "self-alignment",
+    "confidence": "confidence",
+    "bits_per_byte": "bits per byte",
+    "accuracy": "1 - accuracy",
+    "exact_match": "−ln exact match ",
+    "soft_accuracy": "−ln soft accuracy",
+}
+_VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"), ("_at_temperature", " at T*"))
 
 
 @dataclass(frozen=True)
@@ -52,12 +73,6 @@ AXES: Final = {
     ),
 }  # fmt: skip
 
-GREEK: Final = {
-    **{"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "κ": "kappa", "λ": "lambda", "μ": "mu", "σ": "sigma"},
-    **{"ρ": "rho", "φ": "phi"},
-}
-_PLAIN: Final = str.maketrans({**GREEK, "²": "2", "−": "-", "≤": "<="})
-
 
 def plain_signs(text: str) -> str:
     """A text with Greek letters and signs as a terminal writes them."""
@@ -67,3 +82,40 @@ def plain_signs(text: str) -> str:
 def true_minus(text: str) -> str:
     """A text whose negative numbers have a minus sign, as formulas have, in place of a hyphen."""
     return re.sub(r"(?<![\w.−-])-(?=\.?\d)", "−", text)
+
+
+def law_title(law: str, k: int | None = None, method: Method = Method.ols) -> str:
+    """A law in tables and sentences; the method of its fit is named unless it is least squares."""
+    if method is not Method.ols:
+        return f"{law_title(law, k)}, {method.value}"
+    own = quantity(law)
+    if own is None:
+        for ending, words in _VARIANTS:
+            if law.endswith(ending):
+                return law_title(law.removesuffix(ending), k) + words
+    return f"{_LAWS[law] if own is None else own.label.replace('-ln ', '−ln ')}{'' if k is None else k}"
+
+
+def legible(text: str | None, token_id: int, longest: int = 13) -> str:
+    """A token's text as Python writes it, so that blanks and line ends are visible, or its id."""
+    return f"id {token_id}" if text is None else shortened(repr(text), longest)
+
+
+def shortened(text: str, longest: int) -> str:
+    """A text of at most so many characters, its end left out."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def headline(law: str, k: int | None) -> tuple[int, int]:
+    """The place of a law where few can be drawn: cross-entropy first, then -ln RBP by k, then others."""
+    return {"cross_entropy": 0, "rbp": 1}.get(law, 2), k or 0
+
+
+def status_name(status: Status) -> str:
+    """A status in rich's markup: yellow unless all is well."""
+    return status.label if status is Status.ok else f"[yellow]{status.label}[/yellow]"
+
+
+def remedies(statuses: Iterable[Status]) -> list[str]:
+    """A line for each status other than ok: what to do about it."""
+    return [f"{status_name(status)}: {status.remedy}" for status in sorted(set(statuses) - {Status.ok})]

@@ -1,8 +1,7 @@
 """Selection of points along training tokens, FLOPs or steps: checkpoints of a size, the best runs of each budget."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Any, Final
 
 import duckdb
@@ -11,19 +10,14 @@ from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
-from rbpx.groups.checkpoints import last_of_each
-from rbpx.groups.group import ALIKE, MEASURED, Group, Run
+from rbpx.groups.group import MEASURED, Group, Run
 from rbpx.groups.selection import select_runs
-from rbpx.groups.trainings import TrainingGroup, each_once, of_one_kind
+from rbpx.groups.trainings import TrainingGroup, group_of, grouped, of_one_kind, shared
 from rbpx.laws.names import Axis
 from rbpx.status import Status
-from rbpx.ties import rule_of
-
-__all__ = ["AlongGroup", "best_in_both", "best_of_budgets", "select_along"]
 
 BUDGET: Final = 1.1  # runs whose FLOPs differ by less than this factor are of one budget
 _FEWEST: Final = 3  # points of a law
-_SHARED: Final = tuple(name for name in ALIKE if name != "revision")
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +122,8 @@ def select_along(
     axis, runs = request.axis, select_runs(connection, request, cell_keys)
     groups: list[AlongGroup] = []
     n_short = 0
-    for _, members in _grouped(runs, lambda run: [str(getattr(run, name)) for name in _SHARED]):
-        of_sizes = [members] if axis is Axis.C else [of for _, of in _grouped(members, _size)]
+    for members in grouped(runs, shared):
+        of_sizes = [members] if axis is Axis.C else grouped(members, _size)
         here = [_laws(of, request) for of in of_sizes]
         chosen = [best_of_budgets(group) if axis is Axis.C and choose else group for of in here for group in of]
         long = [group for group in chosen if group.n_sizes >= _FEWEST]
@@ -147,11 +141,6 @@ def select_along(
     return of_one_kind(groups) if axis is Axis.C else groups
 
 
-def _grouped(runs: Iterable[Run], key: Callable[[Run], Any]) -> Iterable[tuple[Any, list[Run]]]:
-    for value, members in groupby(sorted(runs, key=key), key=key):
-        yield value, list(members)
-
-
 def _size(run: Run) -> tuple[float, str, int]:
     return run.non_embedding_params, run.size, -1 if run.training_seed is None else run.training_seed
 
@@ -166,7 +155,7 @@ def _laws(runs: Sequence[Run], request: Request) -> list[AlongGroup]:
     named = {run.model for run in runs if run.source != MEASURED}
     if whole is None or request.axis is Axis.C or len(named) < 2:
         return [] if whole is None else [whole]
-    places = [list(of) for _, of in _grouped(whole.runs, lambda run: str(run.model))]
+    places = grouped(whole.runs, lambda run: str(run.model))
     if whole.n_sizes == len(whole.runs) and all(len(of) < _FEWEST for of in places):
         return [whole]
     each = [_group([run for run in runs if run.model == model], request) for model in sorted(named, key=str)]
@@ -176,22 +165,11 @@ def _laws(runs: Sequence[Run], request: Request) -> list[AlongGroup]:
 def _group(runs: Sequence[Run], request: Request) -> AlongGroup | None:
     """The runs of one group in order of the axis, each once."""
     on_axis = [replace(run, axis=request.axis) for run in runs]
-    known = [run for run in on_axis if run.x is not None]
-    trained = [run for run in known if run.x]
-    once = each_once(trained)
-    kept = last_of_each(once) if request.checkpoints is Checkpoints.last else once
-    if not kept:
+    group = group_of(on_axis, lambda run: run.x, request, 1 if request.checkpoints is Checkpoints.last else None)
+    if group is None:
         return None
-    ordered = sorted(kept, key=lambda run: (run.x or 0.0, *_size(run), str(run.revision)))
-    return AlongGroup(
-        tuple(ordered),
-        request.ties or rule_of(kept[0].protocol),
-        n_earlier=len(once) - len(kept),
-        n_unknown=len(runs) - len(known),
-        n_untrained=len(known) - len(trained),
-        n_same=len(trained) - len(once),
-        axis=request.axis,
-    )
+    ordered = sorted(group.runs, key=lambda run: (run.x or 0.0, *_size(run), str(run.revision)))
+    return AlongGroup(**vars(group) | {"runs": tuple(ordered), "axis": request.axis})
 
 
 def best_of_budgets(group: AlongGroup, *others: Group) -> AlongGroup:

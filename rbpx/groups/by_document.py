@@ -4,16 +4,12 @@ Shapes: N runs, B resamples, D documents.
 """
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.config.request import Request
 from rbpx.groups.group import Group
-
-__all__ = ["means"]
-
-Floats = npt.NDArray[np.float64]
+from rbpx.laws.arrays import Floats
 
 
 def means(group: Group, request: Request, counted: pa.Table, total: str, n: str) -> tuple[Floats, Floats]:

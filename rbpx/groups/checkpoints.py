@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rbpx.groups.group import Run
 
-__all__ = ["is_state", "last_of_each", "tokens_of", "training_of"]
-
 
 def tokens_of(run: "Run") -> float | None:
     """D: as known, else C / (6 S) where FLOPs are; None where neither is."""

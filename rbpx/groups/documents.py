@@ -18,7 +18,8 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from rbpx.counts import number_of
-from rbpx.groups.document_ranks import document_ranks
+from rbpx.groups.token_ranks import document_ranks
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.interval import Z, document_t
 from rbpx.laws.serial import neighbours_p, variance_factor
@@ -27,9 +28,6 @@ from rbpx.store.queries import ask
 if TYPE_CHECKING:
     from rbpx.groups.group import Group
 
-__all__ = ["Documents", "Floats", "with_documents"]
-
-Floats = npt.NDArray[np.float64]
 G = TypeVar("G", bound="Group")
 
 _SIGNIFICANT: Final = 0.01  # each text is tested twice

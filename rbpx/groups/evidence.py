@@ -12,17 +12,16 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.groups.rank_columns import distinct_ranks
+from rbpx.groups.token_ranks import distinct_ranks
+from rbpx.laws.arrays import Floats
 from rbpx.laws.derived import derived_approximation, derived_power_law
 from rbpx.laws.distribution import fit_distribution
-from rbpx.laws.error_entropy import decompose
+from rbpx.laws.error_entropy import decompose, resample_terms
 from rbpx.laws.lognormal import fit_paper, paper_slopes, step_paper
 from rbpx.laws.quantity import Counts, Quantity, quantity
 from rbpx.laws.rank_fit import RankFit
-from rbpx.laws.resampled_terms import resample_terms
 from rbpx.status import Status
 
-Floats = npt.NDArray[np.float64]
 Curves = dict[str, Floats]
 """Quantities of one run by the name of their law; `rbp` has a last axis [K], and those of resamples a first one [B]."""
 
@@ -35,7 +34,7 @@ _PARTS = {"lognormal": _LOGNORMAL, "terms": _TERMS}
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """One run under one tie rule.
+    """One run under one tie rule, or those of its curves that do not depend on k.
 
     Attributes:
         measured: rbp (shares), cross_entropy (nats) and, where they were asked for, the terms of the error-entropy
@@ -46,17 +45,6 @@ class Evidence:
         full: the same family fitted to all ranks.
         approximated: (-ln RBP_1, cross-entropy) of `paper` by the paper's own approximation; None without mu, sigma.
     """
-
-    measured: Curves
-    resampled: Curves
-    paper: RankFit | None
-    full: RankFit | None
-    approximated: tuple[float, float] | None
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Some of the curves of a run, as in `Evidence`, that do not depend on k."""
 
     measured: Curves
     resampled: Curves
@@ -71,7 +59,7 @@ def weigh(
     k_grid: Sequence[int],
     vocab_size: int,
     laws: Collection[str],
-    kept: dict[str, Part] | None = None,
+    kept: dict[str, Evidence] | None = None,
 ) -> Evidence:
     """Turn the rank counts of each document (`document_ranks`) into the curves of a run and of its resamples.
 
@@ -85,7 +73,7 @@ def weigh(
     """
     doc, rank, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
     weights_BD = weights_BD.astype(np.float64, copy=False)
-    parts = [Part(*_shares(doc, rank, tokens, logprob, weights_BD, k_grid))]
+    parts = [Evidence(*_shares(doc, rank, tokens, logprob, weights_BD, k_grid))]
     kept = {} if kept is None else kept
     needed = [name for name, of in _PARTS.items() if set(of) & set(laws)]
     needed += [law for law in laws if quantity(law) is not None]
@@ -102,7 +90,7 @@ def weigh(
 
 def _whole(
     doc: Any, rank: Any, tokens: Floats, logprob: Any, weights_BD: Floats, vocab_size: int, names: Sequence[str]
-) -> dict[str, Part]:
+) -> dict[str, Evidence]:
     """The parts that need all ranks, whatever the k: those of `_PARTS`, and each quantity with a module of its own."""
     rank_R, column = distinct_ranks(rank)
     shape = (weights_BD.shape[1], len(rank_R))
@@ -112,7 +100,7 @@ def _whole(
         paper, full = fit_paper(rank_R, tokens_R), fit_distribution("lognormal_full", rank_R, tokens_R, vocab_size)
         theta = _derive(_parameter(paper, "beta"), _parameter(paper, "gamma"), vocab_size)
         theta_B = _resampled_theta(paper, rank_R, csr_array((tokens, (doc, column)), shape), weights_BD)
-        parts["lognormal"] = Part(
+        parts["lognormal"] = Evidence(
             {name: curve[0] for name, curve in zip(_LOGNORMAL, theta, strict=True)},
             dict(zip(_LOGNORMAL, _derive(*theta_B, vocab_size), strict=True)),
             paper,
@@ -127,13 +115,13 @@ def _whole(
                 resample_terms(doc, column, tokens, logprob, weights_BD),
             )
         )
-        parts["terms"] = Part(measured, resampled)
+        parts["terms"] = Evidence(measured, resampled)
     more = {law: definition for law in names if (definition := quantity(law)) is not None}
     if more:
         measured = _values(more, Counts(rank_R, tokens_R[None], logprob_R[None], vocab_size))
         tokens_DR, logprob_DR = (csr_array((each, (doc, column)), shape) for each in (tokens, logprob))
         resampled = _resampled_values(more, rank_R, tokens_DR, logprob_DR, weights_BD, vocab_size)
-        parts |= {law: Part({law: measured[law][0]}, {law: resampled[law]}) for law in more}
+        parts |= {law: Evidence({law: measured[law][0]}, {law: resampled[law]}) for law in more}
     return parts
 
 

@@ -1,34 +1,32 @@
 """A law fitted to the points of a group: its fit, and its row of the relation `fits`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.files.digest import digest
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points import Points
 from rbpx.laws.backtest import Backtest, backtest, whole_sizes
-from rbpx.laws.form import FormVerdict, compare_forms_of
+from rbpx.laws.bootstrap import MOST_LEFT_OUT
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.power import LawFit, PowerLawFit, fit_power_law, power_law, signed_power_law
+from rbpx.laws.offset_test import FormVerdict, compare_forms
+from rbpx.laws.power import LawFit, PowerLawFit, fit_power_law, power_law
 from rbpx.laws.prediction import Predictor, predictor_of
 from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.side_by_side import Searching, together
-from rbpx.laws.trend import with_reasons
-from rbpx.laws.verdict import judge
+from rbpx.laws.verdict import judge, with_reasons
 from rbpx.status import Status, in_order
 from rbpx.store.schema import FITS
 from rbpx.store.store import Record, Store, now
 from rbpx.ties import Ties
 
-Floats = npt.NDArray[np.float64]
-
 _SIGNED = ("error_entropy", "self_alignment", "confidence")  # and what is made of them, as confidence_share
+_AGAINST: Final = {Status.bends, Status.not_monotone, Status.backtest_failed, Status.barely_determined}
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def fit_all(series: Sequence[Points], method: Method, compares: bool = True) -> 
     fits = together([each.law(method) for each in known])
     choices: list[FormVerdict | None] = [None] * len(known)
     if compares and method is Method.ols:
-        choices = compare_forms_of([(fit, each.absolute()) for fit, each in zip(fits, known, strict=True)])
+        choices = compare_forms([(fit, each.absolute()) for fit, each in zip(fits, known, strict=True)])
     fitted = iter(zip(known, fits, choices, _backtests(known, method), strict=True))
     return [
         _judged(*next(fitted), method) if knows else _unfitted(points, method)
@@ -102,8 +100,7 @@ class _Series:
 
     def law(self, method: Method) -> Searching[PowerLawFit]:
         """The law of all sizes."""
-        law = signed_power_law if _is_signed(self.points.law) else power_law
-        return law(self.S, self.points.y_N, self.resampled, method)
+        return power_law(self.S, self.points.y_N, self.resampled, method, signed=_is_signed(self.points.law))
 
     def smallest(self, m: int, method: Method) -> Searching[Predictor | None]:
         """The law of the m smallest sizes."""
@@ -204,7 +201,7 @@ def alike(rows: Sequence[Record]) -> list[Record]:
 def fit_record(group: Group, law: Law, resamples: int, own: Record | None = None) -> Record:
     """A row of the relation `fits`; `own` is what its params have beside those of any law."""
     run_ids = [run_id for run in law.runs for run_id in run.run_ids]
-    choice = {} if law.choice is None else {"choice": law.choice.record()}
+    choice = {} if law.choice is None else {"choice": asdict(law.choice)}
     more: dict[str, Any] = {"resamples": resamples, "sizes": [run.size for run in law.runs], **choice}
     more |= about_axis(group)
     size = {} if group.fixed_size is None else {"size": group.fixed_size}
@@ -252,3 +249,30 @@ def write_rank_fit(store: Store, run: Run, ties: Ties, fit: RankFit, implied: Re
     record["params"] = previous["params"] | fit.params | implied
     store.write_record("rank_fits", name, record)
     return record
+
+
+def stands(law: Law) -> bool:
+    """Whether a law holds: a trend that is significant, also over resamples, and no doubt about its form.
+
+    0 < RBP_k < 1 at every size, in nearly all resamples too, the interval of alpha lies above 0, and the points do not
+    bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.verdict`).
+    """
+    fit = law.fit
+    falls = fit.alpha_lo is not None and fit.alpha_lo > 0
+    few = fit.n_resamples_left_out <= MOST_LEFT_OUT * (fit.n_resamples or 0)
+    return falls and few and not _AGAINST & set(fit.reasons or ())
+
+
+def supported(laws: Iterable[Law]) -> int | None:
+    """The largest k, of laws in order of k, up to which every law stands; None if not the first."""
+    reach = None
+    for law in laws:
+        if not stands(law):
+            break
+        reach = law.k
+    return reach
+
+
+def largest_standing(laws: Iterable[Law]) -> int | None:
+    """The largest k at which a law stands, whatever smaller k say; None where none does."""
+    return max((law.k for law in laws if law.k is not None and stands(law)), default=None)

@@ -6,8 +6,6 @@ from typing import Any, Final
 from rbpx.groups.checkpoints import tokens_of
 from rbpx.groups.group import ALIKE, Run
 
-__all__ = ["BESIDE", "NAMES", "NEAR", "is_about", "is_of"]
-
 NAMES: Final = (*ALIKE, "ties")  # what a forecast says of its group
 NEAR: Final = 0.005  # S and D may be given in three digits
 BESIDE: Final = 0.05  # nearer to a measured model, as by the rounded S of its name, nothing is forecast

@@ -1,6 +1,7 @@
 """Runs and groups of them: one model on one text, and those that may enter one fit, with what they are known by."""
 
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,8 @@ from rbpx.status import Status
 from rbpx.ties import Ties
 
 if TYPE_CHECKING:
-    from rbpx.groups.documents import Documents, Floats
+    from rbpx.groups.documents import Documents
+    from rbpx.laws.arrays import Floats
 
 ALIKE = (
     *("source", "family", "dataset", "text_hash", "protocol", "window", "stride", "padding", "bos", "dtype"),
@@ -90,6 +92,12 @@ class Run:
             return self.protocol
         return None if self.window in (None, ProtocolConfig.window) else f"window {self.window}"
 
+    def stated(self, law: str, k: int | None = None) -> float | None:
+        """What an imported run says of a quantity, RBP_k as a share; None where it says nothing."""
+        if law == "rbp":
+            return self.observed.get((k or 1, 1))
+        return self.cross_entropy_nats if law == "cross_entropy" else self.imported.get(law)
+
     def names(self) -> dict[str, Any]:
         """What tells the run from others of its group, by column."""
         return {name: getattr(self, name) for name in ("size", "non_embedding_params", "revision", *OF_TRAINING)}
@@ -146,6 +154,11 @@ class Group:
 
         documents = self.documents or Documents.alone(self.n_documents)
         return documents.weights(request.resamples, request.seed)
+
+    def stated_k(self, request: Request) -> list[int]:
+        """The k asked for; where none are, those of which imported runs say RBP_k."""
+        stated = sorted({k for run in self.runs for k, n in run.observed if n == 1})
+        return stated if not request.k.by_number else request.k.listed()
 
     @property
     def n_sizes(self) -> int:
@@ -218,3 +231,28 @@ class Group:
     def key(self) -> Hashable:
         """What the group is known by: results, rows and fits belong to it by nothing else."""
         return tuple(self.names().items())
+
+
+def labels_of(runs: Sequence[Run]) -> list[str]:
+    """The size of each run, with as much as tells those of one size apart."""
+    seeds = [f"seed {run.training_seed}" for run in runs]
+    places = [f"{run.axis.value} = {run.x:g}" for run in runs]
+    revisions = [f"revision {run.revision}" for run in runs]
+    return _told_apart([run.size for run in runs], seeds, places, revisions, [f"model {run.model}" for run in runs])
+
+
+def titles_of(groups: Sequence[Group], names: Sequence[str] | None = None) -> list[str]:
+    """The title of each group, or other names of them, with what no title says: the text drawn, the tie rule."""
+    texts = [f"text {str(group.first.text_hash)[:8]}" for group in groups]
+    return _told_apart(
+        names or [each.title for each in groups], texts, [f"ties {group.ties.value}" for group in groups]
+    )
+
+
+def _told_apart(names: Sequence[str], *more: Sequence[str]) -> list[str]:
+    """Names, each with as much of `more` as tells it from others of the same name."""
+    apart = list(names)
+    for words in more:
+        several = Counter(name for name, _ in set(zip(apart, words, strict=True)))
+        apart = [f"{name}, {word}" if several[name] > 1 else name for name, word in zip(apart, words, strict=True)]
+    return apart

@@ -11,12 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rbpx.laws.arrays import Floats
 from rbpx.store.queries import ask
 from rbpx.ties import Ties
-
-__all__ = ["Answers", "answers_of", "item_answers"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

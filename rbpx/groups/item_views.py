@@ -21,8 +21,6 @@ from rbpx.groups.item_answers import Answers
 from rbpx.store.queries import ask
 from rbpx.store.remote import open_store
 
-__all__ = ["ItemReading", "ItemView", "documents_of_items", "item_views", "telling_items"]
-
 _ASKED: Final = ("dataset", "limit", "seed")
 
 

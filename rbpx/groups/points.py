@@ -9,18 +9,16 @@ from typing import Any, Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.cores import n_cores
-from rbpx.groups.document_ranks import document_ranks
-from rbpx.groups.evidence import Evidence, Part, weigh
+from rbpx.groups.evidence import Evidence, weigh
 from rbpx.groups.group import Group, Run
+from rbpx.groups.token_ranks import document_ranks
+from rbpx.laws.arrays import Floats
+from rbpx.laws.logarithms import neg_ln
 from rbpx.laws.names import IMPORTED, LAWS
-from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
-
-Floats = npt.NDArray[np.float64]
 
 _MOST_THREADS: Final = 32
 
@@ -75,7 +73,7 @@ def weigh_group(
         return [each.result() for each in pending]
 
 
-_KEPT: ContextVar[dict[tuple[Any, ...], dict[str, Part]]] = ContextVar("kept parts of evidence")
+_KEPT: ContextVar[dict[tuple[Any, ...], dict[str, Evidence]]] = ContextVar("kept parts of evidence")
 
 
 @contextmanager
@@ -128,24 +126,14 @@ def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Po
 
 def _imported_points(group: Group, request: Request, laws: Collection[str]) -> list[Points]:
     """Imported runs have RBP at some k, and perhaps cross-entropy; whatever needs their tokens is unknown."""
+    asked = [("rbp", k) for k in group.stated_k(request)]
     points = []
-    observed = sorted({k for run in group.runs for k, n in run.observed if n == 1})
-    if "rbp" in laws:
-        for k in observed if not request.k.by_number else request.k.listed():
-            runs = tuple(run for run in group.runs if (k, 1) in run.observed)
-            y_N = neg_ln(np.array([run.observed[k, 1] for run in runs]))
-            points.append(Points("rbp", k, runs, y_N, None) if runs else _unknown(group, k, Status.not_known))
-    if "cross_entropy" in laws:
-        runs = tuple(run for run in group.runs if run.cross_entropy_nats is not None)
-        y_N = np.array([run.cross_entropy_nats for run in runs], dtype=np.float64)
-        series = Points("cross_entropy", None, runs, y_N, None)
-        points.append(series if runs else _unknown(group, None, Status.not_known, "cross_entropy"))
-    for law in IMPORTED:
-        runs = tuple(run for run in group.runs if law in run.imported)
+    for law, k in [*asked, *((law, None) for law in ("cross_entropy", *IMPORTED, *LAWS[2:]))]:
+        runs = tuple(run for run in group.runs if run.stated(law, k) is not None)
         if runs and law in laws:
-            y_N = np.array([run.imported[law] for run in runs], dtype=np.float64)
-            points.append(Points(law, None, runs, 1 - y_N if law == "accuracy" else y_N, None))
-        elif law in laws and request.laws.by_name:
-            points.append(_unknown(group, None, Status.not_known, law))
-    named = [law for law in LAWS[2:] if law in laws and request.laws.by_name]
-    return points + [_unknown(group, None, Status.not_known, law) for law in named]
+            y_N = np.array([run.stated(law, k) for run in runs], dtype=np.float64)
+            y_N = neg_ln(y_N) if law == "rbp" else 1 - y_N if law == "accuracy" else y_N
+            points.append(Points(law, k, runs, y_N, None))
+        elif law in laws and (request.laws.by_name or law in LAWS[:2]):
+            points.append(_unknown(group, k, Status.not_known, law))
+    return points

@@ -7,8 +7,6 @@ from rbpx.display.chart.figure import Origin
 from rbpx.groups.group import Group
 from rbpx.store.queries import read_sql
 
-__all__ = ["from_fits", "from_shares", "spelled"]
-
 _Literal = str | int | Sequence[str] | Sequence[int]
 
 

@@ -12,12 +12,16 @@ from rbpx.config.dataset import UNNAMED
 from rbpx.config.model import ModelConfig
 from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
+from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.groups.checkpoints import is_state, last_of_each
 from rbpx.groups.group import ALIKE, MEASURED, OF_TRAINING, Group, Run
 from rbpx.laws.names import IMPORTED
 from rbpx.store.queries import ask
 from rbpx.ties import Ties, rule_of
+
+_OF_RUNS = ("quantise", "variants")  # what the runs are asked, and not the SQL that finds them
+_NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", *_OF_RUNS)
 
 
 def select(
@@ -81,10 +85,6 @@ def select_runs(
     if not runs and request.dataset is not None and request.dataset.has_file_name:
         runs = _narrowed(connection, choices(request) | {"datasets": [UNNAMED]}, request.ties)
     return runs
-
-
-_OF_RUNS = ("quantise", "variants")  # what the runs are asked, and not the SQL that finds them
-_NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", *_OF_RUNS)
 
 
 def choices(request: Request) -> dict[str, list[str] | None]:
@@ -215,3 +215,28 @@ def family_name(request: Request) -> str:
     if model is None or model.family is None:
         raise RbpxError("model=hub does not name a family of the store; name it with model.family=NAME")
     return model.family
+
+
+def with_enough_sizes(groups: Sequence[Group], least: int) -> list[Group]:
+    """Groups without those of fewer sizes than a law needs, where the same family has them at another revision.
+
+    These are checkpoints of some sizes, of which only their number is said.
+
+    Args:
+        groups: that a request selects, each of one revision.
+        least: sizes of a law.
+    """
+
+    def place(group: Group) -> tuple[str, ...]:
+        return tuple(str(getattr(group.first, name)) for name in ALIKE if name not in ("revision", "variant"))
+
+    has_law = {place(group): group for group in groups if group.n_sizes >= least}
+    kept = [group for group in groups if group.n_sizes >= least or place(group) not in has_law]
+    for where, group in has_law.items():
+        n = sum(len(each.runs) for each in groups if place(each) == where and each.n_sizes < least)
+        if n:
+            logging.getLogger(__name__).warning(
+                f"{group.title}: {number_of(n, 'checkpoint')} of revisions with fewer than {least} sizes left out; for "
+                "laws along their tokens or compute add axis=D or axis=C, or ask surface"
+            )
+    return kept

@@ -7,19 +7,17 @@ sizes, B resamples.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import fit_points, of_one_document
 from rbpx.groups.group import Group
 from rbpx.groups.points import Points
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.resampled import Resampled
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -86,5 +84,5 @@ def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_docu
     difference_B = after_B - before_B
     difference = estimate(after - before, difference_B, n_documents, Recipe.expanded)
     if not np.any(difference_B[np.isfinite(difference_B)] != 0):
-        difference = Estimate(difference.value, None, None)
+        difference = Estimate(difference.value)
     return Shift(before, after, difference)

@@ -17,8 +17,6 @@ from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
-__all__ = ["METHOD", "doubts_of_points", "listed", "refitted", "surface_record"]
-
 METHOD: Final = "surface"
 
 
@@ -70,7 +68,7 @@ def surface_record(
         "residuals_ln": [] if fit.surface is None else (-fit.surface.residual_N).tolist(),
         **more,
     }
-    alpha = fit.constants.get("alpha", Estimate(None, None, None))
+    alpha = fit.constants.get("alpha", Estimate())
     law = LawFit(
         alpha=alpha.value,
         alpha_lo=alpha.lo,

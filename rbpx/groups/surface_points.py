@@ -7,21 +7,17 @@ from typing import Any, Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.groups.checkpoints import tokens_of, training_of
 from rbpx.groups.group import Run
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.trainings import TrainingGroup
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import Z, document_t, few_documents
 from rbpx.laws.names import IMPORTED
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status
-
-__all__ = ["DEFAULT_K", "MOST_RESAMPLES", "Trained", "flops_as_stated", "flops_with_head", "trained_quantities"]
-
-Floats = npt.NDArray[np.float64]
 
 DEFAULT_K: Final = (1, 10, 100)
 _DEFAULT_LAWS: Final = ("rbp", "cross_entropy", "error_entropy", *IMPORTED)

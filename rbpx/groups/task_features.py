@@ -11,21 +11,17 @@ from typing import Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from rbpx.config.keys.tasks import chance_of
 from rbpx.config.protocol import HARNESS
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.groups.group import Group, Run
+from rbpx.groups.group import Group
 from rbpx.groups.item_answers import Answers, item_answers
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.shares import neg_ln
-
-__all__ = ["DEFAULT_K", "FeatureValues", "TaskValues", "task_values"]
-
-Floats = npt.NDArray[np.float64]
+from rbpx.laws.logarithms import neg_ln
 
 DEFAULT_K: Final = (1, 10, 100)
 
@@ -102,16 +98,9 @@ def task_values(connection: duckdb.DuckDBPyConnection, group: Group, request: Re
 
 def _imported(group: Group, request: Request) -> TaskValues:
     runs, wanted = group.runs, request.features.names
-    observed = sorted({k for run in runs for k, n in run.observed if n == 1})
-    ks = observed if not request.k.by_number else request.k.listed()
-    found: list[tuple[str, int | None, Callable[[Run], float | None]]] = [
-        ("cross_entropy", None, lambda run: run.cross_entropy_nats),
-        ("bits_per_byte", None, lambda run: run.imported.get("bits_per_byte")),
-        *(("rbp", k, lambda run, k=k: run.observed.get((k, 1))) for k in ks),
-    ]
     features = []
-    for name, k, of in found:
-        x_R = np.array([np.nan if (x := of(run)) is None else x for run in runs], np.float64)
+    for name, k in [("cross_entropy", None), ("bits_per_byte", None), *(("rbp", k) for k in group.stated_k(request))]:
+        x_R = np.array([run.stated(name, k) for run in runs], np.float64)  # None is NaN
         if name in wanted and np.isfinite(x_R).any():
             features.append(FeatureValues(name, k, neg_ln(x_R) if name == "rbp" else x_R, None))
     success_R = np.array([run.imported.get("accuracy", np.nan) for run in runs], np.float64)
@@ -135,7 +124,7 @@ def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
     features = []
     for name in request.features.names:
         for k in k_grid if name in ("rbp", "exact_match") else [None]:
-            x_BR = np.column_stack([_FEATURES[name](each, weights_BI, k or 1) for each in answers])
+            x_BR = np.column_stack([_feature(name, each, weights_BI, k or 1) for each in answers])
             features.append(FeatureValues(name, k, x_BR[0], x_BR[1:]))
     success_BR = np.column_stack([weights_BI @ each.right_I / n_items for each in answers])
     has_choices = bool(np.isfinite(answers[0].chance_I).all())
@@ -146,10 +135,6 @@ def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
     return TaskValues(group, chance, success_BR[0], success_BR[1:], n_items, tuple(features), lengths_I)
 
 
-def _ratio(weights_BI: Floats, above_I: Floats, below_I: Floats) -> Floats:
-    return np.asarray((weights_BI @ above_I) / (weights_BI @ below_I))
-
-
 def _tokens(answers: Answers) -> Floats:
     return np.array([len(ranks) for ranks in answers.ranks], np.float64)
 
@@ -158,28 +143,38 @@ def _hits(answers: Answers, k: int) -> Floats:
     return np.array([np.count_nonzero(ranks <= k) for ranks in answers.ranks], np.float64)
 
 
-def _cross_entropy(answers: Answers, weights_BI: Floats, k: int) -> Floats:
-    return _ratio(weights_BI, answers.nats_I, _tokens(answers))
+def _matches(answers: Answers, k: int) -> Floats:
+    return np.asarray(_hits(answers, k) == _tokens(answers), np.float64)
 
 
-def _bits_per_byte(answers: Answers, weights_BI: Floats, k: int) -> Floats:
-    return _ratio(weights_BI, answers.nats_I / math.log(2), answers.bytes_I)
+def _items(answers: Answers) -> Floats:
+    return np.ones(len(answers.ranks))
 
 
-def _rbp(answers: Answers, weights_BI: Floats, k: int) -> Floats:
-    return neg_ln(_ratio(weights_BI, _hits(answers, k), _tokens(answers)))
+_Above = Callable[[Answers, int], Floats]
+_Below = Callable[[Answers], Floats]
+_LOSSES: Final[dict[str, tuple[_Above, _Below]]] = {
+    "cross_entropy": (lambda answers, k: answers.nats_I, _tokens),
+    "bits_per_byte": (lambda answers, k: answers.nats_I / math.log(2), lambda answers: answers.bytes_I),
+}
+_SHARES: Final[dict[str, tuple[_Above, _Below]]] = {
+    "rbp": (_hits, _tokens),
+    "exact_match": (_matches, _items),
+    "soft_accuracy": (lambda answers, k: answers.probability_I, _items),
+}
+"""What is summed over the items, above and below; of shares the feature is -ln."""
 
 
-def _exact_match(answers: Answers, weights_BI: Floats, k: int) -> Floats:
-    matches_I = (_hits(answers, k) == _tokens(answers)).astype(np.float64)
-    return neg_ln(_ratio(weights_BI, matches_I, np.ones(len(matches_I))))
+def _feature(name: str, answers: Answers, weights_BI: Floats, k: int) -> Floats:
+    """A feature of all items, and of resamples of them, [B]."""
+    if name == "error_entropy":
+        return _error_entropy(answers, weights_BI)
+    above, below = (_LOSSES | _SHARES)[name]
+    ratio_B: Floats = (weights_BI @ above(answers, k)) / (weights_BI @ below(answers))
+    return neg_ln(ratio_B) if name in _SHARES else ratio_B
 
 
-def _soft_accuracy(answers: Answers, weights_BI: Floats, k: int) -> Floats:
-    return neg_ln(_ratio(weights_BI, answers.probability_I, np.ones(len(answers.nats_I))))
-
-
-def _error_entropy(answers: Answers, weights_BI: Floats, k: int) -> Floats:
+def _error_entropy(answers: Answers, weights_BI: Floats) -> Floats:
     """The entropy of the ranks of all tokens, nats (`rbpx.laws.error_entropy`)."""
     rank_T = np.concatenate(answers.ranks)
     item_T = np.repeat(np.arange(len(answers.ranks)), [len(ranks) for ranks in answers.ranks])
@@ -189,13 +184,3 @@ def _error_entropy(answers: Answers, weights_BI: Floats, k: int) -> Floats:
     share_BE = counts_BE / counts_BE.sum(axis=1, keepdims=True)
     ln_BE = np.log(share_BE, out=np.zeros_like(share_BE), where=share_BE > 0)
     return np.asarray(-(share_BE * ln_BE).sum(axis=1))
-
-
-_FEATURES: Final[dict[str, Callable[[Answers, Floats, int], Floats]]] = {
-    "cross_entropy": _cross_entropy,
-    "bits_per_byte": _bits_per_byte,
-    "rbp": _rbp,
-    "exact_match": _exact_match,
-    "error_entropy": _error_entropy,
-    "soft_accuracy": _soft_accuracy,
-}

@@ -8,13 +8,9 @@ from dataclasses import dataclass
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 
+from rbpx.laws.arrays import Floats
 from rbpx.store.queries import ask
-
-__all__ = ["Curves", "loss_curves"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

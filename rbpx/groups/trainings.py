@@ -1,6 +1,6 @@
 """Selection of all trainings of a family on a text, whatever their size and tokens: what a surface is fitted to."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, TypeVar
@@ -14,8 +14,6 @@ from rbpx.groups.checkpoints import last_of_each, tokens_of, training_of
 from rbpx.groups.group import ALIKE, Group, Run
 from rbpx.groups.selection import select_runs
 from rbpx.ties import rule_of
-
-__all__ = ["TrainingGroup", "each_once", "of_one_kind", "select_trainings"]
 
 _SHARED = tuple(name for name in ALIKE if name != "revision")
 
@@ -85,19 +83,60 @@ def select_trainings(
             question averages checkpoints itself.
     """
 
-    def shared(run: Run) -> tuple[str, ...]:
-        return tuple(str(getattr(run, name)) for name in _SHARED)
-
     def place(run: Run) -> tuple[Any, ...]:
         return run.non_embedding_params, tokens_of(run) or 0.0, run.training_seed or 0, run.size, str(run.revision)
 
     groups = []
-    runs = select_runs(connection, request, cell_keys)
-    for _, members in groupby(sorted(runs, key=shared), key=shared):
-        group = _group(sorted(members, key=place), request, needs_tokens)
+    n_averaged = request.last if needs_tokens else None
+    n_last = n_averaged or (1 if request.checkpoints is Checkpoints.last else None)
+    for members in grouped(select_runs(connection, request, cell_keys), shared):
+        group = group_of(sorted(members, key=place), tokens_of, request, n_last, needs_tokens)
         if group is not None:
-            groups.append(group)
+            groups.append(replace(group, averaged=n_averaged))
     return of_one_kind(groups, raw)
+
+
+def shared(run: Run) -> tuple[str, ...]:
+    """What the runs of one group have in common, whatever their revision."""
+    return tuple(str(getattr(run, name)) for name in _SHARED)
+
+
+def grouped(runs: Iterable[Run], key: Callable[[Run], Any]) -> list[list[Run]]:
+    """Runs with the same key together, in its order."""
+    return [list(members) for _, members in groupby(sorted(runs, key=key), key=key)]
+
+
+def group_of(
+    runs: Sequence[Run],
+    at: Callable[[Run], float | None],
+    request: Request,
+    n_last: int | None,
+    needs_place: bool = True,
+) -> TrainingGroup | None:
+    """The runs that are points, in their order, with how many are left out for which reason; None without any.
+
+    Args:
+        runs: alike.
+        at: their place: how far they were trained; 0 for not at all.
+        request: the tie rule.
+        n_last: how many of the last checkpoints of each training are wanted; None for all.
+        needs_place: whether runs whose place is not known are left out.
+    """
+    known = [run for run in runs if at(run) is not None or not needs_place]
+    trained = [run for run in known if at(run) != 0]
+    ids = {id(run) for run in each_once(trained)}
+    once = [run for run in trained if id(run) in ids]
+    kept = once if n_last is None else last_of_each(once, n_last)
+    if not kept:
+        return None
+    return TrainingGroup(
+        tuple(kept),
+        request.ties or rule_of(kept[0].protocol),
+        n_earlier=len(once) - len(kept),
+        n_unknown=len(runs) - len(known),
+        n_untrained=len(known) - len(trained),
+        n_same=len(trained) - len(once),
+    )
 
 
 def of_one_kind(groups: Sequence[G], raw: bool = False) -> list[G]:
@@ -144,24 +183,3 @@ def _of_weights(run: Run) -> tuple[Any, ...]:
 
 def _released_first(run: Run) -> tuple[bool, float]:
     return run.revision not in (None, "main"), -(tokens_of(run) or 0.0)
-
-
-def _group(runs: Sequence[Run], request: Request, needs_tokens: bool) -> TrainingGroup | None:
-    known = [run for run in runs if tokens_of(run) is not None or not needs_tokens]
-    trained = [run for run in known if tokens_of(run) != 0]
-    kept_once = {id(run) for run in each_once(trained)}
-    once = [run for run in trained if id(run) in kept_once]
-    n_averaged = request.last if needs_tokens else None
-    n_last = n_averaged or (1 if request.checkpoints is Checkpoints.last else None)
-    kept = once if n_last is None else last_of_each(once, n_last)
-    if not kept:
-        return None
-    return TrainingGroup(
-        tuple(kept),
-        request.ties or rule_of(kept[0].protocol),
-        n_earlier=len(once) - len(kept),
-        n_unknown=len(runs) - len(known),
-        n_untrained=len(known) - len(trained),
-        n_same=len(trained) - len(once),
-        averaged=n_averaged,
-    )

@@ -9,11 +9,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rbpx.laws.over_forms import predict_over_forms
+from rbpx.laws.averaged import predict_over_forms
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import Prediction, Predictor, outside, predictor
-
-__all__ = ["MIN_FITTED", "Backtest", "backtest", "backtest_over_forms", "whole_sizes"]
 
 MIN_FITTED = 3
 
@@ -64,7 +62,7 @@ def backtest(
 
 
 def backtest_over_forms(S: Sequence[float], y: Sequence[float]) -> tuple[Backtest, ...]:
-    """The same for the prediction over forms (`rbpx.laws.over_forms`); none where the y have no law."""
+    """The same for the prediction over forms (`rbpx.laws.averaged`); none where the y have no law."""
     tests = []
     for m in whole_sizes(S):
         answers = predict_over_forms(S[:m], y[:m], S[m:])

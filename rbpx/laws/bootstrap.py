@@ -12,20 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import Estimate, around, document_t, few_documents, half_width
-
-__all__ = [
-    "MIN_RESAMPLES",
-    "MOST_LEFT_OUT",
-    "Moments",
-    "Recipe",
-    "document_weights",
-    "estimate",
-    "moments",
-    "run_weights",
-]
-
-Floats = NDArray[np.float64]
 
 MIN_RESAMPLES: Final = 20  # with fewer that can be used there is no interval
 MOST_LEFT_OUT: Final = 0.05  # of the resamples: with more of them unusable the rest are a selection, not a sample
@@ -119,10 +107,10 @@ def estimate(value: float, resampled_B: Floats, n_documents: int, recipe: Recipe
         Hesterberg, What Teachers Should Know about the Bootstrap, arXiv 1411.5279.
     """
     if not math.isfinite(value):
-        return Estimate(None, None, None)
+        return Estimate()
     usable_B = resampled_B[np.isfinite(resampled_B)]
     if n_documents < 2 or len(usable_B) < MIN_RESAMPLES:
-        return Estimate(float(value), None, None)
+        return Estimate(float(value))
     lo, hi = _ends(float(value), usable_B, n_documents, recipe)
     number = 2 * float(value) - float(usable_B.mean()) if recipe is Recipe.normal else float(value)
     return Estimate(number, float(lo), float(hi))

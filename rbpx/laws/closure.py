@@ -9,13 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rbpx.laws.rank_form import Places, RankForm, derive, mixed
-
-__all__ = ["FormFit", "fit_form", "scatter_half_width"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.arrays import Floats
+from rbpx.laws.rank_shapes import Places, RankForm, derive, mixed
 
 _STEP: Final = 1e-5  # of a parameter, to difference ln p
 _FARTHEST: Final = 60.0  # of a parameter from 0, beyond which a form has become another one
@@ -54,10 +50,6 @@ class FormFit:
     def likelihood(self, S: Floats, seen_NQ: Floats) -> Floats:
         """Log-likelihood of the tokens of some sizes, nats, [N]."""
         return np.asarray((seen_NQ * mixed(self.form.shares(self.theta(S), self.places))).sum(axis=1))
-
-    def ln_shares(self, S: float) -> Floats:
-        """Ln of the share of each rank at a size, at the places, [Q]."""
-        return np.asarray(mixed(self.form.shares(self.theta(np.array([S])), self.places))[0])
 
 
 def fit_form(form: RankForm, places: Places, S: Floats, seen_NQ: Floats) -> FormFit:

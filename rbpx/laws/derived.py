@@ -14,11 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.rank_sums import STEEPEST, RankNodes, every_rank, rank_nodes
-
-__all__ = ["Derived", "derived", "derived_approximation", "derived_curve", "derived_power_law", "derived_rbp"]
-
-Floats = NDArray[np.float64]
 
 _BLOCK_BYTES: Final = 2**20  # stays in the cache of a core
 
@@ -32,30 +29,6 @@ class Derived:
 
     neg_ln_rbp_1: Floats
     cross_entropy_nats: Floats
-
-
-def derived(mu: ArrayLike, sigma: ArrayLike, V: int) -> Derived:
-    """-ln RBP_1 and cross-entropy of the rank model, by exact sums over the ranks 1..V.
-
-    c = sum_x psi(x), p_x = psi(x) / c, -ln p_1 = ln c + ln(sqrt(2 pi) sigma) + mu^2 / (2 sigma^2),
-    CE = -sum_x p_x ln p_x.
-
-    Args:
-        mu: of ln R, any shape.
-        sigma: of ln R, positive, a shape that broadcasts with mu.
-        V: width of the vocabulary.
-
-    Returns:
-        Derived, nats, arrays of the broadcast shape.
-
-    Raises:
-        ValueError: if a number is not finite or a sigma is not positive.
-
-    Source:
-        RBP paper (arXiv 2510.20387), eq. 9 and appendix D, which sums to infinity and approximates.
-    """
-    mu_f64, sigma_f64 = _checked_parameters(mu, sigma)
-    return derived_power_law(1.0 - mu_f64 / sigma_f64**2, 0.5 / sigma_f64**2, V)
 
 
 def derived_power_law(beta: ArrayLike, gamma: ArrayLike, V: int) -> Derived:
@@ -80,8 +53,8 @@ def derived_power_law(beta: ArrayLike, gamma: ArrayLike, V: int) -> Derived:
     return derived_curve(beta, gamma, V, ())[1]
 
 
-def derived_rbp(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> Floats:
-    """RBP_k = Pr(R <= k) of p_x = x^(-beta) exp(-gamma ln^2 x) / Z over 1..V, by exact sums.
+def derived_curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> tuple[Floats, Derived]:
+    """RBP_k = Pr(R <= k), a last axis [K], and the rest as `derived_power_law`, from the same exact sums.
 
     Args:
         beta: any shape.
@@ -89,23 +62,15 @@ def derived_rbp(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> 
         V: width of the vocabulary.
         k: whole numbers from 1, in any order; from V on the share is 1.
 
-    Returns:
-        Shares, of the broadcast shape with a last axis [K].
-
     Raises:
         ValueError: if a number is not finite, or a k is below 1.
-
-    Source:
-        RBP paper (arXiv 2510.20387), eq. 9, in natural parameters.
     """
-    if not len(k) or min(k) < 1:
+    if len(k) and min(k) < 1:
         raise ValueError(f"k must be whole numbers from 1, got {list(k)}")
-    return derived_curve(beta, gamma, V, k)[0]
-
-
-def derived_curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> tuple[Floats, Derived]:
-    """RBP_k as `derived_rbp`, for any number of k, and the rest as `derived_power_law`, from the same sums."""
-    beta_f64, gamma_f64, theta_B2 = _pairs(beta, gamma)
+    beta_f64, gamma_f64 = np.broadcast_arrays(np.asarray(beta, np.float64), np.asarray(gamma, np.float64))
+    if not np.all(np.isfinite(beta_f64) & np.isfinite(gamma_f64)):
+        raise ValueError("beta and gamma must be finite")
+    theta_B2 = np.column_stack([beta_f64.ravel(), gamma_f64.ravel()])
     upto, where_K = np.unique(np.minimum(np.asarray(k, np.int64), V), return_inverse=True)
     rbp_BK, out_B2 = np.empty((len(theta_B2), len(k))), np.empty((len(theta_B2), 2))
     for block, nodes, top_b, weight_bQ in _weights(theta_B2, V, tuple(upto.tolist())):
@@ -121,14 +86,6 @@ def derived_curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -
     ln_z_B, entropy_B = out_B2.T
     rest = Derived(ln_z_B.reshape(beta_f64.shape), entropy_B.reshape(gamma_f64.shape))
     return rbp_BK.reshape((*beta_f64.shape, len(k))), rest
-
-
-def _pairs(beta: ArrayLike, gamma: ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """Both of one shape, and as pairs [B, 2]."""
-    beta_f64, gamma_f64 = np.broadcast_arrays(np.asarray(beta, np.float64), np.asarray(gamma, np.float64))
-    if not np.all(np.isfinite(beta_f64) & np.isfinite(gamma_f64)):
-        raise ValueError("beta and gamma must be finite")
-    return beta_f64, gamma_f64, np.column_stack([beta_f64.ravel(), gamma_f64.ravel()])
 
 
 def _weights(
@@ -178,7 +135,9 @@ def derived_approximation(mu: ArrayLike, sigma: ArrayLike) -> Derived:
     Source:
         RBP paper (arXiv 2510.20387), eq. 22 (its eq. 19 has a misprint).
     """
-    mu_f64, sigma_f64 = _checked_parameters(mu, sigma)
+    mu_f64, sigma_f64 = np.asarray(mu, dtype=np.float64), np.asarray(sigma, dtype=np.float64)
+    if not (np.all(np.isfinite(mu_f64)) and np.all((sigma_f64 > 0) & np.isfinite(sigma_f64))):
+        raise ValueError("mu must be finite and sigma positive and finite")
     share = ndtr(mu_f64 / sigma_f64)
     phi = np.exp(-(mu_f64**2) / (2 * sigma_f64**2)) / math.sqrt(2 * math.pi)
     c = share + phi / (2 * sigma_f64)
@@ -186,10 +145,3 @@ def derived_approximation(mu: ArrayLike, sigma: ArrayLike) -> Derived:
     body = share * ((sigma_f64**2 - mu_f64**2) / (2 * sigma_f64**2) + mu_f64)
     edge = phi * (sigma_f64 - mu_f64 / (2 * sigma_f64))
     return Derived(np.asarray(neg_ln_p_1), np.asarray(neg_ln_p_1 + (body + edge) / c))
-
-
-def _checked_parameters(mu: ArrayLike, sigma: ArrayLike) -> tuple[Floats, Floats]:
-    mu_f64, sigma_f64 = np.asarray(mu, dtype=np.float64), np.asarray(sigma, dtype=np.float64)
-    if not (np.all(np.isfinite(mu_f64)) and np.all((sigma_f64 > 0) & np.isfinite(sigma_f64))):
-        raise ValueError("mu must be finite and sigma positive and finite")
-    return mu_f64, sigma_f64

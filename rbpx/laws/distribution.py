@@ -10,26 +10,15 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rbpx.laws.ascent import maximise
-from rbpx.laws.exponential import ln_sum_exp
+from rbpx.laws.arrays import Floats
 from rbpx.laws.family import FAMILIES, Family
-from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_numbers
+from rbpx.laws.logarithms import ln_sum_exp
+from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored
 from rbpx.laws.rank_likelihood import RankSample, Seen, likelihood, normalised, over_all_ranks, total
+from rbpx.laws.solvers import maximise
 from rbpx.status import Status
-
-__all__ = [
-    "DISTRIBUTIONS",
-    "fit_distribution",
-    "fit_distributions",
-    "fit_sample",
-    "fitted",
-    "holds_at_nodes",
-    "ln_shares",
-]
-
-Floats = NDArray[np.float64]
 
 DISTRIBUTIONS: Final = tuple(FAMILIES)
 _DERIVED: Final = ("mu", "sigma", "share_1")  # from the other parameters
@@ -79,14 +68,14 @@ def fit_sample(names: Sequence[str], sample: RankSample) -> list[RankFit]:
     """As `fit_distributions`, of counts that were checked."""
     rank_R, V, given = sample.rank_R, sample.V, Params({"V": sample.V})
     if np.any(rank_R != np.floor(rank_R)):
-        return [without_numbers(name, Status.mid_ranks, _empty_params(FAMILIES[name], V) | given) for name in names]
+        return [RankFit(name, _empty_params(FAMILIES[name], V) | given, status=Status.mid_ranks) for name in names]
     given["n_tokens"] = round(sample.n)
     return [_fit(FAMILIES[name], sample, given) for name in names]
 
 
 def _fit(family: Family, sample: RankSample, given: Params) -> RankFit:
     if len(sample.rank_R) < max(3, family.n_parameters + 1):
-        return without_numbers(family.name, Status.too_few_tokens, _empty_params(family, sample.V) | given)
+        return RankFit(family.name, _empty_params(family, sample.V) | given, status=Status.too_few_tokens)
     theta, status, free, ends = _search(family, sample.few)
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # where a search ran away to
         at_all = [over_all_ranks(family, end, sample) for end in ends]
@@ -94,7 +83,7 @@ def _fit(family: Family, sample: RankSample, given: Params) -> RankFit:
     if not all(holds):
         theta, status, free, ends = _search(family, sample.every)
     if theta is None:
-        return without_numbers(family.name, status, _empty_params(family, sample.V) | given)
+        return RankFit(family.name, _empty_params(family, sample.V) | given, status=status)
     over_all = at_all[-1] if all(holds) else over_all_ranks(family, theta, sample)
     params = family.params(theta, sample.V, over_all.share_1) | given
     if family.edge is not None:

@@ -6,8 +6,8 @@ Shapes: N sizes, B resamples of the documents.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import Moments, moments
 from rbpx.laws.names import Method
 from rbpx.laws.regression import Regression, refit, regress
@@ -15,10 +15,6 @@ from rbpx.laws.resampled import Resampled
 from rbpx.laws.side_by_side import Searching
 from rbpx.laws.uncertainty import Uncertainty, uncertainty
 from rbpx.status import Status
-
-__all__ = ["FoundLaw", "doubt", "estimate"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,16 +10,12 @@ from math import inf
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from rbpx.laws.exponential import exp_or_none
+from rbpx.laws.arrays import Floats
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.rank_fit import Params
 from rbpx.status import Status
-
-__all__ = ["FAMILIES", "Family"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from rbpx.laws.interval import LEVEL, Estimate, Z, of_share
 
-__all__ = ["Score", "coverage", "score"]
-
 
 @dataclass(frozen=True)
 class Score:
@@ -69,6 +67,6 @@ def coverage(inside: Sequence[bool], models: Sequence[Hashable]) -> Estimate:
         models: which model each was about.
     """
     if not inside:
-        return Estimate(None, None, None)
+        return Estimate()
     n = len(set(models))
     return of_share(n * sum(inside) / len(inside), n)

@@ -8,41 +8,32 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit  # scipy.stats checks its arguments for 60 times as long
 
-__all__ = [
-    "LEVEL",
-    "Estimate",
-    "Z",
-    "around",
-    "by_name",
-    "document_t",
-    "few_documents",
-    "from_influence",
-    "from_stderr",
-    "half_width",
-    "of_share",
-    "reaching",
-    "student_t",
-]
-
 LEVEL: Final = 0.95
-Z: Final = float(ndtri((1 + LEVEL) / 2))  # the normal quantile of an interval of that level
+TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)  # below both of its ends
+Z: Final = float(ndtri(TAILS[1]))  # the normal quantile of an interval of that level
 
 
 @dataclass(frozen=True)
 class Estimate:
     """A number with its 95 % interval; None where the number, or an end, is not known."""
 
-    value: float | None
-    lo: float | None
-    hi: float | None
+    value: float | None = None
+    lo: float | None = None
+    hi: float | None = None
 
     @property
     def ends(self) -> tuple[float, float] | None:
         """Both ends; None where one is not known."""
         return None if self.lo is None or self.hi is None else (self.lo, self.hi)
+
+    @property
+    def leaves_out_0(self) -> bool:
+        """Whether 0 lies outside of both ends."""
+        return self.ends is not None and not self.ends[0] <= 0 <= self.ends[1]
 
 
 def by_name(**estimates: Estimate) -> dict[str, float | None]:
@@ -62,7 +53,7 @@ def of_share(n_hits: float, n: int) -> Estimate:
         E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference, JASA 22, 1927.
     """
     if n < 1:
-        return Estimate(None, None, None)
+        return Estimate()
     share, spread = n_hits / n, Z * math.sqrt(n_hits * (n - n_hits) / n**3 + Z**2 / (4 * n**2))
     centre, scale = share + Z**2 / (2 * n), 1 + Z**2 / n
     lo, hi = ((centre + side * spread) / scale for side in (-1, 1))
@@ -71,7 +62,7 @@ def of_share(n_hits: float, n: int) -> Estimate:
 
 def student_t(dof: float) -> float:
     """The quantile of Student's t of an interval of `LEVEL`; infinite at 0 degrees of freedom."""
-    return float(stdtrit(dof, (1 + LEVEL) / 2)) if dof > 0 else math.inf
+    return float(stdtrit(dof, TAILS[1])) if dof > 0 else math.inf
 
 
 def document_t(n_documents: int | None) -> float:
@@ -139,7 +130,7 @@ def from_stderr(value: float | None, stderr: float | None, dof: float | None = N
     There is no interval where the standard error is None.
     """
     if value is None or stderr is None:
-        return Estimate(value, None, None)
+        return Estimate(value)
     lo, hi = around(value, stderr * (Z if dof is None else student_t(dof)))
     return Estimate(value, lo, hi)
 
@@ -158,3 +149,18 @@ def from_influence(value: float, influence_D: NDArray[Any]) -> Estimate:
     D = len(influence_D)
     stderr = math.sqrt(few_documents(D) * float(influence_D @ influence_D)) if D > 1 else None
     return from_stderr(value, stderr, D - 1)
+
+
+def fieller(height: float, slope: float, V: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    """The part of {u : (height - slope u)^2 <= V00 - 2 V01 u + V11 u^2} that contains u = height / slope, slope > 0."""
+    a, b, c = slope**2 - V[1, 1], height * slope - V[0, 1], height**2 - V[0, 0]  # a u^2 - 2 b u + c <= 0
+    # b^2 - a c, written so that it is exactly 0 without variance.
+    discriminant = slope**2 * V[0, 0] + height**2 * V[1, 1] - 2 * height * slope * V[0, 1] - np.linalg.det(V)
+    if discriminant < 0:
+        return None, None  # then a < 0, and every u is in
+    q = b + math.copysign(math.sqrt(discriminant), b)
+    roots = sorted(([q / a] if a else []) + ([c / q] if q else []))
+    if a > 0:
+        return float(roots[0]), float(roots[-1])
+    below, above = ([u for u in roots if side * u <= side * height / slope] for side in (1, -1))
+    return (float(max(below)) if below else None), (float(min(above)) if above else None)

@@ -9,14 +9,11 @@ Shapes: N sizes, B resamples of the documents.
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import Estimate, around, half_width
 from rbpx.laws.resampled import Resampled
-
-__all__ = ["curvature", "is_rounding", "line_residuals", "runs_p"]
-
-Floats = NDArray[np.float64]
 
 _FEWEST_FOR_RUNS: Final = 6  # sizes; with fewer, even the smoothest residuals are not rare
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # of the largest |ln y|: residuals below it are no scatter
@@ -44,7 +41,7 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | Resampl
     """
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
     if len(set(x_N.tolist())) < 3:
-        return Estimate(None, None, None)
+        return Estimate()
     J_NP = np.column_stack([np.ones(len(x_N)), x_N, x_N**2])
     L_PN = np.linalg.pinv(J_NP)
     of_q_N = L_PN[2]
@@ -62,7 +59,7 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | Resampl
             if dof > 0:
                 explained = float(resampled.mean_squares_of(np.eye(len(x_N)) - J_NP @ L_PN).sum()) / dof
     if dof <= 0:
-        return Estimate(value, None, None)
+        return Estimate(value)
     scatter = float(np.sqrt(left_N @ left_N / dof))
     shared = max(text - explained * unit, 0.0)
     return Estimate(value, *around(value, half_width(shared, scatter, dof, explained**0.5, unit, n_documents)))

@@ -10,28 +10,18 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
-from rbpx.laws.ascent import maximise
-from rbpx.laws.exponential import ln_sum_exp
-from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored, without_numbers
+from rbpx.laws.arrays import Floats
+from rbpx.laws.logarithms import ln_sum_exp
+from rbpx.laws.rank_fit import Params, RankFit, checked_counts, scored
 from rbpx.laws.rank_sums import rank_nodes
+from rbpx.laws.solvers import maximise
 from rbpx.status import Status
-
-__all__ = [
-    "EQUATION",
-    "SOURCE",
-    "fit_paper",
-    "paper_slopes",
-    "resample_paper",
-    "step_paper",
-]
 
 EQUATION: Final = "Pr(R = x) = psi(x) / c, psi(x) = exp(-(ln x - mu)^2 / (2 sigma^2)) / (x sigma sqrt(2 pi))"
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 9 and appendix D"
-
-Floats = NDArray[np.float64]
 
 _UNKNOWN: Final[Params] = {"mu": None, "sigma": None, "beta": None, "gamma": None}
 _T_FLOOR: Final = math.log(1.5)
@@ -74,11 +64,11 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     """
     rank_R, n_R = checked_counts(rank, n_tokens)
     if np.any(rank_R != np.floor(rank_R)):
-        return without_numbers("lognormal_paper", Status.mid_ranks, _UNKNOWN)
+        return RankFit("lognormal_paper", _UNKNOWN, status=Status.mid_ranks)
     rank_R, n_R = rank_R[rank_R >= 2], n_R[rank_R >= 2]
     n = float(n_R.sum())
     if len(rank_R) < 3:
-        return without_numbers("lognormal_paper", Status.too_few_tokens, _UNKNOWN | {"n_tokens": round(n)})
+        return RankFit("lognormal_paper", _UNKNOWN | {"n_tokens": round(n)}, status=Status.too_few_tokens)
     nodes = rank_nodes(int(rank_R[-1]))
     x_Q, n_Q = nodes.x_Q[1:], nodes.moved(rank_R, n_R)[1:]  # rank 1 is a node of its own
     theta, converged, status = _maximum(x_Q, n_Q)
@@ -88,7 +78,7 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
         theta, converged, status = _maximum(rank_R, n_R)
         loglik = float(n_R @ _ln_per_rank(rank_R, theta))
     if not converged:
-        return without_numbers("lognormal_paper", Status.not_converged, _UNKNOWN | {"n_tokens": round(n)})
+        return RankFit("lognormal_paper", _UNKNOWN | {"n_tokens": round(n)}, status=Status.not_converged)
     # Both CDFs are compared at every observed rank and just below the next one, where a gap can be largest.
     below_next_R = np.append(rank_R[1:] - 1, rank_R[-1])
     cdf_R = np.cumsum(n_R) / n
@@ -116,35 +106,6 @@ def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
     var_t = float(n_R @ t_R**2) / n - mean_t**2
     start = np.array([1.0 - mean_t / var_t, 0.5 / var_t])
     return *maximise(objective, start, [0, 1], lambda theta: bool(theta[1] > 0)), Status.ok
-
-
-def resample_paper(fit: RankFit, rank: ArrayLike, n_tokens_resampled: ArrayLike) -> Floats:
-    """Refit mu and sigma to resampled counts by one Newton step from the maximum of the whole sample.
-
-    theta_b = theta - H_b^-1 g_b, g_b = sum_x n_bx d ln p_x / d theta, H_b = sum_x n_bx d^2 ln p_x / d theta^2, both
-    at the maximum of the whole sample; the derivatives of each rank are computed once, so B resamples cost one
-    matrix product. The error is of second order in the distance of the resample from the sample. A step that would
-    more than halve gamma is bent so that gamma stays positive: a resample whose own maximum is the power-law limit
-    gets a large, finite sigma, and its derived curves stay close to those of the limit.
-
-    Args:
-        fit: result of `fit_paper` on the whole sample, status ok.
-        rank: ranks, shape [R], whole numbers; rank 1 is ignored.
-        n_tokens_resampled: tokens of each rank in each resample, shape [B, R].
-
-    Returns:
-        (mu, sigma), shape [B, 2]; NaN where a resample has too few different ranks for a step.
-
-    Raises:
-        ValueError: if the fit has no mu and sigma, or the shapes disagree.
-
-    Source:
-        One-step estimator (Le Cam); van der Vaart, Asymptotic Statistics, section 5.7.
-    """
-    rank_R, n_BR = np.asarray(rank, dtype=np.float64), np.asarray(n_tokens_resampled, dtype=np.float64)
-    if n_BR.ndim != 2 or rank_R.shape != n_BR.shape[1:]:
-        raise ValueError(f"rank has shape {rank_R.shape}, n_tokens_resampled {n_BR.shape}")
-    return step_paper(fit, n_BR @ paper_slopes(fit, rank_R))
 
 
 def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:

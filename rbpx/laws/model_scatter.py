@@ -12,15 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import Z, document_t, few_documents, half_width, student_t
 from rbpx.laws.passing import Slopes
 from rbpx.laws.uncertainty import as_plain
-
-__all__ = ["Scatter", "model_scatter"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,19 +10,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-import lmfit
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import Estimate
 from rbpx.laws.regression import TOLERANCES
+from rbpx.laws.solvers import least_squares
 from rbpx.laws.stacked import Stacked, stack
 from rbpx.laws.uncertainty import Uncertainty
 from rbpx.status import Status
-
-__all__ = ["Multiplier", "MultiplierLaw", "Offset", "fit_multiplier"]
-
-Floats = NDArray[np.float64]
 
 _FEWEST: Final = 3  # different x of each side
 _SHARES: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest loss, where the search for E starts
@@ -97,9 +94,11 @@ class _Laws:
         return float(ln_C), float(alpha), self.E(side)
 
     def E(self, side: int) -> float:
-        if self.offset is Offset.none:
-            return 0.0
-        return float(self.theta_P[4 + (side if self.offset is Offset.free else 0)])
+        return 0.0 if self.offset is Offset.none else float(self.theta_P[self.at_E(side)])
+
+    def at_E(self, side: Any) -> Any:
+        """The place in theta of the E of a side, or of each of many."""
+        return 4 + side * (self.offset is Offset.free)
 
     def x_at(self, side: int, loss: float) -> float:
         """Ln x at which a side's law reaches a loss; infinite at or below its E."""
@@ -113,25 +112,27 @@ class _Laws:
         out_P[2 * side] = 1 / alpha
         out_P[2 * side + 1] = -self.x_at(side, loss) / alpha
         if self.offset is not Offset.none:
-            out_P[4 + (side if self.offset is Offset.free else 0)] = 1 / (alpha * (loss - E))
+            out_P[self.at_E(side)] = 1 / (alpha * (loss - E))
         return out_P
 
     @property
     def ln_law_M(self) -> Floats:
-        return _ln_law(self.points, self.theta_P, self.offset)
+        of_M, theta_P = self.points.family_M, self.theta_P
+        ln_power_M = theta_P[2 * of_M] - theta_P[2 * of_M + 1] * self.points.x_M
+        if self.offset is Offset.none:
+            return np.asarray(ln_power_M)
+        with np.errstate(divide="ignore"):  # ln 0 = -inf is the neutral element of logaddexp
+            return np.asarray(np.logaddexp(ln_power_M, np.log(theta_P[self.at_E(of_M)])))
 
     @property
     def jacobian_MP(self) -> Floats:
         """Derivatives of ln y, those by E also where it is 0: its bound leaves it uncertain upwards."""
-        points, ln_law_M = self.points, self.ln_law_M
-        J_MP = np.zeros((len(points.x_M), len(self.theta_P)))
-        for side in (_BASE, _VARIANT):
-            ln_C, alpha, _ = self.of(side)
-            own = points.family_M == side
-            share_m = np.exp(ln_C - alpha * points.x_M[own] - ln_law_M[own])
-            J_MP[own, 2 * side], J_MP[own, 2 * side + 1] = share_m, -points.x_M[own] * share_m
-            if self.offset is not Offset.none:
-                J_MP[own, 4 + (side if self.offset is Offset.free else 0)] = np.exp(-ln_law_M[own])
+        of_M, x_M, ln_law_M = self.points.family_M, self.points.x_M, self.ln_law_M
+        share_M = np.exp(self.theta_P[2 * of_M] - self.theta_P[2 * of_M + 1] * x_M - ln_law_M)
+        J_MP, each_M = np.zeros((len(x_M), len(self.theta_P))), np.arange(len(x_M))
+        J_MP[each_M, 2 * of_M], J_MP[each_M, 2 * of_M + 1] = share_M, -x_M * share_M
+        if self.offset is not Offset.none:
+            J_MP[each_M, self.at_E(of_M)] = np.exp(-ln_law_M)
         return J_MP
 
 
@@ -176,27 +177,19 @@ def _fit(points: Stacked, offset: Offset) -> _Laws:
     """The best of several starts, each searched by lmfit with E between 0 and the smallest loss."""
     smallest = [float(np.exp(points.ln_y_M[points.family_M == side].min())) for side in (_BASE, _VARIANT)]
     limits = {Offset.shared: [min(smallest)], Offset.free: smallest, Offset.none: []}[offset]
-    best, least = np.empty(0), np.inf
+    found = []
     for share in _SHARES if limits else (0.0,):
-        parameters = lmfit.Parameters()
-        for name, value in zip(("ln_C_b", "alpha_b", "ln_C_v", "alpha_v"), _lines(points, share, limits), strict=True):
-            parameters.add(name, value=value)
-        for at, limit in enumerate(limits):
-            parameters.add(f"E_{at}", value=max(share, 1e-3) * limit, min=0.0, max=limit * (1 - 1e-9))
-
-        def residual(found: lmfit.Parameters) -> Any:
-            return _ln_law(points, np.array(list(found.valuesdict().values())), offset) - points.ln_y_M
-
-        def jacobian(found: lmfit.Parameters) -> Any:
-            return _Laws(points, np.array(list(found.valuesdict().values())), offset).jacobian_MP
-
-        with np.errstate(invalid="ignore", divide="ignore"):  # lmfit divides by variances of 0 where a fit is exact
-            result = lmfit.Minimizer(residual, parameters).least_squares(jac=jacobian, x_scale="jac", **TOLERANCES)
-        theta_P = np.array(list(result.params.valuesdict().values()))
-        squares = float(np.sum(residual(result.params) ** 2))
-        if squares < least:
-            best, least = theta_P, squares
-    return _Laws(points, best, offset)
+        theta_P, _ = least_squares(
+            lambda theta_P: _Laws(points, theta_P, offset).ln_law_M - points.ln_y_M,
+            lambda theta_P: _Laws(points, theta_P, offset).jacobian_MP,
+            [*_lines(points, share, limits), *(max(share, 1e-3) * limit for limit in limits)],
+            [*[-np.inf] * 4, *[0.0] * len(limits)],
+            [*[np.inf] * 4, *(limit * (1 - 1e-9) for limit in limits)],
+            x_scale="jac",
+            **TOLERANCES,
+        )
+        found.append(_Laws(points, theta_P, offset))
+    return min(found, key=lambda laws: float(np.sum((laws.ln_law_M - points.ln_y_M) ** 2)))
 
 
 def _lines(points: Stacked, share: float, limits: list[float]) -> list[float]:
@@ -208,16 +201,6 @@ def _lines(points: Stacked, share: float, limits: list[float]) -> list[float]:
         slope, ln_C = np.polyfit(points.x_M[own], np.log(np.exp(points.ln_y_M[own]) - E), 1)
         start += [float(ln_C), float(-slope)]
     return start
-
-
-def _ln_law(points: Stacked, theta_P: Floats, offset: Offset) -> Floats:
-    of_M = points.family_M
-    ln_power_M = theta_P[2 * of_M] - theta_P[2 * of_M + 1] * points.x_M
-    if offset is Offset.none:
-        return np.asarray(ln_power_M)
-    with np.errstate(divide="ignore"):  # ln 0 = -inf is the neutral element of logaddexp
-        ln_E_M = np.log(theta_P[4 + (of_M if offset is Offset.free else np.zeros_like(of_M))])
-    return np.asarray(np.logaddexp(ln_power_M, ln_E_M))
 
 
 def _uncertainty(laws: _Laws) -> Uncertainty | None:
@@ -258,7 +241,7 @@ def _compared(laws: _Laws, uncertainty: Uncertainty | None) -> MultiplierLaw:
     order = np.argsort(points.x_M[points.family_M == _VARIANT])
     at = tuple(_at(laws, uncertainty, float(loss), supported) for loss in losses[order])
     within = [each.loss for each in at if each.status is Status.ok]
-    overall = Estimate(None, None, None)
+    overall = Estimate()
     if within:
         values, gradients = zip(*(_ln_ratio(laws, loss) for loss in within), strict=True)
         overall = _exp(float(np.mean(values)), np.mean(gradients, axis=0), uncertainty)
@@ -281,7 +264,7 @@ def _at(laws: _Laws, uncertainty: Uncertainty | None, loss: float, supported: tu
     x_variant = float(np.exp(laws.x_at(_VARIANT, loss) + laws.points.ln_S_ref))
     ln_x_base = laws.x_at(_BASE, loss)
     if not np.isfinite(ln_x_base):
-        return Multiplier(loss, x_variant, None, Estimate(None, None, None), Status.unreachable)
+        return Multiplier(loss, x_variant, None, Estimate(), Status.unreachable)
     value, gradient_P = _ln_ratio(laws, loss)
     inside = supported is not None and supported[0] <= loss <= supported[1]
     x_base = float(np.exp(ln_x_base + laws.points.ln_S_ref))
@@ -298,11 +281,11 @@ def _ln_ratio(laws: _Laws, loss: float) -> tuple[float, Floats]:
 
 def _exp(value: float, gradient_P: Floats, uncertainty: Uncertainty | None) -> Estimate:
     if uncertainty is None:
-        return Estimate(float(np.exp(value)), None, None)
+        return Estimate(float(np.exp(value)))
     with np.errstate(over="ignore"):  # an end beyond all numbers is open
         lo, hi = np.exp(uncertainty.interval(value, gradient_P))
     return Estimate(float(np.exp(value)), float(lo), float(hi) if np.isfinite(hi) else None)
 
 
 def _without(offset: Offset, status: Status) -> MultiplierLaw:
-    return MultiplierLaw(offset, None, None, None, (), Estimate(None, None, None), None, status)
+    return MultiplierLaw(offset, None, None, None, (), Estimate(), None, status)

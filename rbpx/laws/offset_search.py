@@ -8,14 +8,16 @@ is straight, and three or four of Newton's steps reach its floor.
 Shapes: N sizes, P parameters (ln C, alpha, E), B sets of points; a symmetric matrix of two parameters is [3, B].
 """
 
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["offset_residuals", "search_offsets"]
+from rbpx.laws.arrays import Floats
+from rbpx.laws.side_by_side import Problem
 
-Floats = NDArray[np.float64]
 Truths = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
@@ -183,3 +185,31 @@ def _squares(x_N: Floats, about_NB: Floats, u_2B: Floats, holds_alpha: bool) -> 
         found_9B[2] += m_B * found_9B[1]
         found_9B[1] *= by_m_B
     return found_9B
+
+
+@dataclass(frozen=True, eq=False)
+class Search(Problem):
+    """Sets of points to which a law with an offset E >= 0 is to be fitted by least squares: parameters [B, P] of each.
+
+    Attributes:
+        x_N: ln(S / S_ref).
+        ln_y_BN: logarithms of the values.
+        start_BP: where each search starts.
+        holds_alpha: keep the exponents of the starts.
+    """
+
+    x_N: Floats
+    ln_y_BN: Floats
+    start_BP: Floats
+    holds_alpha: bool = False
+
+    def kind(self) -> Hashable:
+        """The sizes, and whether exponents are held."""
+        return self.x_N.tobytes(), self.holds_alpha
+
+    @staticmethod
+    def solve(alike: Sequence["Search"]) -> list[Floats]:
+        """The parameters of each; NaN where a search did not end."""
+        ln_y_BN, start_BP = (np.concatenate([getattr(s, name) for s in alike]) for name in ("ln_y_BN", "start_BP"))
+        found_BP = search_offsets(alike[0].x_N, ln_y_BN, start_BP, alike[0].holds_alpha)
+        return np.split(found_BP, np.cumsum([len(each.start_BP) for each in alike])[:-1])

@@ -7,14 +7,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.passing import Tally, separated
 from rbpx.status import Status
-
-__all__ = ["Correction", "Outcomes", "checked", "doubt_of", "is_one_sided", "tally_of"]
-
-Floats = NDArray[np.float64]
 
 
 class Correction(StrEnum):

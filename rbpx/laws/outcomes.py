@@ -13,24 +13,20 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import MOST_LEFT_OUT, moments
-from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import around
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.model_scatter import Scatter, model_scatter
 from rbpx.laws.names import MLE
 from rbpx.laws.outcome_counts import Correction, Outcomes, checked, doubt_of, is_one_sided, tally_of
 from rbpx.laws.passing import TOLERANCES, Slopes, climb, slopes
 from rbpx.laws.power import LawFit
-from rbpx.laws.trend import trend_doubts
+from rbpx.laws.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order
 
-__all__ = ["EQUATION", "Correction", "OutcomeFit", "Outcomes", "fit_outcomes", "implied_rbp", "reproduce_outcomes"]
-
 EQUATION: Final = "pass ~ Bernoulli(p_N), p_N = RBP_k^N or beta-binomial with correlation r, -ln RBP_k = C * S^(-alpha)"
-
-Floats = NDArray[np.float64]
 
 _LARGEST_MU: Final = 700.0
 _CERTAIN: Final = 1 - 1e-9  # the largest share of hits to start from

@@ -18,9 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TOLERANCES", "Peak", "Slopes", "Tally", "climb", "ln_pass", "separated", "slopes"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.arrays import Floats
 
 _STEPS, _HALVINGS, _WORST_CONDITION = 100, 30, 1e14
 _AT_A_TIME: Final = 16384  # chances of single tokens: they stay in the cache of a core

@@ -1,21 +1,21 @@
 """One exponent for several families, y = E + C_f S^(-alpha), whose residuals at the same size go together.
 
 Families that were trained alike err alike: the residuals of Pythia and of Pythia trained on deduplicated text correlate
-by .98, so both say little more than one. The interval counts what each size says once (`rbpx.laws.size_effects`); where
-sizes were trained more than once, misfit is told apart from scatter (`rbpx.laws.replicates`).
+by .98, so both say little more than one. The interval counts what each size says once (`size_effects`); where sizes
+were trained more than once, misfit is told apart from scatter (`replicates`).
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import LEVEL, Estimate, student_t
 from rbpx.laws.lack_of_fit import is_rounding, runs_p
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.names import Method
 from rbpx.laws.replicates import NestedTest, correlations, effective_families, exponents_test, lack_of_fit_test
 from rbpx.laws.shared_offset import SharedLaw, fit_line, fit_offset, profile_ends
@@ -23,15 +23,11 @@ from rbpx.laws.size_effects import SharedError, shared_error
 from rbpx.laws.stacked import Stacked, stack
 from rbpx.status import Status
 
-__all__ = ["EQUATIONS", "PooledFit", "fit_pooled"]
-
-Floats = NDArray[np.float64]
-
 EQUATIONS: Final = {Method.ols: "y = C_f * S^(-alpha)", Method.offset: "y = E + C_f * S^(-alpha), E >= 0"}
 _ALPHA_LEVEL: Final = 1 - LEVEL
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PooledFit:
     """A law with one exponent for F families; None where a number is unknown.
 
@@ -61,23 +57,23 @@ class PooledFit:
     """
 
     method: Method
-    alpha: float | None
-    alpha_stderr: float | None
-    alpha_dof: float | None
-    alpha_lo: float | None
-    alpha_hi: float | None
+    alpha: float | None = None
+    alpha_stderr: float | None = None
+    alpha_dof: float | None = None
+    alpha_lo: float | None = None
+    alpha_hi: float | None = None
     C: tuple[float | None, ...]
-    E: float | None
-    E_lo: float | None
-    E_hi: float | None
-    residual_sd: float | None
-    residuals: tuple[tuple[float, ...], ...]
+    E: float | None = None
+    E_lo: float | None = None
+    E_hi: float | None = None
+    residual_sd: float | None = None
+    residuals: tuple[tuple[float, ...], ...] = ()
     correlation: tuple[tuple[float | None, ...], ...]
-    mean_correlation: float | None
-    effective_families: float | None
-    exponents: NestedTest | None
-    replicates: NestedTest | None
-    curvature: Estimate
+    mean_correlation: float | None = None
+    effective_families: float | None = None
+    exponents: NestedTest | None = None
+    replicates: NestedTest | None = None
+    curvature: Estimate = field(default_factory=Estimate)
     runs: tuple[float | None, ...]
     status: Status
     reasons: tuple[str, ...]
@@ -147,7 +143,7 @@ def _with_numbers(points: Stacked, law: SharedLaw, method: Method) -> PooledFit:
     alpha, E = error.around(law.alpha), Estimate(0.0, 0.0, 0.0)
     if method is Method.offset:
         alpha, E = _profiled(points, law)
-    own_M = _about_own(law)
+    own_M = law.residual_M - law.own_MQ @ (np.linalg.pinv(law.own_MQ) @ law.residual_M)
     matrix_FF = correlations(points, own_M)
     mean, effective = effective_families(matrix_FF)
     exponents = exponents_test(points, law.jacobian_MP, law.own_MQ, law.residual_M)
@@ -194,8 +190,10 @@ def _profiled(points: Stacked, law: SharedLaw) -> tuple[Estimate, Estimate]:
     E = 0, where alpha is a slope: as far as E = 0 is allowed, alpha may be as far from that slope as is left over.
     """
     n, exact = points.n_families, is_rounding(law.residual_M, points.ln_y_M)
-    free = _with_free_offset(points, law) if law.at_bound else law.jacobian_MP
-    errors = [shared_error(points, free, law.residual_M, at=at) for at in (n, n + 1)]
+    free_MP = law.jacobian_MP
+    if law.at_bound:  # the offset as if it were free, at 0
+        free_MP = np.column_stack([free_MP, np.exp(law.residual_M - points.ln_y_M)])
+    errors = [shared_error(points, free_MP, law.residual_M, at=at) for at in (n, n + 1)]
     ends: list[tuple[float | None, float | None]] = []
     for name, each in zip(("alpha", "E"), errors, strict=True):
         value, t = float(getattr(law, name)), student_t(each.dof)
@@ -229,15 +227,6 @@ def _further(value: float, end: float, rest: float) -> float:
     return end + math.copysign(math.sqrt(reach**2 + rest) - reach, end - value)
 
 
-def _with_free_offset(points: Stacked, law: SharedLaw) -> Floats:
-    return np.column_stack([law.jacobian_MP, np.exp(law.residual_M - points.ln_y_M)])
-
-
-def _about_own(law: SharedLaw) -> Floats:
-    """Residuals about laws with their own exponents, near the shared one."""
-    return np.asarray(law.residual_M - law.own_MQ @ (np.linalg.pinv(law.own_MQ) @ law.residual_M))
-
-
 def _families(points: Stacked) -> list[NDArray[np.bool_]]:
     return [points.family_M == f for f in range(points.n_families)]
 
@@ -247,7 +236,7 @@ def _curvature(points: Stacked, law: SharedLaw) -> Estimate:
     J_MP = np.column_stack([law.own_MQ, points.x_M**2])
     rank = int(np.linalg.matrix_rank(J_MP))
     if rank < J_MP.shape[1] or rank >= len(J_MP):
-        return Estimate(None, None, None)
+        return Estimate()
     coefficients = np.linalg.pinv(J_MP) @ law.residual_M
     error = shared_error(points, J_MP, law.residual_M - J_MP @ coefficients, at=J_MP.shape[1] - 1)
     return error.around(float(coefficients[-1]))
@@ -263,7 +252,7 @@ def _judged(test: NestedTest | None, curve: Estimate, runs: Sequence[float | Non
         if test.p < _ALPHA_LEVEL:
             return "misfit", f"misfit, not scatter: {words}"
         return "", f"scatter: {words}"
-    if curve.lo is not None and curve.hi is not None and not curve.lo <= 0 <= curve.hi:
+    if curve.leaves_out_0:
         q = f"{curve.value:+.2g} ({curve.lo:+.2g} to {curve.hi:+.2g})"
         return "curvature", f"the points curve by {q} per (ln S)^2; no size was trained twice"
     known = [p for p in runs if p is not None]
@@ -274,17 +263,5 @@ def _judged(test: NestedTest | None, curve: Estimate, runs: Sequence[float | Non
 
 def _without_numbers(method: Method, n_families: int, status: Status) -> PooledFit:
     nothing: tuple[None, ...] = (None,) * n_families
-    return PooledFit(
-        method,
-        *(None,) * 5,
-        C=nothing,
-        **dict.fromkeys(("E", "E_lo", "E_hi", "residual_sd", "mean_correlation", "effective_families")),
-        residuals=(),
-        correlation=(nothing,) * n_families,
-        exponents=None,
-        replicates=None,
-        curvature=Estimate(None, None, None),
-        runs=nothing,
-        status=status,
-        reasons=(status.label,),
-    )
+    pairs = (nothing,) * n_families
+    return PooledFit(method=method, C=nothing, correlation=pairs, runs=nothing, status=status, reasons=(status.label,))

@@ -9,39 +9,30 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.estimate import doubt, estimate
-from rbpx.laws.exponential import exp_or_none
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.names import Method
 from rbpx.laws.power_fit import LawFit, PowerLawFit
 from rbpx.laws.power_intervals import NO_INTERVALS, Ends, intervals, quality
 from rbpx.laws.regression import NAMES, regress
 from rbpx.laws.resampled import Resampled
-from rbpx.laws.side_by_side import Searching, alone, together
+from rbpx.laws.side_by_side import Searching, alone, at_once, together
 from rbpx.status import Status
 
-__all__ = [
-    "LawFit",
-    "PowerLawFit",
-    "fit_offsets",
-    "fit_power_law",
-    "fit_signed_power_law",
-    "power_law",
-    "reproduce",
-    "signed_power_law",
-]
-
-Floats = NDArray[np.float64]
+__all__ = ["LawFit", "PowerLawFit", "fit_offsets", "fit_power_law", "power_law", "reproduce"]
 
 
-def fit_power_law(
+def power_law(
     S: ArrayLike,
     y: ArrayLike,
     y_resampled: ArrayLike | Resampled | None = None,
     method: Method = Method.ols,
     backtests: bool = True,
-) -> PowerLawFit:
+    signed: bool = False,
+) -> Searching[PowerLawFit]:
     """Fit y = C * S^(-alpha) by least squares of ln y on ln S, as the paper does, or by another method.
 
     The fit runs at a reference size, ln y = ln_C_ref - alpha * ln(S / S_ref) with S_ref the geometric mean of the
@@ -51,92 +42,77 @@ def fit_power_law(
     Args:
         S: non-embedding parameters of each model, shape [N], positive, in any order; equal ones are replicates of one
             size, models that were trained more than once.
-        y: -ln RBP_k, or cross-entropy in nats, or any positive quantity, shape [N].
+        y: -ln RBP_k, or cross-entropy in nats, or any positive quantity, or a signed one that is nowhere 0, shape [N].
         y_resampled: the same quantity under B resamples of the documents, the same documents for every size, shape
-            [B, N]. Rows with a value that is not positive and finite are left out and counted. There is no interval
-            if fewer than 20 rows are left.
+            [B, N]. Rows with a value that is not finite or has another sign are left out and counted. There is no
+            interval if fewer than 20 rows are left. Or |y| as `Resampled`, negative where a sign differs.
         method: how ln y is regressed on ln S.
         backtests: whether to fit once more without the largest size, and to find the interval of R2, as for a law that
             is shown; if not, these are None.
+        signed: whether y may be negative at every size; the law is then that of |y|.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not
         positive and finite, no_variation if all y are equal (alpha is 0 then, and the rest is unknown), no_variances if
-        `weighted` has no resamples to weigh by, not_converged if the regression fails its own check; with numbers, ok,
-        or at_bound where E is 0.
+        `weighted` has no resamples to weigh by, not_converged if the regression fails its own check, sign_change if a
+        signed y has both signs, or is 0; with numbers, ok, or at_bound where E is 0.
 
     Raises:
         ValueError: if shapes disagree, or sizes are not positive.
 
     Source:
-        RBP paper (arXiv 2510.20387), eq. 5; table 2 gives slope = -alpha and R2 of the regression `ols`.
+        RBP paper (arXiv 2510.20387), eq. 5; table 2 gives slope = -alpha and R2 of the regression `ols`. Signed terms
+        of cross-entropy: arXiv 2510.04067.
     """
-    return alone(power_law(S, y, y_resampled, method, backtests))
+    S_N, given_N = _checked(S, y)
+    method, sign = Method(method), 1
+    law = PowerLawFit(n_points=len(S_N), status=Status.ok, S=S_N.tolist(), method=method, y=given_N.tolist(), sign=1)
+    if signed:
+        signs = np.sign(given_N)
+        if len(S_N) >= 3 and np.all(np.isfinite(given_N)) and (np.any(signs != signs[0]) or signs[0] == 0):
+            return replace(law, status=Status.sign_change, sign=None)
+        sign = -1 if len(signs) and signs[0] < 0 else 1
+        law = replace(law, sign=sign)
+    y_N, resampled = sign * given_N, _usable(y_resampled, len(S_N), sign)
+    found = yield from estimate(S_N, y_N, resampled, method)
+    if found is Status.no_variation:  # the same at every size: alpha is 0, R2 and intervals are undefined
+        return replace(law, status=found, C=float(y_N[0]), alpha=0.0)
+    if isinstance(found, Status):
+        return replace(law, status=found)
+    regression, spread, sigma_N, ln_S_ref = found.regression, found.spread, found.sigma_N, found.ln_S_ref
+    ln_C_ref, alpha = float(regression.theta_P[0]), float(regression.theta_P[1])
+    r2, aic, bic = quality(regression, found.ln_y_N, method, sigma_N)
+    alpha_ends: Ends = (None, None)
+    ends = NO_INTERVALS
+    if found.has_interval:
+        alpha_ends, ends = yield from intervals(found, r2 if backtests else None, method)
+    return replace(
+        law,
+        C=exp_or_none(ln_C_ref + alpha * ln_S_ref),
+        alpha=alpha,
+        alpha_stderr=spread.scatter * math.sqrt(float(spread.spread_PP[1, 1])),
+        alpha_lo=alpha_ends[0],
+        alpha_hi=alpha_ends[1],
+        r2=r2,
+        aic=aic,
+        bic=bic,
+        backtest_error=(yield from _backtest_error(S_N, y_N, method, sigma_N)) if backtests else None,
+        status=Status.at_bound if regression.at_bound else Status.ok,
+        ends=ends,
+        found=found,
+        n_resamples=None if resampled is None else len(resampled.y_BN),
+        n_resamples_left_out=0 if resampled is None else resampled.n_left_out,
+        interval=("documents and models" if spread.knows_text else "models") if found.has_interval else None,
+        limited_by=spread.limit(np.eye(len(regression.theta_P))[1]) if found.has_interval else None,
+    )
 
 
-def power_law(
-    S: ArrayLike,
-    y: ArrayLike,
-    y_resampled: ArrayLike | Resampled | None = None,
-    method: Method = Method.ols,
-    backtests: bool = True,
-) -> Searching[PowerLawFit]:
-    """As `fit_power_law`, for `rbpx.laws.side_by_side.together`: many laws side by side take less time."""
-    S_N, y_N = _checked(S, y)
-    return _fit(S_N, y_N, _usable(y_resampled, len(S_N)), Method(method), sign=1, backtests=backtests)
+fit_power_law = at_once(power_law)
 
 
 def fit_offsets(points: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike | Resampled | None]]) -> list[PowerLawFit]:
     """The laws with an offset of many (S, y, y_resampled), each as `fit_power_law` without backtests; faster."""
     return together([power_law(*each, Method.offset, backtests=False) for each in points])
-
-
-def fit_signed_power_law(
-    S: ArrayLike,
-    term: ArrayLike,
-    term_resampled: ArrayLike | Resampled | None = None,
-    method: Method = Method.ols,
-    backtests: bool = True,
-) -> PowerLawFit:
-    """Fit term = sign * C * S^(-alpha) to a term that may be negative, by regression of ln|term| on ln S.
-
-    Args:
-        S: non-embedding parameters, shape [N].
-        term: the term at each size, nats, shape [N].
-        term_resampled: the term under B resamples of the documents, shape [B, N]; rows in which a value has another
-            sign are left out and counted. Or |term|, `Resampled`, negative where a sign differs.
-        method: how ln|term| is regressed on ln S.
-        backtests: as in `fit_power_law`.
-
-    Returns:
-        The fit of |term|, its sign 1 or -1. If the terms have both signs, or one is 0, the status is
-        sign_change and there are no numbers.
-
-    Raises:
-        ValueError: as in `fit_power_law`.
-
-    Source:
-        arXiv 2510.04067 (power law of each term of the error-entropy decomposition).
-    """
-    return alone(signed_power_law(S, term, term_resampled, method, backtests))
-
-
-def signed_power_law(
-    S: ArrayLike,
-    term: ArrayLike,
-    term_resampled: ArrayLike | Resampled | None = None,
-    method: Method = Method.ols,
-    backtests: bool = True,
-) -> Searching[PowerLawFit]:
-    """As `fit_signed_power_law`, for `rbpx.laws.side_by_side.together`."""
-    S_N, term_N = _checked(S, term)
-    signs = np.sign(term_N)
-    if len(S_N) >= 3 and np.all(np.isfinite(term_N)) and (np.any(signs != signs[0]) or signs[0] == 0):
-        return _without_numbers(S_N, term_N, Status.sign_change, Method(method), sign=None)
-    sign = -1 if len(signs) and signs[0] < 0 else 1
-    resampled = _usable(term_resampled, len(S_N), sign)
-    fit = yield from _fit(S_N, sign * term_N, resampled, Method(method), sign=sign, backtests=backtests)
-    return replace(fit, y=term_N.tolist())
 
 
 def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
@@ -151,47 +127,6 @@ def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
     theta = dict(zip(NAMES, regression.theta_P.tolist(), strict=False))
     ln_C = theta["ln_C_ref"] + theta["alpha"] * float(np.log(S_N).mean())
     return {"C": exp_or_none(ln_C), "alpha": theta["alpha"], "E": theta.get("E", 0.0)}
-
-
-def _fit(
-    S_N: Floats, y_N: Floats, resampled: Resampled | None, method: Method, *, sign: int, backtests: bool = True
-) -> Searching[PowerLawFit]:
-    found = yield from estimate(S_N, y_N, resampled, method)
-    if found is Status.no_variation:
-        return _flat(S_N, float(y_N[0]), method, sign)
-    if isinstance(found, Status):
-        return _without_numbers(S_N, y_N, found, method, sign)
-    regression, spread, sigma_N, ln_S_ref = found.regression, found.spread, found.sigma_N, found.ln_S_ref
-    ln_C_ref, alpha = float(regression.theta_P[0]), float(regression.theta_P[1])
-    r2, aic, bic = quality(regression, found.ln_y_N, method, sigma_N)
-    stderr = spread.scatter * math.sqrt(float(spread.spread_PP[1, 1]))
-    alpha_ends: Ends = (None, None)
-    ends = NO_INTERVALS
-    if found.has_interval:
-        alpha_ends, ends = yield from intervals(found, r2 if backtests else None, method)
-    return PowerLawFit(
-        C=exp_or_none(ln_C_ref + alpha * ln_S_ref),
-        alpha=alpha,
-        alpha_stderr=stderr,
-        alpha_lo=alpha_ends[0],
-        alpha_hi=alpha_ends[1],
-        r2=r2,
-        aic=aic,
-        bic=bic,
-        n_points=len(S_N),
-        backtest_error=(yield from _backtest_error(S_N, y_N, method, sigma_N)) if backtests else None,
-        status=Status.at_bound if regression.at_bound else Status.ok,
-        ends=ends,
-        S=S_N.tolist(),
-        method=method,
-        y=y_N.tolist(),
-        sign=sign,
-        found=found,
-        n_resamples=None if resampled is None else len(resampled.y_BN),
-        n_resamples_left_out=0 if resampled is None else resampled.n_left_out,
-        interval=("documents and models" if spread.knows_text else "models") if found.has_interval else None,
-        limited_by=spread.limit(np.eye(len(regression.theta_P))[1]) if found.has_interval else None,
-    )
 
 
 def _backtest_error(S_N: Floats, y_N: Floats, method: Method, sigma_N: Floats | None) -> Searching[float | None]:
@@ -221,20 +156,10 @@ def _checked(S: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
     return S_N, y_N
 
 
-def _usable(resampled: ArrayLike | Resampled | None, n_sizes: int, sign: int = 1) -> Resampled | None:
+def _usable(resampled: ArrayLike | Resampled | None, n_sizes: int, sign: int) -> Resampled | None:
     if resampled is None or isinstance(resampled, Resampled):
         return resampled
     y_BN = np.asarray(resampled, dtype=np.float64)
     if y_BN.ndim != 2 or y_BN.shape[1] != n_sizes:
         raise ValueError(f"y_resampled has shape {y_BN.shape}, expected [B, {n_sizes}]")
     return Resampled.of(sign * y_BN)
-
-
-def _flat(S_N: Floats, y: float, method: Method, sign: int) -> PowerLawFit:
-    """A quantity that is the same at every size has alpha 0; R2 and intervals are undefined."""
-    empty = _without_numbers(S_N, np.full(len(S_N), y), Status.no_variation, method, sign)
-    return replace(empty, C=y, alpha=0.0)
-
-
-def _without_numbers(S_N: Floats, y_N: Floats, status: Status, method: Method, sign: int | None) -> PowerLawFit:
-    return PowerLawFit(n_points=len(S_N), status=status, S=S_N.tolist(), method=method, y=y_N.tolist(), sign=sign)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.estimate import FoundLaw
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
@@ -15,14 +15,10 @@ from rbpx.laws.power_intervals import NO_INTERVALS, Intervals
 from rbpx.laws.regression import EQUATIONS, TOLERANCES
 from rbpx.laws.replicates import NestedTest, lack_of_fit_test
 from rbpx.laws.stacked import stack_one
-from rbpx.laws.uncertainty import Uncertainty
+from rbpx.laws.uncertainty import Uncertainty, as_plain
 from rbpx.status import Status
 
-__all__ = ["SOURCE", "Bend", "LawFit", "PowerLawFit", "finite_or_none"]
-
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 5"
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +152,7 @@ class PowerLawFit(LawFit):
         """Alpha with its interval for the same models on other documents; without one where none were resampled."""
         about, alpha = self.uncertainty, self.alpha
         if about is None or alpha is None or not about.knows_text:
-            return Estimate(alpha, None, None)
+            return Estimate(alpha)
         return Estimate(alpha, *about.text_interval(alpha, np.eye(len(about.bias_P))[1]))
 
     @property
@@ -177,7 +173,7 @@ class PowerLawFit(LawFit):
             "sign": self.sign,
             "equation": EQUATIONS[self.method],
             "source": SOURCE,
-            "uncertainty": None if about is None else about.record(),
+            "uncertainty": None if about is None else as_plain(about),
         }
         at = {} if theta_P is None else {"S_ref": self.S_ref, "ln_C_ref": float(theta_P[0]), "E": self.offset.value}
         if found is None:

@@ -5,21 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.estimate import estimate
-from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import Estimate
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.side_by_side import Searching
 from rbpx.laws.uncertainty import Uncertainty
 from rbpx.status import Status
-
-__all__ = ["Prediction", "Predictor", "along", "outside", "predict", "predictor", "predictor_of"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

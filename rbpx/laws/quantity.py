@@ -7,14 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rbpx.laws.arrays import Floats
 from rbpx.laws.names import QUANTITIES
-
-__all__ = ["Counts", "Quantity", "quantity"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

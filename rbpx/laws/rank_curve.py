@@ -7,16 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.distribution import fitted, holds_at_nodes
 from rbpx.laws.family import Family
 from rbpx.laws.rank_fit import RankFit
 from rbpx.laws.rank_likelihood import RankSample, likelihood, normalised
-
-__all__ = ["RankCurve", "rank_curve"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

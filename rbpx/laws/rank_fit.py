@@ -4,13 +4,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.status import Status
 
-__all__ = ["Params", "RankFit", "checked_counts", "scored", "without_numbers"]
-
-Floats = NDArray[np.float64]
 Params = dict[str, float | int | None]
 
 
@@ -29,11 +27,11 @@ class RankFit:
 
     distribution: str
     params: Params
-    loglik: float | None
-    aic: float | None
-    bic: float | None
-    distance: float | None
-    status: Status
+    loglik: float | None = None
+    aic: float | None = None
+    bic: float | None = None
+    distance: float | None = None
+    status: Status = Status.ok
 
 
 def scored(name: str, params: Params, loglik: float, n_parameters: int, distance: float, status: Status) -> RankFit:
@@ -41,11 +39,6 @@ def scored(name: str, params: Params, loglik: float, n_parameters: int, distance
     n = params["n_tokens"] or 0
     aic, bic = 2.0 * n_parameters - 2 * loglik, n_parameters * math.log(n) - 2 * loglik
     return RankFit(name, params, loglik, aic, bic, distance, status)
-
-
-def without_numbers(name: str, status: Status, params: Params) -> RankFit:
-    """The result where no fit is possible; `params` are the parameters that are known nevertheless."""
-    return RankFit(name, params, None, None, None, None, status)
 
 
 def checked_counts(rank: ArrayLike, n_tokens: ArrayLike) -> tuple[Floats, Floats]:

@@ -11,12 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.family import Family
 from rbpx.laws.rank_sums import RankNodes, every_rank, rank_nodes
-
-__all__ = ["OverAllRanks", "RankSample", "Seen", "likelihood", "normalised", "over_all_ranks", "total"]
-
-Floats = NDArray[np.float64]
 
 _STEP: Final = 1e-5  # of a parameter, to difference the exact gradient
 _BLOCK: Final = 8192  # ranks at a time: the temporaries of a family stay in the cache of a core

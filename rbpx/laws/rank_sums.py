@@ -16,9 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["STEEPEST", "RankNodes", "every_rank", "rank_nodes"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.arrays import Floats
 
 STEEPEST: Final = 50.0
 """Of d ln f / d ln x beyond the first ranks: sums of functions up to there are right to 1e-13, of steeper ones they may

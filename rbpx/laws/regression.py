@@ -8,19 +8,16 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rbpx.laws.batch import HUBER, Search, huber_lines, huber_weight
+from rbpx.laws.arrays import Floats
 from rbpx.laws.names import Method
-from rbpx.laws.offset_search import offset_residuals
+from rbpx.laws.offset_search import Search, offset_residuals
 from rbpx.laws.side_by_side import Searching
-
-__all__ = ["EQUATIONS", "NAMES", "TOLERANCES", "Regression", "profile_offset", "refit", "regress"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.solvers import least_squares
 
 NAMES: Final = ("ln_C_ref", "alpha", "E")
-TOLERANCES: Final = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
+HUBER: Final = 1.345  # in units of the scale: 95 % of the efficiency of least squares on normal residuals
+TOLERANCES: Final[dict[str, Any]] = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
 _GRADIENT_TOLERANCE: Final = 1e-6  # of the largest product of a column of the Jacobian with the values to explain
 _WORST_CONDITION: Final = 1e8  # of the Jacobian: beyond it half of the digits of a parameter are noise
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
@@ -169,26 +166,20 @@ def _half_squares(x_N: Floats, ln_y_N: Floats, theta_P: Floats) -> tuple[Floats,
 
 
 def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float | None = None) -> Regression:
-    """Search by lmfit from one start: named parameters, E kept at 0 or above, Huber's loss where there is a scale."""
-    import lmfit  # a second, which most laws do without
-
-    parameters = lmfit.Parameters()
-    for name, value in zip(NAMES, start, strict=False):
-        parameters.add(name, value=value, min=0.0 if name == "E" else -np.inf)
-
-    def residual(at: lmfit.Parameters) -> Any:
-        return _ln_law(x_N, np.array(list(at.valuesdict().values()))) - ln_y_N
-
-    def jacobian(at: lmfit.Parameters) -> Any:
-        return _jacobian(x_N, np.array(list(at.valuesdict().values())))
-
-    loss = {"loss": "huber", "f_scale": HUBER * scale} if scale else {}
-    with np.errstate(invalid="ignore", divide="ignore"):  # lmfit divides by variances of 0 where a fit is exact
-        minimizer = lmfit.Minimizer(residual, parameters)
-        result = minimizer.least_squares(jac=jacobian, x_scale="jac", **TOLERANCES, **loss)
-    theta_P = np.array([result.params[name].value for name in NAMES[: len(start)]])
+    """Search by lmfit from one start: E kept at 0 or above, Huber's loss where there is a scale."""
+    loss: dict[str, Any] = {"loss": "huber", "f_scale": HUBER * scale} if scale else {}
+    theta_P, ended = least_squares(
+        lambda theta_P: _ln_law(x_N, theta_P) - ln_y_N,
+        lambda theta_P: _jacobian(x_N, theta_P),
+        start,
+        [-np.inf, -np.inf, 0.0][: len(start)],
+        [np.inf] * len(start),
+        x_scale="jac",
+        **TOLERANCES,
+        **loss,
+    )
     weight_N = huber_weight(ln_y_N - _ln_law(x_N, theta_P), scale)
-    return _regression(x_N, ln_y_N, theta_P, weight_N, scale, (start,), bool(result.success))
+    return _regression(x_N, ln_y_N, theta_P, weight_N, scale, (start,), ended)
 
 
 def _regression(
@@ -311,3 +302,28 @@ def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats
     start_GP = np.column_stack([np.full(len(alpha_G), theta_P[0]), alpha_G, E_G])
     theta_GP = yield Search(x_N, np.tile(ln_y_N, (len(alpha_G), 1)), start_GP, holds_alpha=True)
     return theta_GP, np.asarray((offset_residuals(x_N, ln_y_N, theta_GP) ** 2).sum(axis=1))
+
+
+def huber_weight(residual_N: Floats, scale: float | None) -> Floats:
+    """What each squared residual counts under Huber's loss."""
+    if scale is None or scale == 0.0:  # more than half of the points lie on one line: nothing to bend
+        return np.ones_like(residual_N)
+    limit = HUBER * scale
+    return np.asarray(limit / np.maximum(np.abs(residual_N), limit))
+
+
+def huber_lines(x_N: Floats, ln_y_BN: Floats, start_P: Floats, scale: float) -> Floats:
+    """Lines under Huber's loss of one scale, by iteratively reweighted least squares from one start; shape [B, 2]."""
+    theta_BP = np.tile(start_P, (len(ln_y_BN), 1))
+    for _ in range(100):
+        residual_BN = ln_y_BN - theta_BP[:, :1] + theta_BP[:, 1:] * x_N
+        w_BN = huber_weight(residual_BN, scale)
+        mean_x, mean_y = ((w_BN * v).sum(1, keepdims=True) / w_BN.sum(1, keepdims=True) for v in (x_N, ln_y_BN))
+        about_BN = x_N - mean_x
+        slope_B = (w_BN * about_BN * ln_y_BN).sum(1) / (w_BN * about_BN**2).sum(1)
+        new_BP = np.column_stack([mean_y[:, 0] - slope_B * mean_x[:, 0], -slope_B])
+        moved = float(np.abs(new_BP - theta_BP).max())
+        theta_BP = new_BP
+        if moved < 1e-10:
+            break
+    return theta_BP

@@ -11,15 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import fdtrc
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.lack_of_fit import is_rounding
 from rbpx.laws.stacked import Stacked
-
-__all__ = ["NestedTest", "correlations", "effective_families", "exponents_test", "lack_of_fit_test"]
-
-Floats = NDArray[np.float64]
 
 _FEWEST_SHARED: Final = 4  # sizes; three residuals about a line are always proportional
 

@@ -7,14 +7,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.interval import few_documents
-
-__all__ = ["Resampled"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

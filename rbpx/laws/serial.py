@@ -4,12 +4,9 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-__all__ = ["neighbours_p", "variance_factor"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.arrays import Floats
 
 _LAGS: Final = (4.0, 100.0, 2 / 9)  # c (n / m)^p lags of n members
 

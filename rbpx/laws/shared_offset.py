@@ -4,18 +4,16 @@ Shapes: F families, M points, P = F + 2 parameters in the order ln_C_ref of each
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.regression import TOLERANCES
+from rbpx.laws.solvers import least_squares
 from rbpx.laws.stacked import Stacked
 
-__all__ = ["SharedLaw", "fit_line", "fit_offset", "profile_ends"]
-
-Floats = NDArray[np.float64]
 Ends = tuple[float | None, float | None]
 
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
@@ -78,7 +76,7 @@ def fit_offset(points: Stacked) -> SharedLaw:
     best = _search(points, min((_descend(points, start) for start in starts), key=lambda law: law.squares))
     line = fit_line(points)
     if best.E <= _AT_BOUND * _smallest(points) or best.squares >= line.squares:
-        return SharedLaw(**{**vars(line), "at_bound": True})
+        return replace(line, at_bound=True)
     return best
 
 
@@ -158,34 +156,26 @@ def _descend(points: Stacked, start: SharedLaw, alpha: float | None = None, E: f
 
 
 def _search(points: Stacked, start: SharedLaw) -> SharedLaw:
-    """Search by lmfit: named parameters, E kept at 0 or above."""
-    import lmfit  # a second, which a law without an offset does not need
+    """Search by lmfit, E kept at 0 or above."""
+    n = points.n_families
 
-    parameters, n = lmfit.Parameters(), points.n_families
-    for f, value in enumerate(start.ln_C_F):
-        parameters.add(f"ln_C_ref_{f}", value=float(value))
-    parameters.add("alpha", value=start.alpha)
-    parameters.add("E", value=max(start.E, 1e-3 * _smallest(points)), min=0.0)
+    def at(theta_P: Floats) -> SharedLaw:
+        return _law(points, theta_P[:n], float(theta_P[n]), float(theta_P[n + 1]))
 
-    def at(values: lmfit.Parameters) -> SharedLaw:
-        theta = np.array(list(values.valuesdict().values()))
-        return _law(points, theta[:n], float(theta[n]), float(theta[n + 1]))
-
-    def residual(values: lmfit.Parameters) -> Any:
-        return -at(values).residual_M
-
-    def jacobian(values: lmfit.Parameters) -> Any:
-        law = at(values)
-        return law.jacobian_MP
-
-    with np.errstate(invalid="ignore", divide="ignore"):  # lmfit divides by variances of 0 where a fit is exact
-        minimizer = lmfit.Minimizer(residual, parameters, calc_covar=False)
-        result = minimizer.least_squares(jac=jacobian, x_scale="jac", **TOLERANCES)
-    law = at(result.params)
+    theta_P, ended = least_squares(
+        lambda theta_P: -at(theta_P).residual_M,
+        lambda theta_P: at(theta_P).jacobian_MP,
+        [*start.ln_C_F, start.alpha, max(start.E, 1e-3 * _smallest(points))],
+        [*[-np.inf] * (n + 1), 0.0],
+        [np.inf] * (n + 2),
+        x_scale="jac",
+        **TOLERANCES,
+    )
+    law = at(theta_P)
     gradient_P = law.jacobian_MP.T @ law.residual_M
     reach_P = np.abs(law.jacobian_MP).T @ np.abs(_about_families(points, points.ln_y_M))
-    ended = bool(result.success) and bool(np.all(np.abs(gradient_P) <= _GRADIENT_TOLERANCE * reach_P))
-    return SharedLaw(**{**vars(law), "converged": ended})
+    ended = ended and bool(np.all(np.abs(gradient_P) <= _GRADIENT_TOLERANCE * reach_P))
+    return replace(law, converged=ended)
 
 
 def _law(points: Stacked, ln_C_F: Floats, alpha: float, E: float, frees_E: bool = True) -> SharedLaw:
@@ -201,8 +191,8 @@ def _law(points: Stacked, ln_C_F: Floats, alpha: float, E: float, frees_E: bool 
 
 def _from_line(points: Stacked, E: float) -> SharedLaw:
     """The closed form of the logarithms of y - E, as a start."""
-    line = fit_line(Stacked(**{**vars(points), "ln_y_M": np.log(np.exp(points.ln_y_M) - E)}))
-    return SharedLaw(**{**vars(line), "E": E})
+    line = fit_line(replace(points, ln_y_M=np.log(np.exp(points.ln_y_M) - E)))
+    return replace(line, E=E)
 
 
 def _smallest(points: Stacked) -> float:

@@ -1,4 +1,4 @@
-"""What many laws have to solve, solved side by side: generators that ask in, what each makes of the solutions out.
+"""Solves what several laws need at the same time as one problem: generators that ask in, their results out.
 
 What one law has to solve takes little less time than what thirty have, and a search of one law takes its time for a few
 resamples that end late. So a law that needs a search is a generator, which yields each `Problem` and is sent its
@@ -6,11 +6,11 @@ solution, and the problems that several have at one time are solved as one.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Hashable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator, Hashable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["Problem", "Searching", "alone", "together"]
-
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -35,6 +35,16 @@ def alone(searching: Searching[T]) -> T:
     """The result of one."""
     (result,) = together([searching])
     return result
+
+
+def at_once(search: Callable[P, Searching[T]]) -> Callable[P, T]:
+    """What finds the result of one at once, with the arguments of what searches for it."""
+
+    @wraps(search)
+    def find(*args: P.args, **options: P.kwargs) -> T:
+        return alone(search(*args, **options))
+
+    return find
 
 
 def together(searching: Sequence[Searching[T]]) -> list[T]:

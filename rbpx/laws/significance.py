@@ -1,6 +1,6 @@
 """How far a number is from 0 under its own interval: p values, alone and adjusted for many tests.
 
-An interval over documents and models is not that of one distribution (`rbpx.laws.interval.half_width`), so a p value is
+An interval over documents and models is not that of one distribution (`half_width`), so a p value is
 found from the interval itself: the level at which it would just reach 0. Below 0.05 the 95 % interval leaves 0 out.
 """
 
@@ -9,15 +9,11 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from rbpx.laws.roots import roots
+from rbpx.laws.arrays import Floats
+from rbpx.laws.solvers import roots
 from rbpx.laws.uncertainty import Uncertainty
-
-__all__ = ["ALPHA", "holm", "p_of_zero"]
-
-Floats = NDArray[np.float64]
 
 ALPHA: Final = 0.05  # a test with a smaller p is significant
 _SMALLEST: Final = 1e-100

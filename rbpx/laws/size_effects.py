@@ -12,14 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import Estimate, around, half_width, student_t
 from rbpx.laws.stacked import Stacked
-
-__all__ = ["SharedError", "shared_error"]
-
-Floats = NDArray[np.float64]
 
 _WORST_CONDITION: Final = 1e8
 

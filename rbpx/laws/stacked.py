@@ -9,11 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.resampled import Resampled
 
-__all__ = ["Stacked", "stack", "stack_one"]
-
-Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 

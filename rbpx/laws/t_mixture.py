@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
-__all__ = ["TMixture"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.arrays import Floats
 
 _NEGLIGIBLE: Final = 1e-10  # of the greatest weight
 _STEPS: Final = 100  # to a quantile, of which some ten are taken

@@ -12,18 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import Moments
 from rbpx.laws.interval import around, document_t, half_width, reaching, scatter_reach
 from rbpx.laws.regression import Regression
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.size_effects import shared_error
 from rbpx.laws.stacked import stack_one
-
-__all__ = ["Uncertainty", "as_plain", "uncertainty"]
-
-Floats = NDArray[np.float64]
 
 
 def as_plain(value: object) -> dict[str, Any]:
@@ -57,10 +53,6 @@ class Uncertainty:
     knows_text: bool
     point: float = 1.0
     n_documents: int | None = None
-
-    def record(self) -> dict[str, Any]:
-        """As plain values."""
-        return as_plain(self)
 
     def interval(self, value: float, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
         """95 % interval over documents and models of a function of the parameters, by its gradient.
@@ -136,7 +128,7 @@ def uncertainty(
             for alpha to be as uncertain (`rbpx.laws.size_effects`). None if no two sizes are equal.
     """
     J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
-    dof = J_NP.shape[0] - J_NP.shape[1]
+    dof: float = J_NP.shape[0] - J_NP.shape[1]
     w_N, spread_PP, point = np.ones(len(J_NP)), L_PN @ L_PN.T, 1.0
     if regression.weighs_variances:
         w_N = regression.weight_N
@@ -148,23 +140,13 @@ def uncertainty(
     if resampled is not None and text is not None:
         text_PP, bias_P = text.covariance_PP, text.bias_P
         explained = float(w_N @ resampled.mean_squares_of(np.eye(len(J_NP)) - J_NP @ L_PN)) / dof
+    scatter, text_scatter = total**0.5, explained**0.5
     if x_N is not None and len(set(x_N.tolist())) < len(x_N):
         root_N = np.sqrt(w_N)
         changes = None if resampled is None or text is None else (resampled.ln_y_BN - resampled.mean_N) * root_N
         points = stack_one(x_N, np.zeros(len(x_N)), changes)
-        error = shared_error(
-            points, regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N, at=1
-        )
-        return Uncertainty(
-            text_PP,
-            bias_P,
-            spread_PP,
-            error.variance_of_one**0.5,
-            error.explained / error.unit**0.5,
-            error.dof,
-            text is not None,
-            point,
-            n_documents,
-        )
-    scatters = total**0.5, explained**0.5, dof
-    return Uncertainty(text_PP, bias_P, spread_PP, *scatters, text is not None, point, n_documents)
+        J_MP, residual_M = regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N
+        error = shared_error(points, J_MP, residual_M, at=1)
+        scatter, text_scatter, dof = error.variance_of_one**0.5, error.explained / error.unit**0.5, error.dof
+    knows_text = text is not None
+    return Uncertainty(text_PP, bias_P, spread_PP, scatter, text_scatter, dof, knows_text, point, n_documents)

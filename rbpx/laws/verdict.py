@@ -17,25 +17,23 @@ status of the fit.
 """  # noqa: E501
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.averaged import Averaged
 from rbpx.laws.backtest import Backtest
-from rbpx.laws.interval import Estimate, student_t
+from rbpx.laws.candidates import Shape
+from rbpx.laws.interval import student_t
 from rbpx.laws.lack_of_fit import curvature, runs_p
 from rbpx.laws.names import Method
-from rbpx.laws.over_forms import Averaged, Shape
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import outside
 from rbpx.laws.resampled import Resampled
-from rbpx.status import Status, in_order
-
-__all__ = ["FAR", "SIGNIFICANT", "judge", "judge_backtests", "judge_over_forms"]
-
-Floats = NDArray[np.float64]
+from rbpx.status import Status, first_of, in_order
 
 FAR: Final = 10  # times outside the sizes: beyond what any backtest covers
 SIGNIFICANT: Final = 0.05
@@ -89,12 +87,7 @@ def _of_exponent(fit: PowerLawFit) -> list[Status]:
     if lo is None and hi is None and fit.alpha_stderr is not None and fit.uncertainty is not None:
         half = student_t(fit.uncertainty.dof) * fit.alpha_stderr  # no documents: the scatter alone
         lo, hi = alpha - half, alpha + half
-    statuses = []
-    if (lo is None or lo <= 0) and (hi is None or hi >= 0):
-        statuses.append(Status.no_trend)
-    if lo is None or hi is None or hi - lo >= abs(alpha):
-        statuses.append(Status.barely_determined)
-    return statuses
+    return trend_doubts(alpha, -math.inf if lo is None else lo, math.inf if hi is None else hi)
 
 
 def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | Resampled | None) -> list[Status]:
@@ -103,7 +96,7 @@ def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | Resampled | None) -> lis
     ln_S_N, ln_y_N = np.log(fit.S), np.log(np.abs(fit.y))
     bent = curvature(ln_S_N, ln_y_N, _absolute(y_resampled))
     statuses = []
-    if _leaves_out_0(bent):
+    if bent.leaves_out_0:
         statuses.append(Status.bends)
         slope_at_ends = np.polyval(np.polyder(np.polyfit(ln_S_N, ln_y_N, 2)), [ln_S_N.min(), ln_S_N.max()])
         if slope_at_ends[0] * slope_at_ends[1] < 0:
@@ -113,10 +106,6 @@ def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | Resampled | None) -> lis
     if chance is not None and chance < SIGNIFICANT:
         statuses.append(Status.bends)
     return statuses
-
-
-def _leaves_out_0(estimate: Estimate) -> bool:
-    return estimate.lo is not None and estimate.hi is not None and not estimate.lo <= 0 <= estimate.hi
 
 
 def _absolute(y_resampled: ArrayLike | Resampled | None) -> Resampled | None:
@@ -148,3 +137,21 @@ def judge_backtests(S: Sequence[float], y: Sequence[float], backtests: Sequence[
     if (missed_last and 2 * missed_last >= len(last)) or (missed > 1 and missed > (1 - HELD) * len(inside)):
         statuses.append(Status.intervals_missed)
     return statuses
+
+
+def trend_doubts(alpha: float | None, lo: float | None, hi: float | None) -> list[Status]:
+    """no_trend where the interval contains 0, barely_determined where it is as wide as the exponent."""
+    if alpha is None or lo is None or hi is None:
+        return []
+    doubts = [Status.no_trend] if lo <= 0 <= hi else []
+    return [*doubts, Status.barely_determined] if hi - lo >= abs(alpha) else doubts
+
+
+def with_reasons(fit: PowerLawFit, reasons: Collection[Status]) -> PowerLawFit:
+    """A fit with the first of the reasons as its status and all of them as its reasons."""
+    return replace(fit, status=first_of(reasons), reasons=in_order(reasons))
+
+
+def judged(fit: PowerLawFit) -> PowerLawFit:
+    """A law with the status that its exponent has earned beside its own, and every reason."""
+    return with_reasons(fit, [fit.status, *trend_doubts(fit.alpha, fit.alpha_lo, fit.alpha_hi)])

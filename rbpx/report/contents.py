@@ -21,11 +21,10 @@ from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Section
 from rbpx.display.view import Table
 from rbpx.errors import RbpxError
-from rbpx.groups.document_ranks import document_ranks_kept
-from rbpx.groups.group import Group
-from rbpx.groups.labels import titles_of
+from rbpx.groups.group import Group, titles_of
 from rbpx.groups.points import evidence_kept
 from rbpx.groups.processes import in_processes
+from rbpx.groups.token_ranks import document_ranks_kept
 from rbpx.report.across import figures_across
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
 from rbpx.store.index import refresh_index

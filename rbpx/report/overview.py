@@ -16,8 +16,7 @@ from rbpx.display.numbers import UNKNOWN, decimals, number, percent
 from rbpx.display.numbers import span as spanned
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import AXES
-from rbpx.groups.group import Group, Run
-from rbpx.groups.labels import labels_of, titles_of
+from rbpx.groups.group import Group, Run, labels_of, titles_of
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Axis
 from rbpx.laws.power import PowerLawFit

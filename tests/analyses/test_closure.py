@@ -1,4 +1,4 @@
-"""The verb closure on drawn stores: what its rows say, by plain sums, and a form that one file adds."""
+"""The verb closure on drawn stores: what its rows say, by plain sums, and a form that one entry adds."""
 
 import json
 import math
@@ -8,24 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.laws import rank_form, rank_forms
+from rbpx.laws.rank_shapes import RANK_FORMS, RankForm
 from tests.support.commands import here
 from tests.support.stores import columns_of, runs_by_size
 from tests.support.synthetic import Truth, write_store
-
-FORM = '''"""Ranks of which each is as frequent as any other."""
-
-import numpy as np
-
-from rbpx.laws.rank_form import Floats, Places, RankForm, Shares
-
-
-def _shares(theta: Floats, places: Places) -> Shares:
-    return places.one(theta[..., :1] * np.log1p(places.x_Q))
-
-
-FORM = RankForm("flat", "(1 + x)^a", ("a",), ((-1.0,),), _shares)
-'''
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +31,7 @@ def ask(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
 def test_rows_are_those_of_every_form_and_measured_as_counted(drawn: Path, cwd: Path) -> None:
     rows = ask(drawn, cwd, "k=[1,10,100]")
     forms = [row for row in rows if row["kind"] == "form"]
-    assert {row["distribution"] for row in forms} == set(rank_form.rank_forms())
+    assert {row["distribution"] for row in forms} == set(RANK_FORMS)
     assert [row["n_inside"] for row in forms] == sorted((row["n_inside"] for row in forms), reverse=True)
     largest = sorted((drawn / "runs").iterdir())[-1]
     tokens = columns_of(largest, "tokens")
@@ -76,14 +62,12 @@ def test_the_separate_law_is_that_of_the_smaller_sizes(drawn: Path, cwd: Path) -
     assert row["separate"] == pytest.approx(said, rel=1e-9)
 
 
-def test_a_file_more_is_a_row_more(drawn: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "flat.py").write_text(FORM, encoding="utf-8")
-    monkeypatch.setattr(rank_forms, "__path__", [*rank_forms.__path__, str(tmp_path)])
-    rank_form.rank_forms.cache_clear()
-    try:
-        printed = here("closure", "k=[1,10]", "resamples=40", "--store", drawn, cwd=cwd, check=0).stdout
-    finally:
-        rank_form.rank_forms.cache_clear()
+def test_a_form_more_is_a_row_more(drawn: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flat = RankForm(
+        "flat", "(1 + x)^a", ("a",), ((-1.0,),), lambda theta, at: at.one(theta[..., :1] * np.log1p(at.x_Q))
+    )
+    monkeypatch.setitem(RANK_FORMS, "flat", flat)
+    printed = here("closure", "k=[1,10]", "resamples=40", "--store", drawn, cwd=cwd, check=0).stdout
     assert " flat " in printed
 
 

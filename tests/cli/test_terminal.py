@@ -76,7 +76,7 @@ def is_coloured(text: str) -> bool:
 
 PROGRAM = """
 import numpy as np
-from rbpx.display.plot.axes import Axis
+from rbpx.display.plot.canvas import Axis
 from rbpx.display.plot.canvas import Series
 from rbpx.display.plot.terminal import print_plot
 from rbpx.display.tables import console, grid, put

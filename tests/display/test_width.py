@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from rbpx.display.grid import Grid, fitting, only, width
-from rbpx.display.tables import grid
+from rbpx.display.tables import Grid, fitting, grid, only, width
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 

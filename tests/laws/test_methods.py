@@ -10,13 +10,13 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import linregress
 
-from rbpx.laws.form import Form, compare_forms
 from rbpx.laws.names import Method
+from rbpx.laws.offset_test import Form
 from rbpx.laws.power import PowerLawFit, fit_power_law, reproduce
 from rbpx.laws.prediction import predict
-from rbpx.laws.r_squared import r2_interval
 from rbpx.status import Status
 from tests.support.draws import few_or_all, plausible
+from tests.support.singly import compared, r2_interval
 
 S = np.array([3_000, 8_000, 25_000, 80_000, 200_000, 1_000_000, 3_000_000], dtype=float)
 X = np.log(S) - np.log(S).mean()
@@ -255,7 +255,7 @@ def forms(scatter: float, E: float, n: int = 7) -> Counter[Form]:
     """The verdicts on 60 simulated laws."""
     found: Counter[Form] = Counter()
     for seed in range(60):
-        choice = compare_forms(fit_power_law(S[:n], noisy(seed, scatter, E)[:n]))
+        choice = compared(fit_power_law(S[:n], noisy(seed, scatter, E)[:n]))
         assert choice is not None
         found[choice.form] += 1
     return found
@@ -275,7 +275,7 @@ def test_data_that_cannot_tell_say_so() -> None:
 
 
 def test_a_power_law_is_told_where_every_offset_would_be_seen() -> None:
-    choice = compare_forms(fit_power_law(S, noisy(9, 1e-5)))
+    choice = compared(fit_power_law(S, noisy(9, 1e-5)))
     assert choice is not None
     assert choice.form is Form.power
     assert choice.E_hi is not None
@@ -292,5 +292,5 @@ def test_the_interval_of_r2_is_one_function_at_any_r2() -> None:
 
 
 def test_there_is_no_choice_below_four_sizes_or_without_a_law_that_falls() -> None:
-    assert compare_forms(fit_power_law(S[:3], noisy(1)[:3])) is None
-    assert compare_forms(fit_power_law(S, 1 / noisy(1))) is None
+    assert compared(fit_power_law(S[:3], noisy(1)[:3])) is None
+    assert compared(fit_power_law(S, 1 / noisy(1))) is None

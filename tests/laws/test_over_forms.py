@@ -10,9 +10,11 @@ from scipy.optimize import brentq, least_squares
 from scipy.stats import t as student_t
 
 from benchmarks.prediction_coverage import Truth, plain_mixture
-from rbpx.laws.over_forms import Shape, average_forms, below_batch, predict_batch
+from rbpx.laws.averaged import average_forms, predict_batch
+from rbpx.laws.candidates import Shape
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.prediction import predict
+from tests.support.singly import below
 
 Floats = NDArray[np.float64]
 
@@ -169,7 +171,7 @@ def test_the_probability_below_agrees_with_the_ends_of_the_interval() -> None:
     sizes, y, new = np.exp(x[:-1]), np.exp(ln_y[:, :-1]), math.exp(x[-1])
     quantiles = predict_batch(sizes, y, new)
     for place, tail in enumerate((0.5, 0.025, 0.975)):
-        assert below_batch(sizes, y, new, quantiles[:, place]) == pytest.approx([tail] * 5, abs=1e-8)
+        assert below(sizes, y, new, quantiles[:, place]) == pytest.approx([tail] * 5, abs=1e-8)
 
 
 def test_a_form_that_only_one_size_tells_of_has_no_weight() -> None:

@@ -10,7 +10,7 @@ from scipy.stats import linregress
 from scipy.stats import t as student_t
 
 from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
+from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.prediction import predict
 from rbpx.status import Status
 
@@ -162,7 +162,7 @@ def test_a_negative_term_is_fitted_by_its_size_and_remembers_its_sign() -> None:
     term = -2.0 * S**0.1
     resampled = term * np.random.default_rng(0).uniform(0.9, 1.1, size=(100, 4))
     resampled[7, 2] = 0.5
-    fit = fit_signed_power_law(S, term, resampled)
+    fit = fit_power_law(S, term, resampled, signed=True)
     assert (fit.C, fit.alpha) == pytest.approx((2.0, -0.1), rel=1e-11)
     assert fit.sign == -1
     assert fit.y == term.tolist()
@@ -171,13 +171,13 @@ def test_a_negative_term_is_fitted_by_its_size_and_remembers_its_sign() -> None:
 
 @pytest.mark.parametrize("term", [[-0.1, 0.1, 0.2, 0.3], [0.2, 0.1, 0.0, 0.1], [0.0, 0.0, 0.0, 0.0]])
 def test_a_term_that_changes_sign_is_a_status_and_not_a_law(term: list[float]) -> None:
-    fit = fit_signed_power_law(GPT2_S, term)
+    fit = fit_power_law(GPT2_S, term, signed=True)
     assert fit.status is Status.sign_change
     assert numbers(fit) == [None] * 9
 
 
 def test_a_signed_term_that_is_not_a_number_leaks_nothing() -> None:
-    fit = fit_signed_power_law(GPT2_S, [-1.0, -0.9, math.nan, -0.7])
+    fit = fit_power_law(GPT2_S, [-1.0, -0.9, math.nan, -0.7], signed=True)
     assert fit.status is Status.not_positive
     assert fit.record()["y"] == [-1.0, -0.9, None, -0.7]
 

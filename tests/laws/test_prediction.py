@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
-from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law
+from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.prediction import Prediction, predict, predictor, predictor_of
 from rbpx.laws.regression import Method
 from rbpx.laws.resampled import Resampled
@@ -22,7 +22,7 @@ Y_BN = Y * np.exp(0.01 * RNG.normal(size=(60, 7)) + 0.02 * RNG.normal(size=(60, 
 
 
 def fit_by(method: str, sign: int = 1) -> PowerLawFit:
-    return fit_signed_power_law(S, sign * Y, sign * Y_BN, Method(method))
+    return fit_power_law(S, sign * Y, sign * Y_BN, Method(method), signed=True)
 
 
 def numbers(there: Prediction) -> list[float]:
@@ -146,7 +146,7 @@ def test_a_size_that_is_none_is_a_mistake_of_the_caller(size: float) -> None:
 def test_an_estimate_predicts_what_its_whole_fit_does(method: str, sign: int, n_resamples: int) -> None:
     """Also with no resample, or with too few of them."""
     drawn = Y_BN[:n_resamples] if n_resamples else None
-    fit = fit_signed_power_law(S, sign * Y, None if drawn is None else sign * drawn, Method(method))
+    fit = fit_power_law(S, sign * Y, None if drawn is None else sign * drawn, Method(method), signed=True)
     resampled = None if drawn is None else Resampled.of(drawn)
     law, whole = alone(predictor_of(S, sign * Y, resampled, Method(method), sign)), predictor(fit)
     if whole is None:
@@ -163,6 +163,6 @@ def test_an_estimate_predicts_what_its_whole_fit_does(method: str, sign: int, n_
 def test_an_estimate_of_equal_values_predicts_them_and_one_without_numbers_nothing() -> None:
     flat = alone(predictor_of(S, [-2.0] * 7, None, Method.ols, -1))
     assert flat is not None
-    assert vars(flat.at(1e11)) == vars(predict(fit_signed_power_law(S, [-2.0] * 7), 1e11))
+    assert vars(flat.at(1e11)) == vars(predict(fit_power_law(S, [-2.0] * 7, signed=True), 1e11))
     assert alone(predictor_of(S, [-1.0, *Y[1:]], None, Method.ols)) is None
     assert alone(predictor_of(S[:2], Y[:2], None, Method.ols)) is None

@@ -6,7 +6,7 @@ import pytest
 from rbpx.laws.closure import fit_form, scatter_half_width
 from rbpx.laws.family import FAMILIES
 from rbpx.laws.interval import half_width
-from rbpx.laws.rank_form import Places, derive, mixed, places_of, rank_forms
+from rbpx.laws.rank_shapes import RANK_FORMS, Places, derive, mixed, places_of
 from rbpx.laws.rank_sums import every_rank
 from tests.support.draws import few_or_all, plausible
 
@@ -29,9 +29,9 @@ def ladder(name: str) -> np.ndarray:
     return lo + np.linspace(0, 1, len(S))[:, None] * (hi - lo)
 
 
-@pytest.mark.parametrize("name", sorted(rank_forms()))
+@pytest.mark.parametrize("name", sorted(RANK_FORMS))
 def test_shares_sum_to_one_and_what_follows_is_that_of_plain_sums(name: str) -> None:
-    form = rank_forms()[name]
+    form = RANK_FORMS[name]
     theta = np.array(form.starts)
     weights, parts = (np.exp(each) for each in form.shares(theta, every()))
     assert weights.sum(axis=-1) == pytest.approx(1)
@@ -49,7 +49,7 @@ def test_shares_sum_to_one_and_what_follows_is_that_of_plain_sums(name: str) -> 
 
 
 def counts(rng: np.random.Generator, name: str, theta_NP: np.ndarray, n: int = 20_000) -> np.ndarray:
-    p_NV = np.exp(mixed(rank_forms()[name].shares(theta_NP, every())))
+    p_NV = np.exp(mixed(RANK_FORMS[name].shares(theta_NP, every())))
     return np.stack([rng.multinomial(n, p / p.sum()) for p in p_NV]).astype(float)
 
 
@@ -60,7 +60,7 @@ def at_places(places: Places, seen_NV: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("name", sorted(AT))
 def test_a_drawn_ladder_gives_its_parameters_back(name: str) -> None:
-    theta_NP, places, form = ladder(name), places_of(V, K), rank_forms()[name]
+    theta_NP, places, form = ladder(name), places_of(V, K), RANK_FORMS[name]
     seen_NQ = at_places(places, counts(np.random.default_rng(1), name, theta_NP, 2_000_000))
     fit = fit_form(form, places, S, seen_NQ)
     assert fit.converged
@@ -76,7 +76,7 @@ def test_a_family_alone_is_fitted_as_the_verb_ranks_does() -> None:
     places = places_of(V, K)
     for name in ("power_law", "power_law_cutoff", "weibull", "zipf_mandelbrot"):
         own = fit_distribution(name, np.arange(1.0, V + 1), seen_V, V)
-        fit = fit_form(rank_forms()[name], places, S[-1:], at_places(places, seen_V[None]))
+        fit = fit_form(RANK_FORMS[name], places, S[-1:], at_places(places, seen_V[None]))
         assert own.loglik is not None
         assert fit.loglik == pytest.approx(own.loglik, rel=1e-8)
         np.testing.assert_allclose(fit.theta(S[-1:])[0], FAMILIES[name].theta(own.params, V), rtol=1e-3, atol=1e-4)
@@ -93,7 +93,7 @@ def test_the_interval_of_a_held_out_size_holds_it_where_the_form_is_right_alone(
         seen_NV = counts(rng, "shifted_cut_off", theta_NP)
         y_NY = -np.log(np.cumsum(seen_NV / 20_000, axis=1)[:, np.array(K) - 1])
         for name in ("shifted_cut_off", "power_law"):
-            fit = fit_form(rank_forms()[name], places, S[:-1], at_places(places, seen_NV[:-1]))
+            fit = fit_form(RANK_FORMS[name], places, S[:-1], at_places(places, seen_NV[:-1]))
             off_N = np.log(y_NY[:-1, 0] / fit.derived(S[:-1])[:, 0])  # at k = 1
             scatter, dof, unit = scatter_half_width(off_N, S[:-1], S[-1])
             half = half_width(scatter=scatter, dof=dof, unit=unit)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rbpx.laws.derived import derived_power_law, derived_rbp
+from rbpx.laws.derived import derived_power_law
 from rbpx.laws.family import FAMILIES
 from rbpx.laws.rank_sums import every_rank, rank_nodes
+from tests.support.singly import derived_rbp
 
 THETAS = {  # as fits to real ranks have them, and far from that
     "lognormal_full": [(0.7, 0.05), (1.6, 0.0), (-20.0, 3.0)],

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import theilslopes
 
-from rbpx.laws.power import PowerLawFit, fit_power_law, fit_signed_power_law, reproduce
+from rbpx.laws.power import PowerLawFit, fit_power_law, reproduce
 from rbpx.laws.regression import Method
 from rbpx.status import Status
 
@@ -251,7 +251,7 @@ def test_the_params_reproduce_the_fit_even_after_json(method: str, seed: int) ->
 @pytest.mark.parametrize("method", METHODS)
 def test_a_law_of_a_negative_term_is_reproduced_too(method: str) -> None:
     y = noisy_points(5)
-    fit = fit_signed_power_law(S, -y, -resamples_of(y, 5), Method(method))
+    fit = fit_power_law(S, -y, -resamples_of(y, 5), Method(method), signed=True)
     same = fit_by(method, y, resamples_of(y, 5))
     assert (fit.status, fit.sign) == (Status.ok, -1)
     assert (fit.C, fit.alpha, fit.alpha_lo) == (same.C, same.alpha, same.alpha_lo)

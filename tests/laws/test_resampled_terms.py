@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.error_entropy import decompose
-from rbpx.laws.resampled_terms import resample_terms
+from rbpx.laws.error_entropy import decompose, resample_terms
 
 NAMES = ("error_entropy", "self_alignment", "confidence", "cross_entropy_nats")
 

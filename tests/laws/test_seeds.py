@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from rbpx.laws.averaged import average_forms
 from rbpx.laws.backtest import backtest_over_forms
-from rbpx.laws.form_grid import form_grid
+from rbpx.laws.candidates import form_grid
 from rbpx.laws.names import Method
-from rbpx.laws.over_forms import average_forms, below_batch
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.verdict import judge
 from rbpx.status import Status
+from tests.support.singly import below
 
 SIZES = np.geomspace(1e6, 1e9, 5)
 SEEDS = 3
@@ -97,7 +98,7 @@ def test_predictions_over_forms_hold_a_new_model_at_ten_times_the_largest_size(
     new = 10 * SIZES[-1]
     sd = math.hypot(of_size_sd, own_sd)
     y_new_B = np.exp(1 - 0.1 * (math.log(new) - np.log(S).mean()) + rng.normal(0, sd, 200))
-    below_B = below_batch(S, y_BN, new, y_new_B)
+    below_B = below(S, y_BN, new, y_new_B)
     assert 0.9 <= np.mean((below_B >= 0.025) & (below_B <= 0.975)) <= 1
 
 

@@ -6,17 +6,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from rbpx.laws.names import Axis
+from rbpx.laws.surface.averaged import predict_on_line
+from rbpx.laws.surface.checks import AXES, compare_each, largest, mean_error
 from rbpx.laws.surface.design import judge
-from rbpx.laws.surface.fit import fit_surface, surface_of
-from rbpx.laws.surface.held_out import Axis, compare, held_out, largest, mean_error
+from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.next_runs import candidates, exponents, next_runs, optimum_at, prediction_at
-from rbpx.laws.surface.on_line import predict_on_line
 from rbpx.laws.surface.optimum import closed_form
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.solve import minimise
 from rbpx.status import Status
-from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straight
+from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straight, surface_of
 
 
 def test_a_line_is_judged_as_one_and_a_grid_is_not() -> None:
@@ -138,7 +139,7 @@ def test_runs_are_chosen_one_after_the_other_within_the_flops() -> None:
     assert next_runs(surface, runs, exponents(surface), S, D, flops=1.0) == []
 
 
-@pytest.mark.parametrize("axis", Axis)
+@pytest.mark.parametrize("axis", AXES)
 def test_the_largest_runs_are_predicted_by_the_others(axis: Axis) -> None:
     runs = draw((11,), grid(6, 5), 0.005, checkpoints=3).runs
     out = largest(runs, axis)
@@ -146,7 +147,8 @@ def test_the_largest_runs_are_predicted_by_the_others(axis: Axis) -> None:
     whole = [g for g in range(30) if of[runs.group_N == g].max() > 0.99 * of.max()]
     assert set(runs.group_N[out]) == set(whole)
     assert set(runs.group_N[~out]).isdisjoint(whole)
-    tests = held_out(runs, (axis,), n_resamples=60)
+    ((compared,),) = compare_each([(runs, ["chinchilla"])], 60)
+    tests = [each for each in compared.held_out if each.axis is axis]
     assert [test.S for test in tests] == runs.S_N[out].tolist()
     assert mean_error(tests) == pytest.approx(
         np.mean([abs(test.predicted.value / test.measured - 1) for test in tests])
@@ -156,8 +158,8 @@ def test_the_largest_runs_are_predicted_by_the_others(axis: Axis) -> None:
 
 
 def test_the_form_that_runs_follow_is_the_best_by_every_measure() -> None:
-    right, wrong = compare(draw((12,), ratios(6, 4), 0.003).runs, ["chinchilla", "kaplan"], n_resamples=0)
+    ((right, wrong),) = compare_each([(draw((12,), ratios(6, 4), 0.003).runs, ["chinchilla", "kaplan"])], 0)
     assert right.fit.aic < wrong.fit.aic
     assert right.fit.bic < wrong.fit.bic
     assert mean_error(right.held_out) < mean_error(wrong.held_out)
-    assert {test.axis for test in right.held_out} == set(Axis)
+    assert {test.axis for test in right.held_out} == set(AXES)

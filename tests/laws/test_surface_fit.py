@@ -10,13 +10,13 @@ from scipy.special import huber
 from scipy.stats import binom
 
 from rbpx.laws.bootstrap import run_weights
-from rbpx.laws.surface.fit import FORMS, fit_surface, surface_of
+from rbpx.laws.surface.fit import FORMS, fit_surface
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.objective import ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
 from tests.support.draws import few_or_all
-from tests.support.surfaces import TRUE, draw, grid, held, held_on_line, law, ratios, straight
+from tests.support.surfaces import TRUE, draw, grid, held, held_on_line, law, ratios, straight, surface_of
 
 CONSTANTS: dict[str, dict[str, float | None]] = {
     "chinchilla": {**TRUE},

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.surface.fit import fit_surface, surface_of
+from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.isoflop import envelope, isoflop, reached_budgets
 from rbpx.laws.surface.optimum import optima, split
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status
 from tests.laws.test_surface_fit import CONSTANTS, plain_y, runs_of
-from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, true_optimum
+from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, surface_of, true_optimum
 
 
 def with_head(S: np.ndarray) -> np.ndarray:

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rbpx.laws.surface.fit import fit_surface, surface_of
+from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
+from tests.support.surfaces import surface_of
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference"
 

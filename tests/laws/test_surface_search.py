@@ -7,9 +7,9 @@ from scipy.special import huber
 
 from rbpx.laws.bootstrap import run_weights
 from rbpx.laws.side_by_side import together
+from rbpx.laws.surface.checks import compare_each
 from rbpx.laws.surface.chinchilla import Chinchilla
 from rbpx.laws.surface.fit import fit_surface, fitting
-from rbpx.laws.surface.held_out import compare, compare_each
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.solve import RESAMPLE, minimise
@@ -42,7 +42,7 @@ def test_quantities_side_by_side_are_held_out_as_each_alone() -> None:
     several = [draw((seed,), grid(4, 3), 0.01).runs for seed in (3, 4)]
     forms = ("chinchilla", "kaplan")
     for runs, beside in zip(several, compare_each([(runs, forms) for runs in several], 20), strict=True):
-        for a, b in zip(compare(runs, forms, 20), beside, strict=True):
+        for a, b in zip(compare_each([(runs, forms)], 20)[0], beside, strict=True):
             assert (a.fit.form, a.fit.constants, a.held_out) == (b.fit.form, b.fit.constants, b.held_out)
             assert {test.axis for test in b.held_out} == {"S", "D", "C"}
 

@@ -14,9 +14,9 @@ from scipy.stats import t as student_t
 
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.prediction import predict
-from rbpx.laws.r_squared import r2_interval
 from rbpx.laws.regression import Method
 from tests.support.draws import few_or_all, plausible
+from tests.support.singly import r2_interval
 
 # standard deviations in ln y: scatter of the models, noise of the documents of each size, noise shared by all sizes
 NOISE = {"scatter": (0.02, 0.0, 0.0), "text": (0.0, 0.01, 0.02), "both": (0.02, 0.01, 0.02)}

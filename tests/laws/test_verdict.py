@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rbpx.laws.averaged import average_forms
 from rbpx.laws.backtest import Backtest, backtest, backtest_over_forms
 from rbpx.laws.names import Method
-from rbpx.laws.over_forms import average_forms
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.prediction import Prediction, predict
 from rbpx.laws.verdict import judge, judge_over_forms

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from rbpx.laws.derived import derived, derived_approximation
+from rbpx.laws.derived import derived_approximation
 from rbpx.laws.power import fit_power_law
 from tests.support.commands import here
 from tests.support.places import PUBLISHED, SHARED
+from tests.support.singly import derived
 
 
 def rows(cwd: Path, store: Path, *words: str) -> list[dict[str, Any]]:

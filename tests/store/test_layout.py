@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import weigh
+from rbpx.groups.token_ranks import document_ranks
 from rbpx.laws.bootstrap import document_weights
 from rbpx.store import schema
 from rbpx.store.queries import ask, connect

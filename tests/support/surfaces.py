@@ -1,17 +1,19 @@
 """Drawn surfaces: designs of runs, their true law, and what a fit says of it."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.surface.averaged import predict_on_line
 from rbpx.laws.surface.design import judge
-from rbpx.laws.surface.fit import fit_surface
-from rbpx.laws.surface.on_line import predict_on_line
+from rbpx.laws.surface.fit import FORMS, fit_surface
 from rbpx.laws.surface.optimum import optima
 from rbpx.laws.surface.runs import Runs
+from rbpx.laws.surface.surface import Surface
 
 Floats = NDArray[np.float64]
 
@@ -120,3 +122,21 @@ def true_optimum(C: float) -> float:
     ln_S = np.linspace(math.log(1e6), math.log(1e13), 400_001)
     y = law(np.exp(ln_S), C / 6 / np.exp(ln_S))
     return math.exp(ln_S[int(np.argmin(y))])
+
+
+def surface_of(form: str, constants: Mapping[str, float | None], runs: Runs) -> Surface:
+    """A surface with constants that a source prints (an R of None is infinite), at the points of runs."""
+    S_ref, D_ref = math.exp(runs.x.ln_S_ref), math.exp(runs.x.ln_D_ref)
+    at = {name: 0.0 if value is None else value for name, value in constants.items()}
+    if form == "kaplan":
+        ln_terms = at["alpha_N"] * np.log(at["N_c"] / S_ref), at["alpha_D"] * np.log(at["D_c"] / D_ref)
+        theta_P = np.array([*ln_terms, at["alpha_N"], at["alpha_D"]])
+    else:
+        terms = at["A"] * S_ref ** -at["alpha"], at["B"] * D_ref ** -at["beta"], at["E"]
+        shares = [
+            0.0 if R is None else 1 / (1 + max(R, 1e-4)) for name, R in constants.items() if name in ("R_D", "R_N")
+        ]
+        theta_P = np.array([*terms, at["alpha"], at["beta"], *shares])
+    equation = FORMS[form](1.0)
+    residual_N = equation.evaluate(runs.x, theta_P[None])[0][0] - np.log(runs.y_N)
+    return Surface(equation, runs.x, theta_P, np.empty((0, len(theta_P))), runs.n_groups, 0, residual_N)

@@ -17,18 +17,17 @@ from rbpx.analyses.closure.held_out import Measured as MeasuredSizes
 from rbpx.analyses.closure.held_out import judge_forms
 from rbpx.analyses.closure.results import FormResult, Held, Residual
 from rbpx.config.request import Request
-from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
-from rbpx.groups.fits import fit_points
+from rbpx.groups.fits import fit_points, largest_standing
 from rbpx.groups.group import Group
 from rbpx.groups.points import size_points, weigh_group
-from rbpx.groups.standing import largest_standing
+from rbpx.groups.token_ranks import document_ranks
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate, few_documents
+from rbpx.laws.logarithms import neg_ln
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.resampled import Resampled
-from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties

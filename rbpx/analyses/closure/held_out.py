@@ -15,12 +15,12 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from rbpx.analyses.closure.results import FormResult, Held, Line, Residual
-from rbpx.groups.rank_columns import rank_edges
+from rbpx.groups.token_ranks import rank_edges
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.closure import FormFit, fit_form, scatter_half_width
 from rbpx.laws.interval import Estimate, document_t, half_width
-from rbpx.laws.line import line
-from rbpx.laws.rank_form import Places, RankForm, mixed, places_of, rank_forms
+from rbpx.laws.logarithms import line
+from rbpx.laws.rank_shapes import RANK_FORMS, Places, RankForm, mixed, places_of
 from rbpx.status import Status
 
 __all__ = ["Measured", "judge_forms"]
@@ -68,7 +68,7 @@ def judge_forms(
     smaller = sizes.S_N < sizes.S_N.max()
     separate_Y = _straight(sizes, smaller)
     results, held_fits, own_fits = [], [], []
-    for name, form in rank_forms().items():
+    for name, form in RANK_FORMS.items():
         fit = fit_form(form, places, sizes.S_N[smaller], seen_NQ[smaller])
         whole = fit_form(form, places, sizes.S_N, seen_NQ)
         own = fit_form(form, places, sizes.S_N[~smaller][:1], seen_NQ[~smaller].sum(axis=0, keepdims=True))

@@ -9,12 +9,12 @@ from rbpx.analyses.closure.results import FormResult, Held
 from rbpx.analyses.closure.words import sentences
 from rbpx.analyses.question import Question, each
 from rbpx.display.column import Cell, Column, behind, decimal, error, magnitude, share, state, text, whole, with_ends
-from rbpx.display.names import law_title
 from rbpx.display.numbers import percent, short
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.group import Group
 from rbpx.laws.interval import Estimate
-from rbpx.laws.rank_form import rank_forms
+from rbpx.laws.rank_shapes import RANK_FORMS
 
 
 def tables(results: Sequence[Closures]) -> list[Table]:
@@ -29,7 +29,7 @@ def tables(results: Sequence[Closures]) -> list[Table]:
         )
         found.append(FORMS.table(title, closures.forms, group.title, note=note))
         for closest in closures.forms[:1]:
-            title = f"The closest form, {closest.label}: {rank_forms()[closest.name].equation}"
+            title = f"The closest form, {closest.label}: {RANK_FORMS[closest.name].equation}"
             found.append(CLOSEST.table(title, closest.held, group.title))
     return found
 

@@ -6,9 +6,9 @@ from typing import Final
 from rbpx.analyses.design.analysis import Designed, Designs, analyse, keep
 from rbpx.analyses.question import Question, each
 from rbpx.display.column import decimal, ends, magnitude, share, state, text, whole, written
-from rbpx.display.names import law_title
 from rbpx.display.numbers import rough, short
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import law_title
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.next_runs import NextRun
 

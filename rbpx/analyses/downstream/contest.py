@@ -19,9 +19,9 @@ from rbpx.analyses.downstream.steps import FeatureSteps
 from rbpx.analyses.downstream.trainings import Split, averages, means, points
 from rbpx.config.request import Request
 from rbpx.groups.task_features import TaskValues
+from rbpx.laws.averaged import predict_batch
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate, of_share, reaching
-from rbpx.laws.over_forms import predict_batch
 from rbpx.laws.success.sigmoid import curves, refit_sigmoid
 
 __all__ = ["STRAIGHT", "TWO_STEPS", "Contestant", "contest", "decisions", "overall"]

@@ -14,7 +14,7 @@ from rbpx.analyses.downstream.trainings import averages, means
 from rbpx.display.chart.figure import Figure, Origin, Undrawn
 from rbpx.display.chart.laws import series_figure
 from rbpx.display.chart.marks import Scale, line, rule, scale_of
-from rbpx.display.names import law_title
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.question import spelled
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Axis

@@ -15,10 +15,10 @@ from rbpx.analyses.downstream.trainings import Split, Training, averaged, is_mix
 from rbpx.config.request import Request
 from rbpx.groups.group import Run
 from rbpx.groups.task_features import FeatureValues, TaskValues
-from rbpx.laws.exponential import exp_or_none
-from rbpx.laws.form_fits import FormFits
+from rbpx.laws.averaged import COMBINED, MIN_SIZES, TAILS, fit_over_forms
+from rbpx.laws.candidates import FormFits
 from rbpx.laws.interval import Estimate, Z, of_share
-from rbpx.laws.over_forms import COMBINED, MIN_SIZES, TAILS, fit_over_forms
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.prediction import outside
 from rbpx.laws.success.chain import N_CURVES, Feature, chained, of_estimate, of_mixture, second_step
 from rbpx.laws.success.plausible import MINIMUM_SD, Plausible, independent_points, plausible_curves

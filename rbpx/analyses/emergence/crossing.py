@@ -12,14 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.emergence.law import JointFit
 from rbpx.analyses.emergence.pooled import PooledFit
+from rbpx.laws.averaged import COMBINED
 from rbpx.laws.bootstrap import moments
-from rbpx.laws.exponential import exp_or_none
-from rbpx.laws.fieller import fieller
-from rbpx.laws.interval import document_t, student_t
-from rbpx.laws.line import line
-from rbpx.laws.over_forms import COMBINED
+from rbpx.laws.interval import document_t, fieller, student_t
+from rbpx.laws.logarithms import exp_or_none, line, neg_ln
 from rbpx.laws.power import LawFit, PowerLawFit
-from rbpx.laws.shares import neg_ln
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbpx.analyses.emergence.crossing import Crossing
-from rbpx.laws.level_over_forms import Reached, reach_over_forms
-from rbpx.laws.shares import neg_ln
+from rbpx.laws.averaged import Reached, reach_over_forms
+from rbpx.laws.logarithms import neg_ln
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of
 

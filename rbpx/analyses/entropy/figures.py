@@ -7,8 +7,8 @@ from rbpx.analyses.entropy.analysis import TERMS, Entropies, RunTerms
 from rbpx.display.chart.figure import Figure, drawn
 from rbpx.display.chart.marks import Chart, Scale, bars, line, points, scale_of
 from rbpx.display.column import decimal, place, text, with_ends
-from rbpx.display.names import law_title
 from rbpx.display.view import View
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.question import from_fits
 from rbpx.laws.interval import Estimate
 

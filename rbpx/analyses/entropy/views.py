@@ -9,9 +9,9 @@ from rbpx.analyses.entropy.words import sentences
 from rbpx.analyses.question import Question, each
 from rbpx.display.column import Column, decimal, place, state, text, with_ends
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
-from rbpx.display.names import law_title
 from rbpx.display.numbers import decimals
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.fits import Law
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.entropy.analysis import TERMS, Entropies
-from rbpx.display.names import law_title
 from rbpx.display.section import interval_of
+from rbpx.display.vocabulary import law_title
 
 
 def sentences(results: Sequence[Entropies]) -> list[str]:

@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.gaps.shape import REACH, Curvature, OffsetRatio, curvature, offset_ratio
 from rbpx.laws.bootstrap import MIN_RESAMPLES
-from rbpx.laws.fieller import fieller
-from rbpx.laws.form import Form
+from rbpx.laws.interval import fieller
+from rbpx.laws.offset_test import Form
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.significance import ALPHA, p_of_zero
-from rbpx.laws.trend import with_reasons
 from rbpx.laws.uncertainty import Uncertainty
+from rbpx.laws.verdict import with_reasons
 from rbpx.status import Status, in_order
 
 Floats = NDArray[np.float64]

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.bootstrap import moments
-from rbpx.laws.form import NEGLIGIBLE, Form
 from rbpx.laws.interval import document_t, student_t
 from rbpx.laws.names import Method
+from rbpx.laws.offset_test import NEGLIGIBLE, Form
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.regression import Regression
 from rbpx.laws.resampled import Resampled

@@ -13,20 +13,16 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.analyses.klaw.law import fit_k_law
 from rbpx.config.request import Request
 from rbpx.groups.fits import about_axis, keep_fits, record_of, with_document_doubts
-from rbpx.groups.group import Group, Run
-from rbpx.groups.labels import labels_of
+from rbpx.groups.group import Group, Run, labels_of
 from rbpx.groups.points import weigh_group
-from rbpx.laws.exponential import exp_or_none
+from rbpx.laws.in_k import JointLaw, fit_joint_law, fit_k_law
 from rbpx.laws.interval import few_documents, half_width
-from rbpx.laws.joint import JointLaw, fit_joint_law
-from rbpx.laws.line import line
+from rbpx.laws.logarithms import exp_or_none, line, neg_ln
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.resampled import Resampled
-from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 

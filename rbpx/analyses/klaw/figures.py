@@ -6,8 +6,7 @@ from rbpx.analyses.klaw.analysis import KLaws
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.chart.marks import Scale
-from rbpx.display.spread import spread
+from rbpx.display.chart.marks import Scale, spread
 from rbpx.groups.question import from_shares
 
 

@@ -10,8 +10,8 @@ from rbpx.analyses.question import Question, each
 from rbpx.display.column import decimal, place, share, state, text, whole, with_ends, written
 from rbpx.display.numbers import number, rough, significant
 from rbpx.display.view import Table, View
+from rbpx.laws.in_k import FormInK, JointLaw
 from rbpx.laws.interval import Estimate
-from rbpx.laws.joint import FormInK, JointLaw
 
 LAWS: Final = View[KLaw](
     "laws",

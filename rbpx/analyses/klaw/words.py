@@ -7,7 +7,7 @@ from rbpx.analyses.klaw.analysis import STEP, KLaw, KLaws
 from rbpx.display.numbers import rough
 from rbpx.display.section import interval
 from rbpx.display.vocabulary import AXES
-from rbpx.laws.joint import MIN_K, KForm
+from rbpx.laws.in_k import MIN_K, KForm
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 

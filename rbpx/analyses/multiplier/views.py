@@ -6,9 +6,9 @@ from typing import Final
 from rbpx.analyses.multiplier.analysis import Compared, Worth, analyse, keep
 from rbpx.analyses.question import Question
 from rbpx.display.column import Column, decimal, ends, magnitude, state, text, with_ends, written
-from rbpx.display.names import law_title
 from rbpx.display.numbers import decimals, significant
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import law_title
 from rbpx.laws.multiplier import Multiplier, MultiplierLaw, Offset
 from rbpx.laws.names import Axis
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rbpx.analyses.pooled.analysis import Pooled, PooledLaw
 from rbpx.analyses.pooled.words import residuals, title
 from rbpx.display.chart.figure import Figure, Origin, Undrawn
-from rbpx.display.chart.residuals import residual_figure
+from rbpx.display.chart.laws import residual_figure
 from rbpx.groups.question import spelled
 
 

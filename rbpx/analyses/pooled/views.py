@@ -8,9 +8,9 @@ from rbpx.analyses.pooled.figures import figures
 from rbpx.analyses.pooled.words import sentences
 from rbpx.analyses.question import Question
 from rbpx.display.column import decimal, state, text, with_ends, written
-from rbpx.display.names import law_title
 from rbpx.display.numbers import decimals, rough
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import law_title
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.pooled import PooledFit

@@ -1,6 +1,6 @@
 """Backtest and prediction (verb predict): laws fitted to small sizes, compared with larger ones and extrapolated.
 
-The answer is the prediction over forms (`rbpx.laws.over_forms`), method `combined`: which form a law has decides what
+The answer is the prediction over forms (`rbpx.laws.averaged`), method `combined`: which form a law has decides what
 it says far outside the sizes, and a few sizes do not decide the form. The laws of single methods stand beside it. Each
 is fitted to the m smallest sizes and compared with each larger one, on the same tokens, for m from 3 up; this measures
 how well it predicts.
@@ -19,9 +19,10 @@ from rbpx.groups.fits import Law, alike, doubted, fit_points, fit_record, keep_f
 from rbpx.groups.group import Group
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.trainings import TrainingGroup
+from rbpx.laws.averaged import COMBINED, Averaged, Within, average_forms
 from rbpx.laws.backtest import Backtest, backtest_over_forms
+from rbpx.laws.candidates import Shape
 from rbpx.laws.names import Method
-from rbpx.laws.over_forms import COMBINED, Averaged, Shape, Within, average_forms
 from rbpx.laws.prediction import Prediction, outside, predict
 from rbpx.laws.verdict import FAR, judge_over_forms
 from rbpx.status import Status, first_of, in_order

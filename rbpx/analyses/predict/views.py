@@ -9,11 +9,12 @@ from rbpx.analyses.predict.surface import SurfaceForesights
 from rbpx.analyses.predict.words import sentences
 from rbpx.analyses.question import Question, each
 from rbpx.display.column import Cell, Column, decimal, error, magnitude, share, state, text, with_ends
-from rbpx.display.names import law_title
 from rbpx.display.numbers import UNKNOWN, short
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import law_title
+from rbpx.laws.averaged import COMBINED
+from rbpx.laws.candidates import Shape
 from rbpx.laws.interval import Estimate
-from rbpx.laws.over_forms import COMBINED, Shape
 from rbpx.laws.prediction import outside
 from rbpx.status import Status
 

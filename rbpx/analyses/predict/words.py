@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from rbpx.analyses.predict.analysis import Foresight, Foresights
 from rbpx.analyses.predict.surface import SurfaceForesights
-from rbpx.display.names import law_title
-from rbpx.laws.surface.held_out import mean_error
+from rbpx.display.vocabulary import law_title
+from rbpx.laws.surface.checks import mean_error
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status
 

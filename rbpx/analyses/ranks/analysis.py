@@ -17,19 +17,18 @@ import pyarrow as pa
 
 from rbpx.analyses.ranks.compare import Rival, best, compare
 from rbpx.config.request import Request
-from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import of_one_document, record_of, write_rank_fit
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points import weigh_group
-from rbpx.groups.rank_columns import rank_edges
+from rbpx.groups.token_ranks import document_ranks, rank_edges
 from rbpx.laws.derived import derived_approximation
 from rbpx.laws.interval import Estimate
+from rbpx.laws.logarithms import neg_ln
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.rank_fit import RankFit
 from rbpx.laws.resampled import Resampled
-from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 

@@ -12,10 +12,9 @@ import numpy as np
 
 from rbpx.analyses.regimes.noise import AtK, NoiseModel, Predicted, noise_model, predict_noise
 from rbpx.config.request import Request
-from rbpx.groups.fits import Law, doubted, fit_points, fit_record, keep_fits
+from rbpx.groups.fits import Law, doubted, fit_points, fit_record, keep_fits, stands, supported
 from rbpx.groups.group import Group
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.standing import stands, supported
 from rbpx.laws.resampled import Resampled
 from rbpx.store.store import Record, Store
 
@@ -31,7 +30,7 @@ class Regime:
         signal: change of ln y from the smallest to the largest model, by the law.
         binomial_sd: of ln y at the largest model, if its tokens were independent.
         document_sd: of ln y at the largest model, over resampled documents.
-        stands: whether the law holds (`rbpx.groups.standing`).
+        stands: whether the law holds (`rbpx.groups.fits`).
         predicted: what R2 the noise of so few misses would leave a law that goes on; None where it is not known.
     """
 

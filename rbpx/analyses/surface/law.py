@@ -12,11 +12,10 @@ from rbpx.groups.surface_fits import doubts_of_points
 from rbpx.groups.surface_points import Trained, flops_as_stated, flops_with_head
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.interval import Estimate
+from rbpx.laws.surface.checks import AgainstAxis, Compared, against_axes, compare_each, mean_error
 from rbpx.laws.surface.fit import SurfaceFit
-from rbpx.laws.surface.held_out import Compared, compare_each, mean_error
 from rbpx.laws.surface.isoflop import Chosen, Envelope, IsoFlop, envelope, isoflop, lined_up, reached_budgets
 from rbpx.laws.surface.optimum import Optimum, optima, split
-from rbpx.laws.surface.residuals import AgainstAxis, against_axes
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status, first_of
 

@@ -9,9 +9,9 @@ from rbpx.analyses.surface.figures import figures
 from rbpx.analyses.surface.law import FormFit, SurfaceLaw, Surfaces
 from rbpx.analyses.surface.words import computes, sentences
 from rbpx.display.column import Cell, Column, decimal, ends, magnitude, share, state, text, whole, with_ends, written
-from rbpx.display.names import law_title
 from rbpx.display.numbers import UNKNOWN, number, rough, short, significant
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import law_title
 from rbpx.laws.interval import Estimate
 from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.surface.isoflop import Budget

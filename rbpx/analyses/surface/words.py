@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from rbpx.analyses.surface.law import FormFit, SurfaceLaw, Surfaces
 from rbpx.config.training import is_raw
 from rbpx.counts import number_of
-from rbpx.display.names import law_title
 from rbpx.display.numbers import number, percent, rough, short
 from rbpx.display.section import interval
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.surface_points import Trained
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.surface.design import Design

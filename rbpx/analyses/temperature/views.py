@@ -10,9 +10,9 @@ from rbpx.analyses.temperature.words import sentences
 from rbpx.config.request import Request
 from rbpx.display.column import decimal, state, text, with_ends
 from rbpx.display.law_columns import backtest, constant, determination, exponent
-from rbpx.display.names import law_title
 from rbpx.display.numbers import signed
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import law_title
 from rbpx.laws.power import PowerLawFit
 
 RUNS: Final = View[tuple[str, RunTemperature]](

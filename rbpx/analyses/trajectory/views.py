@@ -10,9 +10,9 @@ from rbpx.analyses.trajectory.figures import figures
 from rbpx.analyses.trajectory.tokens import TokenCount, TokenHistories
 from rbpx.analyses.trajectory.words import sentences
 from rbpx.display.column import Cell, Column, decimal, ends, magnitude, share, state, text, whole, with_ends
-from rbpx.display.names import law_title, legible
 from rbpx.display.numbers import short, significant
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import law_title, legible
 from rbpx.laws.interval import Estimate
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.trajectory.histories import History

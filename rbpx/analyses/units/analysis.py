@@ -11,8 +11,8 @@ import numpy as np
 
 from rbpx.analyses.units.conversion import Units, express
 from rbpx.config.request import Request
-from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.group import Group, Run
+from rbpx.groups.token_ranks import document_ranks
 from rbpx.laws.interval import Estimate
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store

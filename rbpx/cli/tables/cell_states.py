@@ -6,9 +6,8 @@ from typing import Any
 
 from rich.markup import escape
 
-from rbpx.display.grid import Grid
 from rbpx.display.numbers import UNKNOWN, time
-from rbpx.display.tables import grid
+from rbpx.display.tables import Grid, grid
 from rbpx.store.cell_states import CellState, State
 from rbpx.store.heartbeat import LastHeartbeat
 from rbpx.store.store import Record

@@ -6,8 +6,6 @@ of 3 or more (WCAG 2.2, 1.4.11). The hues are those of Okabe and Ito (2008), dar
 
 from typing import Any, Final
 
-__all__ = ["DASHES", "GROUNDS", "INKS", "LINES", "MOST_SERIES", "SERIES", "SHAPES", "config", "variables"]
-
 GROUNDS: Final = {"light": "#ffffff", "dark": "#161a20"}
 INKS: Final = {"light": "#1f2430", "dark": "#e6e9ef"}
 LINES: Final = {"light": "#dfe3ea", "dark": "#313846"}

@@ -1,13 +1,16 @@
 """A figure: its chart, what it shows in words, the values that it draws, and where they come from."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rbpx.display.chart.marks import Chart
 from rbpx.display.chart.vega import spec
 from rbpx.display.view import Table
+from rbpx.errors import RbpxError
 
-__all__ = ["Figure", "Origin", "Undrawn", "drawn"]
+if TYPE_CHECKING:
+    import altair as alt
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,3 +70,18 @@ class Undrawn:
     name: str
     title: str
     reason: str
+
+
+def first_drawn(figures: Iterable[Figure | Undrawn]) -> "alt.LayerChart":
+    """The first figure with anything in it; the others are in the report.
+
+    Raises:
+        RbpxError: none has anything to draw.
+    """
+    drawn = next((each for each in figures if isinstance(each, Figure)), None)
+    if drawn is None:
+        raise RbpxError("nothing to draw: no quantity has values with a law; see the column status")
+    import altair as alt  # two seconds, which only a notebook needs
+
+    chart: alt.LayerChart = alt.LayerChart.from_dict(drawn.spec)
+    return chart

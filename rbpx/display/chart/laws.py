@@ -1,20 +1,26 @@
-"""Power laws drawn: the points of each, its line, and the band in which new models would lie; and single numbers."""
+"""Laws drawn: their points, lines and bands in which new models would lie; their residuals; single numbers."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Mark, Scale, bars, curve, line, points
-from rbpx.display.column import Bounded, Column, decimal, magnitude, text, whole, with_ends
+from rbpx.display.chart.marks import Chart, Mark, Scale, bars, curve, line, points, rule, scale_of
+from rbpx.display.column import Bounded, Column, Placed, decimal, magnitude, place, text, whole, with_ends
 from rbpx.display.view import View
+from rbpx.laws.names import Axis
 from rbpx.laws.power import PowerLawFit
-
-__all__ = ["law_figure", "series_figure"]
 
 _Point = tuple[str, str | None, float, float]
 _SIZE: Final[Column[_Point]] = text("size", "size", lambda point: point[1])
 _MOST_ON_A_LINE: Final = 2  # places of a curve that is straight on logarithmic axes and has no band
+_Left = tuple[str, str, Placed, float]
+_Y = Scale("residual_ln", "ln y − ln law", zero=True)
+_CAPTION = (
+    "What is left of ln y about each law, sizes joined in order. Scatter of models lies on both sides of 0 whatever "
+    "the size; residuals that bend, or keep their sign over neighbouring sizes, are misfit of the form, which more "
+    "models do not average out."
+)
 
 
 def law_figure(
@@ -99,3 +105,28 @@ def series_figure(
     )
     marks = (*under, bars(f"{y.key}_lo", f"{y.key}_hi"), points())
     return drawn(view.table(title, numbers), Chart(x, y, marks, "series"), *words, origin)
+
+
+def residual_figure(
+    name: str, title: str, rows: Sequence[_Left], legend: str, says: str, origin: Origin, axis: Axis = Axis.S
+) -> Figure:
+    """The figure.
+
+    Args:
+        name: of the figure.
+        title: of the figure.
+        rows: one a point: series, size, run, ln y minus law.
+        legend: the title of the legend.
+        says: what can be seen, for those who cannot see it.
+        origin: where the numbers come from.
+        axis: what the laws are in.
+    """
+    columns: tuple[Column[_Left] | Sequence[Column[_Left]], ...] = (
+        text(legend, "series", lambda row: row[0]),
+        text("size", "size", lambda row: row[1]),
+        place(lambda row: row[2]),
+        decimal(_Y.title, _Y.key, lambda row: row[3], 5),
+    )
+    marks = (rule(residual_ln=0.0), line(look={"strokeWidth": 1}), points())
+    chart = Chart(scale_of(axis), _Y, marks, "series", legend, height=240)
+    return drawn(View(name, columns).table(title, rows, axis=axis), chart, says, _CAPTION, origin)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from rbpx.display.column import Value
 from rbpx.display.vocabulary import AXES
@@ -10,9 +10,8 @@ from rbpx.laws.names import Axis
 from rbpx.laws.power import PowerLawFit
 from rbpx.laws.prediction import along
 
-__all__ = ["Chart", "Mark", "Rows", "Scale", "bars", "curve", "line", "points", "rule", "scale_of"]
-
 Rows = Sequence[Mapping[str, Value]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -116,3 +115,10 @@ def bars(lo: str = "lo", hi: str = "hi", **more: Any) -> Mark:
 def rule(name: str = "", **at: float) -> Mark:
     """A dashed rule across the chart at a value of one axis, by its key; a terminal draws one at some y with a name."""
     return Mark("rule", [at], plain=True, name=name)
+
+
+def spread(items: Sequence[T], most: int) -> list[T]:
+    """At most so many of the items, evenly spaced, the first and the last among them."""
+    if len(items) <= most:
+        return list(items)
+    return [items[round(at * (len(items) - 1) / (most - 1))] for at in range(most)]

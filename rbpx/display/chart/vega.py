@@ -14,8 +14,6 @@ from rbpx.display.chart.colours import DASHES
 from rbpx.display.chart.marks import Chart, Mark, Rows, Scale
 from rbpx.display.view import Table
 
-__all__ = ["spec"]
-
 Spec = dict[str, Any]
 
 WIDTH: Final = 560  # pixels

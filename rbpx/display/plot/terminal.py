@@ -10,12 +10,11 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from rbpx.display.chart.marks import Chart, Mark, Rows
-from rbpx.display.plot.axes import Axis
-from rbpx.display.plot.canvas import MARKS, PLAIN_MARKS, Floats, Series, draw
-from rbpx.display.spread import spread
+from rbpx.display.chart.marks import Chart, Mark, Rows, spread
+from rbpx.display.plot.canvas import MARKS, PLAIN_MARKS, Axis, Series, draw
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
+from rbpx.laws.arrays import Floats
 
 HEIGHT: Final = 16  # lines
 WIDEST: Final = 100  # characters; a wider plot would show nothing more

@@ -11,21 +11,16 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rbpx.laws.interval import LEVEL, Estimate, reaching, student_t
+from rbpx.laws.arrays import Floats
+from rbpx.laws.interval import TAILS, Estimate, reaching, student_t
 from rbpx.laws.success.plausible import Plausible
 from rbpx.laws.success.sigmoid import Sigmoid, curves
 from rbpx.laws.t_mixture import TMixture
 
-__all__ = ["N_CURVES", "Feature", "chained", "of_estimate", "of_mixture", "second_step"]
-
-Floats = NDArray[np.float64]
-
 N_CURVES: Final = 1000
 _EACH: Final = 4  # features for each curve
 _LARGEST_LN: Final = 700.0
-_TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,17 +68,17 @@ def second_step(sigmoid: Sigmoid, plausible: Plausible | None, x: float, seed: i
 def chained(sigmoid: Sigmoid, plausible: Plausible | None, feature: Feature, seed: int) -> Estimate:
     """Success of a model that neither step has seen, with its interval."""
     if feature.y.value is None:
-        return Estimate(None, None, None)
+        return Estimate()
     return _success(sigmoid(feature.y.value), plausible, feature.draws_J, seed)
 
 
 def _success(value: float, plausible: Plausible | None, x_J: Floats | None, seed: int) -> Estimate:
     if plausible is None or x_J is None:
-        return Estimate(value, None, None)
+        return Estimate(value)
     rng = np.random.default_rng(seed)
     at_J = np.arange(len(x_J)) % len(plausible.theta_JP)
     y_J = curves(plausible.theta_JP[at_J], x_J)
     y_J += plausible.scatter_J[at_J] * rng.standard_t(plausible.dof_J[at_J])
-    lo, hi = np.quantile(np.clip(y_J, 0, 1), _TAILS).tolist()
+    lo, hi = np.quantile(np.clip(y_J, 0, 1), TAILS).tolist()
     # The least squares fit, whose number this is, may lie beyond what most plausible curves say.
     return Estimate(value, *reaching(value, (lo, hi)))

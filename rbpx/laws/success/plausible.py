@@ -17,9 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MINIMUM_SD", "Plausible", "independent_points", "plausible_curves"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.arrays import Floats
 
 MINIMUM_SD: Final = 0.03  # of the success of a model that knows nothing, about chance
 _MOST_ROUNDS: Final = 20

@@ -10,19 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = [
-    "BOUNDS",
-    "EQUATION",
-    "NAMES",
-    "SOURCE",
-    "Sigmoid",
-    "SigmoidFit",
-    "fit_sigmoid",
-    "refit_sigmoid",
-    "starts_of",
-]
+from rbpx.laws.arrays import Floats
+from rbpx.laws.solvers import least_squares
 
 EQUATION: Final = "y = a / (1 + exp(-h (x - x0))) + b"
 SOURCE: Final = "arXiv 2412.04403 (OLMo ladder), step 2"
@@ -37,8 +28,6 @@ _CONVERGED: Final = 1e-15  # relative, of the sum of squares, the constants and 
 _MOST_STEPS: Final = 300
 _SMALL_STEP: Final = 1e-11
 _POLISHED: Final = 3  # of the starts, those that end lowest
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -68,7 +57,6 @@ class SigmoidFit:
         sigmoid: its constants.
         n_points: points, the anchor included.
         n_free: constants that were fitted.
-        rmse: root of the mean squared residual.
         at_bound: constants at a bound, by name.
         converged: whether the search ended at a minimum.
     """
@@ -76,7 +64,6 @@ class SigmoidFit:
     sigmoid: Sigmoid
     n_points: int
     n_free: int
-    rmse: float
     at_bound: tuple[str, ...]
     converged: bool
 
@@ -125,11 +112,11 @@ def fit_sigmoid(
     end_SP, total_S = _solve(x_N, np.broadcast_to(y_N, (len(start_SP), len(y_N))), start_SP, lower_P, upper_P)
     best = [start_SP[0], *end_SP[np.argsort(total_S)[:_POLISHED]]]
     polished = [_polish(x_N, y_N, each_P, lower_P, upper_P) for each_P in best]
-    theta_P, total, converged = min(polished, key=lambda each: each[1])
+    theta_P, _, converged = min(polished, key=lambda each: each[1])
     at_bound = free_P & ((theta_P <= lower_P) | (theta_P >= upper_P))
     names = tuple(name for name, at in zip(NAMES, at_bound, strict=True) if at)
     sigmoid = Sigmoid(*theta_P.tolist())
-    return SigmoidFit(sigmoid, len(x_N), int(free_P.sum()), math.sqrt(total / len(x_N)), names, converged)
+    return SigmoidFit(sigmoid, len(x_N), int(free_P.sum()), names, converged)
 
 
 def refit_sigmoid(
@@ -206,32 +193,22 @@ def _residuals(theta_BP: Floats, x: Floats, y_BN: Floats) -> tuple[Floats, Float
 
 def _polish(x_N: Floats, y_N: Floats, start_P: Floats, lower_P: Floats, upper_P: Floats) -> tuple[Floats, float, bool]:
     """One search to the end by lmfit."""
-    import lmfit  # a second, which a store without tasks does without
-
-    parameters = lmfit.Parameters()
-    for name, value, lower, upper in zip(NAMES, start_P, lower_P, upper_P, strict=True):
-        parameters.add(name, value=value, vary=bool(lower < upper), min=lower, max=upper if lower < upper else math.inf)
-
-    def residual(given: lmfit.Parameters) -> Floats:
-        theta_1P = np.array([[given[name].value for name in NAMES]])
-        return np.asarray(_curve(theta_1P, x_N)[0] - y_N)
-
-    def jacobian(given: lmfit.Parameters) -> Floats:
-        theta_1P = np.array([[given[name].value for name in NAMES]])
-        varies_P = np.array([given[name].vary for name in NAMES])
-        return np.asarray(_residuals(theta_1P, x_N, y_N[None])[1][0][varies_P].T)
-
-    tight = dict.fromkeys(("ftol", "xtol", "gtol"), _CONVERGED)
-    minimizer = lmfit.Minimizer(residual, parameters, calc_covar=False, max_nfev=20_000)
-    with np.errstate(all="ignore"):  # standard errors of constants that no point determines
-        found = minimizer.least_squares(jac=jacobian, **tight)
-    theta_P = np.array([found.params[name].value for name in NAMES])
+    theta_P, ended = least_squares(
+        lambda theta_P: _curve(theta_P[None], x_N)[0] - y_N,
+        lambda theta_P: _residuals(theta_P[None], x_N, y_N[None])[1][0].T,
+        start_P,
+        lower_P,
+        upper_P,
+        max_nfev=20_000,
+        **dict.fromkeys(("ftol", "xtol", "gtol"), _CONVERGED),
+    )
+    total = float(np.sum((_curve(theta_P[None], x_N)[0] - y_N) ** 2))
     # Within the bounds a search comes near an end and never reaches it.
     for p, (lower, upper) in enumerate(zip(lower_P, upper_P, strict=True)):
         for end in (lower, upper):
             if math.isfinite(end) and abs(theta_P[p] - end) < 1e-9:
                 theta_P[p] = end
-    return theta_P, float(np.sum(residual(found.params) ** 2)), bool(found.success)
+    return theta_P, total, ended
 
 
 def _solve(x: Floats, y_BN: Floats, start_BP: Floats, lower_P: Floats, upper_P: Floats) -> tuple[Floats, Floats]:

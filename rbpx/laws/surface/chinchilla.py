@@ -3,19 +3,13 @@
 theta is A S_ref^-alpha / y_ref, B D_ref^-beta / y_ref, E / y_ref, alpha, beta.
 """
 
-from collections.abc import Mapping
 from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rbpx.laws.surface.form import STEEPEST, Form
-from rbpx.laws.surface.linear_start import non_negative
+from rbpx.laws.arrays import Floats
+from rbpx.laws.surface.equation import STEEPEST, Form, non_negative
 from rbpx.laws.surface.runs import Coordinates
-
-__all__ = ["Chinchilla"]
-
-Floats = NDArray[np.float64]
 
 _EXPONENTS: Final = (0.03, 0.1, 0.2, 0.35, 0.55, 0.9, 1.5)
 
@@ -29,16 +23,8 @@ class Chinchilla(Form):
     names: ClassVar[tuple[str, ...]] = ("A", "B", "E", "alpha", "beta")
     exponents = ("alpha", "beta")
     logarithmic = ("A", "B")
-
-    @property
-    def lower_P(self) -> Floats:
-        """All constants are at least 0."""
-        return np.zeros(5)
-
-    @property
-    def upper_P(self) -> Floats:
-        """As `Form.upper_P`."""
-        return np.array([np.inf, np.inf, np.inf, STEEPEST, STEEPEST])
+    lower_P: ClassVar[Floats] = np.zeros(5)
+    upper_P: ClassVar[Floats] = np.array([np.inf, np.inf, np.inf, STEEPEST, STEEPEST])
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
         """As `Form.evaluate`."""
@@ -86,12 +72,6 @@ class Chinchilla(Form):
                 "alpha": alpha_B,
                 "beta": beta_B,
             }
-
-    def theta(self, x: Coordinates, constants: Mapping[str, float | None]) -> Floats:
-        """As `Form.theta`."""
-        A, B, E, alpha, beta = (float(constants[name] or 0.0) for name in Chinchilla.names)
-        at_ref = A * np.exp(-alpha * x.ln_S_ref), B * np.exp(-beta * x.ln_D_ref), E
-        return np.array([*(each / self.y_ref for each in at_ref), alpha, beta])
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
         """As `Form.unidentified`: the exponent of a term that is 0, both constants of an axis without two places.

@@ -8,20 +8,15 @@ theta is that of chinchilla, then 1 / (1 + R_D) and 1 / (1 + R_N): at 0 a repeat
 near 1 it is worth nothing and N' = U_N.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.surface.chinchilla import Chinchilla
-from rbpx.laws.surface.linear_start import non_negative
+from rbpx.laws.surface.equation import non_negative
 from rbpx.laws.surface.runs import Coordinates
-
-__all__ = ["DataConstrained"]
-
-Floats = NDArray[np.float64]
 
 _MOST_EXCESS: Final = 300.0  # of ln(S / U_N): no surface of runs has it, but a search may pass by, and squares it
 _LEAST_R: Final = 1e-4  # at 0 the law has a kink where S = U_N; here N' is the lesser of both to a ten-thousandth
@@ -39,16 +34,8 @@ class DataConstrained(Chinchilla):
     source = "arXiv 2305.16264, eqs. 5, 6 and 11"
     names: ClassVar[tuple[str, ...]] = (*Chinchilla.names, "R_D", "R_N")
     saturating = ("R_D", "R_N")
-
-    @property
-    def lower_P(self) -> Floats:
-        """All constants are at least 0, and R_D and R_N may be infinite."""
-        return np.zeros(7)
-
-    @property
-    def upper_P(self) -> Floats:
-        """As `Form.upper_P`; R_D and R_N are at least `_LEAST_R`."""
-        return np.append(super().upper_P, np.full(2, 1 / (1 + _LEAST_R)))
+    lower_P = np.zeros(7)  # R_D and R_N may be infinite
+    upper_P = np.append(Chinchilla.upper_P, np.full(2, 1 / (1 + _LEAST_R)))
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
         """As `Form.evaluate`."""
@@ -107,11 +94,6 @@ class DataConstrained(Chinchilla):
         with np.errstate(divide="ignore"):
             R_BR = (1 - theta_BP[:, 5:]) / theta_BP[:, 5:]
         return {**super().constants(x, theta_BP[:, :5]), "R_D": R_BR[:, 0], "R_N": R_BR[:, 1]}
-
-    def theta(self, x: Coordinates, constants: Mapping[str, float | None]) -> Floats:
-        """As `Form.theta`; an R of None is infinite."""
-        shares = [0.0 if R is None else 1 / (1 + max(R, _LEAST_R)) for R in (constants["R_D"], constants["R_N"])]
-        return np.append(super().theta(x, constants), shares)
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
         """As `Form.unidentified`: R_D and R_N where no token was repeated, R_N where no model is beyond U_N."""

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Design", "judge"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.arrays import Floats
 
 _LEAST_APART: Final = 0.1  # of the residual sd of ln D on ln S: tokens are a function of size to 10 %
 _LEAST_DIFFERENT: Final = 3

@@ -5,32 +5,27 @@ numbers of theta.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import run_weights
 from rbpx.laws.interval import Estimate
-from rbpx.laws.side_by_side import Searching, alone
+from rbpx.laws.side_by_side import Searching, at_once
 from rbpx.laws.surface.chinchilla import Chinchilla
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
-from rbpx.laws.surface.form import Form
+from rbpx.laws.surface.equation import Form
 from rbpx.laws.surface.kaplan import Kaplan
 from rbpx.laws.surface.names import DELTA, Objective
 from rbpx.laws.surface.objective import ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.search import Search
-from rbpx.laws.surface.solve import RESAMPLE
+from rbpx.laws.surface.solve import RESAMPLE, Search
 from rbpx.laws.surface.surface import Surface, exponential
 from rbpx.status import Status, first_of, in_order
-
-__all__ = ["FORMS", "SurfaceFit", "fit_surface", "fitting", "surface_of"]
-
-Floats = NDArray[np.float64]
 
 FORMS: Final[dict[str, type[Form]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
 
@@ -45,7 +40,7 @@ _MOST_WAYS: Final = 8  # for a resample
 _WORSE: Final = 1.3  # times the objective: from a worse end a resample is not searched
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SurfaceFit:
     """A fitted surface.
 
@@ -71,16 +66,16 @@ class SurfaceFit:
     objective_name: Objective
     delta: float
     constants: dict[str, Estimate]
-    objective: float | None
-    aic: float | None
-    bic: float | None
+    objective: float | None = None
+    aic: float | None = None
+    bic: float | None = None
     n_points: int
     n_runs: int
-    at_bound: tuple[str, ...]
+    at_bound: tuple[str, ...] = ()
     design: Design | None
     reasons: tuple[Status, ...]
-    n_left_out: int
-    surface: Surface | None
+    n_left_out: int = 0
+    surface: Surface | None = None
     runs: Runs
 
     @property
@@ -89,14 +84,14 @@ class SurfaceFit:
         return first_of(self.reasons)
 
 
-def fit_surface(
+def fitting(
     runs: Runs,
     form: str = "chinchilla",
     objective: Objective = Objective.log_huber,
     delta: float = DELTA,
     n_resamples: int = 200,
     seed: int = 0,
-) -> SurfaceFit:
+) -> Searching[SurfaceFit]:
     """Fit a form to the points of runs.
 
     Args:
@@ -117,18 +112,6 @@ def fit_surface(
         ValueError: if delta is not positive.
         KeyError: if there is no such form.
     """
-    return alone(fitting(runs, form, objective, delta, n_resamples, seed))
-
-
-def fitting(
-    runs: Runs,
-    form: str = "chinchilla",
-    objective: Objective = Objective.log_huber,
-    delta: float = DELTA,
-    n_resamples: int = 200,
-    seed: int = 0,
-) -> Searching[SurfaceFit]:
-    """The same, for `rbpx.laws.side_by_side.together`."""
     if not 0 < delta < math.inf:
         raise ValueError(f"delta must be positive and finite, got {delta}")
     kind, N = FORMS[form], len(runs.y_N)
@@ -138,12 +121,22 @@ def fitting(
         fixed_P[5:] = True
     n_free = int((~fixed_P).sum())
 
+    design = judge(runs.S_N, runs.D_N) if N else None
+    fit = SurfaceFit(
+        form=form,
+        objective_name=objective,
+        delta=delta,
+        constants=dict.fromkeys(kind.names, Estimate()),
+        n_points=N,
+        n_runs=runs.n_groups,
+        design=design,
+        reasons=(),
+        runs=runs,
+    )
+
     def without(status: Status) -> SurfaceFit:
-        none = {name: Estimate(None, None, None) for name in kind.names}
-        design = judge(runs.S_N, runs.D_N) if N else None
-        reasons = [status, *([Status.collinear_design] if design is not None and design.is_collinear else [])]
-        none_of = (None, None, None, N, runs.n_groups, (), design, in_order(reasons), 0, None)
-        return SurfaceFit(form, objective, delta, none, *none_of, runs)
+        collinear = [Status.collinear_design] if design is not None and design.is_collinear else []
+        return replace(fit, reasons=in_order([status, *collinear]))
 
     if N == 0 or not np.all((runs.y_N > 0) & np.isfinite(runs.y_N)):
         return without(Status.not_positive if N else Status.too_few_sizes)
@@ -164,7 +157,7 @@ def fitting(
     surface = Surface(equation, runs.x, theta_P, theta_BP, runs.n_groups, n_free, ln_fit_1N[0] - ln_y_N)
     unidentified = equation.unidentified(runs.x, theta_P)
     at_bound = tuple(name for name in equation.bounded(theta_P) if name not in unidentified)
-    design = judge(runs.S_N, runs.D_N, J_1PN[0])
+    judged = judge(runs.S_N, runs.D_N, J_1PN[0])
     constants = {name: _of_constant(surface, name, name in unidentified) for name in kind.names}
     reasons = {
         Status.barely_determined: n_resamples > 0
@@ -174,37 +167,26 @@ def fitting(
             if name not in unidentified
         ),
         Status.not_identified: bool(unidentified),
-        Status.collinear_design: design.is_collinear,
+        Status.collinear_design: judged.is_collinear,
         Status.at_bound: bool(at_bound),
     }
     objective_total = total * unit**2
     ln_L = ln_likelihood(objective, delta, objective_total, N)
-    return SurfaceFit(
-        form,
-        objective,
-        delta,
-        constants,
-        objective_total,
-        None if ln_L is None else 2 * n_free - 2 * ln_L,
-        None if ln_L is None else n_free * math.log(N) - 2 * ln_L,
-        N,
-        runs.n_groups,
-        at_bound,
-        design,
-        in_order(status for status, holds in reasons.items() if holds),
-        int((~np.isfinite(theta_BP).all(axis=1)).sum()),
-        surface,
-        runs,
+    return replace(
+        fit,
+        constants=constants,
+        objective=objective_total,
+        aic=None if ln_L is None else 2 * n_free - 2 * ln_L,
+        bic=None if ln_L is None else n_free * math.log(N) - 2 * ln_L,
+        at_bound=at_bound,
+        design=judged,
+        reasons=in_order(status for status, holds in reasons.items() if holds),
+        n_left_out=int((~np.isfinite(theta_BP).all(axis=1)).sum()),
+        surface=surface,
     )
 
 
-def surface_of(form: str, constants: Mapping[str, float | None], runs: Runs) -> Surface:
-    """A surface with constants that a source prints, at the points of runs; without resamples."""
-    y_ref = 1.0
-    equation = FORMS[form](y_ref)
-    theta_P = equation.theta(runs.x, constants)
-    residual_N = equation.evaluate(runs.x, theta_P[None])[0][0] - np.log(runs.y_N)
-    return Surface(equation, runs.x, theta_P, np.empty((0, len(theta_P))), runs.n_groups, 0, residual_N)
+fit_surface = at_once(fitting)
 
 
 def _search(
@@ -284,7 +266,7 @@ def _of_constant(surface: Surface, name: str, has_none: bool) -> Estimate:
     """A constant with its interval: in its logarithm, or in 1 / (1 + R), where that is what the points determine."""
     value, value_B = surface.constants()[name]
     if has_none or not math.isfinite(value):
-        return Estimate(None, None, None)
+        return Estimate()
     with np.errstate(all="ignore"):
         if name in surface.form.saturating:
             share = surface.estimate(1 / (1 + value), 1 / (1 + value_B))

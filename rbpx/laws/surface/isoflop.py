@@ -10,18 +10,14 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import MOST_LEFT_OUT, Recipe, document_weights, estimate
-from rbpx.laws.fieller import fieller
-from rbpx.laws.interval import Estimate, from_stderr, reaching, student_t
+from rbpx.laws.interval import Estimate, fieller, from_stderr, reaching, student_t
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.surface.surface import exponential
 from rbpx.status import Status
 
-__all__ = ["AlongC", "Budget", "Chosen", "Envelope", "IsoFlop", "envelope", "isoflop", "lined_up", "reached_budgets"]
-
-Floats = NDArray[np.float64]
 Curves = dict[float, tuple[Floats, Floats]]
 
 _LEAST_SIZES: Final = 4
@@ -191,7 +187,7 @@ def envelope(runs: Runs, n_resamples: int = 200, seed: int = 0, C_N: Floats | No
 
 def _over_runs(value: float, resampled_B: Floats, n_runs: int) -> Estimate:
     if np.isfinite(resampled_B).sum() < (1 - MOST_LEFT_OUT) * len(resampled_B):
-        return Estimate(value, None, None)
+        return Estimate(value)
     ends = estimate(value, resampled_B, n_runs, Recipe.percentile).ends
     return Estimate(value, *((None, None) if ends is None else reaching(value, ends)))
 
@@ -240,7 +236,7 @@ def _budget(curves: Curves, C: float, flops_per_token: Callable[[Floats], Floats
     ln_S_M, ln_y_M = np.array(list(curves))[there_M], of_all_M[there_M]
     sizes, values = tuple(np.exp(ln_S_M).tolist()), tuple(np.exp(ln_y_M).tolist())
     n_interpolated = int((away_M[there_M] > _SAME).sum())
-    none = Estimate(None, None, None)
+    none = Estimate()
 
     def without(status: Status) -> Budget:
         return Budget(C, none, none, None, sizes, values, n_interpolated, status)

@@ -4,20 +4,14 @@ theta is alpha_N ln(N_c / S_ref) - ln y_ref, alpha_D ln(D_c / D_ref) - ln y_ref,
 what y tends to for endless data and for an endless model, at the reference, and their slopes.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
-from rbpx.laws.surface.form import STEEPEST, Form
-from rbpx.laws.surface.linear_start import non_negative
+from rbpx.laws.arrays import Floats
+from rbpx.laws.surface.equation import STEEPEST, Form, non_negative
 from rbpx.laws.surface.runs import Coordinates
-
-__all__ = ["Kaplan"]
-
-Floats = NDArray[np.float64]
 
 _EXPONENTS: Final = (0.03, 0.07, 0.15, 0.3, 0.6)
 _LEAST: Final = 1e-3  # of alpha_D: y is then the greater of two power laws, to a thousandth
@@ -32,16 +26,8 @@ class Kaplan(Form):
     names = ("N_c", "D_c", "alpha_N", "alpha_D")
     exponents = ("alpha_N", "alpha_D")
     logarithmic = ("N_c", "D_c")
-
-    @property
-    def lower_P(self) -> Floats:
-        """Exponents are at least 0; logarithms have no bound."""
-        return np.array([-np.inf, -np.inf, 0.0, _LEAST])
-
-    @property
-    def upper_P(self) -> Floats:
-        """As `Form.upper_P`."""
-        return np.array([np.inf, np.inf, STEEPEST, STEEPEST])
+    lower_P = np.array([-np.inf, -np.inf, 0.0, _LEAST])  # logarithms have no bound
+    upper_P = np.array([np.inf, np.inf, STEEPEST, STEEPEST])
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
         """As `Form.evaluate`."""
@@ -79,13 +65,6 @@ class Kaplan(Form):
                 "alpha_N": alpha_N_B,
                 "alpha_D": alpha_D_B,
             }
-
-    def theta(self, x: Coordinates, constants: Mapping[str, float | None]) -> Floats:
-        """As `Form.theta`."""
-        N_c, D_c, alpha_N, alpha_D = (float(constants[name] or 0.0) for name in Kaplan.names)
-        ln_y_ref = float(np.log(self.y_ref))
-        by_size, by_data = alpha_N * (np.log(N_c) - x.ln_S_ref), alpha_D * (np.log(D_c) - x.ln_D_ref)
-        return np.array([by_size - ln_y_ref, by_data - ln_y_ref, alpha_N, alpha_D])
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
         """As `Form.unidentified`: without a slope in S there is no N_c."""

@@ -3,8 +3,6 @@
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["DELTA", "FORM_NAMES", "Objective"]
-
 FORM_NAMES: Final = ("chinchilla", "kaplan", "data_constrained")
 DELTA: Final = 1e-3
 

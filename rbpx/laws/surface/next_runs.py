@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.surface.optimum import search
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.surface.surface import Surface
-
-__all__ = ["NextRun", "candidates", "covariance", "exponents", "next_runs", "optimum_at", "prediction_at"]
-
-Floats = NDArray[np.float64]
 
 _PRIOR: Final = 1.0  # precision of each number of theta
 _STEP: Final = 1e-4  # of theta, in the derivatives of an optimum

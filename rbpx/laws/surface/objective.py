@@ -7,15 +7,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erf
 
-from rbpx.laws.roots import roots
+from rbpx.laws.arrays import Floats
+from rbpx.laws.solvers import roots
 from rbpx.laws.surface.names import Objective
-
-__all__ = ["Loss", "ln_likelihood", "loss"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

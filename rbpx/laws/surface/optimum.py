@@ -10,16 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.interval import Estimate
 from rbpx.laws.surface.chinchilla import Chinchilla
 from rbpx.laws.surface.runs import Coordinates, six_S
 from rbpx.laws.surface.surface import Surface, exponential
-
-__all__ = ["Optimum", "closed_form", "optima", "search", "split"]
-
-Floats = NDArray[np.float64]
 
 _REACH: Final = math.log(1e6)  # how far beyond the sizes of the runs, to either side, a search looks
 _COARSE: Final = 601

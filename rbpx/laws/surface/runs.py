@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Coordinates", "Runs", "six_S"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.arrays import Floats
+from rbpx.laws.names import Axis
 
 
 def six_S(S: Floats) -> Floats:
@@ -123,6 +122,10 @@ class Runs:
     def n_groups(self) -> int:
         """How many runs there are."""
         return int(self.group_N.max()) + 1 if len(self.group_N) else 0
+
+    def along(self, axis: Axis) -> Floats:
+        """Size, tokens or training FLOPs (6 S D) of each point."""
+        return {Axis.S: self.S_N, Axis.D: self.D_N, Axis.C: self.D_N * six_S(self.S_N)}[axis]
 
     @property
     def repeats(self) -> bool:

@@ -1,24 +1,31 @@
 """Batch solver of a surface: many starts, or many resamples of the runs, all at once.
 
-Newton's method within bounds (`step`) for a sum of losses that may be nearly that of absolute values. Shapes: B
-searches, N points, P numbers.
+Newton's method within bounds (`step`) for a sum of losses that may be nearly that of absolute values. What fits of one
+form at the same points ask at once is solved as one (`Search`). Shapes: B searches, N points, P numbers.
 """
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.surface.form import Form
+from rbpx.laws.arrays import Floats
+from rbpx.laws.side_by_side import Problem
+from rbpx.laws.surface.equation import Form
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.objective import Loss, loss
 from rbpx.laws.surface.runs import Coordinates
 from rbpx.laws.surface.step import step
 
-__all__ = ["POINT", "RESAMPLE", "End", "Found", "minimise"]
-
-Floats = NDArray[np.float64]
+_MOST_LEFT: Final = 1e-4  # of an objective: a search that ends where a step promises more has not converged
+_STUCK: Final = 30  # steps in a row that gain nothing though they promise more: the search is given up
+_SLIGHT: Final = 0.1  # of an objective: the side of a valley, and not another one
+_ROUNDING: Final = 1e-25  # of an objective: points lie on the surface
+_UNMEASURED: Final = 5e-13
+_PARTS: Final = ("value_BN", "first_BN", "second_BN", "weight_BN")
+_MOST_DERIVATIVES: Final = 2**22  # of all searches at once, 32 MiB: of 100 searches of a surface at 6,000 points
 
 
 @dataclass(frozen=True)
@@ -39,13 +46,8 @@ class End:
 POINT: Final = End(1e-9, 1e-12, 30)
 # A ten-millionth of the objective of 20 points is a few thousandths of a standard deviation of a constant.
 RESAMPLE: Final = End(1e-7, 1e-7, 10)
-_MOST_LEFT: Final = 1e-4  # of an objective: a search that ends where a step promises more has not converged
-_STUCK: Final = 30  # steps in a row that gain nothing though they promise more: the search is given up
-_SLIGHT: Final = 0.1  # of an objective: the side of a valley, and not another one
-_ROUNDING: Final = 1e-25  # of an objective: points lie on the surface
 # Of an objective for each point: y is the surface's to a millionth, which is closer than any y is known. A search that
 # still halves what is left is about to end by itself; one that creeps along a valley would take thousands of steps.
-_UNMEASURED: Final = 5e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +134,6 @@ def minimise(
     return Found(theta_BP, total_B, converged_B)
 
 
-_PARTS: Final = ("value_BN", "first_BN", "second_BN", "weight_BN")
-
-
 def _at(
     form: Form,
     x: Coordinates,
@@ -154,3 +153,59 @@ def _at(
         J_BPN,
         np.where(np.isfinite(total_B) & np.isfinite(J_BPN).all(axis=(1, 2)), total_B, np.inf),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Search(Problem):
+    """The arguments of `minimise`; y_ref of the form does not matter to a search."""
+
+    form: Form
+    x: Coordinates
+    objective: Objective
+    delta: float
+    ln_y_BN: Floats
+    weight_BN: Floats
+    start_BP: Floats
+    fixed_P: NDArray[np.bool_]
+    most_steps: int = 1000
+    end: End = POINT
+
+    def kind(self) -> Hashable:
+        """What searches have in common that can be done as one."""
+        u_N = self.x.d_N if self.x.u_N is None else self.x.u_N
+        at = tuple(each.tobytes() for each in (self.x.s_N, self.x.d_N, u_N, self.fixed_P))
+        return (self.form.name, self.objective, *at, self.x.ln_S_ref, self.x.ln_D_ref, self.most_steps, self.end)
+
+    @staticmethod
+    def solve(alike: Sequence["Search"]) -> list[Found]:
+        """What each finds."""
+        first, sizes = alike[0], [len(each.start_BP) for each in alike]
+        ln_y_BN, weight_BN = (
+            np.concatenate(
+                [np.broadcast_to(rows_BN, (B, rows_BN.shape[1])) for rows_BN, B in zip(of, sizes, strict=True)]
+            )
+            for of in ([each.ln_y_BN for each in alike], [each.weight_BN for each in alike])
+        )
+        delta_B1 = np.repeat([each.delta for each in alike], sizes)[:, None]
+        start_BP = np.concatenate([each.start_BP for each in alike])
+        at_once = max(1, _MOST_DERIVATIVES // (start_BP.shape[1] * ln_y_BN.shape[1]))
+        found = [
+            minimise(
+                first.form,
+                first.x,
+                first.objective,
+                delta_B1[at : at + at_once],
+                ln_y_BN[at : at + at_once],
+                weight_BN[at : at + at_once],
+                start_BP[at : at + at_once],
+                first.fixed_P,
+                first.most_steps,
+                first.end,
+            )
+            for at in range(0, len(start_BP), at_once)
+        ]
+        ends = np.cumsum(sizes)[:-1]
+        whole = (
+            np.concatenate([getattr(each, name) for each in found]) for name in ("theta_BP", "total_B", "converged_B")
+        )
+        return [Found(*each) for each in zip(*(np.split(of, ends) for of in whole), strict=True)]

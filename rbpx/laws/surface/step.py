@@ -10,13 +10,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.surface.form import Form
+from rbpx.laws.arrays import Floats
+from rbpx.laws.surface.equation import Form
 from rbpx.laws.surface.objective import Loss
 from rbpx.laws.surface.runs import Coordinates
 
-__all__ = ["step"]
-
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _FLATTEST: Final = 0.01  # curvature that is believed in where something is to be gained

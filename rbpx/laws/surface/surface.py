@@ -8,16 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import MIN_RESAMPLES, MOST_LEFT_OUT
 from rbpx.laws.interval import Estimate, around, half_width
-from rbpx.laws.surface.form import Form
+from rbpx.laws.surface.equation import Form
 from rbpx.laws.surface.runs import Coordinates
-
-__all__ = ["Surface", "exponential"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +68,11 @@ class Surface:
             of_run: standard deviation of one run about the surface, for the value of a run that is not among them.
         """
         if not math.isfinite(value):
-            return Estimate(None, None, None)
+            return Estimate()
         usable_B = resampled_B[np.isfinite(resampled_B)]
         dof = self.n_runs - self.n_free
         if len(usable_B) < max(MIN_RESAMPLES, (1 - MOST_LEFT_OUT) * len(resampled_B)) or dof < 1:
-            return Estimate(value, None, None)
+            return Estimate(value)
         # Exponential weights give a mean of n numbers (n - 1) / (n + 1) of the variance that an unbiased estimate has.
         of_resamples = float(usable_B.var(ddof=1)) * (self.n_runs + 1) / (self.n_runs - 1)
         sd = math.sqrt(of_resamples + of_run**2)

@@ -8,8 +8,6 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["History", "histories", "settled"]
-
 
 class History(IntEnum):
     """The hit states of a token in the order of the checkpoints."""

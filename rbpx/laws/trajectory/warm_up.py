@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import fdtrc
 
+from rbpx.laws.arrays import Floats
 from rbpx.laws.names import Method
 from rbpx.laws.power import PowerLawFit, fit_power_law
 from rbpx.laws.surface.chinchilla import Chinchilla
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.solve import minimise
-
-__all__ = ["AfterWarmUp", "fit_after_warm_up"]
-
-Floats = NDArray[np.float64]
 
 _LEAST_AFTER: Final = 5  # checkpoints of a law with three constants
 _MOST_BEFORE: Final = 0.5  # of the checkpoints

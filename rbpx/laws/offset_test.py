@@ -5,17 +5,15 @@ leaves out 0 calls for the offset, one that contains only small offsets for the 
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from numpy.typing import ArrayLike
 
 from rbpx.laws.power import PowerLawFit, fit_offsets
 from rbpx.laws.resampled import Resampled
 from rbpx.status import Status
-
-__all__ = ["Form", "FormVerdict", "compare_forms", "compare_forms_of"]
 
 NEGLIGIBLE: Final = 0.05  # of the smallest y: an offset below it moves no prediction that one would make
 
@@ -48,27 +46,16 @@ class FormVerdict:
     aic_power_less_offset: float | None
     bic_power_less_offset: float | None
 
-    def record(self) -> dict[str, Any]:
-        """The verdict as plain values."""
-        return asdict(self)
 
-
-def compare_forms(power: PowerLawFit, y_resampled: ArrayLike | Resampled | None = None) -> FormVerdict | None:
-    """Compare a power law with the same law and an offset, both by ordinary least squares of ln y.
+def compare_forms(laws: Sequence[tuple[PowerLawFit, ArrayLike | Resampled | None]]) -> list[FormVerdict | None]:
+    """Compare power laws with the same laws and an offset, both by ordinary least squares of ln y.
 
     Args:
-        power: the power law.
-        y_resampled: as in `fit_power_law`.
+        laws: each power law, and its resamples as in `fit_power_law`.
 
     Returns:
-        The verdict; None where no law falls with size, or there are fewer than the 4 sizes that an offset needs.
+        The verdicts; None where no law falls with size, or there are fewer than the 4 sizes that an offset needs.
     """
-    (verdict,) = compare_forms_of([(power, y_resampled)])
-    return verdict
-
-
-def compare_forms_of(laws: Sequence[tuple[PowerLawFit, ArrayLike | Resampled | None]]) -> list[FormVerdict | None]:
-    """The verdicts on many laws; `compare_forms` says of what."""
     falls = [power.status is Status.ok and power.alpha is not None and power.alpha > 0 for power, _ in laws]
     falling = [law for law, does in zip(laws, falls, strict=True) if does]
     offsets = iter(fit_offsets([(power.S, _positive(power), resampled) for power, resampled in falling]))

@@ -1,34 +1,30 @@
-"""What forms say of runs that they were not fitted to: the largest models, the longest trainings, the most compute."""
+"""What runs say against a surface: errors of those that it was not fitted to, and slopes or curves of what it leaves.
+
+Held out are the largest models, the longest trainings, the most compute.
+"""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.interval import Estimate
+from rbpx.laws.arrays import Floats
+from rbpx.laws.interval import Estimate, from_stderr
+from rbpx.laws.lack_of_fit import curvature
+from rbpx.laws.names import Axis
 from rbpx.laws.side_by_side import together
 from rbpx.laws.surface.fit import SurfaceFit, fitting
-from rbpx.laws.surface.names import DELTA, Objective
-from rbpx.laws.surface.runs import Runs, six_S
-
-__all__ = ["Axis", "Compared", "HeldOut", "compare", "compare_each", "held_out", "largest", "mean_error"]
-
-Floats = NDArray[np.float64]
+from rbpx.laws.surface.runs import Runs
+from rbpx.laws.surface.surface import Surface
 
 _RESAMPLES: Final = 100  # of the runs that are left, for the interval of one new run
 _SAME: Final = 0.01  # of a logarithm: runs that are within it of the largest are as large
 
 
-class Axis(StrEnum):
-    """By which runs are ordered before the largest are held out."""
-
-    S = "S"
-    D = "D"
-    C = "C"
+AXES: Final = (Axis.S, Axis.D, Axis.C)
 
 
 @dataclass(frozen=True)
@@ -76,70 +72,25 @@ class Compared:
     same_documents: SurfaceFit
 
 
-def largest(runs: Runs, axis: Axis, flops_per_token: Callable[[Floats], Floats] = six_S) -> NDArray[np.bool_]:
+def largest(runs: Runs, axis: Axis) -> NDArray[np.bool_]:
     """The points of the runs that are largest in an axis, [N]; of a run its last checkpoint decides."""
-    by_axis = {Axis.S: runs.S_N, Axis.D: runs.D_N, Axis.C: runs.D_N * flops_per_token(runs.S_N)}
-    ln_N = np.log(by_axis[Axis(axis)])
     last_G = np.full(runs.n_groups, -np.inf)
-    np.maximum.at(last_G, runs.group_N, ln_N)
+    np.maximum.at(last_G, runs.group_N, np.log(runs.along(axis)))
     return np.asarray((last_G >= last_G.max() - _SAME)[runs.group_N])
-
-
-def held_out(
-    runs: Runs,
-    axes: Sequence[Axis],
-    form: str = "chinchilla",
-    objective: Objective = Objective.log_huber,
-    delta: float = DELTA,
-    n_resamples: int = 200,
-    flops_per_token: Callable[[Floats], Floats] = six_S,
-) -> tuple[HeldOut, ...]:
-    """Fit without the runs that are largest in each axis, and predict their points, on the same documents.
-
-    Args:
-        runs: the points.
-        axes: of S, D and C; those with the same largest runs share a fit.
-        form: as in `fit_surface`.
-        objective: as there.
-        delta: as there.
-        n_resamples: as there.
-        flops_per_token: of a size.
-
-    Returns:
-        A row for each axis and point held out, in their order; none where the rest cannot be fitted.
-    """
-    options: dict[str, Any] = {"form": form, "objective": objective, "delta": delta, "n_resamples": n_resamples}
-    out = _held_out_of(runs, axes, flops_per_token)
-    rests = _without(runs, out)
-    fits = together([fitting(rest, **options) for rest in rests.values()])
-    return _rows(runs, out, dict(zip(rests, fits, strict=True)))
-
-
-def compare(runs: Runs, forms: Sequence[str], n_resamples: int = 200, **options: Any) -> tuple[Compared, ...]:
-    """Fit several forms to the same points and hold out the largest runs of each axis from each.
-
-    Args:
-        runs: the points.
-        forms: names in `FORMS`.
-        n_resamples: of the runs, for the intervals of all of it.
-        options: objective and delta of `fit_surface`.
-    """
-    (compared,) = compare_each([(runs, forms)], n_resamples, **options)
-    return compared
 
 
 def compare_each(
     several: Sequence[tuple[Runs, Sequence[str]]], n_resamples: int = 200, same_documents: bool = False, **options: Any
 ) -> list[tuple[Compared, ...]]:
-    """`compare` for several quantities, all their fits side by side.
+    """Fit several forms to the points of each quantity, and hold out the largest runs of each axis, all side by side.
 
     Args:
-        several: the points of each, and the forms.
-        n_resamples: as in `compare`.
+        several: the points of each, and names in `FORMS`.
+        n_resamples: of the runs, for the intervals of all of it.
         same_documents: whether to fit each form without resampled documents too.
-        options: as there.
+        options: objective and delta of `fit_surface`.
     """
-    outs = [_held_out_of(runs, tuple(Axis), six_S) for runs, _ in several]
+    outs = [{axis: largest(runs, axis) for axis in AXES} for runs, _ in several]
     rests = [_without(runs, out) for (runs, _), out in zip(several, outs, strict=True)]
     few, asked = min(n_resamples, _RESAMPLES), []
     for (runs, forms), rest in zip(several, rests, strict=True):
@@ -158,13 +109,6 @@ def compare_each(
         tuple(next_form(runs, out, rest) for _ in forms)
         for (runs, forms), out, rest in zip(several, outs, rests, strict=True)
     ]
-
-
-def _held_out_of(
-    runs: Runs, axes: Sequence[Axis], flops_per_token: Callable[[Floats], Floats]
-) -> dict[Axis, NDArray[np.bool_]]:
-    """The points [N] that are held out for each axis."""
-    return {axis: largest(runs, axis, flops_per_token) for axis in map(Axis, axes)}
 
 
 def _without(runs: Runs, out: Mapping[Axis, NDArray[np.bool_]]) -> dict[bytes, Runs]:
@@ -190,3 +134,38 @@ def mean_error(tests: Sequence[HeldOut], axis: Axis | None = None) -> float | No
     """The mean of |error|, of one axis or, where that is None, of all; None without any."""
     errors = [abs(test.error) for test in tests if axis is None or test.axis is axis]
     return float(np.mean(errors)) if errors else None
+
+
+@dataclass(frozen=True)
+class AgainstAxis:
+    """The residuals ln y - ln y_fit along one axis, points taken to scatter independently.
+
+    Attributes:
+        axis: S, D or C.
+        slope: of the residuals per unit of the logarithm, with a 95 % interval; None where the axis does not vary.
+        curvature: of a parabola through them.
+    """
+
+    axis: Axis
+    slope: Estimate
+    curvature: Estimate
+
+
+def against_axes(surface: Surface, runs: Runs) -> tuple[AgainstAxis, ...]:
+    """The residuals of the points of a fit, against S, D and C = 6 S D."""
+    left_N = -surface.residual_N
+    rows = []
+    for axis in AXES:
+        ln_x_N = np.log(runs.along(axis))
+        rows.append(AgainstAxis(axis, _slope(ln_x_N, left_N), curvature(ln_x_N, left_N)))
+    return tuple(rows)
+
+
+def _slope(x_N: Floats, left_N: Floats) -> Estimate:
+    about_N = x_N - x_N.mean()
+    square, dof = float(about_N @ about_N), len(x_N) - 2
+    if square <= 1e-12 * float(x_N @ x_N) or dof < 1:
+        return Estimate()
+    slope = float(about_N @ left_N) / square
+    rest_N = left_N - left_N.mean() - slope * about_N
+    return from_stderr(slope, float(np.sqrt(rest_N @ rest_N / dof / square)), dof)

@@ -1,42 +1,36 @@
-"""Prediction of a quantity at another size over the forms that its law may have, weighted by evidence.
+"""A quantity at another size, and the size at which it reaches a level, over the forms that its law may have.
 
 No ladder of a few sizes says which form a law has, and far outside the sizes the form is what matters. So each form of
-`rbpx.laws.form_grid` is fitted, each with independent and with correlated scatter of the models, and the predictions
-are averaged with weights by how well the forms fit (Bayesian model averaging, `rbpx.laws.form_fits`).
+`candidates` is fitted, each with independent and with correlated scatter of the models, and the predictions are
+averaged with weights by how well the forms fit (Bayesian model averaging).
 
-Shapes: B series, N sizes, G components (a form with its E or bend, and a correlation).
+A level is reached at the size at which a new model is as likely below it as above it, by that average: a single form
+says exactly where, and another form that fits as well says that it never does. The interval has the sizes at which the
+level lies inside the 95 % interval of the prediction.
+
+Shapes: B series, N sizes, T other sizes, L levels, G components (a form with its E or bend, and a correlation).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rbpx.laws.form_fits import FormFits, fit_forms
-from rbpx.laws.form_grid import Shape, form_grid
-from rbpx.laws.interval import LEVEL
+from rbpx.laws.arrays import Floats
+from rbpx.laws.candidates import FormFits, Shape, fit_forms, form_grid
+from rbpx.laws.interval import TAILS as ENDS
+from rbpx.laws.solvers import roots
 from rbpx.laws.t_mixture import TMixture
-
-__all__ = [
-    "COMBINED",
-    "TAILS",
-    "Averaged",
-    "Shape",
-    "Within",
-    "average_forms",
-    "below_batch",
-    "fit_over_forms",
-    "predict_batch",
-    "predict_over_forms",
-]
-
-Floats = NDArray[np.float64]
 
 COMBINED: Final = "combined"  # the method of an answer over all forms
 MIN_SIZES: Final = 3
-TAILS: Final = (0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2)  # of the median and both ends of the interval
+TAILS: Final = (0.5, *ENDS)  # of the median and both ends of the interval
+SEARCHED: Final = 1e6  # times outside the sizes; farther than any ladder says anything
+_STEP: Final = math.log(10) / 10  # of the search, in ln S
+_CLOSE: Final = 1e-12  # in ln S
 
 
 @dataclass(frozen=True)
@@ -137,19 +131,6 @@ def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
     return _ends(_fit(S, y_BN).at(np.log([S_new])))[:, 0]
 
 
-def below_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float, y_new_B: ArrayLike) -> Floats:
-    """The probability that a new model shows less than y_new; between .025 and .975 y_new is in the interval.
-
-    Args:
-        S: as in `predict_batch`.
-        y_BN: as there.
-        S_new: as there.
-        y_new_B: values at the new size, positive, shape [B].
-    """
-    ln_y_new_B1 = np.log(np.asarray(y_new_B, dtype=np.float64))[:, None]
-    return _fit(S, y_BN).at(np.log([S_new])).below(ln_y_new_B1)[:, 0]
-
-
 def _fit(S: ArrayLike, y_BN: ArrayLike) -> FormFits:
     ln_S = tuple(np.log(np.asarray(S, dtype=np.float64)).tolist())
     return fit_forms(form_grid(ln_S), np.log(np.asarray(y_BN, dtype=np.float64)))
@@ -159,3 +140,63 @@ def _ends(mixture: TMixture) -> Floats:
     """Median and both ends of the interval of y, in the last axis."""
     with np.errstate(over="ignore"):  # an end beyond any float is infinite
         return np.asarray(np.exp(mixture.quantiles(TAILS)))
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Where a level is reached, natural logarithms of S; None where that is not within what was searched.
+
+    Attributes:
+        ln_S: the smallest size at which a new model is more likely below the level than above it.
+        ln_lo: the smallest size at which the level is inside the 95 % interval of a new model.
+        ln_hi: the largest.
+    """
+
+    ln_S: float | None
+    ln_lo: float | None
+    ln_hi: float | None
+
+
+def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> list[Reached] | None:
+    """Where y falls to each level, from a millionth of the smallest size to a million times the largest.
+
+    Args:
+        S: sizes, shape [N], positive; equal ones are replicates.
+        y: the quantity at each, shape [N], falling with S on the whole.
+        levels: values of y, positive.
+
+    Returns:
+        One a level; None where `rbpx.laws.averaged.average_forms` has no prediction, or y is negative.
+    """
+    fits = fit_over_forms(S, y)
+    if fits is None or np.any(np.asarray(y) < 0):
+        return None
+    x_N = fits.grid.x_N
+    far = math.log(SEARCHED)
+    x_T = np.arange(x_N[0] - far, x_N[-1] + far + _STEP, _STEP)
+    ln_level_L = np.log(levels)
+    mixture = fits.at(x_T)
+    passed = [_passed(mixture.below(ln_level)[0]) for ln_level in ln_level_L]
+    # All that lie between two sizes are searched at once.
+    ends = [(at, t, tail) for at, of_level in enumerate(passed) for t, tail in zip(of_level, TAILS, strict=True)]
+    inner = [(at, t, tail) for at, t, tail in ends if 0 < t < len(x_T)]
+    level_R, t_R = (np.array(column, dtype=np.intp) for column in ([i[0] for i in inner], [i[1] for i in inner]))
+    tail_R = np.array([tail for *_, tail in inner])
+    ln_S_R = roots(lambda x_R: fits.at(x_R).below(ln_level_L[level_R])[0] - tail_R, x_T[t_R - 1], x_T[t_R], _CLOSE)
+    found = {(at, tail): float(ln_S) for (at, _, tail), ln_S in zip(inner, ln_S_R, strict=True)}
+    return [Reached(*(found.get((at, tail)) for tail in TAILS)) for at in range(len(levels))]
+
+
+def _passed(below_T: Floats) -> list[int]:
+    """The size before which the probability of less than a level passes each of the tails; 0 or T where none is.
+
+    It rises with S, but need not do so throughout: the first size that is as likely below as above the level, the first
+    at which the level is inside the interval, and the one behind the last.
+    """
+    middle, lower, upper = TAILS
+
+    def first(tail: float) -> int:
+        return int(np.argmax(below_T >= tail)) if np.any(below_T >= tail) else len(below_T)
+
+    last = len(below_T) - int(np.argmax(below_T[::-1] < upper)) if np.any(below_T < upper) else 0
+    return [first(middle), first(lower), last]

@@ -1,0 +1,397 @@
+"""Laws of RBP_k in k: of one model, and of all sizes at once, -ln RBP_k = C k^-kappa S^-alpha.
+
+RBP_k is nested in k: the hits at k are among those at every larger k, so the values of one model err together, and
+their residuals from a line say little about its slope, since neighbours share them. The line of one model is least
+squares, as in the paper (arXiv 2510.20387, appendix B, table 1); its error is that of the documents, resampled at all k
+at once. Where no documents are known, nested counts have a known covariance up to its scale, which the residuals give.
+
+The joint law is tested with the size as the unit, since a model that is better than its size is so at every k. Each
+size gives a level, an exponent in k and a bend in ln k; the law holds where that exponent does not change with S
+(equally: alpha does not change with ln k) and the bend is 0 on average, with intervals over documents, resampled at all
+k and sizes together, and over models. The likelihood that its rivals are compared by has residuals that are independent
+between sizes and, within a size, correlated as exp(-|ln k - ln l| / reach), with the reach fitted; what the documents
+do to all sizes alike is taken as it is, and may make `levels` of one law.
+
+Shapes: N sizes, K values of k, P parameters, B resamples of the documents.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from scipy.special import stdtrit
+
+from rbpx.laws.arrays import Floats
+from rbpx.laws.bootstrap import MIN_RESAMPLES
+from rbpx.laws.interval import LEVEL, Estimate, around, document_t, half_width, student_t
+from rbpx.laws.logarithms import exp_or_none
+from rbpx.laws.names import Method
+from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power_fit import Bend
+from rbpx.laws.power_intervals import Intervals
+from rbpx.laws.resampled import Resampled
+from rbpx.laws.uncertainty import Uncertainty
+from rbpx.laws.verdict import trend_doubts, with_reasons
+from rbpx.status import Status
+
+MIN_K: Final = 4  # of a range: fewer have no bend to test
+_REACHES: Final = np.geomspace(0.05, 200.0, 25)  # of the correlation, in ln k
+_BOTH: Final = 2  # tests of a range, each at a level that makes both together right
+
+
+def fit_k_law(
+    k_grid: Sequence[int], y_K: Floats, y_BK: Floats | None, method: Method = Method.ols, n_documents: int | None = None
+) -> PowerLawFit:
+    """Fit -ln RBP_k = C k^(-alpha) at one size; the interval holds the documents, at all k together.
+
+    Args:
+        k_grid: ranks, increasing.
+        y_K: -ln RBP_k.
+        y_BK: the same under resamples of the documents, the same documents at every k; None where they are unknown.
+        method: how ln y is regressed on ln k.
+        n_documents: that were resampled; None where they are not counted.
+
+    Returns:
+        The fit of `fit_power_law`, with k in the place of S. alpha_stderr, alpha_lo and alpha_hi are of what the same
+        regression would find over other documents (the interval is "documents"), or, where none are known, of nested
+        counts as variable as the residuals show ("nested counts"). The status is bends where the curvature of `bend` is
+        significant. The slope is then that of the best line over this grid.
+
+    Raises:
+        ValueError: as in `fit_power_law`.
+    """
+    resampled = None if y_BK is None else Resampled.of(y_BK, n_documents)
+    fit = fit_power_law(k_grid, y_K, resampled, method)
+    theta_P, about = fit.theta_P, fit.uncertainty
+    if fit.alpha is None or theta_P is None or about is None:
+        return with_reasons(fit, [fit.status])
+    sd_P, kind = _standard_deviations(fit, about, k_grid, resampled is not None and resampled.suffices)
+    reach = document_t(n_documents) if kind == "documents" else student_t(len(y_K) - 2)
+    alpha_lo, alpha_hi = (None, None) if kind is None else around(fit.alpha, float(sd_P[1]) * reach)
+    ends = Intervals(r2=fit.ends.r2)
+    if kind is not None:
+        ln_C_lo, ln_C_hi = around(float(theta_P[0]) + fit.alpha * math.log(fit.S_ref), sd_P[2] * reach)
+        ends = ends._replace(C=(exp_or_none(ln_C_lo), exp_or_none(ln_C_hi)))
+        if fit.offset.value is not None:
+            lo, hi = around(fit.offset.value, sd_P[3] * reach)
+            ends = ends._replace(E=(max(lo, 0.0), hi))
+    curvature = curvature_of(k_grid, y_K, resampled)
+    reasons = [fit.status, *trend_doubts(fit.alpha, alpha_lo, alpha_hi)]
+    if method is not Method.offset and curvature is not None and curvature.leaves_out_0:
+        reasons.append(Status.bends)
+    judged = replace(
+        fit,
+        alpha_stderr=None if kind is None else float(sd_P[1]),
+        alpha_lo=alpha_lo,
+        alpha_hi=alpha_hi,
+        interval=kind,
+        limited_by=None if kind is None else "text",
+        ends=ends,
+        bend=Bend(_autocorrelation(np.array(fit.residuals_ln)), curvature),
+    )
+    return with_reasons(judged, reasons)
+
+
+def curvature_of(k_grid: Sequence[int], y_K: Floats, resampled: Resampled | None) -> Estimate | None:
+    """The coefficient of the square of ln k in ln y, by least squares, with its interval; None below 4 ranks."""
+    x_K = np.log(np.asarray(k_grid, dtype=np.float64))
+    if len(x_K) < 4:
+        return None
+    J_KP = np.column_stack([np.ones(len(x_K)), x_K - x_K.mean(), (x_K - x_K.mean()) ** 2])
+    of_K = np.linalg.pinv(J_KP)[2]
+    value = float(of_K @ np.log(y_K))
+    if resampled is not None and resampled.suffices:
+        shared = float(resampled.covariance_of(of_K[None])[0, 0])
+        return Estimate(value, *around(value, half_width(shared, n_documents=resampled.n_documents)))
+    if resampled is not None:
+        return Estimate(value, None, None)
+    covariance_KK, dof = _scaled(y_K, J_KP)
+    half = student_t(dof) * math.sqrt(float(of_K @ covariance_KK @ of_K)) if dof > 0 else math.inf
+    return Estimate(value, *around(value, half)) if math.isfinite(half) else Estimate(value, None, None)
+
+
+def nested_covariance(y_K: Floats) -> Floats:
+    """Covariance of ln(-ln RBP_k) over samples of one token, to first order: that of nested counts.
+
+    The hits at j are among those at k > j, so cov(RBP_j, RBP_k) = RBP_j (1 - RBP_k), over the derivatives RBP ln RBP.
+
+    Args:
+        y_K: -ln RBP_k, falling.
+    """
+    larger_KK = np.exp(-np.minimum(y_K[:, None], y_K))
+    return np.asarray((1 - larger_KK) / (larger_KK * y_K[:, None] * y_K))
+
+
+def _standard_deviations(
+    fit: PowerLawFit, about: Uncertainty, k_grid: Sequence[int], knows_text: bool
+) -> tuple[Floats, str | None]:
+    """Standard deviations of ln C at k_ref, alpha, ln C at k = 1 and E (where there is one), and what they are of."""
+    n, ln_ref = len(about.bias_P), math.log(fit.S_ref)
+    if knows_text:
+        covariance_PP, kind = about.text_PP, "documents"
+    elif about.knows_text:
+        return np.full(4, math.nan), None
+    else:
+        x_K = np.log(np.asarray(k_grid, dtype=np.float64)) - ln_ref
+        J_KP = np.column_stack([np.ones(len(x_K)), -x_K])
+        covariance_KK, dof = _scaled(np.array(fit.y), J_KP)
+        if n == 3 or dof < 1:
+            return np.full(4, math.nan), None
+        L_PK = np.linalg.pinv(J_KP)
+        covariance_PP, kind = L_PK @ covariance_KK @ L_PK.T, "nested counts"
+    of_rows = [np.eye(n)[0], np.eye(n)[1], np.eye(n)[0] + ln_ref * np.eye(n)[1], *np.eye(n)[2:]]
+    return np.sqrt([float(of_P @ covariance_PP @ of_P) for of_P in of_rows]), kind
+
+
+def _scaled(y_K: Floats, J_KP: Floats) -> tuple[Floats, int]:
+    """The covariance of nested counts at the scale of the residuals of generalised least squares, and its freedom."""
+    covariance_KK = nested_covariance(y_K)
+    inverse_KK = np.linalg.pinv(covariance_KK, hermitian=True)  # the same RBP at two k is one observation
+    dof = int(np.linalg.matrix_rank(covariance_KK, hermitian=True)) - J_KP.shape[1]
+    if dof < 1:
+        return covariance_KK, 0
+    z_K = np.log(y_K)
+    theta_P = np.linalg.solve(J_KP.T @ inverse_KK @ J_KP, J_KP.T @ inverse_KK @ z_K)
+    left_K = z_K - J_KP @ theta_P
+    return covariance_KK * float(left_K @ inverse_KK @ left_K) / dof, dof
+
+
+def _autocorrelation(residual_K: Floats) -> float | None:
+    """Correlation of the residuals of neighbours in k; None where they do not vary."""
+    before_K, after_K = residual_K[:-1], residual_K[1:]
+    squares = float(before_K @ before_K) * float(after_K @ after_K)
+    return float(before_K @ after_K) / math.sqrt(squares) if squares > 0 else None
+
+
+class KForm(StrEnum):
+    """What -ln RBP_k may be as a function of k and S.
+
+    `joint`: C k^-kappa S^-alpha. `drifting`: alpha changes with ln k. `levels`: one alpha, a constant at each k.
+    `separate`: a law for each k.
+    """
+
+    joint = "joint"
+    drifting = "drifting"
+    levels = "levels"
+    separate = "separate"
+
+
+@dataclass(frozen=True)
+class FormInK:
+    """One form, fitted to all sizes and k.
+
+    Attributes:
+        form: which.
+        n_parameters: of its mean.
+        aic: of the correlated likelihood, so that k as independent points do not count as many.
+        bic: the same, with the number of points.
+        reach: of the correlation, in ln k.
+        backtest_error: root mean square of ln predicted - ln measured over k at the largest size, from the others.
+    """
+
+    form: KForm
+    n_parameters: int
+    aic: float
+    bic: float
+    reach: float
+    backtest_error: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class JointLaw:
+    """The joint law over a range of k.
+
+    Attributes:
+        k_grid: all k that were tried.
+        range: the widest range of them over which the law is not rejected; None where it is over every one.
+        n_ranges: ranges tried.
+        of_range: the k of the numbers below: those of `range`, or all.
+        alpha: exponent in S, the mean of those of the k; its fit has the constant at the mean of ln k.
+        kappa: exponent in k at the mean of ln S, and its interval.
+        drift: change of alpha for each ln k, which is that of kappa for each ln S; 0 where one law holds.
+        bend: coefficient of the square of ln k in ln y, mean over sizes; 0 where one law holds. None below 4 k.
+        forms: the rivals over these k.
+        C: at k = 1 and S = 1; None where it is too large for a number.
+    """
+
+    k_grid: tuple[int, ...]
+    range: tuple[int, int] | None
+    n_ranges: int
+    of_range: tuple[int, ...]
+    alpha: PowerLawFit
+    kappa: Estimate
+    drift: Estimate
+    bend: Estimate | None
+    forms: tuple[FormInK, ...]
+    C: float | None
+
+    @property
+    def holds(self) -> bool:
+        """Whether one law stands over all k that were tried."""
+        return self.range == (self.k_grid[0], self.k_grid[-1])
+
+
+def fit_joint_law(
+    S: Sequence[float], k_grid: Sequence[int], y_NK: Floats, y_NBK: Floats | None, n_documents: int | None = None
+) -> JointLaw | None:
+    """Fit one law to all k, find the range over which it is not rejected, and compare the forms over that range.
+
+    Args:
+        S: sizes, shape [N], increasing.
+        k_grid: increasing.
+        y_NK: -ln RBP_k.
+        y_NBK: under resamples of the documents, the same for all sizes and k; None where they are unknown.
+        n_documents: that were resampled; None where they are not counted.
+
+    Returns:
+        The law; None below 3 different sizes or 3 values of k, or where a share is 0 or 1.
+    """
+    if len(set(S)) < 3 or len(k_grid) < 3 or not np.all((y_NK > 0) & np.isfinite(y_NK)):
+        return None
+    ln_y_NBK = None
+    if y_NBK is not None:
+        usable_B = np.all((y_NBK > 0) & np.isfinite(y_NBK), axis=(0, 2))
+        ln_y_NBK = np.log(y_NBK[:, usable_B]) if usable_B.sum() >= MIN_RESAMPLES else np.zeros((len(S), 0, len(k_grid)))
+    ln_y_NK, x_K = np.log(y_NK), np.log(np.asarray(k_grid, dtype=np.float64))
+    ranges = [(a, b) for a in range(len(x_K)) for b in range(a + MIN_K, len(x_K) + 1)]
+    ranges.sort(key=lambda ends: (x_K[ends[0]] - x_K[ends[1] - 1], ends))  # the widest first
+    found: slice | None = None
+    for begin, end in ranges:
+        fits = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, slice(begin, end))
+        if not any(_rejects(each, S) for each in (_slope_of(fits[1]), *map(_level_of, fits[2:]))):
+            found = slice(begin, end)
+            break
+    else:  # the law is rejected over every range, and fitted to all k
+        fits = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, slice(None))
+    at, (level, drift, *bend) = found or slice(None), fits
+    of_range, x_K = tuple(k_grid[at]), x_K[at]
+    kappa = _level_of(drift)
+    ln_C = None
+    if level.alpha is not None and kappa.value is not None and level.theta_P is not None:
+        ln_C = float(level.theta_P[0] + level.alpha * np.log(level.S_ref) + kappa.value * x_K.mean())
+    return JointLaw(
+        tuple(k_grid),
+        None if found is None else (of_range[0], of_range[-1]),
+        len(ranges),
+        of_range,
+        level,
+        kappa,
+        _slope_of(drift),
+        _level_of(bend[0]) if bend else None,
+        _compare(np.log(np.asarray(S, dtype=np.float64)), x_K, ln_y_NK[:, at]),
+        None if ln_C is None or abs(ln_C) > 700 else float(np.exp(ln_C)),
+    )
+
+
+def _fits(
+    S: Sequence[float], x_K: Floats, ln_y_NK: Floats, ln_y_NBK: Floats | None, n_documents: int | None, at: slice
+) -> list[PowerLawFit]:
+    """Level, exponent in k and, from 4 k on, bend of each size, on lines in ln S: power laws of their exponentials."""
+    about_K = x_K[at] - x_K[at].mean()
+    design_KP = np.column_stack([np.ones(len(about_K)), about_K, about_K**2])
+    line_PK = np.linalg.pinv(design_KP[:, :2])
+    rows = [line_PK[0], -line_PK[1]]
+    if len(about_K) >= MIN_K:
+        rows.append(np.linalg.pinv(design_KP)[2])
+    fits = []
+    for row_K in rows:
+        resampled = None
+        if ln_y_NBK is not None:
+            resampled = Resampled.of_logarithms((ln_y_NBK[:, :, at] @ row_K).T, n_documents)
+        fits.append(fit_power_law(S, np.exp(ln_y_NK[:, at] @ row_K), resampled, backtests=False))
+    return fits
+
+
+def _slope_of(fit: PowerLawFit) -> Estimate:
+    """Change of a quantity for each ln S, from the power law of its exponential."""
+    if fit.alpha is None:
+        return Estimate()
+    lo, hi = fit.alpha_lo, fit.alpha_hi
+    return Estimate(-fit.alpha, None if hi is None else -hi, None if lo is None else -lo)
+
+
+def _level_of(fit: PowerLawFit) -> Estimate:
+    """The quantity itself at the mean of ln S, with its interval over documents and models."""
+    if fit.theta_P is None:
+        return Estimate()
+    value = float(fit.theta_P[0])
+    return Estimate(value, *(fit.uncertainty.interval(value, np.eye(2)[0]) if fit.uncertainty else ()))
+
+
+def _rejects(estimate: Estimate, S: Sequence[float]) -> bool:
+    """Whether an interval, widened for two tests at once (Bonferroni), leaves out 0."""
+    if estimate.value is None or estimate.lo is None or estimate.hi is None:
+        return False
+    dof = len(S) - 2
+    wider = float(stdtrit(dof, 1 - (1 - LEVEL) / 2 / _BOTH)) / student_t(dof)
+    middle, half = (estimate.lo + estimate.hi) / 2, (estimate.hi - estimate.lo) / 2 * wider
+    return not middle - half <= 0 <= middle + half
+
+
+def _compare(ln_S_N: Floats, x_K: Floats, ln_y_NK: Floats) -> tuple[FormInK, ...]:
+    """Every form by its correlated likelihood, and by what the smaller sizes say of the largest."""
+    smaller = ln_S_N < ln_S_N.max()
+    forms = []
+    for form in KForm:
+        n_parameters = _design(form, ln_S_N[:1], x_K)[0].shape[1]
+        if n_parameters >= ln_y_NK.size:
+            continue
+        loglik, reach, _ = _fit(form, ln_S_N, x_K, ln_y_NK)
+        m = n_parameters + 2  # the scatter and its reach
+        error = None
+        if len(np.unique(ln_S_N[smaller])) >= 3:
+            _, _, theta_P = _fit(form, ln_S_N[smaller], x_K, ln_y_NK[smaller])
+            left_NK = ln_y_NK[~smaller] - _design(form, ln_S_N[~smaller], x_K) @ theta_P
+            error = float(np.sqrt(np.mean(left_NK**2)))
+        forms.append(
+            FormInK(form, n_parameters, 2 * m - 2 * loglik, m * float(np.log(ln_y_NK.size)) - 2 * loglik, reach, error)
+        )
+    return tuple(forms)
+
+
+def _design(form: KForm, ln_S_N: Floats, x_K: Floats) -> Floats:
+    """Shape [N, K, P]."""
+    x_NK, s_NK = np.broadcast_arrays(x_K - x_K.mean(), ln_S_N[:, None])
+    one_NK = np.ones_like(x_NK)
+    own_NKK = np.broadcast_to(np.eye(len(x_K)), (len(ln_S_N), len(x_K), len(x_K)))
+    if form is KForm.joint:
+        return np.stack([one_NK, -x_NK, -s_NK], axis=-1)
+    if form is KForm.drifting:
+        return np.stack([one_NK, -x_NK, -s_NK, -x_NK * s_NK], axis=-1)
+    if form is KForm.levels:
+        return np.concatenate([own_NKK, -s_NK[..., None]], axis=-1)
+    return np.concatenate([own_NKK, -own_NKK * s_NK[..., None]], axis=-1)
+
+
+def _fit(form: KForm, ln_S_N: Floats, x_K: Floats, ln_y_NK: Floats) -> tuple[float, float, Floats]:
+    """The largest log-likelihood over the reach of the correlation, that reach, and the parameters of the mean."""
+    design_NKP = _design(form, ln_S_N, x_K)
+    best: tuple[float, float, Floats] = (-np.inf, 0.0, np.zeros(design_NKP.shape[-1]))
+    for reach in _REACHES:
+        white_KK, ln_det = _whitening(x_K, reach)
+        white_XP = (white_KK @ design_NKP).reshape(-1, design_NKP.shape[-1])
+        white_X = (ln_y_NK @ white_KK.T).ravel()
+        theta_P: Floats = np.asarray(np.linalg.lstsq(white_XP, white_X, rcond=None)[0], dtype=np.float64)
+        variance = float(np.mean((white_X - white_XP @ theta_P) ** 2))
+        if variance <= 0:
+            continue
+        loglik = -ln_y_NK.size / 2 * (np.log(2 * np.pi * variance) + 1) - len(ln_S_N) / 2 * ln_det
+        if loglik > best[0]:
+            best = (float(loglik), float(reach), theta_P)
+    return best
+
+
+def _whitening(x_K: Floats, reach: float) -> tuple[Floats, float]:
+    """What makes residuals with correlation exp(-distance / reach) independent, and ln of the determinant of that."""
+    white_KK, ln_det = np.eye(len(x_K)), 0.0
+    for at, (before, after) in enumerate(pairwise(x_K), 1):
+        rho = float(np.exp(-(after - before) / reach))
+        own = 1 - rho**2
+        white_KK[at] = 0.0
+        white_KK[at, at - 1 : at + 1] = np.array([-rho, 1.0]) / np.sqrt(own)
+        ln_det += float(np.log(own))
+    return white_KK, ln_det
