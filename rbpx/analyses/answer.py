@@ -1,8 +1,8 @@
 """One question to the store: requests in, its results and the rows of its fits out; the same way for every question."""
 
 import logging
-from collections.abc import Callable, Container, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Container, Generator, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -20,6 +20,7 @@ from rbpx.groups.document_ranks import document_ranks_kept
 from rbpx.groups.documents import with_documents
 from rbpx.groups.enough_sizes import with_enough_sizes
 from rbpx.groups.group import Group
+from rbpx.groups.points import evidence_kept
 from rbpx.groups.processes import in_processes, several_processes
 from rbpx.groups.selection import select, select_alike, select_runs
 from rbpx.groups.trainings import select_trainings
@@ -40,6 +41,9 @@ Answer = list[tuple[OfGroup, list[Record]]]
 
 Call = tuple[str, Sequence[Group], Request]
 """What one question asks of one group, or across all."""
+
+Place = tuple[str, int]
+"""A call: its question, and its place among the calls of that."""
 
 Found = Sequence[OfGroup] | RbpxError
 """What a call finds, or the error that it ends with."""
@@ -92,7 +96,7 @@ def answer_all(
 ) -> dict[str, Answer | RbpxError]:
     """Ask several questions as `answer` does, but for the index; each has its answer, or the error that it ended with.
 
-    What a process has counted of a group serves all questions about it, so all those about one group come in a row.
+    What is counted of a group serves all questions about it, so one process answers all those about one group.
 
     Args:
         names: the questions.
@@ -117,31 +121,27 @@ def answer_all(
         except RbpxError as problem:
             found[name] = problem
 
-    with document_ranks_kept():
-        for name in names:
-            advance(name, None)
-        while calls:
-            places = [(name, at) for name, of in calls.items() for at in range(len(of))]
-            places.sort(key=lambda place: _turn(place[0], place[1], len(calls[place[0]])))
-            in_order = [calls[name][at] for name, at in places]
-            with counted(f"{names[0]}: groups of runs", len(in_order)) as count:
-                results = dict(zip(places, in_processes(_analyse, in_order, count), strict=True))
-            asked, calls = calls, {}
-            for name, of in asked.items():
-                advance(name, [results[name, at] for at in range(len(of))])
+    for name in names:
+        advance(name, None)
+    while calls:
+        rows = _rows(calls)
+        with counted(f"{names[0]}: groups of runs", len(rows)) as count:
+            found_in = in_processes(_analyse_row, [([calls[name][at] for name, at in row],) for row in rows], count)
+        results = {place: each for row, of in zip(rows, found_in, strict=True) for place, each in zip(row, of, strict=True)}
+        asked, calls = calls, {}
+        for name, of in asked.items():
+            advance(name, [results[name, at] for at in range(len(of))])
     return {name: found[name] for name in names}
 
 
-def _turn(name: str, at: int, n_calls: int) -> tuple[float, bool]:
-    """When a call is made: those about one group in a row, those across groups between what two processes begin with.
-
-    Args:
-        name: the question.
-        at: the place of the call among those of its question.
-        n_calls: of these.
-    """
-    across = analysis(name).across
-    return 0.5 if across else at / n_calls, not across
+def _rows(calls: dict[str, list[Call]]) -> list[list[Place]]:
+    """The calls of several questions: those about one group in a row, each across groups by itself."""
+    rows: dict[Hashable, list[Place]] = {}
+    for name, of in calls.items():
+        for at, (_, groups, _) in enumerate(of):
+            key = (name, at) if analysis(name).across else groups[0].key
+            rows.setdefault(key, []).append((name, at))
+    return list(rows.values())
 
 
 def _asking(
@@ -207,18 +207,16 @@ def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]
     A store of a few runs has no two laws to fit side by side.
     """
 
-    def prepare(stack: ExitStack) -> None:
-        stack.enter_context(document_ranks_kept())
-        stack.enter_context(connected_once())
-        stack.enter_context(connected(request))
+    def prepare() -> None:
+        with connected(request):
+            pass
 
-    has_groups = not is_remote(request.store) and len(open_store(request.store).record_files("cells")) >= 2 * _LAW
-    if not has_groups:  # and what brings the files of a remote store has threads
-        yield
-        return
-    for name in names:
-        question(name)  # imported once for all of them
-    with several_processes(prepare):
+    # What brings the files of a remote store has threads, with which no process may fork.
+    is_large = not is_remote(request.store) and len(open_store(request.store).record_files("cells")) >= 2 * _LAW
+    if is_large:
+        for name in names:
+            question(name)  # imported once for all of them
+    with several_processes(prepare, pays=is_large):
         yield
 
 
@@ -227,8 +225,14 @@ def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnect
     return shared(open_store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
 
 
+def _analyse_row(calls: Sequence[Call]) -> list[Found]:
+    """What questions say of one group, in any process."""
+    with document_ranks_kept(), evidence_kept():
+        return [_analyse(*call) for call in calls]
+
+
 def _analyse(name: str, of: Sequence[Group], request: Request) -> Found:
-    """What a question says of one group, or across all, in any process; or the error that it ends with."""
+    """What a question says of one group, or across all; or the error that it ends with."""
     try:
         with connected(request) as connection:
             looks_at_tokens = analysis(name).across and analysis(name).tokens  # or at items, and fits no law to a text

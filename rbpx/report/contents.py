@@ -21,10 +21,8 @@ from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Section
 from rbpx.display.view import Table
 from rbpx.errors import RbpxError
-from rbpx.groups.document_ranks import document_ranks_kept
 from rbpx.groups.group import Group
 from rbpx.groups.labels import titles_of
-from rbpx.groups.points import evidence_kept
 from rbpx.groups.processes import in_processes
 from rbpx.report.across import figures_across
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
@@ -166,8 +164,6 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
         return assembled(request.store, narrowed, n_failed, [], (), {})
     names = list(dict.fromkeys([*_OF_ALL, *_questions(across=False), *_questions(across=True)]))
     with (
-        evidence_kept(),
-        document_ranks_kept(),
         connected_once(),
         asked_in_processes(names, request),
         counted("report, %", 100) as advance,
