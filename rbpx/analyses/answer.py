@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Container, Generator, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Final
 
@@ -21,7 +21,7 @@ from rbpx.groups.documents import with_documents
 from rbpx.groups.enough_sizes import with_enough_sizes
 from rbpx.groups.group import Group
 from rbpx.groups.points import evidence_kept
-from rbpx.groups.processes import in_processes, several_processes
+from rbpx.groups.processes import are_elsewhere, in_processes, several_processes
 from rbpx.groups.selection import select, select_alike, select_runs
 from rbpx.groups.trainings import select_trainings
 from rbpx.laws.names import Axis
@@ -32,6 +32,7 @@ from rbpx.store.remote import is_remote, open_store
 from rbpx.store.store import Record, Store
 
 _LAW: Final = 3  # sizes of a law in S
+_MANY: Final = 64  # calls, of a tenth of a second each or more: those pay for processes that take seconds to start
 
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
@@ -125,8 +126,9 @@ def answer_all(
         advance(name, None)
     while calls:
         rows = _rows(calls)
+        in_rows = [([calls[name][at] for name, at in row],) for row in rows]
         with counted(f"{names[0]}: groups of runs", len(rows)) as count:
-            found_in = in_processes(_analyse_row, [([calls[name][at] for name, at in row],) for row in rows], count)
+            found_in = in_processes(_analyse_row, in_rows, count, sum(map(len, rows)) >= _MANY)
         results = {place: each for row, of in zip(rows, found_in, strict=True) for place, each in zip(row, of, strict=True)}
         asked, calls = calls, {}
         for name, of in asked.items():
@@ -159,6 +161,8 @@ def _asking(
             tokens_known = tokens_known or any(group.is_measured for group in groups)
             groups = [group for group in groups if _suits(described, group) and is_asked(group)]
             asked.check(connection, store, groups, request)
+        if are_elsewhere() and not is_remote(request.store):
+            request = replace(request, store=str(store.root.resolve()))
         results, apart = list[OfGroup](), [groups] if described.across else [[group] for group in groups]
         for found in (yield [(name, of, request) for of in apart]) or ():
             if isinstance(found, RbpxError):
@@ -227,7 +231,7 @@ def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnect
 
 def _analyse_row(calls: Sequence[Call]) -> list[Found]:
     """What questions say of one group, in any process."""
-    with document_ranks_kept(), evidence_kept():
+    with document_ranks_kept(), evidence_kept() if len(calls) > 1 else nullcontext():
         return [_analyse(*call) for call in calls]
 
 

@@ -19,6 +19,7 @@ from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
@@ -32,7 +33,7 @@ from rbpx.version import __version__
 if TYPE_CHECKING:
     import joblib
 
-__all__ = ["in_processes", "several_processes"]
+__all__ = ["are_elsewhere", "in_processes", "several_processes"]
 
 T = TypeVar("T")
 
@@ -146,6 +147,12 @@ def in_processes(
     return [outcomes[at].value for at in range(len(calls))]
 
 
+def are_elsewhere() -> bool:
+    """Whether calls are made by workers of the user's, perhaps on other machines, where a relative path leads nowhere."""
+    workers = _WORKERS.get()
+    return workers is not None and workers.is_users and workers.parallel is not None
+
+
 def _shared_out(
     workers: _Workers, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
 ) -> Iterator[tuple[int, _Outcome]]:
@@ -228,14 +235,19 @@ def _n_processes() -> int:
 
 
 def _may_fork() -> bool:
-    """Whether a fork has all that it needs: of other threads it would have the locks, and not what holds them."""
+    """Whether a fork has all that it needs: of other threads it would have the locks, and not what holds them.
+
+    All threads of the system count, those of libraries too, but for that of Arrow's allocator, which forks safely.
+    """
     from multiprocessing import current_process
 
-    is_alone = threading.active_count() == 1 and "torch" not in sys.modules
-    return sys.platform == "linux" and is_alone and not current_process().daemon  # those may have no forks
+    if sys.platform != "linux" or current_process().daemon:  # those may have no forks
+        return False
+    threads = [path.read_text(encoding="utf-8").strip() for path in Path("/proc/self/task").glob("*/comm")]
+    return len(threads) - threads.count("jemalloc_bg_thd") == 1
 
 
-# ------------------------------------------------------------------------------------------------ in a process that computes
+# --------------------------------------------------------------------------------------- in a process that computes
 
 
 @dataclass(frozen=True, eq=False)
