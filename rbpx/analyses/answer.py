@@ -21,7 +21,7 @@ from rbpx.groups.documents import with_documents
 from rbpx.groups.enough_sizes import with_enough_sizes
 from rbpx.groups.group import Group
 from rbpx.groups.points import evidence_kept
-from rbpx.groups.processes import are_elsewhere, in_processes, several_processes
+from rbpx.groups.processes import are_elsewhere, in_processes, n_processes, several_processes
 from rbpx.groups.selection import select, select_alike, select_runs
 from rbpx.groups.trainings import select_trainings
 from rbpx.laws.names import Axis
@@ -97,7 +97,7 @@ def answer_all(
 ) -> dict[str, Answer | RbpxError]:
     """Ask several questions as `answer` does, but for the index; each has its answer, or the error that it ended with.
 
-    What is counted of a group serves all questions about it, so one process answers all those about one group.
+    What is counted of a group serves all questions about it, so one process answers them in a row.
 
     Args:
         names: the questions.
@@ -137,13 +137,17 @@ def answer_all(
 
 
 def _rows(calls: dict[str, list[Call]]) -> list[list[Place]]:
-    """The calls of several questions: those about one group in a row, each across groups by itself."""
+    """The calls of several questions: those about one group in a row, each across groups by itself.
+
+    A row that is longer than the share of a process is divided, as where there are more cores than groups.
+    """
     rows: dict[Hashable, list[Place]] = {}
     for name, of in calls.items():
         for at, (_, groups, _) in enumerate(of):
             key = (name, at) if analysis(name).across else groups[0].key
             rows.setdefault(key, []).append((name, at))
-    return list(rows.values())
+    share = -(-sum(map(len, rows.values())) // n_processes())
+    return [row[begin : begin + share] for row in rows.values() for begin in range(0, len(row), share)]
 
 
 def _asking(

@@ -33,7 +33,7 @@ from rbpx.version import __version__
 if TYPE_CHECKING:
     import joblib
 
-__all__ = ["are_elsewhere", "in_processes", "several_processes"]
+__all__ = ["are_elsewhere", "in_processes", "n_processes", "several_processes"]
 
 T = TypeVar("T")
 
@@ -47,12 +47,14 @@ class _Workers:
     Attributes:
         block: the name of the block, unique.
         parallel: what makes calls in other processes; None where this one makes all of them.
+        n: how many these are.
         is_users: whether the user chose it.
         only_many: whether it is slow to start, so that few calls are made here.
     """
 
     block: str
     parallel: "joblib.Parallel | None" = None
+    n: int = 1
     is_users: bool = False
     only_many: bool = False
 
@@ -147,6 +149,12 @@ def in_processes(
     return [outcomes[at].value for at in range(len(calls))]
 
 
+def n_processes() -> int:
+    """How many processes make calls side by side."""
+    workers = _WORKERS.get()
+    return 1 if workers is None or workers.parallel is None else workers.n
+
+
 def are_elsewhere() -> bool:
     """Whether calls are made by workers of the user's, perhaps on other machines, where a relative path leads nowhere."""
     workers = _WORKERS.get()
@@ -197,12 +205,12 @@ def _users_own() -> _Workers | None:
         raise RbpxError(f"joblib.parallel_config: {first_line(problem)}") from problem
     if n_jobs > 1 and getattr(backend, "uses_threads", False):
         raise RbpxError("parallel_config: laws are fitted in processes, not in threads; name 'loky', or 'dask'")
-    return _Workers(uuid4().hex, parallel if n_jobs > 1 else None, is_users=True)
+    return _Workers(uuid4().hex, parallel if n_jobs > 1 else None, n_jobs, is_users=True)
 
 
 def _own(prepare: Callable[[], object], stack: ExitStack) -> _Workers:
     """Forks, or where these are not safe, loky; nobody but this process where it has one core."""
-    n = _n_processes()
+    n = _n_own()
     if n < 2:
         return _Workers("")
     import joblib
@@ -215,14 +223,14 @@ def _own(prepare: Callable[[], object], stack: ExitStack) -> _Workers:
     else:
         backend = "loky"
     parallel = joblib.Parallel(n, backend, "generator_unordered", batch_size=1, pre_dispatch="all")
-    return _Workers(block, parallel, only_many=backend == "loky")
+    return _Workers(block, parallel, n, only_many=backend == "loky")
 
 
 def _as_they_end(backend: Any) -> str:
     return "generator_unordered" if backend.supports_return_generator else "list"
 
 
-def _n_processes() -> int:
+def _n_own() -> int:
     """One a core; or as many as a `parallel_config` of the user's says that names no backend."""
     if "joblib" in sys.modules:
         import joblib

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from tests.support.commands import command_environment, start
+from tests.support.places import PROJECT
 from tests.support.synthetic import Truth, write_store
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are used on Linux alone")
@@ -131,6 +132,18 @@ def test_a_cluster_of_dask_gives_the_same_answer(store: Path, tmp_path: Path) ->
     )
     assert here == there
     assert found["messages"] == [f"call {at}" for at in ALL]
+
+
+def test_the_page_on_more_machines_shows_a_script_that_runs(store: Path, tmp_path: Path) -> None:
+    shutil.copytree(store, tmp_path / "store")
+    page = (PROJECT / "docs" / "howto" / "more-machines.md").read_text(encoding="utf-8")
+    script = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    (tmp_path / "script.py").write_text(script)
+    words = [sys.executable, "script.py"]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=command_environment(None))
+    assert ended.returncode == 0, ended.stderr
+    assert "Nothing here speaks against" in ended.stdout
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").count("<h2") > 3
 
 
 # ----------------------------------------------------------------------------------------------------- commands
