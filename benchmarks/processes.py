@@ -1,4 +1,4 @@
-"""What sharing the groups of runs among processes costs, and what it brings: one process, forks, loky, a cluster of Dask.
+"""What sharing groups of runs among processes costs, and what it brings: one process, forks, loky, a cluster of Dask.
 
 A row of the table is one question in Python to a synthetic store (large_store.py: 192 runs, 24 groups) in a process of
 its own: seconds until the first result of calls that do nothing (for Dask with the start of its cluster, which is one
@@ -41,7 +41,7 @@ KILLED = ("joblib's multiprocessing", "loky", "forks")
 PATIENCE_S, SAMPLED_S = 20, 0.2
 
 
-# ------------------------------------------------------------------------------------------- one question, in its process
+# ----------------------------------------------------------------------------------------- one question, in its process
 
 
 @contextmanager

@@ -129,7 +129,9 @@ def answer_all(
         in_rows = [([calls[name][at] for name, at in row],) for row in rows]
         with counted(f"{names[0]}: groups of runs", len(rows)) as count:
             found_in = in_processes(_analyse_row, in_rows, count, sum(map(len, rows)) >= _MANY)
-        results = {place: each for row, of in zip(rows, found_in, strict=True) for place, each in zip(row, of, strict=True)}
+        results = {
+            place: each for row, of in zip(rows, found_in, strict=True) for place, each in zip(row, of, strict=True)
+        }
         asked, calls = calls, {}
         for name, of in asked.items():
             advance(name, [results[name, at] for at in range(len(of))])

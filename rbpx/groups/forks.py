@@ -1,4 +1,4 @@
-"""Forks of this process as a backend of joblib, which has none that notices when a process is killed and starts at once.
+"""Forks of this process as a backend of joblib, whose own either start slowly or wait for ever for a killed process.
 
 Python's ProcessPoolExecutor makes them, all at once and before it starts a thread. What a task is made of and what came
 of it lie in files, and pipes carry their paths alone: a path is written whole or not at all, where a process that is

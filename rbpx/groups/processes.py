@@ -156,7 +156,7 @@ def n_processes() -> int:
 
 
 def are_elsewhere() -> bool:
-    """Whether calls are made by workers of the user's, perhaps on other machines, where a relative path leads nowhere."""
+    """Whether calls are made by workers of the user's, perhaps on other machines, where no relative path leads."""
     workers = _WORKERS.get()
     return workers is not None and workers.is_users and workers.parallel is not None
 
@@ -215,15 +215,14 @@ def _own(prepare: Callable[[], object], stack: ExitStack) -> _Workers:
         return _Workers("")
     import joblib
 
-    block = uuid4().hex
-    if _may_fork():
+    block, is_forked = uuid4().hex, _may_fork()
+    backend: Any = "loky"
+    if is_forked:
         from rbpx.groups.forks import Forks
 
         backend = stack.enter_context(Forks(n, lambda: _work(block, __version__, 0, prepare, ())))
-    else:
-        backend = "loky"
     parallel = joblib.Parallel(n, backend, "generator_unordered", batch_size=1, pre_dispatch="all")
-    return _Workers(block, parallel, n, only_many=backend == "loky")
+    return _Workers(block, parallel, n, only_many=not is_forked)
 
 
 def _as_they_end(backend: Any) -> str:

@@ -87,7 +87,9 @@ def test_what_a_killed_process_leaves_is_computed_here_and_said_in_a_line(case: 
     found = done(case, tmp_path)
     assert found["results"] == [bytes([at]).hex() for at in ALL]
     (line,) = found["messages"]
-    assert re.match(r"a process that computed was killed, .*; \d+ tasks? of 40, .* are computed one after another", line)
+    assert re.match(
+        r"a process that computed was killed, .*; \d+ tasks? of 40, .* are computed one after another", line
+    )
     assert processes(found["after"]) == {found["main"]}
     assert len(processes(found["next"]) - {found["main"]}) == 2
 
@@ -143,7 +145,6 @@ def test_the_page_on_more_machines_shows_a_script_that_runs(store: Path, tmp_pat
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=command_environment(None))
     assert ended.returncode == 0, ended.stderr
     assert "Nothing here speaks against" in ended.stdout
-    assert (tmp_path / "report.html").read_text(encoding="utf-8").count("<h2") > 3
 
 
 # ----------------------------------------------------------------------------------------------------- commands

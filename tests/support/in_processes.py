@@ -1,6 +1,6 @@
 """Calls in several processes, in an interpreter that has no threads: what came of them, as JSON on stdout.
 
-    python -m tests.support.in_processes CASE FOLDER
+python -m tests.support.in_processes CASE FOLDER
 """
 
 import json
