@@ -1,8 +1,8 @@
 """One question to the store: requests in, its results and the rows of its fits out; the same way for every question."""
 
 import logging
-from collections.abc import Callable, Container, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Container, Generator, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
 import duckdb
@@ -17,7 +17,8 @@ from rbpx.errors import DamageError, RbpxError
 from rbpx.groups.along import select_along
 from rbpx.groups.documents import with_documents
 from rbpx.groups.group import Group
-from rbpx.groups.processes import in_processes, several_processes
+from rbpx.groups.points import evidence_kept
+from rbpx.groups.processes import are_elsewhere, in_processes, n_processes, several_processes
 from rbpx.groups.selection import select, select_alike, select_runs, with_enough_sizes
 from rbpx.groups.token_ranks import document_ranks_kept
 from rbpx.groups.trainings import select_trainings
@@ -29,6 +30,7 @@ from rbpx.store.remote import is_remote, open_store
 from rbpx.store.store import Record, Store
 
 _LAW: Final = 3  # sizes of a law in S
+_MANY: Final = 64  # calls, of a tenth of a second each or more: those pay for processes that take seconds to start
 
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
@@ -38,6 +40,9 @@ Answer = list[tuple[OfGroup, list[Record]]]
 
 Call = tuple[str, Sequence[Group], Request]
 """What one question asks of one group, or across all."""
+
+Place = tuple[str, int]
+"""A call: its question, and its place among the calls of that."""
 
 Found = Sequence[OfGroup] | RbpxError
 """What a call finds, or the error that it ends with."""
@@ -90,7 +95,7 @@ def answer_all(
 ) -> dict[str, Answer | RbpxError]:
     """Ask several questions as `answer` does, but for the index; each has its answer, or the error that it ended with.
 
-    What a process has counted of a group serves all questions about it, so all those about one group come in a row.
+    What is counted of a group serves all questions about it, so one process answers them in a row.
 
     Args:
         names: the questions.
@@ -115,31 +120,34 @@ def answer_all(
         except RbpxError as problem:
             found[name] = problem
 
-    with document_ranks_kept():
-        for name in names:
-            advance(name, None)
-        while calls:
-            places = [(name, at) for name, of in calls.items() for at in range(len(of))]
-            places.sort(key=lambda place: _turn(place[0], place[1], len(calls[place[0]])))
-            in_order = [calls[name][at] for name, at in places]
-            with counted(f"{names[0]}: groups of runs", len(in_order)) as count:
-                results = dict(zip(places, in_processes(_analyse, in_order, count), strict=True))
-            asked, calls = calls, {}
-            for name, of in asked.items():
-                advance(name, [results[name, at] for at in range(len(of))])
+    for name in names:
+        advance(name, None)
+    while calls:
+        rows = _rows(calls)
+        in_rows = [([calls[name][at] for name, at in row],) for row in rows]
+        with counted(f"{names[0]}: groups of runs", len(rows)) as count:
+            found_in = in_processes(_analyse_row, in_rows, count, sum(map(len, rows)) >= _MANY)
+        results = {
+            place: each for row, of in zip(rows, found_in, strict=True) for place, each in zip(row, of, strict=True)
+        }
+        asked, calls = calls, {}
+        for name, of in asked.items():
+            advance(name, [results[name, at] for at in range(len(of))])
     return {name: found[name] for name in names}
 
 
-def _turn(name: str, at: int, n_calls: int) -> tuple[float, bool]:
-    """When a call is made: those about one group in a row, those across groups between what two processes begin with.
+def _rows(calls: dict[str, list[Call]]) -> list[list[Place]]:
+    """The calls of several questions: those about one group in a row, each across groups by itself.
 
-    Args:
-        name: the question.
-        at: the place of the call among those of its question.
-        n_calls: of these.
+    A row that is longer than the share of a process is divided, as where there are more cores than groups.
     """
-    across = analysis(name).across
-    return 0.5 if across else at / n_calls, not across
+    rows: dict[Hashable, list[Place]] = {}
+    for name, of in calls.items():
+        for at, (_, groups, _) in enumerate(of):
+            key = (name, at) if analysis(name).across else groups[0].key
+            rows.setdefault(key, []).append((name, at))
+    share = -(-sum(map(len, rows.values())) // n_processes())
+    return [row[begin : begin + share] for row in rows.values() for begin in range(0, len(row), share)]
 
 
 def _asking(
@@ -157,6 +165,8 @@ def _asking(
             tokens_known = tokens_known or any(group.is_measured for group in groups)
             groups = [group for group in groups if _suits(described, group) and is_asked(group)]
             asked.check(connection, store, groups, request)
+        if are_elsewhere() and not is_remote(request.store):
+            request = request.but(store=str(store.root.resolve()))
         results, apart = list[OfGroup](), [groups] if described.across else [[group] for group in groups]
         for found in (yield [(name, of, request) for of in apart]) or ():
             if isinstance(found, RbpxError):
@@ -205,18 +215,16 @@ def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]
     A store of a few runs has no two laws to fit side by side.
     """
 
-    def prepare(stack: ExitStack) -> None:
-        stack.enter_context(document_ranks_kept())
-        stack.enter_context(connected_once())
-        stack.enter_context(connected(request))
+    def prepare() -> None:
+        with connected(request):
+            pass
 
-    has_groups = not is_remote(request.store) and len(open_store(request.store).record_files("cells")) >= 2 * _LAW
-    if not has_groups:  # and what brings the files of a remote store has threads
-        yield
-        return
-    for name in names:
-        question(name)  # imported once for all of them
-    with several_processes(prepare):
+    # What brings the files of a remote store has threads, with which no process may fork.
+    is_large = not is_remote(request.store) and len(open_store(request.store).record_files("cells")) >= 2 * _LAW
+    if is_large:
+        for name in names:
+            question(name)  # imported once for all of them
+    with several_processes(prepare, pays=is_large):
         yield
 
 
@@ -225,8 +233,14 @@ def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnect
     return shared(open_store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
 
 
+def _analyse_row(calls: Sequence[Call]) -> list[Found]:
+    """What questions say of one group, in any process."""
+    with document_ranks_kept(), evidence_kept() if len(calls) > 1 else nullcontext():
+        return [_analyse(*call) for call in calls]
+
+
 def _analyse(name: str, of: Sequence[Group], request: Request) -> Found:
-    """What a question says of one group, or across all, in any process; or the error that it ends with."""
+    """What a question says of one group, or across all; or the error that it ends with."""
     try:
         with connected(request) as connection:
             looks_at_tokens = analysis(name).across and analysis(name).tokens  # or at items, and fits no law to a text

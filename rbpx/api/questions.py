@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rbpx.analyses.answer import answer
+from rbpx.analyses.answer import answer, asked_in_processes
 from rbpx.analyses.registry import analyses, analysis, asking, question
 from rbpx.api.answer import Answer
 from rbpx.api.keywords import explained, requests, signature
@@ -38,7 +38,8 @@ class Questions:
             failures = [] if measure is None else [each for request, _ in grids for each in measure(request).failures]
             for failure in failures[:1]:
                 raise MeasureError(f"{failure.cell} failed: {failure.error}")
-            found = read_again(self.store, lambda: answer(verb, grids))
+            with asked_in_processes([verb], grids[0][0]):
+                found = read_again(self.store, lambda: answer(verb, grids))
         records = tuple({name: plain(value) for name, value in row.items()} for _, rows in found for row in rows)
         return Answer(verb, tuple(result for result, _ in found), records, tuple(messages))
 

@@ -1,56 +1,62 @@
-"""Groups of runs in several processes: calls in, their results in order out, on as many cores as the machine has.
+"""Groups of runs in several processes: calls in, their results in order out, by joblib.
 
-Laws are fitted by many short steps, which Python takes one at a time; so this process forks itself before it opens the
-store, and each fork opens it for itself. A fork shares what was imported and starts in milliseconds. What is computed
-does not depend on the number of processes, nor on which of them computed it.
+Laws are fitted by many short steps, which Python takes one at a time. What is computed does not depend on the number of
+processes, nor on which of them computed it. A call carries what it is about and where the store is, never a connection:
+a process connects when it is first asked and stays connected for as long as it works for the same block
+(`several_processes`).
+
+A `joblib.parallel_config` of the user's own decides who computes: loky, or Dask on other machines. Else forks do
+(`rbpx.groups.forks`), which begin before the store is opened, or where no fork is safe, and only for many calls, loky.
+benchmarks/README.md (processes.py) says what each of them costs, and why joblib's `multiprocessing` is refused.
 """
 
 import logging
-import os
-import signal
 import sys
 import threading
 import traceback
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from contextvars import ContextVar
+from concurrent.futures import BrokenExecutor
+from contextlib import ExitStack, contextmanager
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import uuid4
 
 from rbpx.cores import n_cores
+from rbpx.counts import number_of
+from rbpx.errors import RbpxError, first_line
 from rbpx.store.messages import LOGGER
+from rbpx.store.queries import connected_once
+from rbpx.version import __version__
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-    from multiprocessing.process import BaseProcess
+    import joblib
 
-__all__ = ["in_processes", "several_processes"]
+__all__ = ["are_elsewhere", "in_processes", "n_processes", "several_processes"]
 
 T = TypeVar("T")
 
-_MOST: Final = 8  # processes; each holds libraries of 100 MiB
-_CALL_BYTES: Final = 4  # of the number of a call in a pipe
-_AT_ONCE: Final = 4096  # calls: their numbers fit into any pipe, which would block otherwise
+_MOST: Final = 8  # processes, where the user named no number; each holds libraries of 100 MiB
 
 
-@dataclass(frozen=True, eq=False)
-class _Fork:
-    process: "BaseProcess"
-    connection: "Connection"
-
-
-@dataclass(frozen=True, eq=False)
-class _Processes:
-    """This process and its forks.
+@dataclass(eq=False)
+class _Workers:
+    """Who computes while a block lasts.
 
     Attributes:
-        waiting: of each process a pipe with the numbers of the calls that it should take; this one is the first.
-        forks: the others; one that ended is no longer among them.
+        block: the name of the block, unique.
+        parallel: what makes calls in other processes; None where this one makes all of them.
+        n: how many these are.
+        is_users: whether the user chose it.
+        only_many: whether it is slow to start, so that few calls are made here.
     """
 
-    waiting: list[tuple[int, int]]
-    forks: list[_Fork]
+    block: str
+    parallel: "joblib.Parallel | None" = None
+    n: int = 1
+    is_users: bool = False
+    only_many: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,49 +68,39 @@ class _Outcome:
     records: list[logging.LogRecord]
 
 
-_PROCESSES: ContextVar[_Processes | None] = ContextVar("processes", default=None)
+_WORKERS: ContextVar[_Workers | None] = ContextVar("workers", default=None)
 
 
 @contextmanager
-def several_processes(prepare: Callable[[ExitStack], object]) -> Iterator[None]:
-    """While the block lasts, `in_processes` uses every core; within another such block this one does nothing.
-
-    Without effect where a fork would not be safe: in a process with threads, such as a notebook's, or one that has
-    computed with torch; and outside Linux.
+def several_processes(prepare: Callable[[], object], pays: bool = True) -> Iterator[None]:
+    """While the block lasts, `in_processes` uses several processes; within another such block this one does nothing.
 
     Args:
-        prepare: what a fork does first, with a stack for what it opens; where that fails it ends, and this process
-            meets the same error by itself.
+        prepare: what a fork does first; where that fails, its calls meet the same error.
+        pays: whether there is so much to do that processes pay which the user did not ask for.
+
+    Raises:
+        RbpxError: the user chose a backend of joblib that cannot be used.
     """
-    n_forks = min(_MOST, n_cores()) - 1
-    if _PROCESSES.get() is not None or n_forks < 1 or not _may_fork():
+    if _WORKERS.get() is not None:
         yield
         return
-    waiting = [os.pipe() for _ in range(n_forks + 1)]
-    for read, _ in waiting:
-        os.set_blocking(read, False)
-    forks: list[_Fork] = []
-    token = _PROCESSES.set(_Processes(waiting, forks))
-    try:
-        for place in range(1, n_forks + 1):
-            forks.append(_fork(place, waiting, forks, prepare))
-        yield
-    except BaseException:
-        for fork in forks:
-            fork.process.kill()
-        raise
-    finally:
-        _PROCESSES.reset(token)
-        for fork in forks:
-            fork.connection.close()
-            fork.process.join()
-        for pipe in waiting:
-            for end in pipe:
-                os.close(end)
+    with ExitStack() as stack:
+        workers = _users_own() or (_own(prepare, stack) if pays else _Workers(""))
+        token = _WORKERS.set(workers)
+        try:
+            yield
+        finally:
+            _WORKERS.reset(token)
+            with _TURN:
+                _leave(workers.block)
 
 
 def in_processes(
-    function: Callable[..., T], calls: Sequence[tuple[Any, ...]], advance: Callable[[float], object] = lambda n: None
+    function: Callable[..., T],
+    calls: Sequence[tuple[Any, ...]],
+    advance: Callable[[float], object] = lambda n: None,
+    are_many: bool = False,
 ) -> list[T]:
     """The results of a function for each of some arguments, in their order.
 
@@ -112,99 +108,215 @@ def in_processes(
         function: of a module, so that it can be named to another process.
         calls: its arguments.
         advance: called with the number of calls that have just ended.
+        are_many: whether they take so long that it pays to start processes for seconds.
 
     Raises:
         Exception: that of the first call that raised one.
+        RbpxError: the processes that the user chose have failed.
     """
-    processes = _PROCESSES.get()
-    if processes is None or not processes.forks or len(calls) < 2:
+    workers = _WORKERS.get()
+    if workers is None or workers.parallel is None or len(calls) < 2 or (workers.only_many and not are_many):
         results = []
         for arguments in calls:
             results.append(function(*arguments))
             advance(1)
         return results
-    outcomes: list[_Outcome] = []
-    for begin in range(0, len(calls), _AT_ONCE):
-        outcomes += _shared_out(processes, function, calls[begin : begin + _AT_ONCE], advance)
-    for outcome in outcomes:
-        for record in outcome.records:
-            logging.getLogger(record.name).handle(record)
-        if outcome.problem is not None:
-            raise outcome.problem
-    return [outcome.value for outcome in outcomes]
+    outcomes: dict[int, _Outcome] = {}
+    workers.only_many = False
+    try:
+        for at, outcome in _shared_out(workers, function, calls):
+            outcomes[at] = outcome
+            advance(1)
+    except BrokenExecutor:
+        workers.parallel = None
+        left = number_of(len(calls) - len(outcomes), "task")
+        logging.getLogger(__name__).warning(
+            f"a process that computed was killed, as happens where memory is short; {left} of {len(calls)}, the begun "
+            "ones again, are computed one after another"
+        )
+        for at in range(len(calls)):
+            if at not in outcomes:
+                outcomes[at] = _outcome(function, calls[at])
+                advance(1)
+    for at in range(len(calls)):
+        for record in outcomes[at].records:
+            logger = logging.getLogger(record.name)
+            if logger.isEnabledFor(record.levelno):
+                logger.handle(record)
+        problem = outcomes[at].problem
+        if problem is not None:
+            raise problem
+    return [outcomes[at].value for at in range(len(calls))]
+
+
+def n_processes() -> int:
+    """How many processes make calls side by side."""
+    workers = _WORKERS.get()
+    return 1 if workers is None or workers.parallel is None else workers.n
+
+
+def are_elsewhere() -> bool:
+    """Whether calls are made by workers of the user's, perhaps on other machines, where no relative path leads."""
+    workers = _WORKERS.get()
+    return workers is not None and workers.is_users and workers.parallel is not None
 
 
 def _shared_out(
-    processes: _Processes,
-    function: Callable[..., Any],
-    calls: Sequence[tuple[Any, ...]],
-    advance: Callable[[float], object],
-) -> list[_Outcome]:
-    """The outcome of each call; those of a fork that was killed are computed here."""
-    from multiprocessing.connection import wait
+    workers: _Workers, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+) -> Iterator[tuple[int, _Outcome]]:
+    """Each call's number and outcome, as they end."""
+    from joblib import delayed
 
-    n_places = len(processes.waiting)
-    for place, (_, write) in enumerate(processes.waiting):
-        numbers = range(place * len(calls) // n_places, (place + 1) * len(calls) // n_places)
-        os.write(write, b"".join(at.to_bytes(_CALL_BYTES) for at in numbers))
-    for fork in list(processes.forks):
-        with _ended(processes, fork):
-            fork.connection.send((function, calls))
-    outcomes: dict[int, _Outcome] = {}
-    computing = list(processes.forks)
-
-    def receive(timeout_s: float | None) -> None:
-        for connection in wait([fork.connection for fork in computing], timeout_s):
-            fork = next(fork for fork in computing if fork.connection is connection)
-            with _ended(processes, fork, computing):
-                of_fork = fork.connection.recv()
-                if of_fork is None:
-                    advance(1)
-                else:
-                    outcomes.update(of_fork)
-                    computing.remove(fork)
-
-    for at in _taken(processes.waiting, 0):
-        outcomes[at] = _outcome(function, calls[at])
-        advance(1)
-        receive(0)
-    while computing:
-        receive(None)
-    return [outcomes[at] if at in outcomes else _outcome(function, calls[at]) for at in range(len(calls))]
-
-
-@contextmanager
-def _ended(processes: _Processes, *of: Any) -> Iterator[None]:
-    """Go on without a fork that has ended."""
-    fork, *lists = of
+    assert workers.parallel is not None, "somebody computes"
+    tasks = [delayed(_work)(workers.block, __version__, at, function, of) for at, of in enumerate(calls)]
     try:
-        yield
-    except (EOFError, OSError):
-        for forks in (processes.forks, *lists):
-            forks.remove(fork)
-        fork.connection.close()
-        fork.process.join()
+        yield from workers.parallel(tasks)
+    except (BrokenExecutor, RbpxError):
+        raise
+    except Exception as problem:
+        if not workers.is_users:
+            raise
+        what = f"{type(problem).__name__}: {first_line(problem)}"
+        raise RbpxError(f"the workers that joblib.parallel_config names have failed: {what}") from problem
 
 
-def _taken(waiting: Sequence[tuple[int, int]], place: int) -> Iterator[int]:
-    """Numbers of calls that no other process takes: those of this place, then what is left of the others'."""
-    for read, _ in (*waiting[place:], *waiting[:place]):
-        with suppress(BlockingIOError):  # it is empty
-            while True:
-                yield int.from_bytes(os.read(read, _CALL_BYTES))
+# ---------------------------------------------------------------------------------------------------- who computes
+
+
+def _users_own() -> _Workers | None:
+    """The workers that a `joblib.parallel_config` around this names; None where it names none."""
+    if "joblib" not in sys.modules:
+        return None
+    import joblib
+    from joblib.parallel import MultiprocessingBackend, ParallelBackendBase
+
+    with joblib.parallel_config() as config:
+        backend = config["backend"]
+    if not isinstance(backend, ParallelBackendBase):
+        return None
+    if type(backend) is MultiprocessingBackend:
+        raise RbpxError(
+            "parallel_config(backend='multiprocessing') waits for ever when a process is killed; name 'loky'"
+        )
+    parallel = joblib.Parallel(batch_size=1, pre_dispatch="all", return_as=_as_they_end(backend))
+    try:
+        n_jobs = backend.effective_n_jobs(parallel.n_jobs)
+    except TimeoutError as problem:
+        raise RbpxError(f"joblib.parallel_config: {first_line(problem)}") from problem
+    if n_jobs > 1 and getattr(backend, "uses_threads", False):
+        raise RbpxError("parallel_config: laws are fitted in processes, not in threads; name 'loky', or 'dask'")
+    return _Workers(uuid4().hex, parallel if n_jobs > 1 else None, n_jobs, is_users=True)
+
+
+def _own(prepare: Callable[[], object], stack: ExitStack) -> _Workers:
+    """Forks, or where these are not safe, loky; nobody but this process where it has one core."""
+    n = _n_own()
+    if n < 2:
+        return _Workers("")
+    import joblib
+
+    block, is_forked = uuid4().hex, _may_fork()
+    backend: Any = "loky"
+    if is_forked:
+        from rbpx.groups.forks import Forks
+
+        backend = stack.enter_context(Forks(n, lambda: _work(block, __version__, 0, prepare, ())))
+    parallel = joblib.Parallel(n, backend, "generator_unordered", batch_size=1, pre_dispatch="all")
+    return _Workers(block, parallel, n, only_many=not is_forked)
+
+
+def _as_they_end(backend: Any) -> str:
+    return "generator_unordered" if backend.supports_return_generator else "list"
+
+
+def _n_own() -> int:
+    """One a core; or as many as a `parallel_config` of the user's says that names no backend."""
+    if "joblib" in sys.modules:
+        import joblib
+
+        with joblib.parallel_config() as config:
+            n_jobs = config["n_jobs"]
+        if isinstance(n_jobs, int):
+            return n_jobs if n_jobs > 0 else max(1, n_cores() + 1 + n_jobs)
+    return min(_MOST, n_cores())
+
+
+def _may_fork() -> bool:
+    """Whether a fork has all that it needs: of other threads it would have the locks, and not what holds them.
+
+    All threads of the system count, those of libraries too, but for that of Arrow's allocator, which forks safely.
+    """
+    from multiprocessing import current_process
+
+    if sys.platform != "linux" or current_process().daemon:  # those may have no forks
+        return False
+    threads = [path.read_text(encoding="utf-8").strip() for path in Path("/proc/self/task").glob("*/comm")]
+    return len(threads) - threads.count("jemalloc_bg_thd") == 1
+
+
+# --------------------------------------------------------------------------------------- in a process that computes
+
+
+@dataclass(frozen=True, eq=False)
+class _At:
+    """The block that this process computes for, and what is open for it."""
+
+    block: str
+    context: Context
+    stack: ExitStack
+
+
+_TURN = threading.Lock()  # a worker of Dask may have several threads
+_at: _At | None = None
+
+
+def _work(
+    block: str, version: str, at: int, function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> tuple[int, _Outcome]:
+    """Make a call for a block of another process, connected once for all calls of the block."""
+    if version != __version__:
+        return at, _Outcome(None, RbpxError(f"a worker has rbpx {__version__}, and this process {version}"), [])
+    with _TURN:
+        outcome = _arrive(block).context.run(_outcome, function, arguments)
+    if outcome.problem is not None:  # its traceback does not travel with it
+        outcome.problem.add_note("".join(traceback.format_exception(outcome.problem)))
+    return at, outcome
+
+
+def _arrive(block: str) -> _At:
+    global _at
+    if _at is None or _at.block != block:
+        _leave()
+        from multiprocessing.util import Finalize
+
+        _at = _At(block, copy_context(), ExitStack())
+        _at.context.run(_WORKERS.set, _Workers(block))  # what it calls is computed here
+        _at.context.run(_at.stack.enter_context, connected_once())
+        Finalize(None, _leave, exitpriority=1)
+    return _at
+
+
+def _leave(block: str | None = None) -> None:
+    """Close what is open for a block, or for any."""
+    global _at
+    if _at is not None and block in (None, _at.block):
+        _at.context.run(_at.stack.close)
+        _at = None
 
 
 def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> _Outcome:
     """Make a call, and hold back what it logs until it is its turn."""
     logger, records = logging.getLogger(LOGGER), list[logging.LogRecord]()
-    handlers, logger.handlers = logger.handlers, [_Collector(records)]
-    propagates, logger.propagate = logger.propagate, False
+    handlers, propagates, level = logger.handlers, logger.propagate, logger.level
+    logger.handlers, logger.propagate = [_Collector(records)], False
+    logger.setLevel(min(level or logging.INFO, logging.INFO))
     try:
         return _Outcome(function(*arguments), None, records)
     except Exception as problem:
         return _Outcome(None, problem, records)
     finally:
         logger.handlers, logger.propagate = handlers, propagates
+        logger.setLevel(level)
 
 
 class _Collector(logging.Handler):
@@ -217,62 +329,3 @@ class _Collector(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         record.msg, record.args, record.exc_info = record.getMessage(), None, None
         self._records.append(record)
-
-
-# ------------------------------------------------------------------------------------------------------------ forks
-
-
-def _may_fork() -> bool:
-    """Whether a fork has all that it needs: of other threads it would have the locks, and not what holds them."""
-    from multiprocessing import current_process
-
-    is_alone = threading.active_count() == 1 and "torch" not in sys.modules
-    return sys.platform == "linux" and is_alone and not current_process().daemon  # those may have no forks
-
-
-def _fork(
-    place: int, waiting: Sequence[tuple[int, int]], others: Sequence[_Fork], prepare: Callable[[ExitStack], object]
-) -> _Fork:
-    import multiprocessing
-
-    context = multiprocessing.get_context("fork")
-    connection, own = context.Pipe()
-    ends = [connection, *(fork.connection for fork in others)]
-    process = context.Process(target=_serve, args=(own, place, waiting, ends, prepare), daemon=True)
-    with warnings.catch_warnings():
-        # The one other thread is of the allocator of Arrow, which forks safely.
-        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
-        process.start()
-    own.close()
-    return _Fork(process, connection)
-
-
-def _serve(
-    connection: "Connection",
-    place: int,
-    waiting: Sequence[tuple[int, int]],
-    ends: "Sequence[Connection]",
-    prepare: Callable[[ExitStack], object],
-) -> None:
-    """Take calls until the process that forked this one closes the connection, or is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
-    logger = logging.getLogger(LOGGER)
-    logger.handlers, logger.propagate = [logging.NullHandler()], False  # the store's damage is told by the first one
-    for end in ends:
-        end.close()
-    _PROCESSES.set(None)
-    with ExitStack() as stack, suppress(EOFError, BrokenPipeError):
-        try:
-            prepare(stack)
-        except Exception:  # whatever it is, the process that forked this one meets it too, and says so
-            return
-        while True:
-            function, calls = connection.recv()
-            outcomes = {}
-            for at in _taken(waiting, place):
-                outcomes[at] = _outcome(function, calls[at])
-                problem = outcomes[at].problem
-                if problem is not None:  # its traceback does not travel with it
-                    problem.add_note("".join(traceback.format_exception(problem)))
-                connection.send(None)
-            connection.send(outcomes)

@@ -22,9 +22,7 @@ from rbpx.display.section import Section
 from rbpx.display.view import Table
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, titles_of
-from rbpx.groups.points import evidence_kept
 from rbpx.groups.processes import in_processes
-from rbpx.groups.token_ranks import document_ranks_kept
 from rbpx.report.across import figures_across
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
 from rbpx.store.index import refresh_index
@@ -165,8 +163,6 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
         return assembled(request.store, narrowed, n_failed, [], (), {})
     names = list(dict.fromkeys([*_OF_ALL, *_questions(across=False), *_questions(across=True)]))
     with (
-        evidence_kept(),
-        document_ranks_kept(),
         connected_once(),
         asked_in_processes(names, request),
         counted("report, %", 100) as advance,

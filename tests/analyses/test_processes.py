@@ -15,22 +15,28 @@ import psutil
 import pytest
 
 from tests.support.commands import command_environment, start
+from tests.support.places import PROJECT
 from tests.support.synthetic import Truth, write_store
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
-    reason="several processes are used on Linux, with at least two cores",
-)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are used on Linux alone")
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 ALL = list(range(40))
+Found = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
-    words = [sys.executable, "-m", "tests.support.in_processes"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, env=command_environment(None))
-    assert (done.returncode, done.stderr) == (0, "")
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+def done(case: str, folder: Path) -> Found:
+    """What came of a case, in an interpreter of its own."""
+    words = [sys.executable, "-m", "tests.support.in_processes", case, folder]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=120, env=command_environment(None))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    found: Found = json.loads(ended.stdout)
+    return found
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3])
+def several(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Path, Found]:
+    folder = tmp_path_factory.mktemp("several")
+    return request.param, folder, done(str(request.param), folder)
 
 
 def processes(places: list[tuple[int, int]]) -> set[int]:
@@ -39,41 +45,106 @@ def processes(places: list[tuple[int, int]]) -> set[int]:
     return {process for _, process in places}
 
 
-def test_all_processes_share_the_calls(found: dict[str, Any]) -> None:
+def test_as_many_processes_as_asked_for_share_the_calls(several: tuple[int, Path, Found]) -> None:
+    n, _, found = several
     used = processes(found["places"])
-    assert found["main"] in used
-    assert len(used) == min(8, len(os.sched_getaffinity(0)))
+    assert len(used) == n
+    assert (found["main"] in used) is (n == 1)  # with more this one waits
+    assert processes(found["again"]) <= used
     assert found["advanced"] == len(ALL)
 
 
-def test_a_block_within_another_uses_its_processes(found: dict[str, Any]) -> None:
-    assert processes(found["nested"]) == processes(found["places"])
+def test_messages_stand_in_the_order_of_the_calls(several: tuple[int, Path, Found]) -> None:
+    assert several[2]["messages"] == [f"call {at}" for at in ALL]
 
 
-def test_messages_stand_in_the_order_of_the_calls(found: dict[str, Any]) -> None:
+def test_the_first_error_is_raised_and_says_where_it_was(several: tuple[int, Path, Found]) -> None:
+    n, _, found = several
+    assert found["problem"] == "call 13"
+    assert ["in _fail_late" in note for note in found["notes"]] == [True] * (n > 1)
+
+
+def test_arguments_and_results_larger_than_a_pipe(several: tuple[int, Path, Found]) -> None:
+    assert several[2]["large"] == [at * 500_000 for at in range(12)]
+
+
+def test_no_call_is_made_twice(several: tuple[int, Path, Found]) -> None:
+    files = list(several[1].glob("*.txt"))
+    assert len(files) == len(ALL)
+    assert {len(file.read_text().splitlines()) for file in files} == {1}
+
+
+def test_what_a_call_calls_is_computed_where_it_is(several: tuple[int, Path, Found]) -> None:
+    _, _, found = several
+    for at, places in enumerate(found["nested"]):
+        assert [number for number, _ in places] == [at, at]
+        assert len({process for _, process in places}) == 1
+    assert processes(found["within"]) <= processes(found["places"])  # a block within another uses its processes
+
+
+@pytest.mark.parametrize("case", ["killed", "killed-loky"])
+def test_what_a_killed_process_leaves_is_computed_here_and_said_in_a_line(case: str, tmp_path: Path) -> None:
+    found = done(case, tmp_path)
+    assert found["results"] == [bytes([at]).hex() for at in ALL]
+    (line,) = found["messages"]
+    assert re.match(
+        r"a process that computed was killed, .*; \d+ tasks? of 40, .* are computed one after another", line
+    )
+    assert processes(found["after"]) == {found["main"]}
+    assert len(processes(found["next"]) - {found["main"]}) == 2
+
+
+def test_this_process_computes_alone_outside_of_a_block_and_where_more_do_not_pay(tmp_path: Path) -> None:
+    found = done("alone", tmp_path)
+    for case in ("outside", "small", "asked for", "threads, and few calls"):
+        assert processes(found[case]) == {found["main"]}, case
+
+
+def test_a_process_with_threads_is_not_forked_and_has_others_for_many_calls(tmp_path: Path) -> None:
+    found = done("threads", tmp_path)
+    forks, others = processes(found["unready"]), processes(found["threaded"])
+    assert len(forks - {found["main"]}) == len(others - {found["main"]}) == 2
+    assert not forks & others
+    assert processes(found["few afterwards"]) <= others
+
+
+def test_threads_and_what_waits_for_ever_are_refused(tmp_path: Path) -> None:
+    found = done("refused", tmp_path)
+    assert "not in threads; name 'loky'" in found["threading"]
+    assert "waits for ever when a process is killed" in found["multiprocessing"]
+
+
+@pytest.mark.parametrize("case", ["connections", "connections-loky"])
+def test_a_process_connects_once_for_a_block_and_anew_for_the_next(case: str, store: Path) -> None:
+    found = done(case, store)
+    for block in ("first", "second"):
+        of_process: dict[int, set[int]] = {}
+        for process, connection in found[block]:
+            of_process.setdefault(process, set()).add(connection)
+        assert [len(connections) for connections in of_process.values()] == [1, 1]
+
+
+def test_a_cluster_of_dask_gives_the_same_answer(store: Path, tmp_path: Path) -> None:
+    found = done("dask", Path(shutil.copytree(store, tmp_path / "store")))
+    assert processes(found["places"]) == set(found["workers"])
+    assert [len({row["dataset"] for row in found[case]}) for case in ("rows", "later")] == [3, 4]
+    here, there = (
+        [{name: value for name, value in row.items() if name != "created_at"} for row in found[case]]
+        for case in ("alone", "later")
+    )
+    assert here == there
     assert found["messages"] == [f"call {at}" for at in ALL]
 
 
-def test_the_first_error_is_raised_and_says_where_it_was(found: dict[str, Any]) -> None:
-    assert found["problem"] == "call 13"
-    assert all("in _fail_late" in note for note in found["notes"])
-
-
-def test_results_larger_than_a_pipe(found: dict[str, Any]) -> None:
-    assert found["large"] == [5_000_000] * 12
-
-
-def test_more_calls_than_a_pipe_has_room_for(found: dict[str, Any]) -> None:
-    assert found["many"]
-
-
-def test_calls_of_a_process_that_was_killed_are_made_again(found: dict[str, Any]) -> None:
-    assert processes(found["dying"]) == processes(found["after"]) == {found["main"]}
-
-
-def test_without_a_fork_that_can_begin_this_process_computes_alone(found: dict[str, Any]) -> None:
-    for case in ("unready", "outside", "threaded"):
-        assert processes(found[case]) == {found["main"]}, case
+def test_the_page_on_more_machines_shows_a_script_that_runs(store: Path, tmp_path: Path) -> None:
+    shutil.copytree(store, tmp_path / "store")
+    page = (PROJECT / "docs" / "howto" / "more-machines.md").read_text(encoding="utf-8")
+    script = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    (tmp_path / "script.py").write_text(script)
+    words = [sys.executable, "script.py"]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=command_environment(None))
+    assert ended.returncode == 0, ended.stderr
+    assert "Nothing here speaks against" in ended.stdout
 
 
 # ----------------------------------------------------------------------------------------------------- commands
@@ -101,6 +172,7 @@ def rows(*words: str, store: Path, cores: set[int] | None = None) -> tuple[list[
     return [{name: value for name, value in row.items() if name != "created_at"} for row in json.loads(stdout)], stderr
 
 
+@pytest.mark.skipif(CORES < 2, reason="one core has one process")
 @pytest.mark.parametrize("verb", ["fit", "emergence"])
 def test_one_core_gives_the_same_answer(verb: str, store: Path) -> None:
     (one,) = list(os.sched_getaffinity(0))[:1]
@@ -117,6 +189,33 @@ def test_damage_is_told_once_by_all_processes_together(store: Path, tmp_path: Pa
     assert told.count(f"run {run.name} ") == 1, told
 
 
+def computing(command: subprocess.Popen[str], used_s: float = 0.5) -> list[psutil.Process]:
+    """The forks of a command, once one of them has computed for so long."""
+    main = psutil.Process(command.pid)
+    deadline = time.monotonic() + 60
+    while not (forks := main.children()) or forks[0].cpu_times().user < used_s:
+        assert command.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return forks
+
+
+@pytest.mark.skipif(CORES < 2, reason="one core has one process")
+def test_a_command_goes_on_without_a_fork_that_was_killed(store: Path) -> None:
+    words = ("fit", "laws=[rbp,cross_entropy]", "resamples=100000", "fresh=true", "--format", "csv", "--store", store)
+    told = []
+    for kills in (True, False):
+        command = start(*words, cwd=store)
+        if kills:
+            computing(command, 0.2)[0].kill()
+        stdout, stderr = command.communicate(timeout=120)
+        assert command.returncode == 0, stderr
+        assert stderr.count("was killed") == kills
+        told.append(re.sub(r"\d{4}-\d\d-\d\dT[^,]*", "", stdout))
+    assert told[0] == told[1]
+
+
+@pytest.mark.skipif(CORES < 2, reason="one core has one process")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_is_left(number: signal.Signals, store: Path) -> None:
     words = ("emergence", "resamples=100000", "fresh=true", "--store", str(store))
@@ -132,12 +231,7 @@ def test_no_process_is_left(number: signal.Signals, store: Path) -> None:
         )
     finally:
         signal.signal(signal.SIGINT, before)
-    main = psutil.Process(command.pid)
-    deadline = time.monotonic() + 60
-    while not (forks := main.children()) or forks[0].cpu_times().user < 0.5:  # by then it computes
-        assert command.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    forks = computing(command)
     if number is signal.SIGINT:  # a terminal sends it to all of them
         os.killpg(command.pid, number)
     else:

@@ -1,4 +1,7 @@
-"""Calls in several processes, in an interpreter that has no threads: what came of them, as JSON on stdout."""
+"""Calls in several processes, in an interpreter that has no threads: what came of them, as JSON on stdout.
+
+python -m tests.support.in_processes CASE FOLDER
+"""
 
 import json
 import logging
@@ -7,13 +10,23 @@ import signal
 import sys
 import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
-from rbpx.groups.processes import in_processes, several_processes
-from rbpx.store.messages import collected_messages
+import joblib
 
-MAIN = os.getpid()
+from rbpx.errors import RbpxError
+from rbpx.groups.processes import in_processes, several_processes
+from rbpx.store.bounded import SqlLimits
+from rbpx.store.messages import collected_messages
+from rbpx.store.queries import shared
+from rbpx.store.store import Store
+from tests.support.synthetic import Truth, write_store
+
+MAIN, FOLDER = os.getpid(), Path(sys.argv[2]) if len(sys.argv) == 3 else Path()
+CALLS = [(at,) for at in range(40)]
 Place = tuple[int, int]  # the number of a call, and the process that computed it
 
 
@@ -23,71 +36,189 @@ def _place(at: int) -> Place:
 
 
 def _place_and_log(at: int) -> Place:
-    logging.getLogger("rbpx.tests").warning("call %d", at)
+    logging.getLogger("rbpx.tests").info("call %d", at)
     return _place(at)
 
 
 def _fail_late(at: int) -> Place:
     if at in (13, 37):
+        time.sleep(0.2 if at == 13 else 0)  # so the second one fails first
         raise ValueError(f"call {at}")
     return _place(at)
 
 
-def _large(at: int) -> bytes:
-    return bytes([at]) * 5_000_000
+def _larger(text: bytes) -> bytes:
+    return text * 5
 
 
-def _twice(at: int) -> int:
-    return 2 * at
-
-
-def _die_in_a_fork(at: int) -> Place:
-    if os.getpid() != MAIN:
-        os.kill(os.getpid(), signal.SIGKILL)
+def _written_down(at: int, folder: Path) -> Place:
+    with (folder / f"{at}.txt").open("a") as file:
+        file.write(f"{os.getpid()}\n")
     return _place(at)
 
 
-def _ready(stack: ExitStack) -> None:
+def _die_elsewhere(at: int, main: int) -> bytes:
+    if at == 11 and os.getpid() != main:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return bytes([at]) * 3_000_000
+
+
+def _inner(at: int) -> list[Place]:
+    with several_processes(_ready):
+        return in_processes(_place, [(at,), (at,)])
+
+
+def _connection(at: int, root: str) -> tuple[int, int]:
+    time.sleep(0.01)
+    with shared(Store(Path(root)), SqlLimits()) as connection:
+        return os.getpid(), id(connection)
+
+
+def _ready() -> None:
     """A fork needs nothing here."""
 
 
-def _unready(stack: ExitStack) -> None:
+def _unready() -> None:
     raise OSError("nothing to open")
 
 
-def main() -> None:
-    """Every case, each in a block of its own or in one that several calls share."""
-    calls = [(at,) for at in range(40)]
+@contextmanager
+def _threaded() -> Iterator[None]:
+    stop = threading.Event()
+    threading.Thread(target=stop.wait).start()
+    try:
+        yield
+    finally:
+        stop.set()
+
+
+def _messages(do: Callable[[], object]) -> list[str]:
+    with collected_messages() as messages:
+        do()
+    return messages
+
+
+def several(n: int) -> dict[str, Any]:
+    """What `n` processes make of the calls; one that is this one, where it is 1."""
     found: dict[str, Any] = {"main": MAIN}
     advanced: list[float] = []
-    with several_processes(_ready):
-        found["places"] = in_processes(_place, calls, advanced.append)
-        with several_processes(_ready):
-            found["nested"] = in_processes(_place, calls)
-        with collected_messages() as messages:
-            in_processes(_place_and_log, calls)
-        found["messages"] = messages
+    with joblib.parallel_config(n_jobs=n), several_processes(_ready):
+        found["places"] = in_processes(_place, CALLS, advanced.append)
+        found["advanced"] = sum(advanced)
+        found["messages"] = _messages(lambda: in_processes(_place_and_log, CALLS))
         try:
-            in_processes(_fail_late, calls)
+            in_processes(_fail_late, CALLS)
         except ValueError as problem:
             found["problem"], found["notes"] = str(problem), getattr(problem, "__notes__", [])
-        found["large"] = [len(each) for each in in_processes(_large, calls[:12])]
-        many = in_processes(_twice, [(at,) for at in range(70_000)])
-        found["many"] = many == list(range(0, 140_000, 2))
-        found["dying"] = in_processes(_die_in_a_fork, calls)
-        found["after"] = in_processes(_place, calls)
-    found["advanced"] = sum(advanced)
-    with several_processes(_unready):
-        found["unready"] = in_processes(_place, calls)
-    found["outside"] = in_processes(_place, calls[:3])
-    stop = threading.Event()
-    thread = threading.Thread(target=stop.wait)
-    thread.start()
-    with several_processes(_ready):
-        found["threaded"] = in_processes(_place, calls[:3])
-    stop.set()
-    json.dump(found, sys.stdout)
+        found["again"] = in_processes(_place, CALLS)
+        found["large"] = [len(each) for each in in_processes(_larger, [(bytes(at * 100_000),) for at in range(12)])]
+        in_processes(_written_down, [(at, FOLDER) for at in range(40)])
+        found["nested"] = in_processes(_inner, CALLS[:8])
+        with several_processes(_unready):
+            found["within"] = in_processes(_place, CALLS)
+    return found
 
+
+def killed(*backend: str) -> dict[str, Any]:
+    """One of two processes is killed, between results that no pipe has room for."""
+    found: dict[str, Any] = {"main": MAIN}
+    with joblib.parallel_config(*backend, n_jobs=2), several_processes(_ready):
+        in_processes(_place, CALLS[:2])
+        calls = [(at, MAIN) for at in range(40)]
+        found["messages"] = _messages(
+            lambda: found.update(results=[each[:1].hex() for each in in_processes(_die_elsewhere, calls)])
+        )
+        found["after"] = in_processes(_place, CALLS)
+    with joblib.parallel_config(*backend, n_jobs=2), several_processes(_ready):
+        found["next"] = in_processes(_place, CALLS)
+    return found
+
+
+def alone() -> dict[str, Any]:
+    """Where this process computes by itself."""
+    found: dict[str, Any] = {"main": MAIN, "outside": in_processes(_place, CALLS[:3])}
+    with several_processes(_ready, pays=False):
+        found["small"] = in_processes(_place, CALLS[:3])
+    with joblib.parallel_config("loky", n_jobs=1), several_processes(_ready):
+        found["asked for"] = in_processes(_place, CALLS[:3])
+    with _threaded(), several_processes(_ready):
+        found["threads, and few calls"] = in_processes(_place, CALLS[:3])
+    return found
+
+
+def threads() -> dict[str, Any]:
+    """In a process with threads, many calls; and a call of a fork that could not prepare itself."""
+    found: dict[str, Any] = {"main": MAIN}
+    with joblib.parallel_config(n_jobs=2):
+        with several_processes(_unready):
+            found["unready"] = in_processes(_place, CALLS)
+        with _threaded(), several_processes(_ready):
+            found["threaded"] = in_processes(_place, CALLS, are_many=True)
+            found["few afterwards"] = in_processes(_place, CALLS)
+    return found
+
+
+def refused() -> dict[str, Any]:
+    """Backends that are none for this."""
+    found = {}
+    for name in ("threading", "multiprocessing"):
+        try:
+            with joblib.parallel_config(name, n_jobs=2), several_processes(_ready):
+                in_processes(_place, CALLS)
+        except RbpxError as problem:
+            found[name] = str(problem)
+    return found
+
+
+def connections(*backend: str) -> dict[str, Any]:
+    """The process and the connection of each call, in two blocks."""
+    found = {}
+    for block in ("first", "second"):
+        with joblib.parallel_config(*backend, n_jobs=2), several_processes(_ready):
+            calls = [(at, str(FOLDER)) for at in range(20)]
+            found[block] = in_processes(_connection, calls) + in_processes(_connection, calls)
+    return found
+
+
+def dask() -> dict[str, Any]:
+    """A question to a store by a relative path, and where calls are made, here and by a cluster of two workers."""
+    from dask.distributed import Client, LocalCluster
+
+    import rbpx
+
+    os.chdir(FOLDER.parent)
+    found: dict[str, Any] = {"main": MAIN}
+    with ExitStack() as stack:
+        quiet = {"silence_logs": logging.CRITICAL, "dashboard_address": None}
+        cluster = stack.enter_context(LocalCluster(n_workers=2, threads_per_worker=1, **quiet))
+        client = stack.enter_context(Client(cluster))
+        found["workers"] = list(client.run(os.getpid).values())
+        client.run(os.chdir, "/")  # as on another machine
+        stack.enter_context(joblib.parallel_config("dask"))
+        with several_processes(_ready):
+            found["places"] = in_processes(_place, CALLS)
+        found["rows"] = rbpx.open(FOLDER.name).fit(resamples=25).records
+        with several_processes(_ready):
+            found["messages"] = _messages(lambda: in_processes(_place_and_log, CALLS))
+        write_store(FOLDER, Truth(scatter=0.02), 4, dataset="later")
+        found["later"] = rbpx.open(FOLDER.name).fit(resamples=25).records
+    found["alone"] = rbpx.open(FOLDER.name).fit(resamples=25).records
+    return found
+
+
+CASES: dict[str, Callable[[], dict[str, Any]]] = {
+    "1": lambda: several(1),
+    "2": lambda: several(2),
+    "3": lambda: several(3),
+    "killed": killed,
+    "killed-loky": lambda: killed("loky"),
+    "alone": alone,
+    "threads": threads,
+    "refused": refused,
+    "connections": connections,
+    "connections-loky": lambda: connections("loky"),
+    "dask": dask,
+}
 
 if __name__ == "__main__":
-    main()
+    json.dump(CASES[sys.argv[1]](), sys.stdout)
