@@ -1,13 +1,13 @@
 """The laws of size as tables: what each model scores, the distribution of its ranks, and every law side by side."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from rbpx.analyses.fit.analysis import Laws, analyse, keep
 from rbpx.analyses.fit.figures import figures
 from rbpx.analyses.fit.words import about, by_methods, sentences
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import Cell, Column, decimal, place, state, text, whole, with_ends
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.names import law_title
@@ -30,32 +30,40 @@ _NATS: Final = "cross-entropy, nats"
 _FORM: Final = "whether the data call for an irreducible offset E; either: these data do not distinguish the two"
 
 
-def tables(results: Sequence[Laws]) -> list[Table]:
-    """What the models of each group score, how their ranks are distributed, and their laws."""
-    return [table for laws in results for table in (_models(laws), *_ranks(laws), *_laws(laws))]
+@one_by_one
+def tables(laws: Laws) -> Iterator[Table]:
+    """What the models of a group score, how their ranks are distributed, and their laws."""
+    yield _models(laws)
+    yield from _ranks(laws)
+    if laws.group.n_sizes >= 3:
+        yield _laws(laws)
 
 
 def _models(laws: Laws) -> Table:
     group, runs = laws.group, laws.group.runs
     usual = [k for k in laws.k_grid if k in _USUAL_K] or laws.k_grid[: len(_USUAL_K)]
     has_ce = any(run.cross_entropy_nats is not None for run in runs)
-    columns: list[Column[_Score] | Sequence[Column[_Score]]] = [
-        text("size", "size", lambda row: row[0].size),
-        place(lambda row: row[0], spare=1),
-        *(
-            decimal(f"RBP_{k}", f"rbp_{k}", _share(at, k), spare=0 if k in usual else 4 + at)
-            for at, k in enumerate(laws.k_grid)
-        ),
-        decimal("CE", "cross_entropy_nats", lambda row: row[0].cross_entropy_nats, 4, _NATS, 0 if has_ce else 1),
-        *(decimal(name.replace("_", " "), name, _imported(name), spare=1) for name in IMPORTED),
-        *(decimal(heading, name, _measured(name), spare=2) for name, heading in _TERMS.items()),
-        whole("tokens", "n_tokens", lambda row: row[0].n_tokens, spare=3),
+    shares = [
+        decimal(f"RBP_{k}", f"rbp_{k}", _share(at, k), spare=0 if k in usual else 4 + at)
+        for at, k in enumerate(laws.k_grid)
     ]
+    view = View[_Score](
+        "models",
+        (
+            text("size", "size", lambda row: row[0].size),
+            place(lambda row: row[0], spare=1),
+            shares,
+            decimal("CE", "cross_entropy_nats", lambda row: row[0].cross_entropy_nats, 4, _NATS, 0 if has_ce else 1),
+            [decimal(name.replace("_", " "), name, _imported(name), spare=1) for name in IMPORTED],
+            [decimal(heading, name, _measured(name), spare=2) for name, heading in _TERMS.items()],
+            whole("tokens", "n_tokens", lambda row: row[0].n_tokens, spare=3),
+        ),
+    )
     rows: list[_Score] = list(zip(runs, laws.evidence or [None] * len(runs), strict=True))
     shown = rows if group.axis is Axis.S else spread(rows, _MOST)
     note = f"{len(shown)} of {len(rows)} runs." if len(shown) < len(rows) else ""
     title, of = "What each model scores", f"{group.title}: {about(group)}"
-    return View("models", columns).table(title, shown, of, group.axis, note)
+    return view.table(title, shown, of, group.axis, note)
 
 
 def _share(at: int, k: int) -> Callable[[_Score], float | None]:
@@ -137,9 +145,7 @@ LAWS: Final = View[Law](
 )  # fmt: skip
 
 
-def _laws(laws: Laws) -> list[Table]:
-    if laws.group.n_sizes < 3:
-        return []
+def _laws(laws: Laws) -> Table:
     group, words = laws.group, AXES[laws.group.axis]
     methods = list(dict.fromkeys(law.method for law in laws.laws))
     offset = "E + " if methods == [Method.offset] else ""
@@ -150,7 +156,7 @@ def _laws(laws: Laws) -> list[Table]:
         f"{text if group.is_measured else ''}the scatter of the models about the law"
         f"{'.' if group.is_measured else '; document sampling is unknown.'}"
     )
-    return [LAWS.table(title, laws.laws, group.title, group.axis, note)]
+    return LAWS.table(title, laws.laws, group.title, group.axis, note)
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures)
