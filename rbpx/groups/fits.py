@@ -183,6 +183,11 @@ def of_one_document(group: Group, fit: PowerLawFit) -> PowerLawFit:
     return replace(_with_more(fit, [Status.one_document]), alpha_lo=None, alpha_hi=None)
 
 
+def power_law_of(group: Group, points: Points) -> PowerLawFit:
+    """The power law of some points, without the interval that one document cannot give; it is not judged."""
+    return of_one_document(group, fit_power_law(points.S_N, points.y_N, points.resampled))
+
+
 def with_document_doubts(group: Group, fit: PowerLawFit) -> PowerLawFit:
     """A fit without the interval that one document cannot give, and with what dependent ones do to that of many."""
     return of_dependent_documents(group, of_one_document(group, fit))

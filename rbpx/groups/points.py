@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import duckdb
@@ -17,6 +17,7 @@ from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence, Part, weigh
 from rbpx.groups.group import Group, Run
 from rbpx.laws.names import IMPORTED, LAWS
+from rbpx.laws.resampled import Resampled
 from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 
@@ -51,6 +52,18 @@ class Points:
     def S_N(self) -> list[float]:
         """Non-embedding parameters, or the places on another axis."""
         return [run.x for run in self.runs if run.x is not None]
+
+    @property
+    def resampled(self) -> Resampled | None:
+        """The resamples as laws take them; None where there are none, or those of one document."""
+        without = self.y_BN is None or self.doubt is Status.one_document
+        return None if without else Resampled.of(np.asarray(self.y_BN), self.n_documents)
+
+    def over(self, other: "Points") -> "Points":
+        """Their ratio to others at the same sizes and under the same resamples; its fit says where there is none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            y_BN = None if self.y_BN is None or other.y_BN is None else self.y_BN / other.y_BN
+            return replace(self, y_N=self.y_N / other.y_N, y_BN=y_BN)
 
 
 def weigh_group(

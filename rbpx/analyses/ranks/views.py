@@ -1,10 +1,10 @@
 """The distribution of the ranks as tables: rival forms, the published lognormal, and the laws that they imply."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks, Total, analyse, keep
 from rbpx.analyses.ranks.compare import Rival
 from rbpx.analyses.ranks.figures import figures
@@ -20,12 +20,9 @@ from rbpx.laws.interval import Estimate
 _Fitted = tuple[RunRanks, Rival]
 
 
-def tables(results: Sequence[Ranks]) -> list[Table]:
+@one_by_one
+def tables(ranks: Ranks) -> Iterator[Table]:
     """All forms together and at each size, the published fit, then the laws that it and the best form imply."""
-    return [table for ranks in results for table in _of_group(ranks)]
-
-
-def _of_group(ranks: Ranks) -> list[Table]:
     about, fitted = ranks.group.title, [(of, rival) for of in ranks.runs for rival in of.rivals]
     published, over_all = ([row for row in fitted if (row[1].fit.distribution == PAPER) is by] for by in (True, False))
     equations = "; ".join(f"{FORMS[name]}: {FAMILIES[name].equation}" for name in DISTRIBUTIONS)
@@ -34,17 +31,14 @@ def _of_group(ranks: Ranks) -> list[Table]:
         f"to ranks from 2 up. The share of rank x is, up to a factor: {equations}."
     )
     totals = [(ranks, total) for total in ranks.totals]
-    found = [
-        TOGETHER.table("Distributions of the ranks, all sizes together", totals, about),
-        RIVALS.table("Distributions of the ranks over 1..V", over_all, about, note=note),
-        PUBLISHED.table("Lognormal as published, ranks from 2 up", published, about),
-    ]
+    yield TOGETHER.table("Distributions of the ranks, all sizes together", totals, about)
+    yield RIVALS.table("Distributions of the ranks over 1..V", over_all, about, note=note)
+    yield PUBLISHED.table("Lognormal as published, ranks from 2 up", published, about)
     for name in dict.fromkeys(closure.distribution for closure in ranks.closures):
         laws = [closure for closure in ranks.closures if closure.distribution == name]
         form = f"{FORMS[name]}{'' if name == PAPER else ', the smallest AIC'}"
         table = LAWS.table(f"α of laws, measured and derived: {form}", laws, about)
-        found.append(replace(table, name=f"laws-{name.replace('_', '-')}"))
-    return found
+        yield replace(table, name=f"laws-{name.replace('_', '-')}")
 
 
 def _thousands(value: float | None) -> str:
@@ -60,11 +54,10 @@ def _parameter(name: str) -> Callable[[_Fitted], Estimate]:
 
 def _difference_ends(closure: Closure) -> Cell:
     """The interval of a difference, or why there is none."""
-    ratio = closure.ratio
-    ends = ratio.alpha_lo, ratio.alpha_hi
+    ratio, ends = closure.ratio, (closure.ratio.alpha_lo, closure.ratio.alpha_hi)
     if ratio.alpha_lo is None:
         return Cell((ratio.status.label,), ends, doubts=(ratio.status,))
-    return Cell((number(ratio.alpha_lo, 3), number(ratio.alpha_hi, 3)), ends)
+    return Cell(tuple(number(end, 3) for end in ends), ends)
 
 
 _SIZE: Final[Column[_Fitted]] = text("size", "size", lambda row: row[0].run.size)
