@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
+from rbpx.groups.rank_columns import RankBin
 from rbpx.laws.interval import Estimate
 from rbpx.status import Status
-
-__all__ = ["FormResult", "Held", "Line", "Residual"]
 
 
 @dataclass(frozen=True)
@@ -18,11 +17,9 @@ class Held:
         scored: whether it counts: RBP up to the largest k whose law stands, H(P) and cross-entropy.
         measured: as counted; H(P) less its bias.
         predicted: by the form, from the smaller sizes.
-        predicted_lo: lower end of what a new model would show, if the form were right.
-        predicted_hi: upper end.
+        reach: the factor to either side of it within which a new model would lie, if the form were right.
         own: by the form when fitted to the largest size itself.
-        own_lo: lower end of its interval over documents.
-        own_hi: upper end.
+        own_reach: the same of its interval over documents.
         separate: by a law in S of this quantity alone, through the smaller sizes.
     """
 
@@ -31,17 +28,25 @@ class Held:
     scored: bool
     measured: float
     predicted: float
-    predicted_lo: float
-    predicted_hi: float
+    reach: float
     own: float
-    own_lo: float
-    own_hi: float
+    own_reach: float
     separate: float
+
+    @property
+    def foretold(self) -> Estimate:
+        """What is predicted, with its interval."""
+        return Estimate(self.predicted, self.predicted / self.reach, self.predicted * self.reach)
+
+    @property
+    def fitted(self) -> Estimate:
+        """What its own fit says, with its interval."""
+        return Estimate(self.own, self.own / self.own_reach, self.own * self.own_reach)
 
     @property
     def inside(self) -> bool:
         """Whether the measured value lies within the interval of the predicted one."""
-        return self.predicted_lo <= self.measured <= self.predicted_hi
+        return self.predicted / self.reach <= self.measured <= self.predicted * self.reach
 
     @property
     def error(self) -> float:
@@ -50,32 +55,13 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Line:
-    """The law of one parameter: value = at_ref + slope ln (S / S_ref), through all sizes."""
+class Residual(RankBin):
+    """A bin at the largest size, and its tokens over those that the closest form has there.
 
-    parameter: str
-    at_ref: float
-    slope: float
-
-
-@dataclass(frozen=True)
-class Residual:
-    """Tokens of a bin of ranks at the largest size, over what the closest form has there; interval over documents.
-
-    The ratio is None where the form has none there.
+    The interval of the ratio is over documents; it is all None where the form has no tokens there.
     """
 
-    first_rank: int
-    last_rank: int
-    n_tokens: int
-    ratio: float | None
-    ratio_lo: float | None
-    ratio_hi: float | None
-
-    @property
-    def rank(self) -> float:
-        """The geometric mean of the first and the last rank."""
-        return float((self.first_rank * self.last_rank) ** 0.5)
+    ratio: Estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +81,7 @@ class FormResult:
         behind: nats a token that it loses there to the most likely form, with its interval over documents.
         alpha_rbp_1: exponent of -ln RBP_1 that it implies over all sizes; None where k = 1 is not asked for.
         alpha_cross_entropy: of cross-entropy.
-        laws: of its parameters, through all sizes.
+        laws: of its parameters, at_ref + slope ln (S / S_ref), through all sizes.
         slopes: of its parameters by ln S, from the smaller sizes.
     """
 
@@ -107,10 +93,10 @@ class FormResult:
     error: float | None
     error_own: float | None
     heldout_nats: float
-    behind: Estimate | None
+    behind: Estimate
     alpha_rbp_1: float | None
     alpha_cross_entropy: float | None
-    laws: tuple[Line, ...]
+    laws: tuple[dict[str, str | float], ...]
     slopes: dict[str, float]
 
     @property

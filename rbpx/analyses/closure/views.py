@@ -1,42 +1,35 @@
 """Closure as tables: what each form says of the largest size, and the closest one quantity by quantity."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from rbpx.analyses.closure.analysis import Closures, analyse, keep
 from rbpx.analyses.closure.figures import figures
 from rbpx.analyses.closure.results import FormResult, Held
 from rbpx.analyses.closure.words import sentences
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import Cell, Column, behind, decimal, error, magnitude, share, state, text, whole, with_ends
 from rbpx.display.names import law_title
 from rbpx.display.numbers import percent, short
 from rbpx.display.view import Table, View
-from rbpx.groups.group import Group
 from rbpx.laws.interval import Estimate
 from rbpx.laws.rank_form import rank_forms
 
 
-def tables(results: Sequence[Closures]) -> list[Table]:
+@one_by_one
+def tables(closures: Closures) -> Iterator[Table]:
     """Every form, then the closest one."""
-    found = []
-    for closures in results:
-        group = closures.group
-        title = f"Forms of the distribution of ranks: {group.runs[-1].size}, from {_smaller(group)}"
-        note = (
-            f"Ties {group.ties.value}. Each form is fitted to all sizes but the largest at once, each of its "
-            "parameters on a line in ln S; one without kinds of tokens says that CE is H(P)."
-        )
-        found.append(FORMS.table(title, closures.forms, group.title, note=note))
-        for closest in closures.forms[:1]:
-            title = f"The closest form, {closest.label}: {rank_forms()[closest.name].equation}"
-            found.append(CLOSEST.table(title, closest.held, group.title))
-    return found
-
-
-def _smaller(group: Group) -> str:
-    smaller = [run.size for run in group.runs if run.non_embedding_params < group.runs[-1].non_embedding_params]
-    return f"{smaller[0]} to {smaller[-1]}"
+    group, last = closures.group, closures.group.runs[-1]
+    smaller = [run.size for run in group.runs if run.non_embedding_params < last.non_embedding_params]
+    title = f"Forms of the distribution of ranks: {last.size}, from {smaller[0]} to {smaller[-1]}"
+    note = (
+        f"Ties {group.ties.value}. Each form is fitted to all sizes but the largest at once, each of its "
+        "parameters on a line in ln S; one without kinds of tokens says that CE is H(P)."
+    )
+    yield FORMS.table(title, closures.forms, group.title, note=note)
+    for closest in closures.forms[:1]:
+        title = f"The closest form, {closest.label}: {rank_forms()[closest.name].equation}"
+        yield CLOSEST.table(title, closest.held, group.title)
 
 
 def _error_of(quantity: str) -> Callable[[FormResult], float | None]:
@@ -48,7 +41,8 @@ def _inside(form: FormResult) -> Cell:
 
 
 def _own(held: Held) -> Estimate:
-    return Estimate(*(value / held.measured - 1 for value in (held.own, held.own_lo, held.own_hi)))
+    own = held.own / held.measured
+    return Estimate(own - 1, own / held.own_reach - 1, own * held.own_reach - 1)
 
 
 FORMS: Final = View[FormResult](
@@ -81,8 +75,7 @@ CLOSEST: Final = View[Held](
         text("quantity", "quantity", lambda held: law_title(held.quantity, held.k)),
         magnitude("measured", "measured", lambda held: held.measured),
         with_ends(
-            "predicted", "predicted",
-            lambda held: Estimate(held.predicted, held.predicted_lo, held.predicted_hi), short,
+            "predicted", "predicted", lambda held: held.foretold, short,
             "from the smaller sizes; interval over documents and models",
         ),
         error("error", "error", lambda held: held.error),
