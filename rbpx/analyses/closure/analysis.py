@@ -139,6 +139,4 @@ def _of_quantity(held: Held) -> Record:
     row: Record = {name: getattr(held, name) for name in ("quantity", "k", "scored", "measured")}
     row |= by_name(predicted=held.foretold, own=held.fitted)
     row |= {name: getattr(held, name) for name in ("separate", "inside", "error")}
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
-    }
+    return row | {name: None for name, value in row.items() if isinstance(value, float) and not math.isfinite(value)}

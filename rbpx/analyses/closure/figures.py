@@ -45,12 +45,8 @@ def figures(closures: Closures, fit_ids: Sequence[str]) -> list[Figure | Undrawn
 def _errors(closures: Closures) -> Figure:
     closest, group = closures.forms[0], closures.group
     of_k = [held for held in closest.held if held.k is not None]
-    said = [
-        (form.label, held, held.predicted)
-        for form in closures.forms[:_MOST]
-        for held in form.held
-        if held.k is not None
-    ]
+    drawn_forms = closures.forms[:_MOST]
+    said = [(form.label, held, held.predicted) for form in drawn_forms for held in form.held if held.k is not None]
     said += [("separate laws", held, held.separate) for held in of_k]
     ends = [(held.k, held.predicted / held.measured, held.reach) for held in of_k]
     band = [{"k": k, "lo": ratio / reach - 1, "hi": ratio * reach - 1} for k, ratio, reach in ends]

@@ -1,9 +1,10 @@
 """Cross-entropy decomposed: the share of each term drawn. Source: arXiv 2510.04067."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rbpx.analyses.entropy.analysis import TERMS, Entropies, RunTerms
+from rbpx.analyses.question import one_by_one
 from rbpx.display.chart.figure import Figure, drawn
 from rbpx.display.chart.marks import Chart, Scale, bars, line, points, scale_of
 from rbpx.display.column import decimal, place, text, with_ends
@@ -35,12 +36,9 @@ _SHARES: Final = View[_Term](
 )
 
 
-def figures(results: Sequence[Entropies], fit_ids: Sequence[str]) -> list[Figure]:
+@one_by_one
+def figures(entropies: Entropies, fit_ids: Sequence[str]) -> Iterator[Figure]:
     """The share of each term in cross-entropy."""
-    return [_figure(entropies, fit_ids) for entropies in results]
-
-
-def _figure(entropies: Entropies, fit_ids: Sequence[str]) -> Figure:
     group, ends = entropies.group, (entropies.runs[0], entropies.runs[-1])
     shares = [
         f"{law_title(name)} {', '.join(f'{_share((each, name)).value:.1%} at {each.run.size}' for each in ends)}"
@@ -48,7 +46,7 @@ def _figure(entropies: Entropies, fit_ids: Sequence[str]) -> Figure:
     ]
     rows = [(each, name) for each in entropies.runs for name in TERMS]
     y = Scale("share", "share of cross-entropy", form=".0%")
-    return drawn(
+    yield drawn(
         _SHARES.table("Shares of cross-entropy", rows, axis=group.axis),
         Chart(scale_of(group.axis), y, (line(), bars("share_lo", "share_hi"), points()), "term"),
         f"Terms of cross-entropy for {group.title}: {'; '.join(shares)}.",

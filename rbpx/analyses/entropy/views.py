@@ -1,41 +1,37 @@
 """Cross-entropy decomposed as tables: the terms of each run, their shares, and their laws."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rbpx.analyses.entropy.analysis import Entropies, RunTerms, analyse, keep
 from rbpx.analyses.entropy.figures import figures
-from rbpx.analyses.entropy.words import sentences
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import Column, decimal, place, state, text, with_ends
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.names import law_title
 from rbpx.display.numbers import decimals
+from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
 from rbpx.groups.fits import Law
 
 
-def tables(results: Sequence[Entropies]) -> list[Table]:
+@one_by_one
+def tables(entropies: Entropies) -> Iterator[Table]:
     """The terms with the corrected entropy, their shares of cross-entropy, and the laws."""
-    found = []
-    for entropies in results:
-        group, runs, x = entropies.group, entropies.runs, entropies.group.axis.value
-        identity = (
-            f"CE = H(P) + KL(P || Q) − ln(sum S), nats: error-entropy, self-alignment, confidence; ties "
-            f"{group.ties.value} (the source counts ranks strictly: ties=optimistic)."
-        )
-        shares = (
-            "Shares are of CE, and may be below 0 or above 1; they are given less the bias that resampled documents "
-            "show, with an interval over documents, and counted: as in the identity, which the interval is not of."
-        )
-        laws = f"A law of a share is y = C {x}^−α of term / CE, both as counted; corrected: of the jackknife."
-        title = "Shares of cross-entropy, corrected for the bias of counting"
-        found += [
-            TERMS.table("Cross-entropy taken apart, and H(P) corrected", runs, group.title, group.axis, identity),
-            SHARES.table(title, runs, group.title, group.axis, shares),
-            LAWS.table(f"Laws of the terms in {x}", entropies.all_laws, group.title, group.axis, laws),
-        ]
-    return found
+    group, runs, x = entropies.group, entropies.runs, entropies.group.axis.value
+    note = (
+        f"CE = H(P) + KL(P || Q) − ln(sum S), nats: error-entropy, self-alignment, confidence; ties "
+        f"{group.ties.value} (the source counts ranks strictly: ties=optimistic)."
+    )
+    yield TERMS.table("Cross-entropy taken apart, and H(P) corrected", runs, group.title, group.axis, note)
+    note = (
+        "Shares are of CE, and may be below 0 or above 1; they are given less the bias that resampled documents "
+        "show, with an interval over documents, and counted: as in the identity, which the interval is not of."
+    )
+    title = "Shares of cross-entropy, corrected for the bias of counting"
+    yield SHARES.table(title, runs, group.title, group.axis, note)
+    note = f"A law of a share is y = C {x}^−α of term / CE, both as counted; corrected: of the jackknife."
+    yield LAWS.table(f"Laws of the terms in {x}", entropies.laws, group.title, group.axis, note)
 
 
 def _share_of(name: str, heading: str, spare: int, ends_spare: int = 0) -> Sequence[Column[RunTerms]]:
@@ -43,9 +39,8 @@ def _share_of(name: str, heading: str, spare: int, ends_spare: int = 0) -> Seque
     corrected: Sequence[Column[RunTerms]] = with_ends(
         heading, f"{name}_share", lambda each: each.corrected_shares[name], decimals(3), ends_spare=ends_spare
     )
-    return *corrected, decimal(
-        f"{heading} counted", f"{name}_share_counted", lambda each: each.shares[name], 3, "", spare
-    )
+    counted = f"{name}_share_counted"
+    return *corrected, decimal(f"{heading} counted", counted, lambda each: each.shares[name], 3, "", spare)
 
 
 _SIZE: Final[Column[RunTerms]] = text("size", "size", lambda each: each.run.size)
@@ -60,13 +55,12 @@ TERMS: Final = View[RunTerms](
         decimal("KL", "self_alignment_nats", lambda each: each.terms["self_alignment"]),
         decimal("−ln sum S", "confidence_nats", lambda each: each.terms["confidence"]),
         decimal(
-            "jackknife", "error_entropy_jackknife_nats", lambda each: each.corrected.jackknife,
+            "jackknife", "error_entropy_jackknife_nats", lambda each: each.jackknife,
             means="H(P) less the part of its bias that falls as 1/D over D documents; still too small",
         ),
-        decimal("stderr", "error_entropy_jackknife_stderr_nats", lambda each: each.corrected.stderr),
+        decimal("stderr", "error_entropy_jackknife_stderr_nats", lambda each: each.stderr),
         decimal(
-            "extrapolated", "error_entropy_extrapolated_nats",
-            lambda each: each.corrected.extrapolated,
+            "extrapolated", "error_entropy_extrapolated_nats", lambda each: each.extrapolated,
             means="from halves and quarters of the documents, which tends to be too large; where it differs from the "
             "jackknife by less than the standard error, the bias that is left cannot be resolved", spare=1,
         ),
@@ -94,4 +88,21 @@ LAWS: Final = View[Law](
         state(lambda law: law.fit.status),
     ),
 )
+
+
+@one_by_one
+def sentences(entropies: Entropies) -> Iterator[str]:
+    """The terms of the last model, and the exponents of cross-entropy and of error-entropy."""
+    last = entropies.runs[-1]
+    terms = ", ".join(f"{law_title(name)} {nats:.3f}" for name, nats in last.terms.items())
+    yield f"At {last.run.size}, cross-entropy is {last.cross_entropy_nats:.3f} nats: {terms}."
+    exponents = [
+        f"{law_title(law.law)} {interval_of(law.fit.exponent)}"
+        for law in entropies.laws
+        if law.law in ("cross_entropy", "error_entropy") and law.fit.alpha is not None
+    ]
+    if exponents:
+        yield f"Exponents: {'; '.join(exponents)}."
+
+
 QUESTION = Question(each(analyse), keep, tables, sentences, figures)
