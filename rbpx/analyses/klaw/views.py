@@ -1,15 +1,20 @@
-"""The laws in k as tables: one for each model, with what a larger k is worth; one law for all k, and its rivals."""
+"""The laws in k as tables and a figure: one for each model, with what a larger k is worth; one for all k, its rivals."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rbpx.analyses.klaw.analysis import STEP, KLaw, KLaws, analyse, keep
-from rbpx.analyses.klaw.figures import figures
 from rbpx.analyses.klaw.words import FORMS, sentences
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
+from rbpx.display.chart.colours import MOST_SERIES
+from rbpx.display.chart.figure import Figure, Undrawn
+from rbpx.display.chart.laws import law_figure
+from rbpx.display.chart.marks import Scale
 from rbpx.display.column import decimal, place, share, state, text, whole, with_ends, written
 from rbpx.display.numbers import number, rough, significant
+from rbpx.display.spread import spread
 from rbpx.display.view import Table, View
+from rbpx.groups.question import from_shares
 from rbpx.laws.interval import Estimate
 from rbpx.laws.joint import FormInK, JointLaw
 
@@ -64,24 +69,38 @@ RIVALS: Final = View[tuple[JointLaw, FormInK]](
 )  # fmt: skip
 
 
-def tables(results: Sequence[KLaws]) -> list[Table]:
+@one_by_one
+def tables(laws: KLaws) -> Iterator[Table]:
     """The laws of a group, then the one law for all k."""
-    found = []
-    for laws in results:
-        group, joint = laws.group, laws.joint
-        ks = ", ".join(map(str, laws.k_grid))
-        note = f"−ln RBP_k = C · k^−α_k, least squares of logarithms at k = {ks}; ties {group.ties.value}."
-        title = f"Laws in k: k = {STEP} against {group.axis.value}"
-        found.append(LAWS.table(title, laws.laws, group.title, group.axis, note))
-        if joint is not None:
-            ks, x = f"k = {joint.of_range[0]:,} to {joint.of_range[-1]:,}", group.axis.value
-            numbers = [("α", joint.alpha.exponent), ("κ", joint.kappa), ("α, more for each ln k", joint.drift)]
-            numbers += [] if joint.bend is None else [("bend in ln k", joint.bend)]
-            title = f"One law for all k, −ln RBP_k = C · k^−κ · {x}^−α, over {ks}"
-            found.append(ONE_LAW.table(title, numbers, group.title))
-            forms = [(joint, form) for form in joint.forms]
-            found.append(RIVALS.table(f"One law for all k and what would replace it, {ks}", forms, group.title))
-    return found
+    group, joint, x = laws.group, laws.joint, laws.group.axis.value
+    ks = ", ".join(map(str, laws.k_grid))
+    note = f"−ln RBP_k = C · k^−α_k, least squares of logarithms at k = {ks}; ties {group.ties.value}."
+    yield LAWS.table(f"Laws in k: k = {STEP} against {x}", laws.laws, group.title, group.axis, note)
+    if joint is not None:
+        ks = f"k = {joint.of_range[0]:,} to {joint.of_range[-1]:,}"
+        numbers = [("α", joint.alpha.exponent), ("κ", joint.kappa), ("α, more for each ln k", joint.drift)]
+        numbers += [] if joint.bend is None else [("bend in ln k", joint.bend)]
+        title = f"One law for all k, −ln RBP_k = C · k^−κ · {x}^−α, over {ks}"
+        yield ONE_LAW.table(title, numbers, group.title)
+        forms = [(joint, form) for form in joint.forms]
+        yield RIVALS.table(f"One law for all k and what would replace it, {ks}", forms, group.title)
+
+
+@one_by_one
+def figures(result: KLaws, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
+    """-ln RBP_k against k for up to seven models, each with its law (figure 9 of the RBP paper)."""
+    fitted, title = [law for law in result.laws if law.fit.alpha is not None], "−ln RBP_k against k"
+    if not fitted:
+        yield Undrawn("k", title, "No size has −ln RBP_k at three k; ask for more with k='[1,3,10,30,100]'.")
+        return
+    chosen = spread(fitted, MOST_SERIES)
+    slopes = " to ".join(f"{law.label} with slope {-(law.fit.alpha or 0):.3f}" for law in spread(chosen, 2))
+    part = f" {len(chosen)} of {len(fitted)} sizes are drawn." if len(chosen) < len(fitted) else ""
+    says = f"Logarithmic plot for {result.group.title}: falling lines, from {slopes}."
+    words = (says, f"Lines: −ln RBP_k = C·k^−α in each model, by least squares.{part}")
+    x, y = Scale("k", "k", log=True), Scale("neg_ln_rbp", "−ln RBP_k", log=True)
+    laws, origin = [(law.label, law.fit) for law in chosen], from_shares(result.group, result.k_grid)
+    yield law_figure("k", title, laws, x, y, words, origin, legend="size", band=False)
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures)
