@@ -1,4 +1,4 @@
-"""Closure as tables: what each form says of the largest size, and the closest one quantity by quantity."""
+"""Closure as tables: what each form says of the largest size, the closest quantity by quantity; and in sentences."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 from rbpx.analyses.closure.analysis import Closures, analyse, keep
 from rbpx.analyses.closure.figures import figures
 from rbpx.analyses.closure.results import FormResult, Held
-from rbpx.analyses.closure.words import sentences
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import Cell, Column, behind, decimal, error, magnitude, share, state, text, whole, with_ends
 from rbpx.display.names import law_title
 from rbpx.display.numbers import percent, short
+from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
 from rbpx.laws.interval import Estimate
 from rbpx.laws.rank_form import rank_forms
@@ -90,4 +90,30 @@ CLOSEST: Final = View[Held](
         ),
     ),
 )  # fmt: skip
+
+
+@one_by_one
+def sentences(closures: Closures) -> Iterator[str]:
+    """What follows from one distribution."""
+    if not closures.forms:
+        yield f"No form was fitted: {closures.status.label}. {closures.status.remedy}"
+        return
+    closest, measured = closures.forms[0], closures.exponents
+    names = [form.label for form in closures.forms if form.closes]
+    if closest.error is None:
+        return
+    reach = "at no k" if closures.reach is None else f"up to k = {closures.reach:,}"
+    said = f"By {'; '.join(names)} all laws follow ({reach})" if names else f"By no form all laws follow ({reach})"
+    separate = "" if closures.separate is None else f", separate laws by {closures.separate:.1%}"
+    yield (
+        f"{said}: of the largest size the closest, {closest.label}, says {closest.n_inside} of {closest.n_scored} "
+        f"quantities within their intervals, and is off by {closest.error:.1%}{separate}."
+    )
+    if measured is not None and measured.alpha is not None and closest.difference is not None:
+        yield (
+            f"The exponent of −ln RBP_1 less that of cross-entropy is {interval_of(measured.exponent)}; "
+            f"{closest.label} implies {closest.difference:.3f}."
+        )
+
+
 QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)

@@ -1,11 +1,13 @@
-"""Cross-entropy decomposed as tables: the terms of each run, their shares, and their laws."""
+"""Cross-entropy decomposed as tables: the terms of each run, their shares, and their laws; the shares drawn."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from rbpx.analyses.entropy.analysis import TERMS as NAMES
 from rbpx.analyses.entropy.analysis import Entropies, RunTerms, analyse, keep
-from rbpx.analyses.entropy.figures import figures
 from rbpx.analyses.question import Question, each, one_by_one
+from rbpx.display.chart.figure import Figure, drawn
+from rbpx.display.chart.marks import Chart, Scale, bars, line, points, scale_of
 from rbpx.display.column import Column, decimal, place, state, text, with_ends
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.names import law_title
@@ -13,6 +15,8 @@ from rbpx.display.numbers import decimals
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
 from rbpx.groups.fits import Law
+from rbpx.groups.question import from_fits
+from rbpx.laws.interval import Estimate
 
 
 @one_by_one
@@ -103,6 +107,49 @@ def sentences(entropies: Entropies) -> Iterator[str]:
     ]
     if exponents:
         yield f"Exponents: {'; '.join(exponents)}."
+
+
+_Term = tuple[RunTerms, str]
+
+
+def _share(row: _Term) -> Estimate:
+    """A share less its bias; as counted, without an interval, where that is not known."""
+    each, name = row
+    corrected = each.corrected_shares[name]
+    return Estimate(each.shares[name], None, None) if corrected.value is None else corrected
+
+
+DRAWN: Final = View[_Term](
+    "shares",
+    (
+        text("size", "size", lambda row: row[0].run.size),
+        place(lambda row: row[0].run),
+        text("term", "term", lambda row: law_title(row[1])),
+        decimal("nats", "nats", lambda row: row[0].terms[row[1]]),
+        with_ends("share", "share", _share),
+        decimal("as counted", "share_counted", lambda row: row[0].shares[row[1]]),
+    ),
+)
+
+
+@one_by_one
+def figures(entropies: Entropies, fit_ids: Sequence[str]) -> Iterator[Figure]:
+    """The share of each term in cross-entropy."""
+    group, ends = entropies.group, (entropies.runs[0], entropies.runs[-1])
+    shares = [
+        f"{law_title(name)} {', '.join(f'{_share((each, name)).value:.1%} at {each.run.size}' for each in ends)}"
+        for name in NAMES
+    ]
+    rows = [(each, name) for each in entropies.runs for name in NAMES]
+    y = Scale("share", "share of cross-entropy", form=".0%")
+    yield drawn(
+        DRAWN.table("Shares of cross-entropy", rows, axis=group.axis),
+        Chart(scale_of(group.axis), y, (line(), bars("share_lo", "share_hi"), points()), "term"),
+        f"Terms of cross-entropy for {group.title}: {'; '.join(shares)}.",
+        "CE = error-entropy + self-alignment + confidence, each as a share of CE, less the bias of counting where "
+        "resampled documents show it. Bars: 95 % over documents. A share may be below 0 or above 1.",
+        from_fits(fit_ids, group),
+    )
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures)

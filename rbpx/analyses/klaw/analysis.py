@@ -100,10 +100,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         y_NK = neg_ln(np.array([[run.observed[k, 1] for k in k_grid] for run in group.runs]))
     S, of_S = [run.x for run in group.runs if run.x is not None], None
     if 1 in k_grid:
-        y_BN = None if y_NBK is None else y_NBK[:, :, k_grid.index(1)].T
-        of_S = fit_power_law(
-            S, y_NK[:, k_grid.index(1)], None if y_BN is None else Resampled.of(y_BN, group.n_resampled)
-        )
+        first = k_grid.index(1)
+        resampled = None if y_NBK is None else Resampled.of(y_NBK[:, :, first].T, group.n_resampled)
+        of_S = fit_power_law(S, y_NK[:, first], resampled)
     laws, n_documents = [], group.n_resampled if group.is_measured else None
     for at, (run, label) in enumerate(zip(group.runs, labels_of(group.runs), strict=True)):
         y_BK = None if y_NBK is None else y_NBK[at]

@@ -1,4 +1,4 @@
-"""The laws in k as tables and a figure: one for each model, with what a larger k is worth; one for all k, its rivals."""
+"""The laws in k as tables and a figure: one a model, with what a larger k is worth; one for all k, its rivals."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

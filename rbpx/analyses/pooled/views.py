@@ -1,16 +1,18 @@
-"""Pooled laws as a table: the families' own exponents beside the shared one, without an offset and with one."""
+"""Pooled laws as a table, the families' own exponents beside the shared one; and what it leaves, drawn against S."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from rbpx.analyses.pooled.analysis import Pooled, analyse, keep
-from rbpx.analyses.pooled.figures import figures
-from rbpx.analyses.pooled.words import sentences
+from rbpx.analyses.pooled.analysis import Pooled, PooledLaw, analyse, keep
+from rbpx.analyses.pooled.words import residuals, sentences, title
 from rbpx.analyses.question import Question
+from rbpx.display.chart.figure import Figure, Origin, Undrawn
+from rbpx.display.chart.residuals import residual_figure
 from rbpx.display.column import decimal, state, text, with_ends, written
 from rbpx.display.names import law_title
 from rbpx.display.numbers import decimals, rough
 from rbpx.display.view import Table, View
+from rbpx.groups.question import spelled
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.pooled import PooledFit
@@ -78,4 +80,29 @@ LAWS: Final = View[_Row](
         state(lambda row: row[3].status),
     ),
 )  # fmt: skip
+
+
+def figures(results: Sequence[Pooled], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """A figure for each text and law."""
+    return [
+        _residuals(f"residuals-{at}-{n}", f"{title(pooled, law)}: what one exponent leaves", law, fit_ids)
+        for at, pooled in enumerate(results)
+        for n, law in enumerate(pooled.laws)
+    ]
+
+
+def _residuals(name: str, title: str, law: PooledLaw, fit_ids: Sequence[str]) -> Figure | Undrawn:
+    fit = law.fits[0]
+    if fit.alpha is None:
+        return Undrawn(name, title, fit.status.remedy)
+    rows = [
+        (family, run.size, run, left)
+        for family, points, of_family in zip(law.families, law.points, fit.residuals, strict=True)
+        for run, left in zip(points.runs, of_family, strict=True)
+    ]
+    says = f"Residuals of {', '.join(law.families)} against size: {residuals(fit)}."
+    run_ids = tuple(run_id for _, _, run, _ in rows for run_id in run.run_ids)
+    return residual_figure(name, title, rows, "family", says, Origin(spelled("laws", fit_ids=fit_ids), run_ids))
+
+
 QUESTION = Question(analyse, keep, tables, sentences, figures)
