@@ -5,7 +5,7 @@ from typing import Final
 
 from rbpx.analyses.predict.analysis import Foresight, Foresights
 from rbpx.analyses.predict.surface import SurfaceForesights
-from rbpx.analyses.predict.words import name_of
+from rbpx.analyses.question import one_by_one
 from rbpx.display.chart.figure import Figure, Undrawn, drawn
 from rbpx.display.chart.marks import Chart, Scale, points, rule
 from rbpx.display.column import error, magnitude, text, with_ends
@@ -17,7 +17,7 @@ from rbpx.laws.backtest import Backtest
 ERRORS: Final = View[tuple[Foresight, Backtest]](
     "backtest",
     (
-        text("law", "law", lambda row: name_of(row[0])),
+        text("law", "law", lambda row: row[0].title),
         text("fitted to", "fitted", lambda row: f"{row[1].n_fitted} smallest"),
         with_ends("predicted", "predicted", lambda row: row[1].predicted.estimate, short),
         magnitude("measured", "measured", lambda row: row[1].measured),
@@ -26,9 +26,10 @@ ERRORS: Final = View[tuple[Foresight, Backtest]](
 )
 
 
-def figures(results: Sequence[Foresights | SurfaceForesights], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    """The errors at the largest size."""
-    return [_errors(of, fit_ids) for of in results if isinstance(of, Foresights)]
+@one_by_one
+def figures(of: Foresights | SurfaceForesights, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """The errors at the largest size; of surfaces nothing is drawn."""
+    return [_errors(of, fit_ids)] if isinstance(of, Foresights) else []
 
 
 def _errors(of: Foresights, fit_ids: Sequence[str]) -> Figure | Undrawn:
@@ -43,7 +44,7 @@ def _errors(of: Foresights, fit_ids: Sequence[str]) -> Figure | Undrawn:
     if not rows:
         return Undrawn("backtest", title, "It needs four sizes: three to fit, one to test the law on.")
     best, least = min(rows, key=lambda row: abs(row[1].error))
-    tested = {name_of(law): law.mean_error for law in of.answers if law.mean_error is not None}
+    tested = {law.title: law.mean_error for law in of.answers if law.mean_error is not None}
     order = tuple(f"{n} smallest" for n in sorted({test.n_fitted for _, test in rows}, reverse=True))
     x = Scale("error", "error of the prediction", zero=True, form="+.0%")
     marks = (rule(error=0.0), points(look={"size": 80}))
@@ -52,7 +53,7 @@ def _errors(of: Foresights, fit_ids: Sequence[str]) -> Figure | Undrawn:
         ERRORS.table(title, rows),
         Chart(x, Scale("law", "", names=tuple(tested)), marks, "fitted", "fitted to the", order, height),
         f"Errors of predictions for {of.group.title}; mean error of each law: "
-        f"{', '.join(f'{name} {mean:.1%}' for name, mean in tested.items())}. Smallest single error: {name_of(best)}, "
+        f"{', '.join(f'{name} {mean:.1%}' for name, mean in tested.items())}. Smallest single error: {best.title}, "
         f"{least.error:+.1%}.",
         f"Error of the prediction for {largest.size}, (predicted − measured) / measured, predicted over forms; laws in "
         "order of their mean error over all backtests. Colour and shape: how many of the smallest sizes were fitted.",

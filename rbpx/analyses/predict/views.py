@@ -1,13 +1,13 @@
-"""Backtests and predictions as tables: laws in order of their errors, and what new models would show."""
+"""Backtests and predictions as tables and sentences: laws in order of their errors, and what new models would show."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from rbpx.analyses.predict.analysis import Foresight, Foresights, analyse, check, keep
+from rbpx.analyses.predict.analysis import Foresight, Foresights, analyse, keep
 from rbpx.analyses.predict.figures import figures
+from rbpx.analyses.predict.register import check
 from rbpx.analyses.predict.surface import SurfaceForesights
-from rbpx.analyses.predict.words import sentences
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import Cell, Column, decimal, error, magnitude, share, state, text, with_ends
 from rbpx.display.names import law_title
 from rbpx.display.numbers import UNKNOWN, short
@@ -15,6 +15,8 @@ from rbpx.display.view import Table, View
 from rbpx.laws.interval import Estimate
 from rbpx.laws.over_forms import COMBINED, Shape
 from rbpx.laws.prediction import outside
+from rbpx.laws.surface.held_out import mean_error
+from rbpx.laws.verdict import FAR
 from rbpx.status import Status
 
 _MOST_LEFT_OUT: Final = 3  # of the sizes in a backtest
@@ -44,9 +46,10 @@ class Foretold(NamedTuple):
     status: Status
 
 
-def tables(results: Sequence[Foresights | SurfaceForesights]) -> list[Table]:
+@one_by_one
+def tables(of: Foresights | SurfaceForesights) -> list[Table]:
     """The backtests of a group, then its predictions."""
-    return [table for each in results for table in (_of_sizes(each) if isinstance(each, Foresights) else _at(each))]
+    return _of_sizes(of) if isinstance(of, Foresights) else [_at(of)]
 
 
 def _of_sizes(of: Foresights) -> list[Table]:
@@ -64,7 +67,7 @@ def _of_sizes(of: Foresights) -> list[Table]:
     ]
 
 
-def _at(of: SurfaceForesights) -> list[Table]:
+def _at(of: SurfaceForesights) -> Table:
     forms = list(dict.fromkeys(form.fit.form for law in of.laws for form in law.forms))
     rows = []
     for law in of.laws:
@@ -82,11 +85,11 @@ def _at(of: SurfaceForesights) -> list[Table]:
         "of one new run; where size and tokens vary together, a law in one axis near the line of the runs."
     )
     view = _predictions(f"of {', '.join(forms)}, in percent", has_tokens=True)
-    return [view.table("Predictions for new runs", rows, of.group.title, note=note)]
+    return view.table("Predictions for new runs", rows, of.group.title, note=note)
 
 
 def _foretold(law: Foresight, at: int, S: float) -> Foretold:
-    names = law_title(law.law.law, law.law.k), law.method
+    names = law.title, law.method
     if not law.predictions:
         far = outside(S, [run.non_embedding_params for run in law.law.runs])
         return Foretold(*names, S, None, Estimate(None, None, None), far, None, law.law.fit.status)
@@ -104,7 +107,7 @@ def _predictions(weights: str, has_tokens: bool = False) -> View[Foretold]:
             text("law", "law", lambda row: row.law),
             text("by", "method", lambda row: row.by),
             magnitude("S", "S", lambda row: row.S),
-            *([D] if has_tokens else []),
+            [D] if has_tokens else [],
             with_ends("predicted", "y", lambda row: row.y, short),
             magnitude("outside", "beyond", lambda row: row.beyond, "how many times beyond the models there are", 2),
             text("weights", "weights", lambda row: row.weights, weights, spare=1),
@@ -114,7 +117,7 @@ def _predictions(weights: str, has_tokens: bool = False) -> View[Foretold]:
 
 
 def _inside(law: Foresight) -> Cell:
-    held = [test.is_inside for test in law.backtests if test.is_inside is not None]
+    held = law.held
     return Cell((f"{sum(held)}/{len(held)}",), (sum(held), len(held))) if held else Cell((UNKNOWN,), (None, None))
 
 
@@ -134,7 +137,7 @@ def _backtests(n_sizes: int) -> View[Foresight]:
     return View(
         "backtest",
         (
-            text("law", "law", lambda law: law_title(law.law.law, law.law.k)),
+            text("law", "law", lambda law: law.title),
             text("by", "method", lambda law: law.method),
             share(
                 "mean |error|", "mean_error", lambda law: law.mean_error,
@@ -146,6 +149,42 @@ def _backtests(n_sizes: int) -> View[Foresight]:
             decimal("R²", "r2", lambda law: None if law.weights else law.law.fit.r2, 3, spare=3),
         ),
     )  # fmt: skip
+
+
+@one_by_one
+def sentences(of: Foresights | SurfaceForesights) -> Iterator[str]:
+    """How good the backtests are, and against which predictions something speaks."""
+    return _said_of_sizes(of) if isinstance(of, Foresights) else _held_out(of)
+
+
+def _said_of_sizes(of: Foresights) -> Iterator[str]:
+    tested = [law for law in of.answers if law.mean_error is not None]
+    if tested:
+        inside = [is_inside for law in tested for is_inside in law.held]
+        yield (
+            f"Fitted to the smallest sizes and compared with the larger ones, {tested[0].title} was predicted best, "
+            f"{tested[0].mean_error:.1%} off on average; the 95 % intervals over forms contained {sum(inside)} of "
+            f"{len(inside)} measured values."
+        )
+    standing = [law.title for law in of.answers if Status.ok in (each.status for each in law.predictions)]
+    if tested and not standing:
+        yield "No law here can be relied on for a prediction; the reasons stand beside each."
+    elif len(standing) < len(of.answers):
+        yield f"Nothing speaks against the predictions of {', '.join(standing)}; against the others it does."
+    far = [each.prediction for law in of.answers[:1] for each in law.predictions if each.prediction.beyond > FAR]
+    if far:
+        sizes = ", ".join(f"{each.S:.3g} ({each.beyond:.3g} times)" for each in far)
+        yield f"S = {sizes} lies more than {FAR:.0f} times beyond the sizes: an extrapolation that no backtest covers."
+
+
+def _held_out(of: SurfaceForesights) -> Iterator[str]:
+    for law in of.laws:
+        error = mean_error(law.best.held_out)
+        if error is not None:
+            yield (
+                f"{law_title(law.trained.law, law.trained.k)}: the largest S, D and C, each predicted from the others "
+                f"by {law.best.fit.form}, are {error:.1%} off on average."
+            )
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures, check=check)
