@@ -90,16 +90,14 @@ def _of(at: int, number: Callable[[PowerLawFit], float | None]) -> Callable[[_Gl
 
 GLANCE: Final = View[_Glance](
     "glance",
-    (
-        text("models and text", "group", lambda row: row[0]),
-        whole("points", "n_sizes", lambda row: len(row[1].group.runs)),
-        with_ends("α, RBP", "alpha_rbp", lambda row: alpha_of(row[1], 0), decimals(3)),
-        decimal("R²", "r2_rbp", _of(0, lambda fit: fit.r2), 3),
-        with_ends("α, CE", "alpha_ce", lambda row: alpha_of(row[1], 1), decimals(3)),
-        decimal("R²", "r2_ce", _of(1, lambda fit: fit.r2), 3),
-        error("backtest", "backtest_error", _of(0, lambda fit: fit.backtest_error), "of RBP at the largest point"),
-        whole("up to k", "supported_k", lambda row: None if row[2] is None else row[2].supported, "where it holds"),
-    ),
+    text("models and text", "group", lambda row: row[0]),
+    whole("points", "n_sizes", lambda row: len(row[1].group.runs)),
+    with_ends("α, RBP", "alpha_rbp", lambda row: alpha_of(row[1], 0), decimals(3)),
+    decimal("R²", "r2_rbp", _of(0, lambda fit: fit.r2), 3),
+    with_ends("α, CE", "alpha_ce", lambda row: alpha_of(row[1], 1), decimals(3)),
+    decimal("R²", "r2_ce", _of(1, lambda fit: fit.r2), 3),
+    error("backtest", "backtest_error", _of(0, lambda fit: fit.backtest_error), "of RBP at the largest point"),
+    whole("up to k", "supported_k", lambda row: None if row[2] is None else row[2].supported, "where it holds"),
 )
 
 
@@ -172,20 +170,18 @@ def table_2(results: Sequence[Laws]) -> Table:
 
 RUNS: Final = View[Run](
     "runs",
-    (
-        text("run", "run_id", lambda run: " ".join(run.run_ids)),
-        text("family", "family", lambda run: run.family),
-        text("size", "size", lambda run: run.size),
-        whole("S", "non_embedding_params", lambda run: run.non_embedding_params),
-        text("text", "dataset", lambda run: run.dataset),
-        text("of hash", "text_hash", lambda run: run.text_hash),
-        text("protocol", "protocol", lambda run: run.protocol),
-        text("dtype", "dtype", lambda run: run.dtype),
-        text("source", "source", lambda run: run.source),
-        whole("documents", "n_documents", lambda run: run.n_documents),
-        whole("tokens", "n_tokens", lambda run: run.n_tokens),
-        decimal("CE, nats", "cross_entropy_nats", lambda run: run.cross_entropy_nats),
-    ),
+    text("run", "run_id", lambda run: " ".join(run.run_ids)),
+    text("family", "family", lambda run: run.family),
+    text("size", "size", lambda run: run.size),
+    whole("S", "non_embedding_params", lambda run: run.non_embedding_params),
+    text("text", "dataset", lambda run: run.dataset),
+    text("of hash", "text_hash", lambda run: run.text_hash),
+    text("protocol", "protocol", lambda run: run.protocol),
+    text("dtype", "dtype", lambda run: run.dtype),
+    text("source", "source", lambda run: run.source),
+    whole("documents", "n_documents", lambda run: run.n_documents),
+    whole("tokens", "n_tokens", lambda run: run.n_tokens),
+    decimal("CE, nats", "cross_entropy_nats", lambda run: run.cross_entropy_nats),
 )
 
 

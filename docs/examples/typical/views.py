@@ -15,20 +15,16 @@ from rbpx.groups.question import from_fits
 
 RUNS = View[tuple[Run, float]](
     "runs",
-    (
-        text("size", "size", lambda row: row[0].size),
-        place(lambda row: row[0]),
-        magnitude("typical rank", "typical_rank", lambda row: row[1], means="exp of the mean of ln rank"),
-    ),
+    text("size", "size", lambda row: row[0].size),
+    place(lambda row: row[0]),
+    magnitude("typical rank", "typical_rank", lambda row: row[1], means="exp of the mean of ln rank"),
 )
 LAW = View[Typical](
     "law",
-    (
-        text("law", "law", lambda result: "typical rank"),
-        with_ends("α", "alpha", lambda result: result.fit.exponent),
-        decimal("R²", "r2", lambda result: result.fit.r2, 3),
-        state(lambda result: result.fit.status),
-    ),
+    text("law", "law", lambda result: "typical rank"),
+    with_ends("α", "alpha", lambda result: result.fit.exponent),
+    decimal("R²", "r2", lambda result: result.fit.r2, 3),
+    state(lambda result: result.fit.status),
 )
 
 

@@ -18,18 +18,16 @@ _Said = tuple[str, Held, float]
 _MOST: Final = 4  # forms that are drawn
 _ERRORS: Final = View[_Said](
     "errors",
-    (
-        text("form", "form", lambda row: row[0]),
-        whole("k", "k", lambda row: row[1].k),
-        magnitude("measured", "measured", lambda row: row[1].measured),
-        magnitude("predicted", "predicted", lambda row: row[2]),
-        error("error", "error", lambda row: row[2] / row[1].measured - 1),
-    ),
+    text("form", "form", lambda row: row[0]),
+    whole("k", "k", lambda row: row[1].k),
+    magnitude("measured", "measured", lambda row: row[1].measured),
+    magnitude("predicted", "predicted", lambda row: row[2]),
+    error("error", "error", lambda row: row[2] / row[1].measured - 1),
 )
 _RATIO: Final[Sequence[Column[Residual]]] = with_ends(
     "ratio", "ratio", lambda residual: residual.ratio, decimals(3), "tokens over those expected"
 )
-_RESIDUALS: Final = View[Residual]("residuals", (BINS, _RATIO))
+_RESIDUALS: Final = View[Residual]("residuals", BINS, _RATIO)
 _TITLES: Final = {_ERRORS.name: "Errors at the largest size", _RESIDUALS.name: "What the closest form leaves"}
 
 

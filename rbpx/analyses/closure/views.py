@@ -47,47 +47,43 @@ def _own(held: Held) -> Estimate:
 
 FORMS: Final = View[FormResult](
     "forms",
-    (
-        text("form", "form", lambda form: form.label),
-        whole("P", "n_parameters", lambda form: form.n_parameters, "parameters at one size", 5),
-        share(
-            "off", "error", lambda form: form.error,
-            means="median error of what it says of the largest size, over −ln RBP_k up to the largest k whose law "
-            "stands, H(P) and CE",
-        ),
-        share("own fit", "error_own", lambda form: form.error_own, means="of a fit to that size itself", spare=3),
-        error("H(P)", "error_of_error_entropy", _error_of("error_entropy"), "error of error-entropy", 1),
-        error("CE", "error_of_cross_entropy", _error_of("cross_entropy"), "error of cross-entropy", 1),
-        Column("inside", ("n_inside", "n_scored"), _inside, "how many of these lie in their 95 % intervals"),
-        behind(
-            "behind", lambda form: form.behind,
-            "nats a token of the largest size that it loses to the most likely form; interval over documents", 2,
-        ),
-        decimal("α of −ln RBP_1", "alpha_rbp_1", lambda form: form.alpha_rbp_1, 3, "exponent that it implies", 4),
-        decimal("α of CE", "alpha_cross_entropy", lambda form: form.alpha_cross_entropy, 3, spare=4),
-        text("closes", "closes", lambda form: "yes" if form.closes else "no", "whether all are inside"),
-        state(lambda form: form.status),
+    text("form", "form", lambda form: form.label),
+    whole("P", "n_parameters", lambda form: form.n_parameters, "parameters at one size", 5),
+    share(
+        "off", "error", lambda form: form.error,
+        means="median error of what it says of the largest size, over −ln RBP_k up to the largest k whose law "
+        "stands, H(P) and CE",
     ),
+    share("own fit", "error_own", lambda form: form.error_own, means="of a fit to that size itself", spare=3),
+    error("H(P)", "error_of_error_entropy", _error_of("error_entropy"), "error of error-entropy", 1),
+    error("CE", "error_of_cross_entropy", _error_of("cross_entropy"), "error of cross-entropy", 1),
+    Column("inside", ("n_inside", "n_scored"), _inside, "how many of these lie in their 95 % intervals"),
+    behind(
+        "behind", lambda form: form.behind,
+        "nats a token of the largest size that it loses to the most likely form; interval over documents", 2,
+    ),
+    decimal("α of −ln RBP_1", "alpha_rbp_1", lambda form: form.alpha_rbp_1, 3, "exponent that it implies", 4),
+    decimal("α of CE", "alpha_cross_entropy", lambda form: form.alpha_cross_entropy, 3, spare=4),
+    text("closes", "closes", lambda form: "yes" if form.closes else "no", "whether all are inside"),
+    state(lambda form: form.status),
 )  # fmt: skip
 CLOSEST: Final = View[Held](
     "closest",
-    (
-        text("quantity", "quantity", lambda held: law_title(held.quantity, held.k)),
-        magnitude("measured", "measured", lambda held: held.measured),
-        with_ends(
-            "predicted", "predicted", lambda held: held.foretold, short,
-            "from the smaller sizes; interval over documents and models",
-        ),
-        error("error", "error", lambda held: held.error),
-        error(
-            "separate", "error_separate", lambda held: held.separate / held.measured - 1,
-            "error of a law of this quantity alone", 1,
-        ),
-        with_ends("own fit", "error_own", _own, percent, "error of the form when fitted to the largest size itself", 2),
-        text(
-            "inside", "inside", lambda held: ("{}" if held.scored else "({})").format("yes" if held.inside else "no"),
-            "in brackets where it does not count",
-        ),
+    text("quantity", "quantity", lambda held: law_title(held.quantity, held.k)),
+    magnitude("measured", "measured", lambda held: held.measured),
+    with_ends(
+        "predicted", "predicted", lambda held: held.foretold, short,
+        "from the smaller sizes; interval over documents and models",
+    ),
+    error("error", "error", lambda held: held.error),
+    error(
+        "separate", "error_separate", lambda held: held.separate / held.measured - 1,
+        "error of a law of this quantity alone", 1,
+    ),
+    with_ends("own fit", "error_own", _own, percent, "error of the form when fitted to the largest size itself", 2),
+    text(
+        "inside", "inside", lambda held: ("{}" if held.scored else "({})").format("yes" if held.inside else "no"),
+        "in brackets where it does not count",
     ),
 )  # fmt: skip
 

@@ -51,46 +51,40 @@ _SIZE: Final[Column[RunTerms]] = text("size", "size", lambda each: each.run.size
 _PLACE: Final[Sequence[Column[RunTerms]]] = place(lambda each: each.run, spare=5)
 TERMS: Final = View[RunTerms](
     "terms",
-    (
-        _SIZE,
-        _PLACE,
-        decimal("CE", "cross_entropy_nats", lambda each: each.cross_entropy_nats),
-        decimal("H(P)", "error_entropy_nats", lambda each: each.terms["error_entropy"]),
-        decimal("KL", "self_alignment_nats", lambda each: each.terms["self_alignment"]),
-        decimal("−ln sum S", "confidence_nats", lambda each: each.terms["confidence"]),
-        decimal(
-            "jackknife", "error_entropy_jackknife_nats", lambda each: each.jackknife,
-            means="H(P) less the part of its bias that falls as 1/D over D documents; still too small",
-        ),
-        decimal("stderr", "error_entropy_jackknife_stderr_nats", lambda each: each.stderr),
-        decimal(
-            "extrapolated", "error_entropy_extrapolated_nats", lambda each: each.extrapolated,
-            means="from halves and quarters of the documents, which tends to be too large; where it differs from the "
-            "jackknife by less than the standard error, the bias that is left cannot be resolved", spare=1,
-        ),
+    _SIZE,
+    _PLACE,
+    decimal("CE", "cross_entropy_nats", lambda each: each.cross_entropy_nats),
+    decimal("H(P)", "error_entropy_nats", lambda each: each.terms["error_entropy"]),
+    decimal("KL", "self_alignment_nats", lambda each: each.terms["self_alignment"]),
+    decimal("−ln sum S", "confidence_nats", lambda each: each.terms["confidence"]),
+    decimal(
+        "jackknife", "error_entropy_jackknife_nats", lambda each: each.jackknife,
+        means="H(P) less the part of its bias that falls as 1/D over D documents; still too small",
+    ),
+    decimal("stderr", "error_entropy_jackknife_stderr_nats", lambda each: each.stderr),
+    decimal(
+        "extrapolated", "error_entropy_extrapolated_nats", lambda each: each.extrapolated,
+        means="from halves and quarters of the documents, which tends to be too large; where it differs from the "
+        "jackknife by less than the standard error, the bias that is left cannot be resolved", spare=1,
     ),
 )  # fmt: skip
 SHARES: Final = View[RunTerms](
     "shares",
-    (
-        _SIZE,
-        _PLACE,
-        _share_of("error_entropy", "H(P)", 2),
-        _share_of("self_alignment", "KL", 3),
-        _share_of("confidence", "−ln", 4, ends_spare=1),
-    ),
+    _SIZE,
+    _PLACE,
+    _share_of("error_entropy", "H(P)", 2),
+    _share_of("self_alignment", "KL", 3),
+    _share_of("confidence", "−ln", 4, ends_spare=1),
 )
 LAWS: Final = View[Law](
     "laws",
-    (
-        text("law", "law", lambda law: law_title(law.law)),
-        exponent(lambda law: law.fit),
-        constant(lambda law: law.fit, spare=2),
-        points_of(lambda law: law.fit, spare=3),
-        determination(lambda law: law.fit, ends_spare=4),
-        backtest(lambda law: law.fit, spare=1),
-        state(lambda law: law.fit.status),
-    ),
+    text("law", "law", lambda law: law_title(law.law)),
+    exponent(lambda law: law.fit),
+    constant(lambda law: law.fit, spare=2),
+    points_of(lambda law: law.fit, spare=3),
+    determination(lambda law: law.fit, ends_spare=4),
+    backtest(lambda law: law.fit, spare=1),
+    state(lambda law: law.fit.status),
 )
 
 
@@ -121,14 +115,12 @@ def _share(row: _Term) -> Estimate:
 
 DRAWN: Final = View[_Term](
     "shares",
-    (
-        text("size", "size", lambda row: row[0].run.size),
-        place(lambda row: row[0].run),
-        text("term", "term", lambda row: law_title(row[1])),
-        decimal("nats", "nats", lambda row: row[0].terms[row[1]]),
-        with_ends("share", "share", _share),
-        decimal("as counted", "share_counted", lambda row: row[0].shares[row[1]]),
-    ),
+    text("size", "size", lambda row: row[0].run.size),
+    place(lambda row: row[0].run),
+    text("term", "term", lambda row: law_title(row[1])),
+    decimal("nats", "nats", lambda row: row[0].terms[row[1]]),
+    with_ends("share", "share", _share),
+    decimal("as counted", "share_counted", lambda row: row[0].shares[row[1]]),
 )
 
 

@@ -40,25 +40,23 @@ def _of_k(k: int) -> Column[_Row]:
 def _view(ks: Sequence[int]) -> View[_Row]:
     return View(
         "pairs",
-        (
-            text("text", "dataset", lambda row: row[0].title),
-            text("family", "family", lambda row: row[0].names["family"]),
-            text(
-                "tokens", "tokens", lambda row: row[1].tokens, "improving: those whose ids `improve` finds to get "
-                "better with size; chosen on the same text, so their own exponents are a little too large", 1,
-            ),
-            share("share", "share", lambda row: row[1].share, 0, spare=2),
-            decimal("CE", "alpha_cross_entropy", lambda row: row[1].alpha_cross_entropy, 3),
-            [_of_k(k) for k in ks],
-            with_ends(
-                "k = 1 − CE", "difference", lambda row: row[1].difference,
-                means="α of −ln RBP_1 less that of cross-entropy, from the law of their ratio; 95 % over documents and "
-                "models, of the mean over families and texts (clusters of both)",
-            ),
-            with_ends(
-                "for each ln k", "drift", lambda row: row[0].drift if row[1].tokens is None else None,
-                means=f"change of α up to k = {UP_TO}", spare=4, ends_spare=6,
-            ),
+        text("text", "dataset", lambda row: row[0].title),
+        text("family", "family", lambda row: row[0].names["family"]),
+        text(
+            "tokens", "tokens", lambda row: row[1].tokens, "improving: those whose ids `improve` finds to get "
+            "better with size; chosen on the same text, so their own exponents are a little too large", 1,
+        ),
+        share("share", "share", lambda row: row[1].share, 0, spare=2),
+        decimal("CE", "alpha_cross_entropy", lambda row: row[1].alpha_cross_entropy, 3),
+        [_of_k(k) for k in ks],
+        with_ends(
+            "k = 1 − CE", "difference", lambda row: row[1].difference,
+            means="α of −ln RBP_1 less that of cross-entropy, from the law of their ratio; 95 % over documents and "
+            "models, of the mean over families and texts (clusters of both)",
+        ),
+        with_ends(
+            "for each ln k", "drift", lambda row: row[0].drift if row[1].tokens is None else None,
+            means=f"change of α up to k = {UP_TO}", spare=4, ends_spare=6,
         ),
     )  # fmt: skip
 

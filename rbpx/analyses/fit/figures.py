@@ -67,13 +67,11 @@ def _figure(result: Laws, name: str, what: str, laws: Sequence[Law], y: Scale, k
     share: Column[_Point] = decimal("RBP_k", "rbp", lambda row: None if row[2].value is None else exp(-row[2].value))
     view = View[_Point](
         name,
-        (
-            text(key, key, lambda row: row[0]),
-            text("size", "size", lambda row: row[1].size),
-            place(lambda row: row[1]),
-            [share] if key == "k" else [],
-            value[: 1 + has_bars],
-        ),
+        text(key, key, lambda row: row[0]),
+        text("size", "size", lambda row: row[1].size),
+        place(lambda row: row[1]),
+        [share] if key == "k" else [],
+        value[: 1 + has_bars],
     )
     lines = [row for law in laws for row in _curve(law, x.key, y.key, key)]
     marks = [Mark("band", lines), line(lines)] if lines else []

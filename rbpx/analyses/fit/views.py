@@ -49,15 +49,13 @@ def _models(laws: Laws) -> Table:
     ]
     view = View[_Score](
         "models",
-        (
-            text("size", "size", lambda row: row[0].size),
-            place(lambda row: row[0], spare=1),
-            shares,
-            decimal("CE", "cross_entropy_nats", lambda row: row[0].cross_entropy_nats, 4, _NATS, 0 if has_ce else 1),
-            [decimal(name.replace("_", " "), name, _imported(name), spare=1) for name in IMPORTED],
-            [decimal(heading, name, _measured(name), spare=2) for name, heading in _TERMS.items()],
-            whole("tokens", "n_tokens", lambda row: row[0].n_tokens, spare=3),
-        ),
+        text("size", "size", lambda row: row[0].size),
+        place(lambda row: row[0], spare=1),
+        shares,
+        decimal("CE", "cross_entropy_nats", lambda row: row[0].cross_entropy_nats, 4, _NATS, 0 if has_ce else 1),
+        [decimal(name.replace("_", " "), name, _imported(name), spare=1) for name in IMPORTED],
+        [decimal(heading, name, _measured(name), spare=2) for name, heading in _TERMS.items()],
+        whole("tokens", "n_tokens", lambda row: row[0].n_tokens, spare=3),
     )
     rows: list[_Score] = list(zip(runs, laws.evidence or [None] * len(runs), strict=True))
     shown = rows if group.axis is Axis.S else spread(rows, _MOST)
@@ -102,18 +100,16 @@ def _ranks(laws: Laws) -> list[Table]:
 
     view = View[_Ranked](
         "ranks",
-        (
-            text("size", "size", lambda row: row[0].size),
-            decimal("μ", "mu", lambda row: row[2].params["mu"], 2),
-            decimal("σ", "sigma", lambda row: row[2].params["sigma"], 2),
-            decimal("−ln RBP_1", "neg_ln_rbp_1", measured_at_1),
-            decimal("derived", "derived_rbp_1", _measured("lognormal_rbp1")),
-            decimal("CE", "cross_entropy_nats", _measured("cross_entropy")),
-            decimal("derived", "derived_cross_entropy", _measured("lognormal_cross_entropy")),
-            text("paper", "paper", lambda row: row[2].status.label),
-            text("full", "full", lambda row: row[3].status.label),
-            decimal("γ", "gamma", lambda row: row[3].params.get("gamma_unconstrained"), 3),
-        ),
+        text("size", "size", lambda row: row[0].size),
+        decimal("μ", "mu", lambda row: row[2].params["mu"], 2),
+        decimal("σ", "sigma", lambda row: row[2].params["sigma"], 2),
+        decimal("−ln RBP_1", "neg_ln_rbp_1", measured_at_1),
+        decimal("derived", "derived_rbp_1", _measured("lognormal_rbp1")),
+        decimal("CE", "cross_entropy_nats", _measured("cross_entropy")),
+        decimal("derived", "derived_cross_entropy", _measured("lognormal_cross_entropy")),
+        text("paper", "paper", lambda row: row[2].status.label),
+        text("full", "full", lambda row: row[3].status.label),
+        decimal("γ", "gamma", lambda row: row[3].params.get("gamma_unconstrained"), 3),
     )
     title = "Lognormal of the ranks: from 2 up (paper), of all (full); curves from paper"
     return [view.table(title, rows, laws.group.title)] if rows else []
@@ -129,19 +125,17 @@ def _fit(row: Law) -> PowerLawFit:
 
 LAWS: Final = View[Law](
     "laws",
-    (
-        Column("law", ("law", "k", "method"), _name),
-        exponent(_fit),
-        decimal("sd text", "alpha_text_sd", lambda row: row.fit.alpha_sds[0], spare=9),
-        decimal("sd models", "alpha_models_sd", lambda row: row.fit.alpha_sds[1], spare=8),
-        constant(_fit, spare=3),
-        with_ends("E", "E", lambda row: row.fit.offset, spare=6),
-        determination(_fit, spare=2, ends_spare=7),
-        points_of(_fit, spare=4),
-        backtest(_fit),
-        text("form", "form", lambda row: None if row.choice is None else row.choice.form.value, _FORM, spare=1),
-        state(lambda row: row.fit.status),
-    ),
+    Column("law", ("law", "k", "method"), _name),
+    exponent(_fit),
+    decimal("sd text", "alpha_text_sd", lambda row: row.fit.alpha_sds[0], spare=9),
+    decimal("sd models", "alpha_models_sd", lambda row: row.fit.alpha_sds[1], spare=8),
+    constant(_fit, spare=3),
+    with_ends("E", "E", lambda row: row.fit.offset, spare=6),
+    determination(_fit, spare=2, ends_spare=7),
+    points_of(_fit, spare=4),
+    backtest(_fit),
+    text("form", "form", lambda row: None if row.choice is None else row.choice.form.value, _FORM, spare=1),
+    state(lambda row: row.fit.status),
 )  # fmt: skip
 
 

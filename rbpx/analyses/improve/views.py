@@ -48,28 +48,26 @@ def _share(value: float | None) -> str:
 
 BETTER: Final = View[TokenImprovement](
     "better",
-    (
-        text("token", "text", lambda token: legible(token.text, token.token_id)),
-        decimal("id", "token_id", lambda token: token.token_id, 0, spare=2),
-        whole("times", "n_tokens", lambda token: token.n_tokens),
-        whole("documents", "n_documents", lambda token: token.n_documents, spare=3),
-        with_ends(
-            "slope", "slope", lambda token: token.slope, decimals(3),
-            "mean of d nats / d ln S over the occurrences of a token id; an id is listed where 95 % over documents do "
-            "not contain 0 (each id by itself: chance lists 1 in 20 of those without a change) and the nats agree",
-        ),
-        ends(
-            "smallest_nats largest_nats", lambda token: (token.smallest_nats, token.largest_nats), number, "nats",
-            "means at the smallest and the largest size",
-        ),
-        ends(
-            "smallest_rbp largest_rbp", lambda token: (token.smallest_rbp, token.largest_rbp),
-            decimals(2), "RBP_k", "at the smallest and the largest size", 1,
-        ),
-        with_ends(
-            "share", "share", lambda token: token.share, _share,
-            "of the total fall in nats between these two; --format json has all token ids", ends_spare=4,
-        ),
+    text("token", "text", lambda token: legible(token.text, token.token_id)),
+    decimal("id", "token_id", lambda token: token.token_id, 0, spare=2),
+    whole("times", "n_tokens", lambda token: token.n_tokens),
+    whole("documents", "n_documents", lambda token: token.n_documents, spare=3),
+    with_ends(
+        "slope", "slope", lambda token: token.slope, decimals(3),
+        "mean of d nats / d ln S over the occurrences of a token id; an id is listed where 95 % over documents do "
+        "not contain 0 (each id by itself: chance lists 1 in 20 of those without a change) and the nats agree",
+    ),
+    ends(
+        "smallest_nats largest_nats", lambda token: (token.smallest_nats, token.largest_nats), number, "nats",
+        "means at the smallest and the largest size",
+    ),
+    ends(
+        "smallest_rbp largest_rbp", lambda token: (token.smallest_rbp, token.largest_rbp),
+        decimals(2), "RBP_k", "at the smallest and the largest size", 1,
+    ),
+    with_ends(
+        "share", "share", lambda token: token.share, _share,
+        "of the total fall in nats between these two; --format json has all token ids", ends_spare=4,
     ),
 )  # fmt: skip
 WORSE: Final = View("worse", BETTER.columns)

@@ -20,51 +20,47 @@ from rbpx.laws.joint import FormInK, JointLaw
 
 LAWS: Final = View[KLaw](
     "laws",
-    (
-        text("size", "size", lambda law: law.label),
-        place(lambda law: law.run, spare=3),
-        with_ends(
-            "α_k", "alpha", lambda law: law.fit.exponent,
-            means="interval at all k together, as hits at one k are hits at every larger k, over documents where "
-            "these are known; where the law bends, α_k is that of the best line over these k",
-        ),
-        with_ends("C", "C", lambda law: law.fit.constant, lambda value: significant(value, 3), spare=4),
-        decimal("R²", "r2", lambda law: law.fit.r2, 3),
-        decimal(
-            "neighbours", "residual_autocorrelation",
-            lambda law: None if law.fit.bend is None else law.fit.bend.residual_autocorrelation, 2,
-            means="correlation of the residuals of neighbouring k", spare=2,
-        ),
-        with_ends(
-            "{x} times", "factor", lambda law: law.exchange, rough,
-            means=f"the factor in {{x}} that does at k = 1 what this model does at k = {STEP}, {STEP}^(α_k / α_{{x}}) "
-            f"with α_{{x}} of the law in {{x}} at k = 1; local, from k = 1 to {STEP} alone, where the law bends; – "
-            "for an end: no {x} is known to suffice",
-        ),
-        written(
-            "rate", "rate", lambda law: None if law.exchange is None else -law.exchange.rate,
-            lambda value: number(value, 2), means="d ln {x} / d ln k at constant RBP", spare=1,
-        ),
-        state(lambda law: law.fit.status),
+    text("size", "size", lambda law: law.label),
+    place(lambda law: law.run, spare=3),
+    with_ends(
+        "α_k", "alpha", lambda law: law.fit.exponent,
+        means="interval at all k together, as hits at one k are hits at every larger k, over documents where "
+        "these are known; where the law bends, α_k is that of the best line over these k",
     ),
+    with_ends("C", "C", lambda law: law.fit.constant, lambda value: significant(value, 3), spare=4),
+    decimal("R²", "r2", lambda law: law.fit.r2, 3),
+    decimal(
+        "neighbours", "residual_autocorrelation",
+        lambda law: None if law.fit.bend is None else law.fit.bend.residual_autocorrelation, 2,
+        means="correlation of the residuals of neighbouring k", spare=2,
+    ),
+    with_ends(
+        "{x} times", "factor", lambda law: law.exchange, rough,
+        means=f"the factor in {{x}} that does at k = 1 what this model does at k = {STEP}, {STEP}^(α_k / α_{{x}}) "
+        f"with α_{{x}} of the law in {{x}} at k = 1; local, from k = 1 to {STEP} alone, where the law bends; – "
+        "for an end: no {x} is known to suffice",
+    ),
+    written(
+        "rate", "rate", lambda law: None if law.exchange is None else -law.exchange.rate,
+        lambda value: number(value, 2), means="d ln {x} / d ln k at constant RBP", spare=1,
+    ),
+    state(lambda law: law.fit.status),
 )  # fmt: skip
 ONE_LAW: Final = View[tuple[str, Estimate]](
-    "one-law", (text("number", "name", lambda row: row[0]), with_ends("value", "value", lambda row: row[1]))
+    "one-law", text("number", "name", lambda row: row[0]), with_ends("value", "value", lambda row: row[1])
 )
 RIVALS: Final = View[tuple[JointLaw, FormInK]](
     "joint",
-    (
-        text("form", "form", lambda row: FORMS[row[1].form]),
-        whole("parameters", "n_parameters", lambda row: row[1].n_parameters),
-        decimal("AIC", "aic", lambda row: row[1].aic - min(form.aic for form in row[0].forms), 1),
-        decimal(
-            "BIC", "bic", lambda row: row[1].bic - min(form.bic for form in row[0].forms), 1,
-            means="like AIC above the least, of a likelihood on this text in which k of one size are correlated",
-        ),
-        share(
-            "largest off by", "backtest_error", lambda row: row[1].backtest_error,
-            means="root mean square over k, from the smaller sizes",
-        ),
+    text("form", "form", lambda row: FORMS[row[1].form]),
+    whole("parameters", "n_parameters", lambda row: row[1].n_parameters),
+    decimal("AIC", "aic", lambda row: row[1].aic - min(form.aic for form in row[0].forms), 1),
+    decimal(
+        "BIC", "bic", lambda row: row[1].bic - min(form.bic for form in row[0].forms), 1,
+        means="like AIC above the least, of a likelihood on this text in which k of one size are correlated",
+    ),
+    share(
+        "largest off by", "backtest_error", lambda row: row[1].backtest_error,
+        means="root mean square over k, from the smaller sizes",
     ),
 )  # fmt: skip
 

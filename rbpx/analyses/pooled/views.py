@@ -65,20 +65,18 @@ def _worth(row: _Row) -> float | None:
 
 LAWS: Final = View[_Row](
     "pooled",
-    (
-        text("text", "dataset", lambda row: row[0]),
-        text("law", "law", lambda row: row[1]),
-        text("family", "family", lambda row: row[2]),
-        with_ends(
-            "α", "alpha", lambda row: Estimate(row[3].alpha, row[3].alpha_lo, row[3].alpha_hi),
-            means="interval over models and documents; what families have in common at one size counts once",
-        ),
-        with_ends("E", "E", _offset, decimals(3), spare=1, ends_spare=4),
-        written("sd", "residual_sd", _sd, rough, "of ln y about the law", spare=6),
-        decimal("ρ", "mean_correlation", _correlation, 2, "correlation of the residuals at the same sizes", spare=2),
-        decimal("worth", "effective_families", _worth, 2, "independent families that they amount to", spare=5),
-        state(lambda row: row[3].status),
+    text("text", "dataset", lambda row: row[0]),
+    text("law", "law", lambda row: row[1]),
+    text("family", "family", lambda row: row[2]),
+    with_ends(
+        "α", "alpha", lambda row: Estimate(row[3].alpha, row[3].alpha_lo, row[3].alpha_hi),
+        means="interval over models and documents; what families have in common at one size counts once",
     ),
+    with_ends("E", "E", _offset, decimals(3), spare=1, ends_spare=4),
+    written("sd", "residual_sd", _sd, rough, "of ln y about the law", spare=6),
+    decimal("ρ", "mean_correlation", _correlation, 2, "correlation of the residuals at the same sizes", spare=2),
+    decimal("worth", "effective_families", _worth, 2, "independent families that they amount to", spare=5),
+    state(lambda row: row[3].status),
 )  # fmt: skip
 
 

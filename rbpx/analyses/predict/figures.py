@@ -16,13 +16,11 @@ from rbpx.laws.backtest import Backtest
 
 ERRORS: Final = View[tuple[Foresight, Backtest]](
     "backtest",
-    (
-        text("law", "law", lambda row: row[0].title),
-        text("fitted to", "fitted", lambda row: f"{row[1].n_fitted} smallest"),
-        with_ends("predicted", "predicted", lambda row: row[1].predicted.estimate, short),
-        magnitude("measured", "measured", lambda row: row[1].measured),
-        error("error", "error", lambda row: row[1].error),
-    ),
+    text("law", "law", lambda row: row[0].title),
+    text("fitted to", "fitted", lambda row: f"{row[1].n_fitted} smallest"),
+    with_ends("predicted", "predicted", lambda row: row[1].predicted.estimate, short),
+    magnitude("measured", "measured", lambda row: row[1].measured),
+    error("error", "error", lambda row: row[1].error),
 )
 
 

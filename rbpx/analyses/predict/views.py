@@ -103,16 +103,14 @@ def _predictions(weights: str, has_tokens: bool = False) -> View[Foretold]:
     D: Column[Foretold] = magnitude("D", "D", lambda row: row.D)
     return View(
         "predictions",
-        (
-            text("law", "law", lambda row: row.law),
-            text("by", "method", lambda row: row.by),
-            magnitude("S", "S", lambda row: row.S),
-            [D] if has_tokens else [],
-            with_ends("predicted", "y", lambda row: row.y, short),
-            magnitude("outside", "beyond", lambda row: row.beyond, "how many times beyond the models there are", 2),
-            text("weights", "weights", lambda row: row.weights, weights, spare=1),
-            state(lambda row: row.status),
-        ),
+        text("law", "law", lambda row: row.law),
+        text("by", "method", lambda row: row.by),
+        magnitude("S", "S", lambda row: row.S),
+        [D] if has_tokens else [],
+        with_ends("predicted", "y", lambda row: row.y, short),
+        magnitude("outside", "beyond", lambda row: row.beyond, "how many times beyond the models there are", 2),
+        text("weights", "weights", lambda row: row.weights, weights, spare=1),
+        state(lambda row: row.status),
     )
 
 
@@ -136,18 +134,16 @@ def _backtests(n_sizes: int) -> View[Foresight]:
     means = ["error of the largest size, predicted from so many of the smallest", *[""] * len(fitted)]
     return View(
         "backtest",
-        (
-            text("law", "law", lambda law: law.title),
-            text("by", "method", lambda law: law.method),
-            share(
-                "mean |error|", "mean_error", lambda law: law.mean_error,
-                means="of all backtests, which fit the smallest sizes and predict each larger one; laws in this order",
-            ),
-            *(_error_from(n, meant) for n, meant in zip(fitted, means, strict=False)),
-            Column("inside", ("n_inside", "n_intervals"), _inside, "95 % intervals that held the measured value"),
-            with_ends("α", "alpha", lambda law: None if law.weights else law.law.fit.exponent, spare=1, ends_spare=2),
-            decimal("R²", "r2", lambda law: None if law.weights else law.law.fit.r2, 3, spare=3),
+        text("law", "law", lambda law: law.title),
+        text("by", "method", lambda law: law.method),
+        share(
+            "mean |error|", "mean_error", lambda law: law.mean_error,
+            means="of all backtests, which fit the smallest sizes and predict each larger one; laws in this order",
         ),
+        *(_error_from(n, meant) for n, meant in zip(fitted, means, strict=False)),
+        Column("inside", ("n_inside", "n_intervals"), _inside, "95 % intervals that held the measured value"),
+        with_ends("α", "alpha", lambda law: None if law.weights else law.law.fit.exponent, spare=1, ends_spare=2),
+        decimal("R²", "r2", lambda law: None if law.weights else law.law.fit.r2, 3, spare=3),
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 _SQUEEZED: Final = 30  # times below all points, where a curve would squeeze them
 _DRAWN: Final = (("rbp", 1), ("cross_entropy", None))
 _SHARE: Final[Column[SizeBin]] = magnitude("share per rank", "share_per_rank", lambda found: found.share_per_rank)
-_BINS: Final = View[SizeBin]("distribution", (text("size", "size", lambda found: found.size), BINS, _SHARE))
+_BINS: Final = View[SizeBin]("distribution", text("size", "size", lambda found: found.size), BINS, _SHARE)
 
 
 @one_by_one

@@ -91,11 +91,9 @@ def series_figure(
     """
     view = View[tuple[str, float, Bounded]](
         name,
-        (
-            text("of", "series", lambda row: row[0]),
-            (whole if x.log else magnitude)(x.key, x.key, lambda row: row[1]),  # counts lie on logarithmic axes
-            with_ends(y.key, y.key, lambda row: row[2]),
-        ),
+        text("of", "series", lambda row: row[0]),
+        (whole if x.log else magnitude)(x.key, x.key, lambda row: row[1]),  # counts lie on logarithmic axes
+        with_ends(y.key, y.key, lambda row: row[2]),
     )
     marks = (*under, bars(f"{y.key}_lo", f"{y.key}_hi"), points())
     return drawn(view.table(title, numbers), Chart(x, y, marks, "series"), *words, origin)
