@@ -1,4 +1,4 @@
-"""All laws on one screen: fitted groups in; first numbers, a table at a glance, the paper's two tables, the runs, out.
+"""All laws on one screen: fitted groups in; first numbers, a glance at all, the paper's two tables and the runs out.
 
 Source of tables 1 and 2: RBP paper (arXiv 2510.20387); slope = -alpha.
 """
@@ -44,26 +44,21 @@ class Fact:
 def facts(laws: Laws, regimes: Regimes | None) -> tuple[Fact, ...]:
     """Exponents of RBP and cross-entropy, their backtest, and the largest k; none where there is no law."""
     entries = []
-    for law in laws.headline:
-        if law is not None:
-            label = "α of cross-entropy" if law.k is None else f"α of −ln RBP_{law.k}"
-            ends = spanned(law.fit.alpha_lo, law.fit.alpha_hi, 3).replace("..", " to ")
-            doubt = "" if law.fit.status is Status.ok else f"; {law.fit.status.label}"
-            entries.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}\nR² {number(law.fit.r2, 3)}{doubt}"))
+    for law in filter(None, laws.headline):
+        label = "α of cross-entropy" if law.k is None else f"α of −ln RBP_{law.k}"
+        ends = spanned(law.fit.alpha_lo, law.fit.alpha_hi, 3).replace("..", " to ")
+        doubt = "" if law.fit.status is Status.ok else f"; {law.fit.status.label}"
+        entries.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}\nR² {number(law.fit.r2, 3)}{doubt}"))
     first = laws.headline[0]
     if first is not None and first.fit.backtest_error is not None:
         others = f"{len(laws.group.runs) - 1} smaller {AXES[laws.group.axis].point}s"
         beside = f"of −ln RBP_{first.k} at {largest(laws.group)},\npredicted from {others}"
         entries.append(Fact("error of the prediction", percent(first.fit.backtest_error), beside))
     if regimes is not None and regimes.regimes:
-        reach = UNKNOWN if regimes.supported is None else f"k ≤ {regimes.supported:,}"
-        entries.append(Fact("the law holds at", reach, _of_grid(regimes)))
+        reach, last = UNKNOWN if regimes.supported is None else f"k ≤ {regimes.supported:,}", regimes.regimes[-1].k
+        of = "every k of the grid" if regimes.supported == last else f"of k up to {last:,}"
+        entries.append(Fact("the law holds at", reach, of))
     return tuple(entries)
-
-
-def _of_grid(regimes: Regimes) -> str:
-    last = regimes.regimes[-1].k
-    return "every k of the grid" if regimes.supported == last else f"of k up to {last:,}"
 
 
 # --------------------------------------------------------------------------------------------------------- at a glance

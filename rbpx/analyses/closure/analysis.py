@@ -13,9 +13,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.analyses.closure.held_out import Measured as MeasuredSizes
-from rbpx.analyses.closure.held_out import judge_forms
-from rbpx.analyses.closure.results import FormResult, Held, Residual
+from rbpx.analyses.closure.held_out import FormResult, Held, Measured, Residual, judge_forms
 from rbpx.config.request import Request
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
@@ -73,7 +71,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     reach = largest_standing(fit_points(each, Method.ols) for each in points[:-1])
     with np.errstate(divide="ignore"):  # a share of 1 has no logarithm, and its k is left out
         ln_y_NY = np.log(_quantities(evidence, group))
-    sizes = MeasuredSizes(
+    sizes = Measured(
         S_N=np.array([run.non_embedding_params for run in group.runs], dtype=np.float64),
         counts=[document_ranks(connection, run.run_id, group.ties) for run in group.runs],
         ln_y_NY=ln_y_NY,

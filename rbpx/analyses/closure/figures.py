@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rbpx.analyses.closure.analysis import Closures
-from rbpx.analyses.closure.results import Held, Residual
+from rbpx.analyses.closure.held_out import Held, Residual
 from rbpx.analyses.question import one_by_one
 from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
 from rbpx.display.chart.marks import Chart, Mark, Scale, bars, line, points, rule

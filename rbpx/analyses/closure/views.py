@@ -5,7 +5,7 @@ from typing import Final
 
 from rbpx.analyses.closure.analysis import Closures, analyse, keep
 from rbpx.analyses.closure.figures import figures
-from rbpx.analyses.closure.results import FormResult, Held
+from rbpx.analyses.closure.held_out import FormResult, Held
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import Cell, Column, behind, decimal, error, magnitude, share, state, text, whole, with_ends
 from rbpx.display.names import law_title

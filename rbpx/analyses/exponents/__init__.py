@@ -2,9 +2,9 @@
 
 Compares the exponents of the laws in S of one family and text: that of -ln RBP_1 less that of cross-entropy, from
 the law of their ratio, so that what both share cancels; and how alpha of -ln RBP_k changes with ln k up to k = 100.
-Then the mean of both over all families and texts, with an interval over these, drawn anew. Where tokens are known,
-the same for those that `improve` finds to get better with size and for the rest. Give a file of published slopes,
-with columns dataset, family, k (a number or CE) and slope, to ask it of these.
+Then the mean of both over all families and texts, with an interval for other families and texts. Where tokens are
+known, the same for those that `improve` finds to get better with size and for the rest. Give a file of published
+slopes, with columns dataset, family, k (a number or CE) and slope, to compare those instead.
 """
 
 from rbpx.analyses.registry import Analysis

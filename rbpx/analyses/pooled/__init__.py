@@ -1,6 +1,6 @@
 """One exponent for several families on one text; misfit told apart from scatter.
 
-Takes the families that were measured on one text alike (text, protocol, dtype, source) and fits each law with an
+Takes the families that were measured alike on one text (protocol, dtype, source) and fits each law with an
 exponent that they share and constants of their own, y = C_f S^-alpha, and y = E + C_f S^-alpha with a shared E.
 Beside it stand the families' own exponents and the test that they are equal.
 

@@ -168,7 +168,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     weights_BD = group.weights(request) if group.n_resampled > 1 else None
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
     counts = [document_ranks(connection, run.run_id, group.ties) for run in group.runs]
-    # One after another: most of it are steps so small that two threads would wait for the interpreter's lock in turns.
+    # One after another: most of the work is steps so small that two threads would take turns at the interpreter's lock.
     rivals = [
         compare(of_run, weights_BD, k_grid, run.vocab_size or 0, group.n_resampled)
         for run, of_run in zip(group.runs, counts, strict=True)

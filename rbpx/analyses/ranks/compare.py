@@ -90,7 +90,7 @@ def compare(
     paper, fits = fit_paper(rank_R, sample.n_R), fit_sample(DISTRIBUTIONS, sample)
     curves = {fit.distribution: rank_curve(fit, sample, k_grid) for fit in fits if fit.loglik is not None}
     top = best(fits)
-    # What documents are summed of, for all distributions at once, so that resampling them is one product.
+    # All that is summed over documents, for all distributions at once, so that resampling is one product.
     summed = {_TOKENS: np.ones((len(rank_R), 1))}
     if paper.status is Status.ok:
         summed[_PAPER] = paper_slopes(paper, rank_R)
