@@ -11,16 +11,17 @@ from rbpx.files.digest import digest
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points import Points
 from rbpx.laws.backtest import Backtest, backtest, whole_sizes
-from rbpx.laws.form import FormVerdict, compare_forms_of
+from rbpx.laws.form import compare_forms_of
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.power import LawFit, PowerLawFit, fit_power_law, power_law, signed_power_law
+from rbpx.laws.offset_test import FormVerdict
+from rbpx.laws.power import fit_power_law, power_law, signed_power_law
+from rbpx.laws.power_fit import LawFit, PowerLawFit
 from rbpx.laws.prediction import Predictor, predictor_of
 from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.side_by_side import Searching, together
-from rbpx.laws.trend import with_reasons
-from rbpx.laws.verdict import judge
+from rbpx.laws.verdict import judge, with_reasons
 from rbpx.status import Status, in_order
 from rbpx.store.schema import FITS
 from rbpx.store.store import Record, Store, now

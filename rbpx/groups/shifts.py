@@ -16,7 +16,7 @@ from rbpx.groups.points import Points
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 
 Floats = npt.NDArray[np.float64]
 

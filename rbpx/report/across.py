@@ -9,7 +9,7 @@ from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
 from rbpx.display.chart.marks import Chart, Scale, bars, curve, line, points, scale_of
 from rbpx.display.column import Column, decimal, magnitude, text, with_ends
 from rbpx.display.view import View
-from rbpx.groups.labels import titles_of
+from rbpx.groups.group import titles_of
 from rbpx.groups.question import from_fits
 from rbpx.report.overview import alpha_of
 from rbpx.store.store import Record

@@ -21,11 +21,10 @@ from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Section
 from rbpx.display.view import Table
 from rbpx.errors import RbpxError
-from rbpx.groups.document_ranks import document_ranks_kept
-from rbpx.groups.group import Group
-from rbpx.groups.labels import titles_of
+from rbpx.groups.group import Group, titles_of
 from rbpx.groups.points import evidence_kept
 from rbpx.groups.processes import in_processes
+from rbpx.groups.token_ranks import document_ranks_kept
 from rbpx.report.across import figures_across
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
 from rbpx.store.index import refresh_index
@@ -145,7 +144,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     Raises:
         RbpxError: nothing in a store that holds something matches.
     """
-    grids = [(replace(request, D=None), cell_keys) for request, cell_keys in grids]  # predictions are in S alone
+    grids = [(request.but(D=None), cell_keys) for request, cell_keys in grids]  # predictions are in S alone
     request = grids[0][0]
     store = open_store(request.store)
     n_failed = sum(1 for _ in store.records("failures"))

@@ -16,11 +16,10 @@ from rbpx.display.numbers import UNKNOWN, decimals, number, percent
 from rbpx.display.numbers import span as spanned
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import AXES
-from rbpx.groups.group import Group, Run
-from rbpx.groups.labels import labels_of, titles_of
+from rbpx.groups.group import Group, Run, labels_of, titles_of
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Axis
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.status import Status
 
 __all__ = ["Fact", "alpha_of", "facts", "glance", "runs_sheet", "table_1", "table_2"]

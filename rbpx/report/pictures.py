@@ -7,9 +7,9 @@ from typing import Final
 
 import vl_convert
 
+from rbpx.config.keys.shown import LOOKS
 from rbpx.config.options import Legend
 from rbpx.config.request import Request
-from rbpx.config.shown import LOOKS
 from rbpx.counts import number_of
 from rbpx.display.chart.colours import config
 from rbpx.display.chart.figure import Figure, Undrawn

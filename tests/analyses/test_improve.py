@@ -14,10 +14,10 @@ import pytest
 from rbpx.analyses.improve import analysis as improvement
 from rbpx.config.request import Request
 from rbpx.display.column import text as column
-from rbpx.display.names import legible
 from rbpx.display.tables import console
 from rbpx.display.terminal import print_tables
 from rbpx.display.view import View
+from rbpx.display.vocabulary import legible
 from rbpx.groups.selection import select
 from rbpx.laws.interval import Estimate
 from rbpx.store.queries import ask, connect

@@ -15,17 +15,17 @@ import numpy.typing as npt
 
 from rbpx.analyses.closure.held_out import FormResult, Held, Measured, Residual, judge_forms
 from rbpx.config.request import Request
-from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence
-from rbpx.groups.fits import fit_points
+from rbpx.groups.fits import fit_points, largest_standing
 from rbpx.groups.group import Group
 from rbpx.groups.points import size_points, weigh_group
-from rbpx.groups.standing import largest_standing
+from rbpx.groups.token_ranks import document_ranks
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate, by_name, few_documents
+from rbpx.laws.logarithms import neg_ln
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit, fit_power_law
-from rbpx.laws.shares import neg_ln
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties
@@ -63,7 +63,7 @@ class Closures:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Closures:
     """Fit every form to the smaller sizes of a group, and judge what it says of the largest."""
-    k_grid = request.k_grid(group.vocab_size, DEFAULT_K)
+    k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     if group.ties is Ties.mid:
         return Closures(group, tuple(k_grid), None, (), None, None, (), Status.mid_ranks)
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))

@@ -14,12 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.groups.rank_columns import RankBin, rank_edges
+from rbpx.groups.rank_columns import RankBin
+from rbpx.groups.token_ranks import rank_edges
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.closure import FormFit, fit_form, scatter_half_width
 from rbpx.laws.interval import Estimate, document_t, half_width
-from rbpx.laws.line import line
-from rbpx.laws.rank_form import Places, mixed, places_of, rank_forms
+from rbpx.laws.logarithms import line
+from rbpx.laws.rank_form import Places, rank_forms
+from rbpx.laws.rank_shapes import mixed, places_of
 from rbpx.status import Status
 
 Floats = npt.NDArray[np.float64]

@@ -8,10 +8,10 @@ from rbpx.analyses.closure.figures import figures
 from rbpx.analyses.closure.held_out import FormResult, Held
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import Cell, Column, behind, decimal, error, magnitude, share, state, text, whole, with_ends
-from rbpx.display.names import law_title
 from rbpx.display.numbers import percent, short
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import law_title
 from rbpx.laws.interval import Estimate
 from rbpx.laws.rank_form import rank_forms
 

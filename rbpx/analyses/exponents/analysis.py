@@ -19,12 +19,11 @@ from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.groups.group import Group
 from rbpx.groups.points import Points, known_points
+from rbpx.laws.in_k import fit_joint_law
 from rbpx.laws.interval import Estimate, by_name, student_t
-from rbpx.laws.joint import fit_joint_law
-from rbpx.laws.line import line
+from rbpx.laws.logarithms import line, neg_ln
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.resampled import Resampled
-from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 from rbpx.store.queries import ask
 from rbpx.store.run_tokens import ranks_under, run_tokens

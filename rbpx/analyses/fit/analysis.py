@@ -42,12 +42,12 @@ class Laws:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Laws:
     """Fit every requested law to one group of runs, by every requested method."""
-    chosen, k_grid = request.chosen_laws(), sorted({k for run in group.runs for k, n in run.observed if n == 1})
+    chosen, k_grid = set(request.laws.names), sorted({k for run in group.runs for k, n in run.observed if n == 1})
     if group.is_measured:
-        k_grid = request.k_grid(group.vocab_size)
+        k_grid = request.k.grid(group.vocab_size)
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
-    laws = [doubted(group, law) for method in request.methods() for law in fit_all(points, method)]
+    laws = [doubted(group, law) for method in request.method for law in fit_all(points, method)]
     return Laws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples)
 
 

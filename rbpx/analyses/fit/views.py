@@ -8,17 +8,16 @@ from rbpx.analyses.fit.analysis import Laws, analyse, keep
 from rbpx.analyses.fit.figures import figures
 from rbpx.analyses.fit.words import about, by_methods, sentences
 from rbpx.analyses.question import Question, each, one_by_one
+from rbpx.display.chart.marks import spread
 from rbpx.display.column import Cell, Column, decimal, place, state, text, whole, with_ends
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
-from rbpx.display.names import law_title
-from rbpx.display.spread import spread
 from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import AXES
+from rbpx.display.vocabulary import AXES, law_title
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Run
 from rbpx.laws.names import IMPORTED, Axis, Method
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.rank_fit import RankFit
 
 _Score = tuple[Run, Evidence | None]

@@ -119,9 +119,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     Raises:
         RbpxError: more than one k is requested, or the sizes share no token.
     """
-    if request.k == "log" or len(request.k_listed((1,))) != 1:
+    if request.k.is_log or len(request.k.listed((1,))) != 1:
         raise RbpxError(f"k={request.k} is more than one; improve counts hits at one k, as in k=1")
-    (k,) = request.k_grid(group.vocab_size, (1,))
+    (k,) = request.k.grid(group.vocab_size, (1,))
     run_ids, sizes = [run.run_id for run in group.runs], [math.log(run.non_embedding_params) for run in group.runs]
     asked = ask(connection, "improvements", run_ids=run_ids, ln_sizes=sizes, k=k, ties=group.ties.value)
     rows = asked.to_pylist()

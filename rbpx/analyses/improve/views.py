@@ -6,9 +6,9 @@ from typing import Final
 from rbpx.analyses.improve.analysis import Improvement, TokenImprovement, Trend, analyse, keep
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import decimal, ends, text, whole, with_ends
-from rbpx.display.names import legible
 from rbpx.display.numbers import UNKNOWN, decimals, number
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import legible
 
 _OTHERS: Final = {
     Trend.unclear: "show no measurable change",

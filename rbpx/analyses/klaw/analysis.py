@@ -16,17 +16,15 @@ import numpy.typing as npt
 from rbpx.analyses.klaw.law import fit_k_law
 from rbpx.config.request import Request
 from rbpx.groups.fits import about_axis, keep_fits, record_of, with_document_doubts
-from rbpx.groups.group import Group, Run
-from rbpx.groups.labels import labels_of
+from rbpx.groups.group import Group, Run, labels_of
 from rbpx.groups.points import weigh_group
-from rbpx.laws.exponential import exp_or_none
+from rbpx.laws.in_k import JointLaw, fit_joint_law
 from rbpx.laws.interval import around, few_documents, half_width
-from rbpx.laws.joint import JointLaw, fit_joint_law
-from rbpx.laws.line import line
+from rbpx.laws.logarithms import exp_or_none, line, neg_ln
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.resampled import Resampled
-from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
@@ -89,14 +87,14 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     """Fit -ln RBP_k against k for each run, on the paper's grid of k unless others are requested."""
     y_NBK = None
     if group.is_measured:
-        k_grid = request.k_grid(group.vocab_size, PAPER_K)
+        k_grid = request.k.grid(group.vocab_size, PAPER_K)
         evidence = weigh_group(connection, group, request, k_grid, ())
         y_NK = neg_ln(np.array([e.measured["rbp"] for e in evidence]))
         if group.n_resampled != 1:
             y_NBK = neg_ln(np.stack([e.resampled["rbp"] for e in evidence]))
     else:
         shared = set.intersection(*({k for k, n in run.observed if n == 1} for run in group.runs))
-        k_grid = sorted(shared if request.k == "log" else shared & set(request.k_listed(PAPER_K)))
+        k_grid = sorted(shared if request.k.is_log else shared & set(request.k.listed(PAPER_K)))
         y_NK = neg_ln(np.array([[run.observed[k, 1] for k in k_grid] for run in group.runs]))
     S, of_S = [run.x for run in group.runs if run.x is not None], None
     if 1 in k_grid:
@@ -106,7 +104,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     laws, n_documents = [], group.n_resampled if group.is_measured else None
     for at, (run, label) in enumerate(zip(group.runs, labels_of(group.runs), strict=True)):
         y_BK = None if y_NBK is None else y_NBK[at]
-        of_k = fit_k_law(k_grid, y_NK[at], y_BK, request.methods()[0], n_documents)
+        of_k = fit_k_law(k_grid, y_NK[at], y_BK, request.method[0], n_documents)
         of_k = with_document_doubts(group, of_k)
         exchange = None if of_S is None else _exchange(group, k_grid, y_NK[at], y_NBK, at, of_k, of_S)
         laws.append(KLaw(run, label, of_k, exchange))

@@ -9,14 +9,13 @@ from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.chart.marks import Scale
+from rbpx.display.chart.marks import Scale, spread
 from rbpx.display.column import decimal, place, share, state, text, whole, with_ends, written
 from rbpx.display.numbers import number, rough, significant
-from rbpx.display.spread import spread
 from rbpx.display.view import Table, View
 from rbpx.groups.question import from_shares
+from rbpx.laws.in_k import FormInK, JointLaw
 from rbpx.laws.interval import Estimate
-from rbpx.laws.joint import FormInK, JointLaw
 
 LAWS: Final = View[KLaw](
     "laws",

@@ -8,7 +8,7 @@ from rbpx.analyses.question import one_by_one
 from rbpx.display.numbers import rough
 from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES, AxisWords
-from rbpx.laws.joint import MIN_K, JointLaw, KForm
+from rbpx.laws.in_k import MIN_K, JointLaw, KForm
 from rbpx.status import Status
 
 FORMS: Final = {

@@ -84,7 +84,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
 def _laws(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> tuple[PooledLaw, ...]:
     k_grid: list[int] = []
     if all(group.is_measured for group in groups):
-        k_grid = request.k_grid(min(group.vocab_size for group in groups), DEFAULT_K)
+        k_grid = request.k.grid(min(group.vocab_size for group in groups), DEFAULT_K)
     by_law: dict[tuple[str, int | None], list[Points]] = {}
     for group in groups:
         evidence = weigh_group(connection, group, request, k_grid, _LAWS)

@@ -7,16 +7,16 @@ from rbpx.analyses.pooled.analysis import Pooled, PooledLaw, analyse, keep
 from rbpx.analyses.pooled.words import residuals, sentences, title
 from rbpx.analyses.question import Question
 from rbpx.display.chart.figure import Figure, Origin, Undrawn
-from rbpx.display.chart.residuals import residual_figure
+from rbpx.display.chart.laws import residual_figure
 from rbpx.display.column import decimal, state, text, with_ends, written
-from rbpx.display.names import law_title
 from rbpx.display.numbers import decimals, rough
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.question import spelled
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.pooled import PooledFit
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 
 _Row = tuple[str, str, str, PowerLawFit | PooledFit]  # the text, the law, and a family or a form
 

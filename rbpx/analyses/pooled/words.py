@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.pooled.analysis import Pooled, PooledLaw
-from rbpx.display.names import law_title
 from rbpx.display.numbers import number
 from rbpx.display.section import interval
+from rbpx.display.vocabulary import law_title
 from rbpx.laws.names import Method
 from rbpx.laws.pooled import PooledFit
 

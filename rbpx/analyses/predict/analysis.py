@@ -15,14 +15,15 @@ import numpy as np
 from rbpx.analyses.predict.register import register_answers, targets_of
 from rbpx.analyses.predict.surface import SurfaceForesights, foresee, keep_foreseen
 from rbpx.config.request import Request
-from rbpx.display.names import law_title
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.fits import Law, alike, doubted, fit_points, fit_record, keep_fits
 from rbpx.groups.group import Group
 from rbpx.groups.points import Points, known_points
 from rbpx.groups.trainings import TrainingGroup
+from rbpx.laws.averaged import COMBINED, Averaged, Within, average_forms
 from rbpx.laws.backtest import Backtest, backtest_over_forms
+from rbpx.laws.candidates import Shape
 from rbpx.laws.names import Method
-from rbpx.laws.over_forms import COMBINED, Averaged, Shape, Within, average_forms
 from rbpx.laws.prediction import Prediction, outside, predict
 from rbpx.laws.verdict import FAR, judge_over_forms
 from rbpx.status import Status, first_of, in_order
@@ -110,8 +111,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     """
     if isinstance(group, TrainingGroup):
         return foresee(connection, group, request)
-    points, targets = known_points(connection, group, request, request.chosen_laws()), targets_of(group, request)
-    foreseen = [_foresee(group, series, request.methods(), targets) for series in points]
+    points, targets = known_points(connection, group, request, set(request.laws.names)), targets_of(group, request)
+    foreseen = [_foresee(group, series, request.method, targets) for series in points]
     foreseen.sort(key=lambda of_law: (of_law[0].mean_error is None, of_law[0].mean_error))
     laws = tuple(each for of_law in foreseen for each in of_law)
     return Foresights(group, laws, tuple(targets), request.resamples, request.register)

@@ -27,7 +27,7 @@ _COMPUTE = ("numpy", "scipy", "lmfit", "duckdb")
 
 def targets_of(group: Group, request: Request) -> list[float]:
     """The sizes to predict: those asked for, by default ten times the largest."""
-    return request.targets() or [10.0 * group.runs[-1].non_embedding_params]
+    return request.S or [10.0 * group.runs[-1].non_embedding_params]
 
 
 def check(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[Group], request: Request) -> None:

@@ -15,12 +15,13 @@ from rbpx.config.request import Request
 from rbpx.groups.surface_fits import doubts_of_points, surface_record
 from rbpx.groups.surface_points import MOST_RESAMPLES, Trained, trained_quantities
 from rbpx.groups.trainings import TrainingGroup
+from rbpx.laws.averaged import COMBINED
 from rbpx.laws.interval import Estimate
-from rbpx.laws.over_forms import COMBINED
 from rbpx.laws.prediction import outside
+from rbpx.laws.surface.averaged import OverForms, forms_to_mix
+from rbpx.laws.surface.checks import Compared, compare_each, mean_error
 from rbpx.laws.surface.fit import SurfaceFit
-from rbpx.laws.surface.held_out import Compared, compare_each, mean_error
-from rbpx.laws.surface.over_forms import OverForms, forms_to_mix, predict_over_forms
+from rbpx.laws.surface.over_forms import predict_over_forms
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store

@@ -10,15 +10,16 @@ from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.chart.figure import Figure, Undrawn, drawn
 from rbpx.display.chart.marks import Chart, Scale, points, rule
 from rbpx.display.column import Cell, Column, decimal, error, magnitude, share, state, text, with_ends
-from rbpx.display.names import law_title
 from rbpx.display.numbers import UNKNOWN, short
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.question import from_fits
+from rbpx.laws.averaged import COMBINED
 from rbpx.laws.backtest import Backtest
+from rbpx.laws.candidates import Shape
 from rbpx.laws.interval import Estimate
-from rbpx.laws.over_forms import COMBINED, Shape
 from rbpx.laws.prediction import outside
-from rbpx.laws.surface.held_out import mean_error
+from rbpx.laws.surface.checks import mean_error
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status
 

@@ -17,19 +17,19 @@ import pyarrow as pa
 
 from rbpx.analyses.ranks.compare import Rival, best, compare
 from rbpx.config.request import Request
-from rbpx.display.spread import spread
-from rbpx.groups.document_ranks import document_ranks
+from rbpx.display.chart.marks import spread
 from rbpx.groups.fits import keep_fits, power_law_of, record_of, write_rank_fit
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.rank_columns import RankBin, rank_edges
+from rbpx.groups.rank_columns import RankBin
+from rbpx.groups.token_ranks import document_ranks, rank_edges
 from rbpx.laws.derived import derived_approximation
 from rbpx.laws.interval import Estimate, by_name
+from rbpx.laws.logarithms import neg_ln
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit, fit_power_law
-from rbpx.laws.power_fit import finite_or_none
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import PowerLawFit, finite_or_none
 from rbpx.laws.rank_fit import RankFit
-from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
@@ -164,7 +164,7 @@ class Ranks:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Ranks:
     """Fit all distributions to each run, then laws in S to what they derive."""
-    k_grid = request.k_grid(group.vocab_size, DEFAULT_K)
+    k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     weights_BD = group.weights(request) if group.n_resampled > 1 else None
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
     counts = [document_ranks(connection, run.run_id, group.ties) for run in group.runs]

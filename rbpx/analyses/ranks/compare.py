@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.groups.rank_columns import distinct_ranks
+from rbpx.groups.token_ranks import distinct_ranks
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.derived import derived_curve
 from rbpx.laws.distribution import DISTRIBUTIONS, fit_sample

@@ -17,13 +17,13 @@ from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
 from rbpx.display.chart.laws import law_figure
 from rbpx.display.chart.marks import Chart, Scale, line, points, scale_of
 from rbpx.display.column import Column, Value, magnitude, text
-from rbpx.display.names import law_title
 from rbpx.display.numbers import number
 from rbpx.display.view import View
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.question import from_fits, spelled
 from rbpx.groups.rank_columns import BINS
 from rbpx.laws.distribution import ln_shares
-from rbpx.laws.exponential import ln_sum_exp
+from rbpx.laws.logarithms import ln_sum_exp
 
 Floats = npt.NDArray[np.float64]
 

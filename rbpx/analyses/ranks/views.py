@@ -10,9 +10,9 @@ from rbpx.analyses.ranks.compare import Rival
 from rbpx.analyses.ranks.figures import figures
 from rbpx.analyses.ranks.words import FORMS, sentences
 from rbpx.display.column import Cell, Column, behind, decimal, state, text, whole, with_ends, written
-from rbpx.display.names import law_title
 from rbpx.display.numbers import UNKNOWN, decimals, number
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import law_title
 from rbpx.laws.distribution import DISTRIBUTIONS
 from rbpx.laws.family import FAMILIES
 from rbpx.laws.interval import Estimate

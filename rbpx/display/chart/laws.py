@@ -8,7 +8,7 @@ from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
 from rbpx.display.chart.marks import Chart, Mark, Scale, bars, curve, line, points
 from rbpx.display.column import Bounded, Column, decimal, magnitude, text, whole, with_ends
 from rbpx.display.view import View
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 
 __all__ = ["law_figure", "series_figure"]
 
