@@ -7,7 +7,6 @@ from typing import TypeVar
 from rbpx.analyses.question import OfGroup
 from rbpx.analyses.registry import analysis, question
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.plot.terminal import print_chart
 from rbpx.display.section import Doubt, Section
 from rbpx.display.tables import console
 from rbpx.display.terminal import print_passages, print_tables, print_under
@@ -68,6 +67,8 @@ def _groups(results: Sequence[OfGroup]) -> list[Group]:
 
 def plot(name: str, results: Sequence[OfGroup]) -> None:
     """Print the figures of a question in characters."""
+    from rbpx.display.plot.terminal import print_chart  # which nothing else needs
+
     screen = console()
     for each in together(name, results):
         for figure in question(name).figures(each, ()):

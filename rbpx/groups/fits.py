@@ -13,7 +13,8 @@ from rbpx.laws.backtest import Backtest, backtest, whole_sizes
 from rbpx.laws.bootstrap import MOST_LEFT_OUT
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.offset_test import FormVerdict, compare_forms
-from rbpx.laws.power import LawFit, PowerLawFit, fit_power_law, power_law
+from rbpx.laws.power import fit_power_law, power_law
+from rbpx.laws.power_fit import LawFit, PowerLawFit
 from rbpx.laws.prediction import Predictor, predictor_of
 from rbpx.laws.quantity import quantity
 from rbpx.laws.rank_fit import RankFit
@@ -178,6 +179,11 @@ def of_one_document(group: Group, fit: PowerLawFit) -> PowerLawFit:
     if group.n_resampled != 1 or fit.alpha is None:
         return fit
     return replace(_with_more(fit, [Status.one_document]), alpha_lo=None, alpha_hi=None)
+
+
+def power_law_of(group: Group, points: Points) -> PowerLawFit:
+    """The power law of some points, without the interval that one document cannot give; it is not judged."""
+    return of_one_document(group, fit_power_law(points.S_N, points.y_N, points.resampled))
 
 
 def with_document_doubts(group: Group, fit: PowerLawFit) -> PowerLawFit:

@@ -4,12 +4,13 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import duckdb
 import numpy as np
 
+from rbpx.config.keys.laws import DEFAULT_K
 from rbpx.config.request import Request
 from rbpx.cores import n_cores
 from rbpx.groups.evidence import Evidence, weigh
@@ -18,6 +19,7 @@ from rbpx.groups.token_ranks import document_ranks
 from rbpx.laws.arrays import Floats
 from rbpx.laws.logarithms import neg_ln
 from rbpx.laws.names import IMPORTED, LAWS
+from rbpx.laws.resampled import Resampled
 from rbpx.status import Status
 
 _MOST_THREADS: Final = 32
@@ -49,6 +51,18 @@ class Points:
     def S_N(self) -> list[float]:
         """Non-embedding parameters, or the places on another axis."""
         return [run.x for run in self.runs if run.x is not None]
+
+    @property
+    def resampled(self) -> Resampled | None:
+        """The resamples as laws take them; None where there are none, or those of one document."""
+        without = self.y_BN is None or self.doubt is Status.one_document
+        return None if without else Resampled.of(np.asarray(self.y_BN), self.n_documents)
+
+    def over(self, other: "Points") -> "Points":
+        """Their ratio to others at the same sizes and under the same resamples; its fit says where there is none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            y_BN = None if self.y_BN is None or other.y_BN is None else self.y_BN / other.y_BN
+            return replace(self, y_N=self.y_N / other.y_N, y_BN=y_BN)
 
 
 def weigh_group(
@@ -109,8 +123,7 @@ def size_points(
                 y_N = neg_ln(np.array([e.measured["rbp"][at] for e in evidence]))
                 y_BN = neg_ln(np.column_stack([e.resampled["rbp"][:, at] for e in evidence]))
                 points.append(Points(law, k, group.runs, y_N, y_BN, doubt, n_documents))
-            smallest = min(run.vocab_size or 0 for run in group.runs)
-            points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k.beyond(smallest)]
+            points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k.beyond(group.vocab_size)]
         elif law in laws:
             y_N = np.array([e.measured[law] for e in evidence])
             y_BN = np.column_stack([e.resampled[law] for e in evidence])
@@ -118,6 +131,18 @@ def size_points(
             doubts = [status for status in ranks if status is not Status.ok]
             points.append(Points(law, None, group.runs, y_N, y_BN, doubts[0] if doubts else doubt, n_documents))
     return points
+
+
+def known_points(
+    connection: duckdb.DuckDBPyConnection,
+    group: Group,
+    request: Request,
+    laws: Collection[str],
+    k: Sequence[int] | Literal["log"] = DEFAULT_K,
+) -> list[Points]:
+    """The points of `size_points` from the store, at the k asked for; at those of `k` where none are."""
+    k_grid = request.k.grid(group.vocab_size, k) if group.is_measured else []
+    return size_points(group, weigh_group(connection, group, request, k_grid, laws), request, k_grid, laws)
 
 
 def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Points:

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbpx.groups.evidence import Evidence
-from rbpx.groups.fits import fit_points, of_one_document
+from rbpx.groups.fits import fit_points, power_law_of
 from rbpx.groups.group import Group
 from rbpx.groups.points import Points
 from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit, fit_power_law
-from rbpx.laws.resampled import Resampled
+from rbpx.laws.power_fit import PowerLawFit
 
 
 @dataclass(frozen=True)
@@ -51,14 +50,8 @@ class LawShift:
 
 def shift_law(group: Group, before: Points, after: Points) -> LawShift:
     """The change of one law, at the same sizes and documents; `group` gives the number of documents."""
-    resampled = None
-    with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit says so
-        ratio_N = after.y_N / before.y_N
-        if before.y_BN is not None and after.y_BN is not None and group.n_resampled > 1:
-            resampled = Resampled.of(after.y_BN / before.y_BN, before.n_documents)
-        difference = of_one_document(group, fit_power_law(before.S_N, ratio_N, resampled))
     fits = [fit_points(points, Method.ols).fit for points in (before, after)]
-    return LawShift(before.law, before.k, fits[0], fits[1], difference)
+    return LawShift(before.law, before.k, fits[0], fits[1], power_law_of(group, after.over(before)))
 
 
 def shift_run(before: Evidence, after: Evidence, law: str, n_documents: int, *at: int) -> Shift:

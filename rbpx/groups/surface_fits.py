@@ -10,7 +10,7 @@ from rbpx.groups.fits import record_of
 from rbpx.groups.surface_points import Trained
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.interval import Estimate
-from rbpx.laws.power import LawFit
+from rbpx.laws.power_fit import LawFit
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.runs import Runs

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rbpx.laws.averaged import predict_over_forms
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.prediction import Prediction, Predictor, outside, predictor
 
 MIN_FITTED = 3

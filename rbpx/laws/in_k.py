@@ -30,8 +30,8 @@ from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.interval import LEVEL, Estimate, around, document_t, half_width, student_t
 from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit, fit_power_law
-from rbpx.laws.power_fit import Bend
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import Bend, PowerLawFit
 from rbpx.laws.power_intervals import Intervals
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.uncertainty import Uncertainty

@@ -11,7 +11,8 @@ from typing import Final
 
 from numpy.typing import ArrayLike
 
-from rbpx.laws.power import PowerLawFit, fit_offsets
+from rbpx.laws.power import fit_offsets
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.resampled import Resampled
 from rbpx.status import Status
 

@@ -22,7 +22,7 @@ from rbpx.laws.model_scatter import Scatter, model_scatter
 from rbpx.laws.names import MLE
 from rbpx.laws.outcome_counts import Correction, Outcomes, checked, doubt_of, is_one_sided, tally_of
 from rbpx.laws.passing import TOLERANCES, Slopes, climb, slopes
-from rbpx.laws.power import LawFit
+from rbpx.laws.power_fit import LawFit
 from rbpx.laws.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order
 

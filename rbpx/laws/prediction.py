@@ -12,7 +12,7 @@ from rbpx.laws.estimate import estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.side_by_side import Searching
 from rbpx.laws.uncertainty import Uncertainty

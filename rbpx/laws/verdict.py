@@ -30,7 +30,7 @@ from rbpx.laws.candidates import Shape
 from rbpx.laws.interval import student_t
 from rbpx.laws.lack_of_fit import curvature, runs_p
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.prediction import outside
 from rbpx.laws.resampled import Resampled
 from rbpx.status import Status, first_of, in_order

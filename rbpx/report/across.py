@@ -79,12 +79,10 @@ def _laws(named: Sequence[_Named], origin: Origin) -> Figure | Undrawn:
 
 EXPONENTS: Final = View[_Named](
     "exponents-across",
-    (
-        text("colour", _HUE, lambda row: row[0]),
-        text("group", "group", lambda row: row[1]),
-        with_ends("α, RBP", "alpha_rbp", lambda row: alpha_of(row[2], 0)),
-        with_ends("α, CE", "alpha_ce", lambda row: alpha_of(row[2], 1)),
-    ),
+    text("colour", _HUE, lambda row: row[0]),
+    text("group", "group", lambda row: row[1]),
+    with_ends("α, RBP", "alpha_rbp", lambda row: alpha_of(row[2], 0)),
+    with_ends("α, CE", "alpha_ce", lambda row: alpha_of(row[2], 1)),
 )
 
 

@@ -6,7 +6,7 @@ from rbpx.analyses import told
 from rbpx.analyses.answer import Answer
 from rbpx.analyses.fit.words import about
 from rbpx.analyses.registry import analysis
-from rbpx.report.contents import Part, Report, assembled, chapters_of, fit_ids, listed, results_of, slugs_of
+from rbpx.report.contents import Part, Report, assembled, fit_ids, listed, results_of, slugs_of
 
 __all__ = ["answered"]
 
@@ -32,5 +32,4 @@ def answered(verb: str, answer: Answer, store: str) -> Report:
     across = () if parts else tuple(section for _, section in sections)
     families = dict.fromkeys(result.group.title_of_family for result, _ in answer if result.group is not None)
     title = analysis(verb).title + (f": {listed(list(families))}" if families else "")
-    report = assembled(store, "", 0, [], (), {"of": answer})
-    return replace(report, verb=verb, title=title, chapters=chapters_of(parts), gaps=across, paper=())
+    return replace(assembled(store, "", 0, parts, across, {"of": answer}), verb=verb, title=title, paper=())

@@ -1,4 +1,4 @@
-"""What a report holds: requests in, every analysis done as its verb does it, its results in chapters by text out."""
+"""What a report holds: requests in, every analysis done as its verb does it; its results in chapters by text out."""
 
 import re
 from collections.abc import Sequence
@@ -30,19 +30,6 @@ from rbpx.store.queries import connected_once
 from rbpx.store.remote import open_store
 from rbpx.store.store import Record, now
 from rbpx.version import __version__
-
-__all__ = [
-    "Chapter",
-    "Part",
-    "Report",
-    "assembled",
-    "chapters_of",
-    "fit_ids",
-    "gather",
-    "listed",
-    "results_of",
-    "slugs_of",
-]
 
 _SECTIONS: Final = 10  # % of the time of a report
 _OF_ALL: Final = ("fit", "regimes", "klaw")  # what the tables of all groups are made of
@@ -342,13 +329,9 @@ def _part(name: str, title: str, laws: Laws, own: dict[str, Own], reasons: dict[
 
 def _section(name: str, own: Own, group: Group, reasons: dict[str, str]) -> Section:
     result, ids = own
-    return _empty(name, _reason(name, group, reasons)) if result is None else told.section(name, [result], ids)
-
-
-def _empty(name: str, reason: str) -> Section:
-    """A section that says why it has nothing to show."""
-    title = analysis(name).title
-    return Section(name, title, (), (Undrawn(name, title, reason),))
+    if result is None:
+        return _section_across(name, [], [], _reason(name, group, reasons))
+    return told.section(name, [result], ids)
 
 
 def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
@@ -370,18 +353,18 @@ def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[Section
     """What compares groups with each other: a section a family, or why there is none."""
     calls: list[tuple[str, list[OfGroup], list[str], str]] = []
     for name in _questions(across=True):
-        answer = answers[name]
         families: dict[str, Answer] = {}
-        for result, rows in answer:
+        for result, rows in answers[name]:
             if result.group is not None:
                 families.setdefault(result.group.first.family, []).append((result, rows))
         for of_family in families.values():
-            ids = fit_ids([row for _, rows in of_family for row in rows])
-            calls.append((name, results_of(of_family), ids, ""))
-        if not answer and not (analysis(name).trainings or analysis(name).tokens):
+            calls.append((name, results_of(of_family), fit_ids([row for _, rows in of_family for row in rows]), ""))
+        if not answers[name] and not (analysis(name).trainings or analysis(name).tokens):
             calls.append((name, [], [], _sentence(reasons[name])))
     return tuple(in_processes(_section_across, calls))
 
 
 def _section_across(name: str, own: list[OfGroup], ids: list[str], reason: str) -> Section:
-    return told.section(name, own, ids) if own else _empty(name, reason)
+    """The section of some results; without any it says why it has nothing to show."""
+    title = analysis(name).title
+    return told.section(name, own, ids) if own else Section(name, title, (), (Undrawn(name, title, reason),))

@@ -44,7 +44,7 @@ def check(request: Request, verb: str = "report") -> None:
     if verb != "report" and request.output is None and form not in _FOLDERS:  # to stdout
         return
     named = f"output={path}"
-    if form in _FOLDERS and not _is_file(path, form):
+    if form in _FOLDERS and path.suffix.lower() != f".{form.value}":
         if path.exists() and not path.is_dir():
             raise RbpxError(f"{named} is a file, and figures go into a folder; name another one with --output DIR")
         if path.is_dir() and any(path.iterdir()) and not _is_ours(path / INDEX):
@@ -142,11 +142,8 @@ def _place(request: Request, verb: str) -> tuple[Format, Path]:
     return form, Path(f"{verb}{'_' if form in _FOLDERS else '.'}{form.value}")
 
 
-def _is_file(path: Path, form: Format) -> bool:
-    return path.suffix.lower() == f".{form.value}"
-
-
 def _is_ours(path: Path) -> bool:
+    """Whether a file is a report, by what it begins with."""
     if not path.is_file():
         return False
     with path.open(encoding="utf-8", errors="replace") as file:

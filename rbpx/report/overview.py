@@ -1,4 +1,4 @@
-"""All laws on one screen: fitted groups in; first numbers, a table at a glance, the paper's two tables, the runs, out.
+"""All laws on one screen: fitted groups in; first numbers, a glance at all, the paper's two tables and the runs out.
 
 Source of tables 1 and 2: RBP paper (arXiv 2510.20387); slope = -alpha.
 """
@@ -19,7 +19,7 @@ from rbpx.display.vocabulary import AXES
 from rbpx.groups.group import Group, Run, labels_of, titles_of
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Axis
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.status import Status
 
 __all__ = ["Fact", "alpha_of", "facts", "glance", "runs_sheet", "table_1", "table_2"]
@@ -43,26 +43,21 @@ class Fact:
 def facts(laws: Laws, regimes: Regimes | None) -> tuple[Fact, ...]:
     """Exponents of RBP and cross-entropy, their backtest, and the largest k; none where there is no law."""
     entries = []
-    for law in laws.headline:
-        if law is not None:
-            label = "α of cross-entropy" if law.k is None else f"α of −ln RBP_{law.k}"
-            ends = spanned(law.fit.alpha_lo, law.fit.alpha_hi, 3).replace("..", " to ")
-            doubt = "" if law.fit.status is Status.ok else f"; {law.fit.status.label}"
-            entries.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}\nR² {number(law.fit.r2, 3)}{doubt}"))
+    for law in filter(None, laws.headline):
+        label = "α of cross-entropy" if law.k is None else f"α of −ln RBP_{law.k}"
+        ends = spanned(law.fit.alpha_lo, law.fit.alpha_hi, 3).replace("..", " to ")
+        doubt = "" if law.fit.status is Status.ok else f"; {law.fit.status.label}"
+        entries.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}\nR² {number(law.fit.r2, 3)}{doubt}"))
     first = laws.headline[0]
     if first is not None and first.fit.backtest_error is not None:
         others = f"{len(laws.group.runs) - 1} smaller {AXES[laws.group.axis].point}s"
         beside = f"of −ln RBP_{first.k} at {largest(laws.group)},\npredicted from {others}"
         entries.append(Fact("error of the prediction", percent(first.fit.backtest_error), beside))
     if regimes is not None and regimes.regimes:
-        reach = UNKNOWN if regimes.supported is None else f"k ≤ {regimes.supported:,}"
-        entries.append(Fact("the law holds at", reach, _of_grid(regimes)))
+        reach, last = UNKNOWN if regimes.supported is None else f"k ≤ {regimes.supported:,}", regimes.regimes[-1].k
+        of = "every k of the grid" if regimes.supported == last else f"of k up to {last:,}"
+        entries.append(Fact("the law holds at", reach, of))
     return tuple(entries)
-
-
-def _of_grid(regimes: Regimes) -> str:
-    last = regimes.regimes[-1].k
-    return "every k of the grid" if regimes.supported == last else f"of k up to {last:,}"
 
 
 # --------------------------------------------------------------------------------------------------------- at a glance
@@ -89,16 +84,14 @@ def _of(at: int, number: Callable[[PowerLawFit], float | None]) -> Callable[[_Gl
 
 GLANCE: Final = View[_Glance](
     "glance",
-    (
-        text("models and text", "group", lambda row: row[0]),
-        whole("points", "n_sizes", lambda row: len(row[1].group.runs)),
-        with_ends("α, RBP", "alpha_rbp", lambda row: alpha_of(row[1], 0), decimals(3)),
-        decimal("R²", "r2_rbp", _of(0, lambda fit: fit.r2), 3),
-        with_ends("α, CE", "alpha_ce", lambda row: alpha_of(row[1], 1), decimals(3)),
-        decimal("R²", "r2_ce", _of(1, lambda fit: fit.r2), 3),
-        error("backtest", "backtest_error", _of(0, lambda fit: fit.backtest_error), "of RBP at the largest point"),
-        whole("up to k", "supported_k", lambda row: None if row[2] is None else row[2].supported, "where it holds"),
-    ),
+    text("models and text", "group", lambda row: row[0]),
+    whole("points", "n_sizes", lambda row: len(row[1].group.runs)),
+    with_ends("α, RBP", "alpha_rbp", lambda row: alpha_of(row[1], 0), decimals(3)),
+    decimal("R²", "r2_rbp", _of(0, lambda fit: fit.r2), 3),
+    with_ends("α, CE", "alpha_ce", lambda row: alpha_of(row[1], 1), decimals(3)),
+    decimal("R²", "r2_ce", _of(1, lambda fit: fit.r2), 3),
+    error("backtest", "backtest_error", _of(0, lambda fit: fit.backtest_error), "of RBP at the largest point"),
+    whole("up to k", "supported_k", lambda row: None if row[2] is None else row[2].supported, "where it holds"),
 )
 
 
@@ -171,20 +164,18 @@ def table_2(results: Sequence[Laws]) -> Table:
 
 RUNS: Final = View[Run](
     "runs",
-    (
-        text("run", "run_id", lambda run: " ".join(run.run_ids)),
-        text("family", "family", lambda run: run.family),
-        text("size", "size", lambda run: run.size),
-        whole("S", "non_embedding_params", lambda run: run.non_embedding_params),
-        text("text", "dataset", lambda run: run.dataset),
-        text("of hash", "text_hash", lambda run: run.text_hash),
-        text("protocol", "protocol", lambda run: run.protocol),
-        text("dtype", "dtype", lambda run: run.dtype),
-        text("source", "source", lambda run: run.source),
-        whole("documents", "n_documents", lambda run: run.n_documents),
-        whole("tokens", "n_tokens", lambda run: run.n_tokens),
-        decimal("CE, nats", "cross_entropy_nats", lambda run: run.cross_entropy_nats),
-    ),
+    text("run", "run_id", lambda run: " ".join(run.run_ids)),
+    text("family", "family", lambda run: run.family),
+    text("size", "size", lambda run: run.size),
+    whole("S", "non_embedding_params", lambda run: run.non_embedding_params),
+    text("text", "dataset", lambda run: run.dataset),
+    text("of hash", "text_hash", lambda run: run.text_hash),
+    text("protocol", "protocol", lambda run: run.protocol),
+    text("dtype", "dtype", lambda run: run.dtype),
+    text("source", "source", lambda run: run.source),
+    whole("documents", "n_documents", lambda run: run.n_documents),
+    whole("tokens", "n_tokens", lambda run: run.n_tokens),
+    decimal("CE, nats", "cross_entropy_nats", lambda run: run.cross_entropy_nats),
 )
 
 

@@ -73,26 +73,17 @@ def write_pictures(report: Report, form: str, path: Path, index: str, look: Look
     Raises:
         RbpxError: it cannot be written, or a file is named for several figures.
     """
-    named = [
-        (f"{part.name}-{section.name}-{figure.name}", part.title, figure)
-        for part in report.parts
-        for section in part.sections
-        for figure in section.figures
-    ]
-    named += [(f"{s.name}-{s.title}-{figure.name}", s.title, figure) for s in report.gaps for figure in s.figures]
+    sections = [(f"{part.name}-{each.name}", part.title, each) for part in report.parts for each in part.sections]
+    sections += [(f"{each.name}-{each.title}", each.title, each) for each in report.gaps]
+    named = [(f"{of}-{figure.name}", title, figure) for of, title, each in sections for figure in each.figures]
     named += [(figure.name, report.title, figure) for figure in report.across]
     drawn = {_plain(name): (title, each) for name, title, each in named if isinstance(each, Figure)}
     try:
         if path.suffix.lower() == f".{form}":
             return _write_one(drawn, form, path, look)
         path.mkdir(exist_ok=True)
-        lines = [
-            f"<!-- rbpx report {report.version} -->",
-            f"# Figures: {report.title}",
-            "",
-            f"{report.made_at} UTC",
-            "",
-        ]
+        lines = [f"<!-- rbpx report {report.version} -->", f"# Figures: {report.title}"]
+        lines += ["", f"{report.made_at} UTC", ""]
         for name, (title, figure) in drawn.items():
             with atomic_write(path / f"{name}.{form}") as temporary:
                 temporary.write_bytes(look.rendered(figure, form))

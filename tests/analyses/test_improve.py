@@ -19,6 +19,7 @@ from rbpx.display.terminal import print_tables
 from rbpx.display.view import View
 from rbpx.display.vocabulary import legible
 from rbpx.groups.selection import select
+from rbpx.laws.interval import Estimate
 from rbpx.store.queries import ask, connect
 from rbpx.store.store import Store
 from tests.support.commands import here
@@ -114,16 +115,14 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(
             return {t.token_id: t for t in improvement.analyse(connection, group, request).tokens}
 
     truth = analyse("many", 0, 20_000)
-    assert truth[0].slope == pytest.approx(truth[1].slope, abs=0.01)
+    assert truth[0].slope.value == pytest.approx(truth[1].slope.value, abs=0.01)
     slope = share = 0
     for seed in range(1, n_draws + 1):
         for token_id, token in analyse(str(seed), seed, 40).items():
-            assert token.slope_lo is not None
-            assert token.slope_hi is not None
-            assert token.share_lo is not None
-            assert token.share_hi is not None
-            slope += token.slope_lo <= truth[token_id].slope <= token.slope_hi
-            share += token.share_lo <= (truth[token_id].share or 0) <= token.share_hi
+            assert token.slope.ends is not None
+            assert token.share.ends is not None
+            slope += token.slope.ends[0] <= (truth[token_id].slope.value or 0) <= token.slope.ends[1]
+            share += token.share.ends[0] <= (truth[token_id].share.value or 0) <= token.share.ends[1]
     if n_draws == 40:
         assert 144 <= slope <= 158  # of 160; 152 are expected
         assert 144 <= share <= 158
@@ -180,8 +179,8 @@ def test_a_trend_is_what_the_interval_and_both_ends_say(
     slope: float, half: float | None, fall: float, trend: str
 ) -> None:
     ends = (None, None) if half is None else (slope - half, slope + half)
-    nats = (9.0, 9.0 - fall, 0.0, 0.0, fall, None, None, None)
-    assert improvement.TokenImprovement(1, "a", 30, 20, slope, *ends, *nats).trend == trend
+    nats = (9.0, 9.0 - fall, 0.0, 0.0, fall, Estimate(None, None, None))
+    assert improvement.TokenImprovement(1, "a", 30, 20, Estimate(slope, *ends), *nats).trend == trend
 
 
 def test_each_list_has_the_ids_whose_slope_says_so(measured: Measured, cwd: Path) -> None:

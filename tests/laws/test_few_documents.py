@@ -12,7 +12,8 @@ import pytest
 from scipy.stats import t as student_t
 
 from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.prediction import predict
 from rbpx.laws.resampled import Resampled
 from tests.support.draws import plausible

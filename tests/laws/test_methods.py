@@ -12,7 +12,8 @@ from scipy.stats import linregress
 
 from rbpx.laws.names import Method
 from rbpx.laws.offset_test import Form
-from rbpx.laws.power import PowerLawFit, fit_power_law, reproduce
+from rbpx.laws.power import fit_power_law, reproduce
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.prediction import predict
 from rbpx.status import Status
 from tests.support.draws import few_or_all, plausible

@@ -8,9 +8,10 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.names import Method
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.prediction import Prediction, predict, predictor, predictor_of
-from rbpx.laws.regression import Method
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.side_by_side import alone
 

@@ -9,8 +9,9 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import theilslopes
 
-from rbpx.laws.power import PowerLawFit, fit_power_law, reproduce
-from rbpx.laws.regression import Method
+from rbpx.laws.names import Method
+from rbpx.laws.power import fit_power_law, reproduce
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.status import Status
 
 S = np.logspace(6, 10, 7)

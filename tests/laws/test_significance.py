@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.significance import holm, p_of_zero
 from rbpx.laws.uncertainty import Uncertainty
 

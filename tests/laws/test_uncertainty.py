@@ -12,9 +12,9 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
+from rbpx.laws.names import Method
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.prediction import predict
-from rbpx.laws.regression import Method
 from tests.support.draws import few_or_all, plausible
 from tests.support.singly import r2_interval
 

@@ -9,7 +9,8 @@ import pytest
 from rbpx.laws.averaged import average_forms
 from rbpx.laws.backtest import Backtest, backtest, backtest_over_forms
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.prediction import Prediction, predict
 from rbpx.laws.verdict import judge, judge_over_forms
 from rbpx.status import Status, in_order

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from rbpx.data import corpus
-from rbpx.data.corpus import Source, draw
+from rbpx.data.corpus import draw
+from rbpx.data.texts import Source
 from tests.support.commands import here
 from tests.support.places import PROJECT
 

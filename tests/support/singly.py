@@ -8,7 +8,7 @@ from rbpx.laws.candidates import fit_forms, form_grid
 from rbpx.laws.derived import Derived, derived_curve, derived_power_law
 from rbpx.laws.lognormal import paper_slopes, step_paper
 from rbpx.laws.offset_test import FormVerdict, compare_forms
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.power_intervals import R2
 from rbpx.laws.rank_fit import RankFit
 

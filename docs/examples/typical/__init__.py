@@ -1,13 +1,13 @@
-"""How the typical rank of the true token falls with size."""
+"""How the typical rank of the true token falls with size.
+
+The typical rank is the geometric mean of the ranks of all tokens, exp of the mean of ln rank. Fits typical = C S^-alpha
+to the runs of each group, and keeps the law in `fits` under the name typical_rank.
+"""
 
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="ranks",
-    summary="how the typical rank of the true token falls with size",
-    help="""\
-The typical rank is the geometric mean of the ranks of all tokens, exp of the mean of ln rank. Fits typical = C S^-alpha
-to the runs of each group, and keeps the law in `fits` under the name typical_rank.""",
     examples=("python -m rbpx typical dataset=pydoc", "python -m rbpx typical ties=mid --format csv"),
     title="The typical rank",
     sizes=3,

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.question import Question, each
-from rbpx.analyses.typical.analysis import Typical, analyse, keep
+from rbpx.analyses.typical.analysis import Typical, keep
+from rbpx.cli.verbs.run import analyse
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.laws import law_figure
 from rbpx.display.chart.marks import Scale, scale_of
@@ -15,20 +16,16 @@ from rbpx.groups.question import from_fits
 
 RUNS = View[tuple[Run, float]](
     "runs",
-    (
-        text("size", "size", lambda row: row[0].size),
-        place(lambda row: row[0]),
-        magnitude("typical rank", "typical_rank", lambda row: row[1], means="exp of the mean of ln rank"),
-    ),
+    text("size", "size", lambda row: row[0].size),
+    place(lambda row: row[0]),
+    magnitude("typical rank", "typical_rank", lambda row: row[1], means="exp of the mean of ln rank"),
 )
 LAW = View[Typical](
     "law",
-    (
-        text("law", "law", lambda result: "typical rank"),
-        with_ends("α", "alpha", lambda result: result.fit.exponent),
-        decimal("R²", "r2", lambda result: result.fit.r2, 3),
-        state(lambda result: result.fit.status),
-    ),
+    text("law", "law", lambda result: "typical rank"),
+    with_ends("α", "alpha", lambda result: result.fit.exponent),
+    decimal("R²", "r2", lambda result: result.fit.r2, 3),
+    state(lambda result: result.fit.status),
 )
 
 

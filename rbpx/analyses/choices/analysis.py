@@ -22,7 +22,7 @@ from rbpx.groups.shifts import LawShift, Shift, shift_law, shift_run
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties, rule_of
 

@@ -12,7 +12,7 @@ from rbpx.display.numbers import UNKNOWN
 from rbpx.display.view import Table, View
 from rbpx.groups.group import Group
 from rbpx.laws.interval import Estimate
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.status import Status
 from rbpx.ties import Ties
 

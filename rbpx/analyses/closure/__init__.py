@@ -1,16 +1,16 @@
-"""Whether one distribution of the ranks closes all laws: what it says of a larger size, beside what was measured."""
+"""Whether one distribution of ranks, its parameters laws in S, gives all the laws.
+
+Fits each form of the distribution of the ranks to all sizes but the largest at once, its parameters on lines in
+ln S, and derives -ln RBP_k, H(P) and cross-entropy of the largest: a form closes the laws if what was measured lies
+within the interval of each, up to the largest k whose law stands. Forms in which tokens are of two kinds have a
+cross-entropy of their own: the mean entropy of the kinds. Separate laws, one for each quantity, stand beside them.
+A form is a file of rbpx/laws/rank_forms; a new file is a new row.
+"""
 
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="ranks",
-    summary="whether one distribution of ranks, its parameters laws in S, gives all the laws",
-    help="""\
-Fits each form of the distribution of the ranks to all sizes but the largest at once, its parameters on lines in
-ln S, and derives -ln RBP_k, H(P) and cross-entropy of the largest: a form closes the laws if what was measured lies
-within the interval of each, up to the largest k whose law stands. Forms in which tokens are of two kinds have a
-cross-entropy of their own: the mean entropy of the kinds. Separate laws, one for each quantity, stand beside them.
-A form is an entry of RANK_FORMS in rbpx/laws/rank_shapes.py; a new entry is a new row.""",
     examples=("python -m rbpx closure dataset=pydoc", "python -m rbpx closure k='[1,10,100]' --format json"),
     title="One distribution for all laws",
     sizes=4,

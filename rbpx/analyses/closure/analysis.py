@@ -6,16 +6,14 @@ section 5), for a lognormal whose parameters are laws in S.
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.analyses.closure.held_out import Measured as MeasuredSizes
-from rbpx.analyses.closure.held_out import judge_forms
-from rbpx.analyses.closure.results import FormResult, Held, Residual
+from rbpx.analyses.closure.held_out import FormResult, Held, Measured, Residual, judge_forms
 from rbpx.config.request import Request
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import fit_points, largest_standing
@@ -23,11 +21,11 @@ from rbpx.groups.group import Group
 from rbpx.groups.points import size_points, weigh_group
 from rbpx.groups.token_ranks import document_ranks
 from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import Estimate, few_documents
+from rbpx.laws.interval import Estimate, by_name, few_documents
 from rbpx.laws.logarithms import neg_ln
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit, fit_power_law
-from rbpx.laws.resampled import Resampled
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties
@@ -62,40 +60,32 @@ class Closures:
     residuals: tuple[Residual, ...]
     status: Status
 
-    @property
-    def closing(self) -> list[FormResult]:
-        """The forms that close all laws."""
-        return [form for form in self.forms if form.closes]
-
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Closures:
     """Fit every form to the smaller sizes of a group, and judge what it says of the largest."""
-    k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     if group.ties is Ties.mid:
         return Closures(group, tuple(k_grid), None, (), None, None, (), Status.mid_ranks)
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
-    laws = [fit_points(p, Method.ols) for p in size_points(group, evidence, request, k_grid, {"rbp"})]
-    reach = largest_standing(laws)
-    V = max(run.vocab_size or 0 for run in group.runs)
-    weights_BD = None
-    if group.n_resampled > 1:
-        weights_BD = group.weights(request)
+    points = size_points(group, evidence, request, k_grid, ("rbp", "cross_entropy"))
+    reach = largest_standing(fit_points(each, Method.ols) for each in points[:-1])
     with np.errstate(divide="ignore"):  # a share of 1 has no logarithm, and its k is left out
         ln_y_NY = np.log(_quantities(evidence, group))
-    sizes = MeasuredSizes(
+    sizes = Measured(
         S_N=np.array([run.non_embedding_params for run in group.runs], dtype=np.float64),
         counts=[document_ranks(connection, run.run_id, group.ties) for run in group.runs],
         ln_y_NY=ln_y_NY,
         ln_sd_NY=_spread(evidence, group),
-        V=V,
-        weights_BD=weights_BD,
+        V=max(run.vocab_size or 0 for run in group.runs),
+        weights_BD=group.weights(request) if group.n_resampled > 1 else None,
         n_resampled=group.n_resampled,
     )
     scored_Y = [reach is not None and k <= reach for k in k_grid] + [True, True]
     forms, residuals, separate = judge_forms(sizes, k_grid, scored_Y)
-    return Closures(
-        group, tuple(k_grid), reach, forms, separate, _exponents(sizes, evidence, group, k_grid), residuals, Status.ok
-    )
+    # The law of -ln RBP_1 / CE: its alpha is the difference of both exponents.
+    ratio = points[k_grid.index(1)].over(points[-1]) if 1 in k_grid else None
+    exponents = None if ratio is None else fit_power_law(sizes.S_N, ratio.y_N, ratio.resampled)
+    return Closures(group, tuple(k_grid), reach, forms, separate, exponents, residuals, Status.ok)
 
 
 def _quantities(evidence: Sequence[Evidence], group: Group) -> Floats:
@@ -123,66 +113,28 @@ def _spread(evidence: Sequence[Evidence], group: Group) -> Floats:
     return np.array(rows)
 
 
-def _exponents(
-    sizes: MeasuredSizes, evidence: Sequence[Evidence], group: Group, k_grid: Sequence[int]
-) -> PowerLawFit | None:
-    """The law of -ln RBP_1 / CE: its alpha is the difference of both exponents."""
-    if 1 not in k_grid:
-        return None
-    at = k_grid.index(1)
-    ratio_N = np.array([neg_ln(e.measured["rbp"])[at] / float(e.measured["cross_entropy"]) for e in evidence])
-    resampled = None
-    if group.n_resampled > 1:
-        ratio_BN = np.column_stack([neg_ln(e.resampled["rbp"])[:, at] / e.resampled["cross_entropy"] for e in evidence])
-        resampled = Resampled.of(ratio_BN, group.n_resampled)
-    return fit_power_law(sizes.S_N, ratio_N, resampled)
-
-
 def keep(store: Store, closures: Closures) -> list[Record]:
     """A row a form, a row for each quantity of each, and the residuals of the closest; no law is stored."""
     names = closures.group.names() | {"run_ids": list(closures.group.run_ids)}
-    measured = closures.exponents
+    measured = Estimate(None, None, None) if closures.exponents is None else closures.exponents.exponent
     rows: list[Record] = []
     for form in closures.forms:
-        about: Record = {"distribution": form.name, "n_parameters": form.n_parameters}
-        behind = form.behind or Estimate(None, None, None)
-        rows.append(
-            {
-                "kind": "form",
-                **names,
-                **about,
-                "reach": closures.reach,
-                "status": form.status.value,
-                "closes": form.closes,
-                "n_inside": form.n_inside,
-                "n_scored": form.n_scored,
-                "error": form.error,
-                "error_own": form.error_own,
-                "error_separate": closures.separate,
-                "heldout_nats": form.heldout_nats,
-                "behind": behind.value,
-                "behind_lo": behind.lo,
-                "behind_hi": behind.hi,
-                "alpha_rbp_1": form.alpha_rbp_1,
-                "alpha_cross_entropy": form.alpha_cross_entropy,
-                "difference_derived": form.difference,
-                "difference": None if measured is None else measured.alpha,
-                "difference_lo": None if measured is None else measured.alpha_lo,
-                "difference_hi": None if measured is None else measured.alpha_hi,
-                "laws": [asdict(law) for law in form.laws],
-                "params": {"smaller": form.slopes},
-            }
-        )
-        rows += [{"kind": "quantity", **names, **about, **_of_quantity(held)} for held in form.held]
-    if closures.forms:
-        about = {"distribution": closures.forms[0].name}
-        rows += [{"kind": "residual", **names, **about, **asdict(each)} for each in closures.residuals]
+        about: Record = names | {"distribution": form.name, "n_parameters": form.n_parameters}
+        row: Record = {"kind": "form", **about, "reach": closures.reach, "status": form.status.value}
+        row |= {name: getattr(form, name) for name in ("closes", "n_inside", "n_scored", "error", "error_own")}
+        row |= {"error_separate": closures.separate, "heldout_nats": form.heldout_nats, **by_name(behind=form.behind)}
+        row |= {"alpha_rbp_1": form.alpha_rbp_1, "alpha_cross_entropy": form.alpha_cross_entropy}
+        row |= {"difference_derived": form.difference, **by_name(difference=measured)}
+        rows.append(row | {"laws": list(form.laws), "params": {"smaller": form.slopes}})
+        rows += [{"kind": "quantity", **about, **_of_quantity(held)} for held in form.held]
+    for each in closures.residuals:
+        row = {"kind": "residual", **names, "distribution": closures.forms[0].name, **vars(each)}
+        rows.append(row | by_name(ratio=each.ratio))
     return rows
 
 
 def _of_quantity(held: Held) -> Record:
-    return {name: value if not isinstance(value, float) or math.isfinite(value) else None for name, value in _all(held)}
-
-
-def _all(held: Held) -> list[tuple[str, Any]]:
-    return [*asdict(held).items(), ("inside", held.inside), ("error", held.error)]
+    row: Record = {name: getattr(held, name) for name in ("quantity", "k", "scored", "measured")}
+    row |= by_name(predicted=held.foretold, own=held.fitted)
+    row |= {name: getattr(held, name) for name in ("separate", "inside", "error")}
+    return row | {name: None for name, value in row.items() if isinstance(value, float) and not math.isfinite(value)}

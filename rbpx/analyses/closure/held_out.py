@@ -5,25 +5,23 @@ Shapes: N sizes, D documents, R ranks that occur, Q places, Y quantities: -ln RB
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.analyses.closure.results import FormResult, Held, Line, Residual
+from rbpx.groups.rank_columns import RankBin
 from rbpx.groups.token_ranks import rank_edges
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.closure import FormFit, fit_form, scatter_half_width
 from rbpx.laws.interval import Estimate, document_t, half_width
 from rbpx.laws.logarithms import line
-from rbpx.laws.rank_shapes import RANK_FORMS, Places, RankForm, mixed, places_of
+from rbpx.laws.rank_shapes import RANK_FORMS, Places, mixed, places_of
 from rbpx.status import Status
-
-__all__ = ["Measured", "judge_forms"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,6 +52,121 @@ class Measured:
     n_resampled: int
 
 
+@dataclass(frozen=True)
+class Held:
+    """One quantity of the largest size; nats.
+
+    Attributes:
+        quantity: rbp, error_entropy or cross_entropy.
+        k: of RBP, else None.
+        scored: whether it counts: RBP up to the largest k whose law stands, H(P) and cross-entropy.
+        measured: as counted; H(P) less its bias.
+        predicted: by the form, from the smaller sizes.
+        reach: the factor to either side of it within which a new model would lie, if the form were right.
+        own: by the form when fitted to the largest size itself.
+        own_reach: the same of its interval over documents.
+        separate: by a law in S of this quantity alone, through the smaller sizes.
+    """
+
+    quantity: str
+    k: int | None
+    scored: bool
+    measured: float
+    predicted: float
+    reach: float
+    own: float
+    own_reach: float
+    separate: float
+
+    @property
+    def foretold(self) -> Estimate:
+        """What is predicted, with its interval."""
+        return Estimate(self.predicted, self.predicted / self.reach, self.predicted * self.reach)
+
+    @property
+    def fitted(self) -> Estimate:
+        """What its own fit says, with its interval."""
+        return Estimate(self.own, self.own / self.own_reach, self.own * self.own_reach)
+
+    @property
+    def inside(self) -> bool:
+        """Whether the measured value lies within the interval of the predicted one."""
+        return self.predicted / self.reach <= self.measured <= self.predicted * self.reach
+
+    @property
+    def error(self) -> float:
+        """(predicted - measured) / measured."""
+        return self.predicted / self.measured - 1
+
+
+@dataclass(frozen=True)
+class Residual(RankBin):
+    """A bin at the largest size, and its tokens over those that the closest form has there.
+
+    The interval of the ratio is over documents; it is all None where the form has no tokens there.
+    """
+
+    ratio: Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class FormResult:
+    """What one form says.
+
+    Attributes:
+        name: of the form; its file.
+        label: for tables.
+        n_parameters: at one size; over a ladder it has twice as many.
+        status: ok or not_converged.
+        held: each quantity of the largest size.
+        error: median of |ln predicted - ln measured| over the scored quantities; None where none is scored. Not their
+            mean square, which the largest k with its few misses would decide.
+        error_own: the same when fitted to the largest size itself.
+        heldout_nats: mean log-likelihood of a token of the largest size.
+        behind: nats a token that it loses there to the most likely form, with its interval over documents.
+        alpha_rbp_1: exponent of -ln RBP_1 that it implies over all sizes; None where k = 1 is not asked for.
+        alpha_cross_entropy: of cross-entropy.
+        laws: of its parameters, at_ref + slope ln (S / S_ref), through all sizes.
+        slopes: of its parameters by ln S, from the smaller sizes.
+    """
+
+    name: str
+    label: str
+    n_parameters: int
+    status: Status
+    held: tuple[Held, ...]
+    error: float | None
+    error_own: float | None
+    heldout_nats: float
+    behind: Estimate
+    alpha_rbp_1: float | None
+    alpha_cross_entropy: float | None
+    laws: tuple[dict[str, str | float], ...]
+    slopes: dict[str, float]
+
+    @property
+    def n_scored(self) -> int:
+        """Quantities that count."""
+        return sum(held.scored for held in self.held)
+
+    @property
+    def n_inside(self) -> int:
+        """Those of them that are within their intervals."""
+        return sum(held.scored and held.inside for held in self.held)
+
+    @property
+    def closes(self) -> bool:
+        """Whether every quantity that counts is within its interval."""
+        return self.status is Status.ok and self.n_inside == self.n_scored > 0
+
+    @property
+    def difference(self) -> float | None:
+        """Exponent of -ln RBP_1 less that of cross-entropy."""
+        if self.alpha_rbp_1 is None or self.alpha_cross_entropy is None:
+            return None
+        return self.alpha_rbp_1 - self.alpha_cross_entropy
+
+
 def judge_forms(
     sizes: Measured, k_grid: Sequence[int], scored_Y: Sequence[bool]
 ) -> tuple[tuple[FormResult, ...], tuple[Residual, ...], float | None]:
@@ -67,36 +180,55 @@ def judge_forms(
     seen_NQ = np.array([places.nodes.moved(*_by_rank(counts)) for counts in sizes.counts])
     smaller = sizes.S_N < sizes.S_N.max()
     separate_Y = _straight(sizes, smaller)
-    results, held_fits, own_fits = [], [], []
+    fits = {}
     for name, form in RANK_FORMS.items():
         fit = fit_form(form, places, sizes.S_N[smaller], seen_NQ[smaller])
         whole = fit_form(form, places, sizes.S_N, seen_NQ)
         own = fit_form(form, places, sizes.S_N[~smaller][:1], seen_NQ[~smaller].sum(axis=0, keepdims=True))
-        if not all(np.isfinite(each.loglik) for each in (fit, whole, own)):
-            continue
-        held = _held(sizes, smaller, fit, own, k_grid, scored_Y, separate_Y)
-        results.append(_result(name, form, sizes, smaller, seen_NQ, (fit, whole, own), held, k_grid))
-        held_fits.append(fit)
-        own_fits.append(own)
-    if not results:
+        if all(np.isfinite(each.loglik) for each in (fit, whole, own)):
+            nats = float(fit.likelihood(sizes.S_N[~smaller], seen_NQ[~smaller]).sum() / seen_NQ[~smaller].sum())
+            fits[name] = _Fits(fit, whole, own, nats)
+    if not fits:
         return (), (), None
-    top = max(range(len(results)), key=lambda at: results[at].heldout_nats)
-    compared = _compared(sizes, results, held_fits, held_fits[top])
-    order = sorted(range(len(compared)), key=lambda at: _key(compared[at]))
-    scored = np.array(scored_Y)
+    behind = _behind(sizes, fits)
+    results = []
+    for name, each in fits.items():
+        held = _held(sizes, smaller, each, k_grid, scored_Y, separate_Y)
+        results.append(_result(name, sizes.S_N, each, held, k_grid, behind[name]))
+    results.sort(key=_key)
     with np.errstate(divide="ignore", invalid="ignore"):  # a share of 0 or 1 has no law, and no error
         off_Y = np.log(separate_Y) - _at_largest(sizes, smaller)
-    separate = _typical(off_Y[scored])
-    return tuple(compared[at] for at in order), _residuals(sizes, own_fits[order[0]], places), separate
+    residuals = _residuals(sizes, fits[results[0].name].own, places)
+    return tuple(results), residuals, _typical(off_Y[np.array(scored_Y)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Fits:
+    """A form fitted to the smaller sizes, to all, and to the largest; nats of a token of the largest by the first."""
+
+    fit: FormFit
+    whole: FormFit
+    own: FormFit
+    heldout_nats: float
 
 
 def _key(result: FormResult) -> tuple[bool, float, float]:
+    """By which the forms are in order."""
     off = -result.heldout_nats if result.error is None else result.error
     return result.status is not Status.ok, -float(result.n_inside), off
 
 
 def _typical(off: Floats) -> float | None:
     return float(np.median(np.abs(off))) if len(off) and np.all(np.isfinite(off)) else None
+
+
+def _of_largest(sizes: Measured) -> tuple[Floats, Any, Any, Any, int]:
+    """Of the largest size its ranks, which of them each count is of, its document and its tokens; and documents."""
+    counts = sizes.counts[-1]
+    rank_R, column = np.unique(counts["rank"].to_numpy(), return_inverse=True)
+    doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
+    n_documents = int(doc.max()) + 1 if sizes.weights_BD is None else sizes.weights_BD.shape[1]
+    return rank_R, column, doc, tokens, n_documents
 
 
 def _by_rank(counts: pa.Table) -> tuple[Floats, Floats]:
@@ -121,80 +253,54 @@ def _straight(sizes: Measured, smaller: npt.NDArray[np.bool_]) -> Floats:
 def _held(
     sizes: Measured,
     smaller: npt.NDArray[np.bool_],
-    fit: FormFit,
-    own: FormFit,
+    fits: _Fits,
     k_grid: Sequence[int],
     scored_Y: Sequence[bool],
     separate_Y: Floats,
 ) -> tuple[Held, ...]:
     S_new = float(sizes.S_N.max())
-    predicted_Y, own_Y = fit.derived(np.array([S_new]))[0], own.derived(np.array([S_new]))[0]
+    predicted_Y, own_Y = (each.derived(np.array([S_new]))[0] for each in (fits.fit, fits.own))
     with np.errstate(divide="ignore", invalid="ignore"):  # a quantity of 0 has no ratio, and is left out
-        ratio_NY = sizes.ln_y_NY[smaller] - np.log(fit.derived(sizes.S_N[smaller]))
+        ratio_NY = sizes.ln_y_NY[smaller] - np.log(fits.fit.derived(sizes.S_N[smaller]))
     measured_Y, sd_Y = np.exp(_at_largest(sizes, smaller)), sizes.ln_sd_NY[~smaller].max(axis=0)
     names: list[tuple[str, int | None]] = [("rbp", k) for k in k_grid]
     held = []
     for at, (quantity, k) in enumerate([*names, ("error_entropy", None), ("cross_entropy", None)]):
-        values = (measured_Y[at], predicted_Y[at], own_Y[at])
-        usable = all(np.isfinite(values)) and min(values) > 0 and np.all(np.isfinite(ratio_NY[:, at]))
-        if not usable:
+        measured, predicted, own = (float(each_Y[at]) for each_Y in (measured_Y, predicted_Y, own_Y))
+        known = np.all(np.isfinite([measured, predicted, own, *ratio_NY[:, at]]))
+        if not known or min(measured, predicted, own) <= 0:
             continue
         scatter, dof, unit = scatter_half_width(ratio_NY[:, at], sizes.S_N[smaller], S_new)
         # few misses are noise of their own at the new size, which the scatter of the smaller ones need not show
         half = half_width(scatter=scatter, dof=dof, own=float(sd_Y[at]) / math.sqrt(unit), unit=unit)
         reach, own_reach = math.exp(half), math.exp(document_t(sizes.n_resampled) * float(sd_Y[at]))
-        held.append(
-            Held(
-                quantity,
-                k,
-                bool(scored_Y[at]),
-                float(values[0]),
-                float(values[1]),
-                float(values[1]) / reach,
-                float(values[1]) * reach,
-                float(values[2]),
-                float(values[2]) / own_reach,
-                float(values[2]) * own_reach,
-                float(separate_Y[at]),
-            )
-        )
+        of_form = (predicted, reach, own, own_reach)
+        held.append(Held(quantity, k, bool(scored_Y[at]), measured, *of_form, float(separate_Y[at])))
     return tuple(held)
 
 
 def _result(
-    name: str,
-    form: RankForm,
-    sizes: Measured,
-    smaller: npt.NDArray[np.bool_],
-    seen_NQ: Floats,
-    fits: tuple[FormFit, FormFit, FormFit],
-    held: tuple[Held, ...],
-    k_grid: Sequence[int],
+    name: str, S_N: Floats, fits: _Fits, held: tuple[Held, ...], k_grid: Sequence[int], behind: Estimate
 ) -> FormResult:
-    fit, whole, own = fits
-    scored = [each for each in held if each.scored]
-    of_predicted = _typical(np.array([math.log(each.predicted / each.measured) for each in scored]))
-    of_own = _typical(np.array([math.log(each.own / each.measured) for each in scored]))
-    heldout_nats = float(fit.likelihood(sizes.S_N[~smaller], seen_NQ[~smaller]).sum() / seen_NQ[~smaller].sum())
+    form, scored = fits.fit.form, [each for each in held if each.scored]
     with np.errstate(divide="ignore"):
-        derived_NY, x_N = np.log(whole.derived(sizes.S_N)), np.log(sizes.S_N)
-    alpha_1 = _slope(x_N, derived_NY[:, k_grid.index(1)]) if 1 in k_grid else None
-    converged = all(each.converged for each in (fit, whole, own))
-    at_ref_P, slope_P = whole.coefficient_MP
+        derived_NY, x_N = np.log(fits.whole.derived(S_N)), np.log(S_N)
+    converged = all(each.converged for each in (fits.fit, fits.whole, fits.own))
+    of_parameters = zip(form.parameters, *fits.whole.coefficient_MP.tolist(), strict=True)
     return FormResult(
-        name,
-        form.label,
-        form.n_parameters,
-        Status.ok if converged else Status.not_converged,
-        held,
-        of_predicted,
-        of_own,
-        heldout_nats,
-        None,
-        alpha_1,
-        _slope(x_N, derived_NY[:, -1]),
-        tuple(Line(p, float(a), float(b)) for p, a, b in zip(form.parameters, at_ref_P, slope_P, strict=True)),
-        dict(zip(form.parameters, fit.coefficient_MP[1].tolist(), strict=True)),
+        name=name,
+        label=form.label,
+        n_parameters=form.n_parameters,
+        status=Status.ok if converged else Status.not_converged,
+        held=held,
+        error=_typical(np.array([math.log(each.predicted / each.measured) for each in scored])),
+        error_own=_typical(np.array([math.log(each.own / each.measured) for each in scored])),
+        heldout_nats=fits.heldout_nats,
+        behind=behind,
+        alpha_rbp_1=_slope(x_N, derived_NY[:, k_grid.index(1)]) if 1 in k_grid else None,
+        alpha_cross_entropy=_slope(x_N, derived_NY[:, -1]),
+        laws=tuple({"parameter": p, "at_ref": a, "slope": b} for p, a, b in of_parameters),
+        slopes=dict(zip(form.parameters, fits.fit.coefficient_MP[1].tolist(), strict=True)),
     )
 
 
@@ -203,65 +309,49 @@ def _slope(x_N: Floats, ln_y_N: Floats) -> float | None:
     return float(line(x_N, ln_y_N)[1]) if np.all(np.isfinite(ln_y_N)) else None
 
 
-def _compared(
-    sizes: Measured, results: Sequence[FormResult], fits: Sequence[FormFit], best: FormFit
-) -> list[FormResult]:
-    """Each form with what it loses to the most likely one at the largest size, over resampled documents."""
-    counts = sizes.counts[-1]
-    rank_R, column = np.unique(counts["rank"].to_numpy(), return_inverse=True)
-    doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
-    n_documents = int(doc.max()) + 1 if sizes.weights_BD is None else sizes.weights_BD.shape[1]
+def _behind(sizes: Measured, fits: dict[str, _Fits]) -> dict[str, Estimate]:
+    """Nats a token that each form loses to the most likely one at the largest size."""
+    S, (rank_R, column, doc, tokens, n_documents) = float(sizes.S_N.max()), _of_largest(sizes)
     tokens_DR = csr_array((tokens, (doc, column)), (n_documents, len(rank_R)))
     tokens_D = np.asarray(tokens_DR.sum(axis=1), dtype=np.float64)
-    best_R = _at_ranks(best, float(sizes.S_N.max()), rank_R)
-    compared = []
-    for result, fit in zip(results, fits, strict=True):
-        lost_D = tokens_DR @ (best_R - _at_ranks(fit, float(sizes.S_N.max()), rank_R))
-        value = float(lost_D.sum() / tokens_D.sum())
-        behind = Estimate(value, None, None)
-        if sizes.weights_BD is not None:
-            with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
-                lost_B = (sizes.weights_BD @ lost_D) / (sizes.weights_BD @ tokens_D)
-            behind = estimate(value, lost_B, sizes.n_resampled, Recipe.uncentred)
-        compared.append(FormResult(**{**vars(result), "behind": behind}))
-    return compared
+    best_R = _at_ranks(max(fits.values(), key=lambda each: each.heldout_nats).fit, S, rank_R)
+    lost = {name: tokens_DR @ (best_R - _at_ranks(each.fit, S, rank_R)) for name, each in fits.items()}
+    return {name: _ratio(sizes, lost_D, tokens_D) for name, lost_D in lost.items()}
+
+
+def _ratio(sizes: Measured, above_D: Any, below_D: Any, of: float = 1.0) -> Estimate:
+    """The ratio of sums over documents, over `of`, with its interval over resampled documents."""
+    value = float(above_D.sum() / below_D.sum() / of)
+    if sizes.weights_BD is None:
+        return Estimate(value, None, None)
+    with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
+        value_B = (sizes.weights_BD @ above_D) / (sizes.weights_BD @ below_D) / of
+    return estimate(value, value_B, sizes.n_resampled, Recipe.uncentred)
 
 
 def _at_ranks(fit: FormFit, S: float, rank_R: Floats) -> Floats:
     """Ln of the share of some ranks, [R]: normalised at the places, evaluated at the ranks."""
     places = fit.places
-    at = Places(
-        np.concatenate([places.x_Q, rank_R]),
-        np.concatenate([places.ln_x_Q, np.log(rank_R)]),
-        np.concatenate([places.ln_ranks_Q, np.full(len(rank_R), -np.inf)]),
-        places.V,
-        places.upto_K,
-        places.nodes,
+    at = replace(
+        places,
+        x_Q=np.concatenate([places.x_Q, rank_R]),
+        ln_x_Q=np.concatenate([places.ln_x_Q, np.log(rank_R)]),
+        ln_ranks_Q=np.concatenate([places.ln_ranks_Q, np.full(len(rank_R), -np.inf)]),
     )
     return np.asarray(mixed(fit.form.shares(fit.theta(np.array([S])), at))[0, len(places.x_Q) :])
 
 
 def _residuals(sizes: Measured, own: FormFit, places: Places) -> tuple[Residual, ...]:
     """Observed over expected tokens in bins of ranks, at the largest size, for a form fitted to that size itself."""
-    V, S = places.V, float(sizes.S_N.max())
-    edges = rank_edges(V, _PER_DECADE)
-    p_V = np.exp(_at_ranks(own, S, np.arange(1, V + 1, dtype=np.float64)))
+    p_V = np.exp(_at_ranks(own, float(sizes.S_N.max()), np.arange(1, places.V + 1, dtype=np.float64)))
     expected = np.concatenate([[0.0], np.cumsum(p_V)])
-    counts = sizes.counts[-1]
-    rank, doc, tokens = (counts[name].to_numpy() for name in ("rank", "doc_id", "n_tokens"))
-    n_documents = int(doc.max()) + 1 if sizes.weights_BD is None else sizes.weights_BD.shape[1]
-    tokens_D = np.bincount(doc, tokens, n_documents)
+    rank_R, column, doc, tokens, n_documents = _of_largest(sizes)
+    rank, tokens_D = rank_R[column], np.bincount(doc, tokens, n_documents)
     residuals = []
-    for begin, end in pairwise(edges):
+    for begin, end in pairwise(rank_edges(places.V, _PER_DECADE)):
         here = (rank >= begin) & (rank < end)
         seen_D = np.bincount(doc[here], tokens[here], n_documents)
         share = float(expected[end - 1] - expected[begin - 1])
-        ratio = float(seen_D.sum() / tokens_D.sum() / share) if share > _LEAST else None
-        lo = hi = None
-        if sizes.weights_BD is not None and ratio is not None:
-            with np.errstate(invalid="ignore"):
-                ratio_B = (sizes.weights_BD @ seen_D) / (sizes.weights_BD @ tokens_D) / share
-            ends = estimate(ratio, ratio_B, sizes.n_resampled, Recipe.uncentred)
-            lo, hi = ends.lo, ends.hi
-        residuals.append(Residual(begin, end - 1, int(seen_D.sum()), ratio, lo, hi))
+        ratio = _ratio(sizes, seen_D, tokens_D, share) if share > _LEAST else Estimate(None, None, None)
+        residuals.append(Residual(begin, end - 1, int(seen_D.sum()), ratio))
     return tuple(residuals)

@@ -1,42 +1,35 @@
-"""Closure as tables: what each form says of the largest size, and the closest one quantity by quantity."""
+"""Closure as tables: what each form says of the largest size, the closest quantity by quantity; and in sentences."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from rbpx.analyses.closure.analysis import Closures, analyse, keep
 from rbpx.analyses.closure.figures import figures
-from rbpx.analyses.closure.results import FormResult, Held
-from rbpx.analyses.closure.words import sentences
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.closure.held_out import FormResult, Held
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import Cell, Column, behind, decimal, error, magnitude, share, state, text, whole, with_ends
 from rbpx.display.numbers import percent, short
+from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
-from rbpx.groups.group import Group
 from rbpx.laws.interval import Estimate
 from rbpx.laws.rank_shapes import RANK_FORMS
 
 
-def tables(results: Sequence[Closures]) -> list[Table]:
+@one_by_one
+def tables(closures: Closures) -> Iterator[Table]:
     """Every form, then the closest one."""
-    found = []
-    for closures in results:
-        group = closures.group
-        title = f"Forms of the distribution of ranks: {group.runs[-1].size}, from {_smaller(group)}"
-        note = (
-            f"Ties {group.ties.value}. Each form is fitted to all sizes but the largest at once, each of its "
-            "parameters on a line in ln S; one without kinds of tokens says that CE is H(P)."
-        )
-        found.append(FORMS.table(title, closures.forms, group.title, note=note))
-        for closest in closures.forms[:1]:
-            title = f"The closest form, {closest.label}: {RANK_FORMS[closest.name].equation}"
-            found.append(CLOSEST.table(title, closest.held, group.title))
-    return found
-
-
-def _smaller(group: Group) -> str:
-    smaller = [run.size for run in group.runs if run.non_embedding_params < group.runs[-1].non_embedding_params]
-    return f"{smaller[0]} to {smaller[-1]}"
+    group, last = closures.group, closures.group.runs[-1]
+    smaller = [run.size for run in group.runs if run.non_embedding_params < last.non_embedding_params]
+    title = f"Forms of the distribution of ranks: {last.size}, from {smaller[0]} to {smaller[-1]}"
+    note = (
+        f"Ties {group.ties.value}. Each form is fitted to all sizes but the largest at once, each of its "
+        "parameters on a line in ln S; one without kinds of tokens says that CE is H(P)."
+    )
+    yield FORMS.table(title, closures.forms, group.title, note=note)
+    for closest in closures.forms[:1]:
+        title = f"The closest form, {closest.label}: {RANK_FORMS[closest.name].equation}"
+        yield CLOSEST.table(title, closest.held, group.title)
 
 
 def _error_of(quantity: str) -> Callable[[FormResult], float | None]:
@@ -48,53 +41,75 @@ def _inside(form: FormResult) -> Cell:
 
 
 def _own(held: Held) -> Estimate:
-    return Estimate(*(value / held.measured - 1 for value in (held.own, held.own_lo, held.own_hi)))
+    own = held.own / held.measured
+    return Estimate(own - 1, own / held.own_reach - 1, own * held.own_reach - 1)
 
 
 FORMS: Final = View[FormResult](
     "forms",
-    (
-        text("form", "form", lambda form: form.label),
-        whole("P", "n_parameters", lambda form: form.n_parameters, "parameters at one size", 5),
-        share(
-            "off", "error", lambda form: form.error,
-            means="median error of what it says of the largest size, over −ln RBP_k up to the largest k whose law "
-            "stands, H(P) and CE",
-        ),
-        share("own fit", "error_own", lambda form: form.error_own, means="of a fit to that size itself", spare=3),
-        error("H(P)", "error_of_error_entropy", _error_of("error_entropy"), "error of error-entropy", 1),
-        error("CE", "error_of_cross_entropy", _error_of("cross_entropy"), "error of cross-entropy", 1),
-        Column("inside", ("n_inside", "n_scored"), _inside, "how many of these lie in their 95 % intervals"),
-        behind(
-            "behind", lambda form: form.behind,
-            "nats a token of the largest size that it loses to the most likely form; interval over documents", 2,
-        ),
-        decimal("α of −ln RBP_1", "alpha_rbp_1", lambda form: form.alpha_rbp_1, 3, "exponent that it implies", 4),
-        decimal("α of CE", "alpha_cross_entropy", lambda form: form.alpha_cross_entropy, 3, spare=4),
-        text("closes", "closes", lambda form: "yes" if form.closes else "no", "whether all are inside"),
-        state(lambda form: form.status),
+    text("form", "form", lambda form: form.label),
+    whole("P", "n_parameters", lambda form: form.n_parameters, "parameters at one size", 5),
+    share(
+        "off", "error", lambda form: form.error,
+        means="median error of what it says of the largest size, over −ln RBP_k up to the largest k whose law "
+        "stands, H(P) and CE",
     ),
+    share("own fit", "error_own", lambda form: form.error_own, means="of a fit to that size itself", spare=3),
+    error("H(P)", "error_of_error_entropy", _error_of("error_entropy"), "error of error-entropy", 1),
+    error("CE", "error_of_cross_entropy", _error_of("cross_entropy"), "error of cross-entropy", 1),
+    Column("inside", ("n_inside", "n_scored"), _inside, "how many of these lie in their 95 % intervals"),
+    behind(
+        "behind", lambda form: form.behind,
+        "nats a token of the largest size that it loses to the most likely form; interval over documents", 2,
+    ),
+    decimal("α of −ln RBP_1", "alpha_rbp_1", lambda form: form.alpha_rbp_1, 3, "exponent that it implies", 4),
+    decimal("α of CE", "alpha_cross_entropy", lambda form: form.alpha_cross_entropy, 3, spare=4),
+    text("closes", "closes", lambda form: "yes" if form.closes else "no", "whether all are inside"),
+    state(lambda form: form.status),
 )  # fmt: skip
 CLOSEST: Final = View[Held](
     "closest",
-    (
-        text("quantity", "quantity", lambda held: law_title(held.quantity, held.k)),
-        magnitude("measured", "measured", lambda held: held.measured),
-        with_ends(
-            "predicted", "predicted",
-            lambda held: Estimate(held.predicted, held.predicted_lo, held.predicted_hi), short,
-            "from the smaller sizes; interval over documents and models",
-        ),
-        error("error", "error", lambda held: held.error),
-        error(
-            "separate", "error_separate", lambda held: held.separate / held.measured - 1,
-            "error of a law of this quantity alone", 1,
-        ),
-        with_ends("own fit", "error_own", _own, percent, "error of the form when fitted to the largest size itself", 2),
-        text(
-            "inside", "inside", lambda held: ("{}" if held.scored else "({})").format("yes" if held.inside else "no"),
-            "in brackets where it does not count",
-        ),
+    text("quantity", "quantity", lambda held: law_title(held.quantity, held.k)),
+    magnitude("measured", "measured", lambda held: held.measured),
+    with_ends(
+        "predicted", "predicted", lambda held: held.foretold, short,
+        "from the smaller sizes; interval over documents and models",
+    ),
+    error("error", "error", lambda held: held.error),
+    error(
+        "separate", "error_separate", lambda held: held.separate / held.measured - 1,
+        "error of a law of this quantity alone", 1,
+    ),
+    with_ends("own fit", "error_own", _own, percent, "error of the form when fitted to the largest size itself", 2),
+    text(
+        "inside", "inside", lambda held: ("{}" if held.scored else "({})").format("yes" if held.inside else "no"),
+        "in brackets where it does not count",
     ),
 )  # fmt: skip
+
+
+@one_by_one
+def sentences(closures: Closures) -> Iterator[str]:
+    """What follows from one distribution."""
+    if not closures.forms:
+        yield f"No form was fitted: {closures.status.label}. {closures.status.remedy}"
+        return
+    closest, measured = closures.forms[0], closures.exponents
+    names = [form.label for form in closures.forms if form.closes]
+    if closest.error is None:
+        return
+    reach = "at no k" if closures.reach is None else f"up to k = {closures.reach:,}"
+    said = f"By {'; '.join(names)} all laws follow ({reach})" if names else f"By no form all laws follow ({reach})"
+    separate = "" if closures.separate is None else f", separate laws by {closures.separate:.1%}"
+    yield (
+        f"{said}: of the largest size the closest, {closest.label}, says {closest.n_inside} of {closest.n_scored} "
+        f"quantities within their intervals, and is off by {closest.error:.1%}{separate}."
+    )
+    if measured is not None and measured.alpha is not None and closest.difference is not None:
+        yield (
+            f"The exponent of −ln RBP_1 less that of cross-entropy is {interval_of(measured.exponent)}; "
+            f"{closest.label} implies {closest.difference:.3f}."
+        )
+
+
 QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)

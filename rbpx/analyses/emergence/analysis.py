@@ -28,7 +28,7 @@ from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document,
 from rbpx.groups.group import Group, Run
 from rbpx.groups.token_ranks import text_ranks
 from rbpx.laws.names import MLE, Method
-from rbpx.laws.power import LawFit, PowerLawFit
+from rbpx.laws.power_fit import LawFit, PowerLawFit
 from rbpx.laws.power_intervals import NO_INTERVALS
 from rbpx.laws.verdict import judged, trend_doubts
 from rbpx.status import Status, first_of, in_order

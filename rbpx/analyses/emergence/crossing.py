@@ -16,7 +16,7 @@ from rbpx.laws.averaged import COMBINED
 from rbpx.laws.bootstrap import moments
 from rbpx.laws.interval import document_t, fieller, student_t
 from rbpx.laws.logarithms import exp_or_none, line, neg_ln
-from rbpx.laws.power import LawFit, PowerLawFit
+from rbpx.laws.power_fit import LawFit, PowerLawFit
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of
 

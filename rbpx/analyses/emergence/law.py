@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from rbpx.laws.bootstrap import moments
 from rbpx.laws.interval import around, few_documents, half_width
 from rbpx.laws.logarithms import exp_or_none, line, neg_ln
-from rbpx.laws.power import LawFit, PowerLawFit, fit_power_law
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import LawFit, PowerLawFit
 from rbpx.laws.power_intervals import Ends, Intervals
 from rbpx.laws.resampled import Resampled
 from rbpx.status import Status

@@ -23,7 +23,7 @@ from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.model_scatter import Scatter, model_scatter
 from rbpx.laws.names import MLE
 from rbpx.laws.passing import Slopes, separated, slopes
-from rbpx.laws.power import LawFit
+from rbpx.laws.power_fit import LawFit
 from rbpx.laws.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order
 

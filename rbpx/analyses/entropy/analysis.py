@@ -19,28 +19,13 @@ from rbpx.groups.group import Group, Run
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.token_ranks import document_ranks
 from rbpx.laws.bootstrap import estimate
-from rbpx.laws.interval import Estimate
+from rbpx.laws.interval import Estimate, by_name
 from rbpx.laws.names import Method
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]
 
 TERMS: Final = ("error_entropy", "self_alignment", "confidence")
-
-
-@dataclass(frozen=True)
-class Corrected:
-    """Error-entropy of one run without (most of) the bias of counting; nats, None where there are too few documents.
-
-    Attributes:
-        jackknife: by leaving out documents; still too small.
-        stderr: its standard error over documents.
-        extrapolated: from halves and quarters of the documents; too large, or None where nothing can be extrapolated.
-    """
-
-    jackknife: float | None = None
-    stderr: float | None = None
-    extrapolated: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +39,11 @@ class RunTerms:
         shares: {term: share of the whole as counted (plug-in)}; they add up to 1, and may be below 0 or above 1.
         corrected_shares: the same less the bias that resampled documents show, each inside its 95 % interval over
             documents; without an interval nothing is known of the bias, so all are None.
-        corrected: error-entropy without the bias of counting.
+        jackknife: error-entropy without most of the bias of counting, by leaving out documents; still too small. It and
+            the other two are None where there are too few documents.
+        stderr: its standard error over documents.
+        extrapolated: the same from halves and quarters of the documents; too large, or None where nothing can be
+            extrapolated.
     """
 
     run: Run
@@ -62,7 +51,9 @@ class RunTerms:
     terms: dict[str, float]
     shares: dict[str, float]
     corrected_shares: dict[str, Estimate]
-    corrected: Corrected
+    jackknife: float | None
+    stderr: float | None
+    extrapolated: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,70 +63,49 @@ class Entropies:
     Attributes:
         group: the runs.
         runs: their terms.
-        laws: of cross-entropy and of each term.
-        corrected: the law of the corrected error-entropy; None where a run has none.
-        shares: the law of each term over cross-entropy: how its share changes with S.
+        laws: of cross-entropy and of each term, of the corrected error-entropy unless a run has none, and of each term
+            over cross-entropy: how its share changes with S.
         resamples: of the documents.
     """
 
     group: Group
     runs: tuple[RunTerms, ...]
     laws: tuple[Law, ...]
-    corrected: Law | None
-    shares: tuple[Law, ...]
     resamples: int
-
-    @property
-    def all_laws(self) -> tuple[Law, ...]:
-        """In the order in which they are printed."""
-        return (*self.laws, *(() if self.corrected is None else (self.corrected,)), *self.shares)
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Entropies:
     """Decompose cross-entropy for each run, and fit a law to each term, to its share and to the corrected entropy."""
     evidence = weigh_group(connection, group, request, (1,), TERMS)
     points = {each.law: each for each in size_points(group, evidence, request, (), {"cross_entropy", *TERMS})}
-    corrected = [_corrected(connection, group, run) for run in group.runs]
-    runs = tuple(
-        _terms(run, of, fixed, group.n_resampled)
-        for run, of, fixed in zip(group.runs, evidence, corrected, strict=True)
-    )
-    laws = tuple(
-        doubted(group, law) for law in fit_all([points[name] for name in ("cross_entropy", *TERMS)], Method.ols)
-    )
-    law = None
-    jackknives = [fixed.jackknife for fixed in corrected if fixed.jackknife is not None]
+    runs = tuple(_terms(connection, group, run, of) for run, of in zip(group.runs, evidence, strict=True))
+    laws = fit_all([points[name] for name in ("cross_entropy", *TERMS)], Method.ols)
+    series = []
+    jackknives = [run.jackknife for run in runs if run.jackknife is not None]
     if len(jackknives) == len(runs):
-        H_N = np.array(jackknives)
-        law = doubted(group, fit_points(_without_bias(points["error_entropy"], H_N), Method.ols))
-    shares = tuple(
-        doubted(group, fit_points(_share(points[name], points["cross_entropy"]), Method.ols)) for name in TERMS
-    )
-    return Entropies(group, runs, laws, law, shares, request.resamples)
+        series = [_without_bias(points["error_entropy"], np.array(jackknives))]
+    series += [replace(points[name].over(points["cross_entropy"]), law=f"{name}_share") for name in TERMS]
+    laws += [fit_points(each, Method.ols) for each in series]
+    return Entropies(group, runs, tuple(doubted(group, law) for law in laws), request.resamples)
 
 
-def _terms(run: Run, of: Evidence, corrected: Corrected, n_documents: int) -> RunTerms:
+def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Evidence) -> RunTerms:
     whole = float(of.measured["cross_entropy"])
     terms = {name: float(of.measured[name]) for name in TERMS}
     shares = {name: nats / whole for name, nats in terms.items()}
     corrected_shares = {}
     for name in TERMS:
         share_B = of.resampled[name] / of.resampled["cross_entropy"]
-        share = estimate(shares[name], share_B, n_documents)
+        share = estimate(shares[name], share_B, group.n_resampled)
         # Where all scored tokens are of one document, the others change nothing: no interval either.
         varies = np.nanmax(share_B) > np.nanmin(share_B)
         corrected_shares[name] = share if varies and share.ends is not None else Estimate(None, None, None)
-    return RunTerms(run, whole, terms, shares, corrected_shares, corrected)
-
-
-def _corrected(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> Corrected:
     counts = document_ranks(connection, run.run_id, group.ties)
     columns = [counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens")]
     n_documents = np.count_nonzero(np.bincount(columns[0]))
-    if n_documents < 2:
-        return Corrected()
-    entropy, stderr = entropy_jackknife(*columns)
-    return Corrected(entropy, stderr, entropy_extrapolated(*columns) if n_documents >= 4 else None)
+    entropy, stderr = entropy_jackknife(*columns) if n_documents >= 2 else (None, None)
+    extrapolated = entropy_extrapolated(*columns) if n_documents >= 4 else None
+    return RunTerms(run, whole, terms, shares, corrected_shares, entropy, stderr, extrapolated)
 
 
 def _without_bias(points: Points, H_N: Floats) -> Points:
@@ -146,25 +116,16 @@ def _without_bias(points: Points, H_N: Floats) -> Points:
     return replace(points, law="error_entropy_corrected", y_N=H_N, y_BN=y_BN)
 
 
-def _share(term: Points, whole: Points) -> Points:
-    y_BN = None if term.y_BN is None or whole.y_BN is None else term.y_BN / whole.y_BN
-    return replace(term, law=f"{term.law}_share", y_N=term.y_N / whole.y_N, y_BN=y_BN)
-
-
 def keep(store: Store, entropies: Entropies) -> list[Record]:
     """Write the laws to the store; return the terms and the laws, a row each, for programs."""
-    rows: list[Record] = [{"kind": "terms", **entropies.group.names(), **_row(each)} for each in entropies.runs]
-    laws = [fit_record(entropies.group, law, entropies.resamples) for law in entropies.all_laws]
+    rows: list[Record] = []
+    for each in entropies.runs:
+        row: Record = {"kind": "terms", **entropies.group.names(), "run_id": each.run.run_id, **each.run.names()}
+        row |= {"cross_entropy_nats": each.cross_entropy_nats}
+        for name in TERMS:
+            row |= {f"{name}_nats": each.terms[name], f"{name}_share": each.shares[name]}
+            row |= by_name(**{f"{name}_share_corrected": each.corrected_shares[name]})
+        row |= {"error_entropy_jackknife_nats": each.jackknife, "error_entropy_jackknife_stderr_nats": each.stderr}
+        rows.append(row | {"error_entropy_extrapolated_nats": each.extrapolated})
+    laws = [fit_record(entropies.group, law, entropies.resamples) for law in entropies.laws]
     return [*rows, *({"kind": "law", **record} for record in keep_fits(store, laws))]
-
-
-def _row(each: RunTerms) -> Record:
-    row: Record = {"run_id": each.run.run_id, **each.run.names(), "cross_entropy_nats": each.cross_entropy_nats}
-    for name in TERMS:
-        share = each.corrected_shares[name]
-        row |= {f"{name}_nats": each.terms[name], f"{name}_share": each.shares[name]}
-        row |= {f"{name}_share_corrected": share.value}
-        row |= {f"{name}_share_corrected_lo": share.lo, f"{name}_share_corrected_hi": share.hi}
-    row |= {"error_entropy_jackknife_nats": each.corrected.jackknife}
-    row |= {"error_entropy_jackknife_stderr_nats": each.corrected.stderr}
-    return row | {"error_entropy_extrapolated_nats": each.corrected.extrapolated}

@@ -1,41 +1,41 @@
-"""Cross-entropy decomposed as tables: the terms of each run, their shares, and their laws."""
+"""Cross-entropy decomposed as tables: the terms of each run, their shares, and their laws; the shares drawn."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from rbpx.analyses.entropy.analysis import TERMS as NAMES
 from rbpx.analyses.entropy.analysis import Entropies, RunTerms, analyse, keep
-from rbpx.analyses.entropy.figures import figures
-from rbpx.analyses.entropy.words import sentences
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
+from rbpx.display.chart.figure import Figure, drawn
+from rbpx.display.chart.marks import Chart, Scale, bars, line, points, scale_of
 from rbpx.display.column import Column, decimal, place, state, text, with_ends
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.numbers import decimals
+from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
 from rbpx.groups.fits import Law
+from rbpx.groups.question import from_fits
+from rbpx.laws.interval import Estimate
 
 
-def tables(results: Sequence[Entropies]) -> list[Table]:
+@one_by_one
+def tables(entropies: Entropies) -> Iterator[Table]:
     """The terms with the corrected entropy, their shares of cross-entropy, and the laws."""
-    found = []
-    for entropies in results:
-        group, runs, x = entropies.group, entropies.runs, entropies.group.axis.value
-        identity = (
-            f"CE = H(P) + KL(P || Q) − ln(sum S), nats: error-entropy, self-alignment, confidence; ties "
-            f"{group.ties.value} (the source counts ranks strictly: ties=optimistic)."
-        )
-        shares = (
-            "Shares are of CE, and may be below 0 or above 1; they are given less the bias that resampled documents "
-            "show, with an interval over documents, and counted: as in the identity, which the interval is not of."
-        )
-        laws = f"A law of a share is y = C {x}^−α of term / CE, both as counted; corrected: of the jackknife."
-        title = "Shares of cross-entropy, corrected for the bias of counting"
-        found += [
-            TERMS.table("Cross-entropy taken apart, and H(P) corrected", runs, group.title, group.axis, identity),
-            SHARES.table(title, runs, group.title, group.axis, shares),
-            LAWS.table(f"Laws of the terms in {x}", entropies.all_laws, group.title, group.axis, laws),
-        ]
-    return found
+    group, runs, x = entropies.group, entropies.runs, entropies.group.axis.value
+    note = (
+        f"CE = H(P) + KL(P || Q) − ln(sum S), nats: error-entropy, self-alignment, confidence; ties "
+        f"{group.ties.value} (the source counts ranks strictly: ties=optimistic)."
+    )
+    yield TERMS.table("Cross-entropy taken apart, and H(P) corrected", runs, group.title, group.axis, note)
+    note = (
+        "Shares are of CE, and may be below 0 or above 1; they are given less the bias that resampled documents "
+        "show, with an interval over documents, and counted: as in the identity, which the interval is not of."
+    )
+    title = "Shares of cross-entropy, corrected for the bias of counting"
+    yield SHARES.table(title, runs, group.title, group.axis, note)
+    note = f"A law of a share is y = C {x}^−α of term / CE, both as counted; corrected: of the jackknife."
+    yield LAWS.table(f"Laws of the terms in {x}", entropies.laws, group.title, group.axis, note)
 
 
 def _share_of(name: str, heading: str, spare: int, ends_spare: int = 0) -> Sequence[Column[RunTerms]]:
@@ -43,55 +43,105 @@ def _share_of(name: str, heading: str, spare: int, ends_spare: int = 0) -> Seque
     corrected: Sequence[Column[RunTerms]] = with_ends(
         heading, f"{name}_share", lambda each: each.corrected_shares[name], decimals(3), ends_spare=ends_spare
     )
-    return *corrected, decimal(
-        f"{heading} counted", f"{name}_share_counted", lambda each: each.shares[name], 3, "", spare
-    )
+    counted = f"{name}_share_counted"
+    return *corrected, decimal(f"{heading} counted", counted, lambda each: each.shares[name], 3, "", spare)
 
 
 _SIZE: Final[Column[RunTerms]] = text("size", "size", lambda each: each.run.size)
 _PLACE: Final[Sequence[Column[RunTerms]]] = place(lambda each: each.run, spare=5)
 TERMS: Final = View[RunTerms](
     "terms",
-    (
-        _SIZE,
-        _PLACE,
-        decimal("CE", "cross_entropy_nats", lambda each: each.cross_entropy_nats),
-        decimal("H(P)", "error_entropy_nats", lambda each: each.terms["error_entropy"]),
-        decimal("KL", "self_alignment_nats", lambda each: each.terms["self_alignment"]),
-        decimal("−ln sum S", "confidence_nats", lambda each: each.terms["confidence"]),
-        decimal(
-            "jackknife", "error_entropy_jackknife_nats", lambda each: each.corrected.jackknife,
-            means="H(P) less the part of its bias that falls as 1/D over D documents; still too small",
-        ),
-        decimal("stderr", "error_entropy_jackknife_stderr_nats", lambda each: each.corrected.stderr),
-        decimal(
-            "extrapolated", "error_entropy_extrapolated_nats",
-            lambda each: each.corrected.extrapolated,
-            means="from halves and quarters of the documents, which tends to be too large; where it differs from the "
-            "jackknife by less than the standard error, the bias that is left cannot be resolved", spare=1,
-        ),
+    _SIZE,
+    _PLACE,
+    decimal("CE", "cross_entropy_nats", lambda each: each.cross_entropy_nats),
+    decimal("H(P)", "error_entropy_nats", lambda each: each.terms["error_entropy"]),
+    decimal("KL", "self_alignment_nats", lambda each: each.terms["self_alignment"]),
+    decimal("−ln sum S", "confidence_nats", lambda each: each.terms["confidence"]),
+    decimal(
+        "jackknife", "error_entropy_jackknife_nats", lambda each: each.jackknife,
+        means="H(P) less the part of its bias that falls as 1/D over D documents; still too small",
+    ),
+    decimal("stderr", "error_entropy_jackknife_stderr_nats", lambda each: each.stderr),
+    decimal(
+        "extrapolated", "error_entropy_extrapolated_nats", lambda each: each.extrapolated,
+        means="from halves and quarters of the documents, which tends to be too large; where it differs from the "
+        "jackknife by less than the standard error, the bias that is left cannot be resolved", spare=1,
     ),
 )  # fmt: skip
 SHARES: Final = View[RunTerms](
     "shares",
-    (
-        _SIZE,
-        _PLACE,
-        _share_of("error_entropy", "H(P)", 2),
-        _share_of("self_alignment", "KL", 3),
-        _share_of("confidence", "−ln", 4, ends_spare=1),
-    ),
+    _SIZE,
+    _PLACE,
+    _share_of("error_entropy", "H(P)", 2),
+    _share_of("self_alignment", "KL", 3),
+    _share_of("confidence", "−ln", 4, ends_spare=1),
 )
 LAWS: Final = View[Law](
     "laws",
-    (
-        text("law", "law", lambda law: law_title(law.law)),
-        exponent(lambda law: law.fit),
-        constant(lambda law: law.fit, spare=2),
-        points_of(lambda law: law.fit, spare=3),
-        determination(lambda law: law.fit, ends_spare=4),
-        backtest(lambda law: law.fit, spare=1),
-        state(lambda law: law.fit.status),
-    ),
+    text("law", "law", lambda law: law_title(law.law)),
+    exponent(lambda law: law.fit),
+    constant(lambda law: law.fit, spare=2),
+    points_of(lambda law: law.fit, spare=3),
+    determination(lambda law: law.fit, ends_spare=4),
+    backtest(lambda law: law.fit, spare=1),
+    state(lambda law: law.fit.status),
 )
+
+
+@one_by_one
+def sentences(entropies: Entropies) -> Iterator[str]:
+    """The terms of the last model, and the exponents of cross-entropy and of error-entropy."""
+    last = entropies.runs[-1]
+    terms = ", ".join(f"{law_title(name)} {nats:.3f}" for name, nats in last.terms.items())
+    yield f"At {last.run.size}, cross-entropy is {last.cross_entropy_nats:.3f} nats: {terms}."
+    exponents = [
+        f"{law_title(law.law)} {interval_of(law.fit.exponent)}"
+        for law in entropies.laws
+        if law.law in ("cross_entropy", "error_entropy") and law.fit.alpha is not None
+    ]
+    if exponents:
+        yield f"Exponents: {'; '.join(exponents)}."
+
+
+_Term = tuple[RunTerms, str]
+
+
+def _share(row: _Term) -> Estimate:
+    """A share less its bias; as counted, without an interval, where that is not known."""
+    each, name = row
+    corrected = each.corrected_shares[name]
+    return Estimate(each.shares[name], None, None) if corrected.value is None else corrected
+
+
+DRAWN: Final = View[_Term](
+    "shares",
+    text("size", "size", lambda row: row[0].run.size),
+    place(lambda row: row[0].run),
+    text("term", "term", lambda row: law_title(row[1])),
+    decimal("nats", "nats", lambda row: row[0].terms[row[1]]),
+    with_ends("share", "share", _share),
+    decimal("as counted", "share_counted", lambda row: row[0].shares[row[1]]),
+)
+
+
+@one_by_one
+def figures(entropies: Entropies, fit_ids: Sequence[str]) -> Iterator[Figure]:
+    """The share of each term in cross-entropy."""
+    group, ends = entropies.group, (entropies.runs[0], entropies.runs[-1])
+    shares = [
+        f"{law_title(name)} {', '.join(f'{_share((each, name)).value:.1%} at {each.run.size}' for each in ends)}"
+        for name in NAMES
+    ]
+    rows = [(each, name) for each in entropies.runs for name in NAMES]
+    y = Scale("share", "share of cross-entropy", form=".0%")
+    yield drawn(
+        DRAWN.table("Shares of cross-entropy", rows, axis=group.axis),
+        Chart(scale_of(group.axis), y, (line(), bars("share_lo", "share_hi"), points()), "term"),
+        f"Terms of cross-entropy for {group.title}: {'; '.join(shares)}.",
+        "CE = error-entropy + self-alignment + confidence, each as a share of CE, less the bias of counting where "
+        "resampled documents show it. Bars: 95 % over documents. A share may be below 0 or above 1.",
+        from_fits(fit_ids, group),
+    )
+
+
 QUESTION = Question(each(analyse), keep, tables, sentences, figures)

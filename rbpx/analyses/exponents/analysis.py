@@ -5,7 +5,7 @@ Source: RBP paper (arXiv 2510.20387), table 2 and section 5, which finds those o
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.groups.group import Group
-from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.points import Points, known_points
 from rbpx.laws.in_k import fit_joint_law
 from rbpx.laws.interval import Estimate, by_name, student_t
 from rbpx.laws.logarithms import line, neg_ln
@@ -26,7 +26,7 @@ from rbpx.laws.power import fit_power_law
 from rbpx.laws.resampled import Resampled
 from rbpx.status import Status
 from rbpx.store.queries import ask
-from rbpx.store.store import Record, Store
+from rbpx.store.store import Record
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,31 +58,20 @@ class Pair:
     """One family on one text.
 
     Attributes:
-        family: the family.
-        dataset: the text.
+        names: what its runs have in common, by column; of a file family and dataset alone.
         title: the text, with what tells its runs from others of that family and text.
-        alpha_cross_entropy: exponent of cross-entropy.
-        alphas: of -ln RBP_k, by k.
-        difference: that at k = 1 less that of cross-entropy.
+        whole: its exponents, of all tokens.
+        alphas: exponents of -ln RBP_k, by k.
         drift: change of alpha for each ln k, up to k = 100; value None below two k.
-        classes: the same among the tokens that improve, and among the others; empty where tokens are unknown.
-        names: what its runs have in common, by column; empty where a file says no more than family and text.
+        classes: the exponents among the tokens that improve, and among the others; empty where tokens are unknown.
     """
 
-    family: str
-    dataset: str
+    names: Mapping[str, Any]
     title: str
-    alpha_cross_entropy: float | None
+    whole: OfTokens
     alphas: dict[int, float]
-    difference: Estimate
     drift: Estimate
     classes: tuple[OfTokens, ...] = ()
-    names: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def whole(self) -> OfTokens:
-        """All tokens."""
-        return OfTokens(None, None, self.alpha_cross_entropy, self.difference)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,47 +99,43 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
 
 
 def _averaged(group: Group | None, pairs: Sequence[Pair], run_ids: tuple[str, ...] = ()) -> Exponents:
-    mean, drift = _mean(pairs, [p.difference for p in pairs]), _mean(pairs, [p.drift for p in pairs])
-    unclear = mean.lo is None or mean.hi is None or mean.lo <= 0 <= mean.hi
-    return Exponents(group, tuple(pairs), mean, drift, Status.no_trend if unclear else Status.ok, run_ids)
+    mean, drift = _mean(pairs, [p.whole.difference for p in pairs]), _mean(pairs, [p.drift for p in pairs])
+    clear = mean.ends is not None and not mean.ends[0] <= 0 <= mean.ends[1]
+    return Exponents(group, tuple(pairs), mean, drift, Status.ok if clear else Status.no_trend, run_ids)
 
 
 def _mean(pairs: Sequence[Pair], estimates: Sequence[Estimate]) -> Estimate:
     """Over families and texts; of one pair its own interval, which says more than none."""
     if len(pairs) == 1:
         return estimates[0]
-    known = [(e.value, p.family, p.dataset) for p, e in zip(pairs, estimates, strict=True) if e.value is not None]
-    if not known:
-        return Estimate(None, None, None)
-    return mean_over([each[0] for each in known], [each[1] for each in known], [each[2] for each in known])
+    known = [(e.value, *_of(p)) for p, e in zip(pairs, estimates, strict=True) if e.value is not None]
+    return mean_over(*zip(*known, strict=True)) if known else Estimate(None, None, None)
+
+
+def _of(pair: Pair) -> tuple[str, str]:
+    return pair.names["family"], pair.names["dataset"]
 
 
 def _pair(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Pair | None:
-    k_grid: list[int] = []
-    if group.is_measured:
-        k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
-    evidence = weigh_group(connection, group, request, k_grid, ())
-    points = [p for p in size_points(group, evidence, request, k_grid, {"rbp", "cross_entropy"}) if _usable(p)]
+    points = known_points(connection, group, request, ("rbp", "cross_entropy"), DEFAULT_K)
+    points = [each for each in points if _usable(each)]
     of_k = {p.k: p for p in points if p.law == "rbp" and p.k is not None}
     loss = next((p for p in points if p.law == "cross_entropy"), None)
-    if loss is None or 1 not in of_k:
+    one = of_k.get(1)
+    if loss is None or one is None or one.runs != loss.runs:
         return None
-    one, ks = of_k[1], [k for k in sorted(of_k) if k <= UP_TO]
-    if one.runs != loss.runs:
-        return None
-    ratio = None if one.y_BN is None or loss.y_BN is None else Resampled.of(one.y_BN / loss.y_BN, one.n_documents)
-    alphas = {k: float(line(np.log(p.S_N), np.log(p.y_N))[1]) for k, p in of_k.items()}
-    return Pair(
-        group.first.family,
-        group.first.dataset,
-        group.title_of_text,
-        float(line(np.log(loss.S_N), np.log(loss.y_N))[1]),
-        alphas,
-        fit_power_law(one.S_N, one.y_N / loss.y_N, ratio, backtests=False).exponent,
-        _drift([of_k[k] for k in ks if of_k[k].runs == one.runs]),
-        _classes(connection, group, request) if group.is_measured and group.n_resampled > 1 else (),
-        group.names(),
-    )
+    ratio = one.over(loss)
+    difference = fit_power_law(ratio.S_N, ratio.y_N, ratio.resampled, backtests=False).exponent
+    alphas = {k: _slope(p) for k, p in of_k.items()}
+    drift = _drift([of_k[k] for k in sorted(of_k) if k <= UP_TO and of_k[k].runs == one.runs])
+    classes = _classes(connection, group, request) if group.is_measured and group.n_resampled > 1 else ()
+    whole = OfTokens(None, None, _slope(loss), difference)
+    return Pair(group.names(), group.title_of_text, whole, alphas, drift, classes)
+
+
+def _slope(points: Points) -> float:
+    """The exponent of the line through the logarithms."""
+    return float(line(np.log(points.S_N), np.log(points.y_N))[1])
 
 
 def _usable(points: Points) -> bool:
@@ -163,8 +148,7 @@ def _drift(points: Sequence[Points]) -> Estimate:
         return Estimate(None, None, None)
     ks = [p.k for p in points if p.k is not None]
     if len(ks) < 3:
-        alphas = [float(line(np.log(p.S_N), np.log(p.y_N))[1]) for p in points]
-        return Estimate(-float(line(np.log(ks), alphas)[1]), None, None)
+        return Estimate(-float(line(np.log(ks), list(map(_slope, points)))[1]), None, None)
     resampled = [p.y_BN for p in points if p.y_BN is not None]
     y_NBK = np.stack(resampled, axis=-1).transpose(1, 0, 2) if len(resampled) == len(points) else None
     y_NK, n_documents = np.column_stack([p.y_N for p in points]), points[0].n_documents
@@ -174,15 +158,14 @@ def _drift(points: Sequence[Points]) -> Estimate:
 
 def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> tuple[OfTokens, ...]:
     """The tokens whose ids `improve` finds to get better, and all others."""
-    sizes = [math.log(run.non_embedding_params) for run in group.runs]
-    run_ids, ties = [run.run_id for run in group.runs], group.ties.value
-    rows = ask(connection, "improvements", run_ids=run_ids, ln_sizes=sizes, k=1, ties=ties).to_pylist()
+    S, run_ids, ties = [run.non_embedding_params for run in group.runs], [run.run_id for run in group.runs], group.ties
+    sizes = list(map(math.log, S))
+    rows = ask(connection, "improvements", run_ids=run_ids, ln_sizes=sizes, k=1, ties=ties.value).to_pylist()
     named = [row["token_id"] for row in rows if _improves(row)]
     if not named or len(named) == len(rows):
         return ()
     sums_23ND = _class_sums(connection, group, named)
     weights_BD = group.weights(request)
-    S = [run.non_embedding_params for run in group.runs]
     classes, total = [], float(sums_23ND[:, 0, 0].sum())
     for name, by_document in zip(("improving", "others"), sums_23ND, strict=True):
         n_BN, hits_BN, nats_BN = (weights_BD @ each.T for each in by_document)
@@ -241,26 +224,21 @@ def _published(dataset: str, family: str, of_k: dict[str, float]) -> Pair:
     alphas = {int(k): alpha for k, alpha in of_k.items() if k != _CE}
     ks = [k for k in sorted(alphas) if k <= UP_TO]
     drift = -float(line(np.log(ks), [alphas[k] for k in ks])[1]) if len(ks) > 1 else None
-    of_one = Estimate(alphas[1] - of_k[_CE], None, None)
-    return Pair(family, dataset, dataset, of_k[_CE], alphas, of_one, Estimate(drift, None, None))
-
-
-def keep(store: Store, result: Exponents) -> list[Record]:
-    """As `records`; no law is stored."""
-    return records(result)
+    whole = OfTokens(None, None, of_k[_CE], Estimate(alphas[1] - of_k[_CE], None, None))
+    return Pair({"family": family, "dataset": dataset}, dataset, whole, alphas, Estimate(drift, None, None))
 
 
 def records(result: Exponents) -> list[Record]:
     """A row a pair of family and text, one for each kind of its tokens, and one for the means."""
     rows: list[Record] = []
     for pair in result.pairs:
-        names: dict[str, Any] = {"family": pair.family, "dataset": pair.dataset, **pair.names}
-        about: dict[str, Any] = {"alpha_cross_entropy": pair.alpha_cross_entropy}
+        family, dataset = _of(pair)
+        names: Record = {"family": family, "dataset": dataset, **pair.names}
+        about: Record = names | {"alpha_cross_entropy": pair.whole.alpha_cross_entropy}
         about |= {f"alpha_{k}": alpha for k, alpha in pair.alphas.items()}
-        rows.append({"kind": "pair", **names, **about, **by_name(difference=pair.difference, drift=pair.drift)})
-        rows += [
-            {"kind": "tokens", **names, **vars(each), **by_name(difference=each.difference)} for each in pair.classes
-        ]
+        rows.append({"kind": "pair", **about, **by_name(difference=pair.whole.difference, drift=pair.drift)})
+        for each in pair.classes:
+            rows.append({"kind": "tokens", **names, **vars(each), **by_name(difference=each.difference)})
     means = by_name(difference=result.difference, drift=result.drift)
     n = {"n_pairs": len(result.pairs), "status": result.status.value, "run_ids": list(result.run_ids)}
     return [*rows, {"kind": "mean", "family": None, "dataset": None, **means, **n}]

@@ -1,9 +1,9 @@
 """Exponents as tables: those of each family and text, of its tokens that improve, and the mean of how they differ."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from rbpx.analyses.exponents.analysis import UP_TO, Exponents, OfTokens, Pair, analyse, analyse_file, keep, records
-from rbpx.analyses.question import Question
+from rbpx.analyses.exponents.analysis import UP_TO, Exponents, OfTokens, Pair, analyse, analyse_file, records
+from rbpx.analyses.question import Question, one_by_one
 from rbpx.counts import number_of
 from rbpx.display.column import Column, decimal, share, text, with_ends
 from rbpx.display.section import interval_of
@@ -20,14 +20,14 @@ def tables(results: Sequence[Exponents]) -> list[Table]:
     return [_view(sorted({k for pair in pairs for k in pair.alphas})).table("Exponents of the laws in S", rows)]
 
 
-def sentences(results: Sequence[Exponents]) -> list[str]:
+@one_by_one
+def sentences(result: Exponents) -> Iterator[str]:
     """The means over all pairs."""
-    return [
+    unclear = "" if result.status is Status.ok else ", which cannot be told from 0"
+    yield (
         f"Mean over {number_of(len(result.pairs), 'pair')}: α of −ln RBP_1 less that of CE is "
-        f"{interval_of(result.difference, 4)}{'' if result.status is Status.ok else ', which cannot be told from 0'}; "
-        f"α changes by {interval_of(result.drift, 4)} for each ln k."
-        for result in results
-    ]
+        f"{interval_of(result.difference, 4)}{unclear}; α changes by {interval_of(result.drift, 4)} for each ln k."
+    )
 
 
 def _of_k(k: int) -> Column[_Row]:
@@ -40,27 +40,27 @@ def _of_k(k: int) -> Column[_Row]:
 def _view(ks: Sequence[int]) -> View[_Row]:
     return View(
         "pairs",
-        (
-            text("text", "dataset", lambda row: row[0].title),
-            text("family", "family", lambda row: row[0].family),
-            text(
-                "tokens", "tokens", lambda row: row[1].tokens, "improving: those whose ids `improve` finds to get "
-                "better with size; chosen on the same text, so their own exponents are a little too large", 1,
-            ),
-            share("share", "share", lambda row: row[1].share, 0, spare=2),
-            decimal("CE", "alpha_cross_entropy", lambda row: row[1].alpha_cross_entropy, 3),
-            [_of_k(k) for k in ks],
-            with_ends(
-                "k = 1 − CE", "difference", lambda row: row[1].difference,
-                means="α of −ln RBP_1 less that of cross-entropy, from the law of their ratio; 95 % over documents and "
-                "models, of the mean over families and texts (clusters of both)",
-            ),
-            with_ends(
-                "for each ln k", "drift", lambda row: row[0].drift if row[1].tokens is None else None,
-                means=f"change of α up to k = {UP_TO}", spare=4, ends_spare=6,
-            ),
+        text("text", "dataset", lambda row: row[0].title),
+        text("family", "family", lambda row: row[0].names["family"]),
+        text(
+            "tokens", "tokens", lambda row: row[1].tokens, "improving: those whose ids `improve` finds to get "
+            "better with size; chosen on the same text, so their own exponents are a little too large", 1,
+        ),
+        share("share", "share", lambda row: row[1].share, 0, spare=2),
+        decimal("CE", "alpha_cross_entropy", lambda row: row[1].alpha_cross_entropy, 3),
+        [_of_k(k) for k in ks],
+        with_ends(
+            "k = 1 − CE", "difference", lambda row: row[1].difference,
+            means="α of −ln RBP_1 less that of cross-entropy, from the law of their ratio; 95 % over documents and "
+            "models, of the mean over families and texts (clusters of both)",
+        ),
+        with_ends(
+            "for each ln k", "drift", lambda row: row[0].drift if row[1].tokens is None else None,
+            means=f"change of α up to k = {UP_TO}", spare=4, ends_spare=6,
         ),
     )  # fmt: skip
 
 
-QUESTION = Question(analyse, keep, tables, sentences, of_file=analyse_file, rows=records)
+QUESTION = Question(
+    analyse, lambda store, result: records(result), tables, sentences, of_file=analyse_file, rows=records
+)

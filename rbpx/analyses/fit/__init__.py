@@ -1,18 +1,18 @@
-"""Fit every law to what the store holds."""
+"""Fit every law to what the store holds.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="",
-    summary="fit every law to what the store holds",
-    help="""\
 Fits every law to the runs in the store, narrowed by model, size, dataset, k, ties and laws, prints them side by
 side and keeps them in `fits`. A law is fitted to one run per size, all alike in text, protocol, dtype and
 revision. method= chooses least squares (ols, the paper's), weights by the variance over documents (weighted),
 an irreducible term y = E + C S^-alpha (offset), Huber's loss (robust), or all. 95 % intervals include document
 sampling and the scatter of the models; --format json gives the two apart. `form` says whether the data call for
 an offset. axis=D, C or step fits laws in training tokens, FLOPs or steps: along D and step one a size, through
-its checkpoints and runs; along C through the best model of each budget.""",
+its checkpoints and runs; along C through the best model of each budget.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="",
     examples=(
         "python -m rbpx fit",
         "python -m rbpx fit model=ladder dataset=stdlib k='[1,2,5]' ties=mid",

@@ -4,7 +4,7 @@ Source: RBP paper (arXiv 2510.20387), section 3, figures 3 to 5, table 2; arXiv 
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
 import duckdb
 import numpy as np
@@ -14,7 +14,12 @@ from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import Law, doubted, fit_all, fit_record, keep_fits, write_rank_fit
 from rbpx.groups.group import Group
 from rbpx.groups.points import size_points, weigh_group
+from rbpx.laws.power_fit import finite_or_none
 from rbpx.store.store import Record, Store
+
+_CURVES: Final = (  # that the published fit derives, exactly and by the paper's approximation
+    *("neg_ln_rbp_1", "cross_entropy_nats", "neg_ln_rbp_1_approximated", "cross_entropy_nats_approximated"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,46 +36,28 @@ class Laws:
     def headline(self) -> tuple[Law | None, Law | None]:
         """The law of RBP at the smallest k and that of cross-entropy, each None where it has no numbers."""
         fitted = [law for law in self.laws if law.fit.alpha is not None and law.method is self.laws[0].method]
-        first = (next((law for law in fitted if law.law == name), None) for name in ("rbp", "cross_entropy"))
-        return next(first), next(first)
+        first = {law.law: law for law in reversed(fitted)}
+        return first.get("rbp"), first.get("cross_entropy")
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Laws:
     """Fit every requested law to one group of runs, by every requested method."""
-    k_grid = _k_grid(group, request)
-    chosen = set(request.laws.names)
+    chosen, k_grid = set(request.laws.names), sorted({k for run in group.runs for k, n in run.observed if n == 1})
+    if group.is_measured:
+        k_grid = request.k.grid(group.vocab_size)
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
     laws = [doubted(group, law) for method in request.method for law in fit_all(points, method)]
     return Laws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples)
 
 
-def _k_grid(group: Group, request: Request) -> list[int]:
-    if not group.is_measured:
-        return sorted({k for run in group.runs for k, n in run.observed if n == 1})
-    return request.k.grid(min(run.vocab_size or 0 for run in group.runs))
-
-
-def _derived_curves(evidence: Evidence) -> Record:
-    """The curves that the published fit derives, exact and approximate."""
-    measured = evidence.measured
-    return {
-        "neg_ln_rbp_1": _finite_or_none(measured["lognormal_rbp1"]),
-        "cross_entropy_nats": _finite_or_none(measured["lognormal_cross_entropy"]),
-        "neg_ln_rbp_1_approximated": None if evidence.approximated is None else evidence.approximated[0],
-        "cross_entropy_nats_approximated": None if evidence.approximated is None else evidence.approximated[1],
-    }
-
-
-def _finite_or_none(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
 def keep(store: Store, laws: Laws) -> list[Record]:
     """Write the fits and the rank distributions of a group, and return the fits; a refit replaces its own rows."""
     fits = keep_fits(store, [fit_record(laws.group, law, laws.resamples) for law in laws.laws])
-    for run, evidence in zip(laws.group.runs, laws.evidence, strict=False):
-        if evidence.paper is not None and evidence.full is not None:
-            write_rank_fit(store, run, laws.group.ties, evidence.paper, _derived_curves(evidence))
-            write_rank_fit(store, run, laws.group.ties, evidence.full, {})
+    for run, of in zip(laws.group.runs, laws.evidence, strict=False):
+        if of.paper is not None and of.full is not None:
+            exact = finite_or_none(np.array([of.measured["lognormal_rbp1"], of.measured["lognormal_cross_entropy"]]))
+            curves = dict(zip(_CURVES, (*exact, *(of.approximated or (None, None))), strict=True))
+            write_rank_fit(store, run, laws.group.ties, of.paper, curves)
+            write_rank_fit(store, run, laws.group.ties, of.full, {})
     return fits

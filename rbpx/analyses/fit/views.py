@@ -1,13 +1,13 @@
 """The laws of size as tables: what each model scores, the distribution of its ranks, and every law side by side."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from rbpx.analyses.fit.analysis import Laws, analyse, keep
 from rbpx.analyses.fit.figures import figures
 from rbpx.analyses.fit.words import about, by_methods, sentences
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.chart.marks import spread
 from rbpx.display.column import Cell, Column, decimal, place, state, text, whole, with_ends
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
@@ -17,7 +17,7 @@ from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Run
 from rbpx.laws.names import IMPORTED, Axis, Method
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.rank_fit import RankFit
 
 _Score = tuple[Run, Evidence | None]
@@ -29,32 +29,38 @@ _NATS: Final = "cross-entropy, nats"
 _FORM: Final = "whether the data call for an irreducible offset E; either: these data do not distinguish the two"
 
 
-def tables(results: Sequence[Laws]) -> list[Table]:
-    """What the models of each group score, how their ranks are distributed, and their laws."""
-    return [table for laws in results for table in (_models(laws), *_ranks(laws), *_laws(laws))]
+@one_by_one
+def tables(laws: Laws) -> Iterator[Table]:
+    """What the models of a group score, how their ranks are distributed, and their laws."""
+    yield _models(laws)
+    yield from _ranks(laws)
+    if laws.group.n_sizes >= 3:
+        yield _laws(laws)
 
 
 def _models(laws: Laws) -> Table:
     group, runs = laws.group, laws.group.runs
     usual = [k for k in laws.k_grid if k in _USUAL_K] or laws.k_grid[: len(_USUAL_K)]
     has_ce = any(run.cross_entropy_nats is not None for run in runs)
-    columns: list[Column[_Score] | Sequence[Column[_Score]]] = [
+    shares = [
+        decimal(f"RBP_{k}", f"rbp_{k}", _share(at, k), spare=0 if k in usual else 4 + at)
+        for at, k in enumerate(laws.k_grid)
+    ]
+    view = View[_Score](
+        "models",
         text("size", "size", lambda row: row[0].size),
         place(lambda row: row[0], spare=1),
-        *(
-            decimal(f"RBP_{k}", f"rbp_{k}", _share(at, k), spare=0 if k in usual else 4 + at)
-            for at, k in enumerate(laws.k_grid)
-        ),
+        shares,
         decimal("CE", "cross_entropy_nats", lambda row: row[0].cross_entropy_nats, 4, _NATS, 0 if has_ce else 1),
-        *(decimal(name.replace("_", " "), name, _imported(name), spare=1) for name in IMPORTED),
-        *(decimal(heading, name, _measured(name), spare=2) for name, heading in _TERMS.items()),
+        [decimal(name.replace("_", " "), name, _imported(name), spare=1) for name in IMPORTED],
+        [decimal(heading, name, _measured(name), spare=2) for name, heading in _TERMS.items()],
         whole("tokens", "n_tokens", lambda row: row[0].n_tokens, spare=3),
-    ]
+    )
     rows: list[_Score] = list(zip(runs, laws.evidence or [None] * len(runs), strict=True))
     shown = rows if group.axis is Axis.S else spread(rows, _MOST)
     note = f"{len(shown)} of {len(rows)} runs." if len(shown) < len(rows) else ""
     title, of = "What each model scores", f"{group.title}: {about(group)}"
-    return View("models", columns).table(title, shown, of, group.axis, note)
+    return view.table(title, shown, of, group.axis, note)
 
 
 def _share(at: int, k: int) -> Callable[[_Score], float | None]:
@@ -93,18 +99,16 @@ def _ranks(laws: Laws) -> list[Table]:
 
     view = View[_Ranked](
         "ranks",
-        (
-            text("size", "size", lambda row: row[0].size),
-            decimal("μ", "mu", lambda row: row[2].params["mu"], 2),
-            decimal("σ", "sigma", lambda row: row[2].params["sigma"], 2),
-            decimal("−ln RBP_1", "neg_ln_rbp_1", measured_at_1),
-            decimal("derived", "derived_rbp_1", _measured("lognormal_rbp1")),
-            decimal("CE", "cross_entropy_nats", _measured("cross_entropy")),
-            decimal("derived", "derived_cross_entropy", _measured("lognormal_cross_entropy")),
-            text("paper", "paper", lambda row: row[2].status.label),
-            text("full", "full", lambda row: row[3].status.label),
-            decimal("γ", "gamma", lambda row: row[3].params.get("gamma_unconstrained"), 3),
-        ),
+        text("size", "size", lambda row: row[0].size),
+        decimal("μ", "mu", lambda row: row[2].params["mu"], 2),
+        decimal("σ", "sigma", lambda row: row[2].params["sigma"], 2),
+        decimal("−ln RBP_1", "neg_ln_rbp_1", measured_at_1),
+        decimal("derived", "derived_rbp_1", _measured("lognormal_rbp1")),
+        decimal("CE", "cross_entropy_nats", _measured("cross_entropy")),
+        decimal("derived", "derived_cross_entropy", _measured("lognormal_cross_entropy")),
+        text("paper", "paper", lambda row: row[2].status.label),
+        text("full", "full", lambda row: row[3].status.label),
+        decimal("γ", "gamma", lambda row: row[3].params.get("gamma_unconstrained"), 3),
     )
     title = "Lognormal of the ranks: from 2 up (paper), of all (full); curves from paper"
     return [view.table(title, rows, laws.group.title)] if rows else []
@@ -120,25 +124,21 @@ def _fit(row: Law) -> PowerLawFit:
 
 LAWS: Final = View[Law](
     "laws",
-    (
-        Column("law", ("law", "k", "method"), _name),
-        exponent(_fit),
-        decimal("sd text", "alpha_text_sd", lambda row: row.fit.alpha_sds[0], spare=9),
-        decimal("sd models", "alpha_models_sd", lambda row: row.fit.alpha_sds[1], spare=8),
-        constant(_fit, spare=3),
-        with_ends("E", "E", lambda row: row.fit.offset, spare=6),
-        determination(_fit, spare=2, ends_spare=7),
-        points_of(_fit, spare=4),
-        backtest(_fit),
-        text("form", "form", lambda row: None if row.choice is None else row.choice.form.value, _FORM, spare=1),
-        state(lambda row: row.fit.status),
-    ),
+    Column("law", ("law", "k", "method"), _name),
+    exponent(_fit),
+    decimal("sd text", "alpha_text_sd", lambda row: row.fit.alpha_sds[0], spare=9),
+    decimal("sd models", "alpha_models_sd", lambda row: row.fit.alpha_sds[1], spare=8),
+    constant(_fit, spare=3),
+    with_ends("E", "E", lambda row: row.fit.offset, spare=6),
+    determination(_fit, spare=2, ends_spare=7),
+    points_of(_fit, spare=4),
+    backtest(_fit),
+    text("form", "form", lambda row: None if row.choice is None else row.choice.form.value, _FORM, spare=1),
+    state(lambda row: row.fit.status),
 )  # fmt: skip
 
 
-def _laws(laws: Laws) -> list[Table]:
-    if laws.group.n_sizes < 3:
-        return []
+def _laws(laws: Laws) -> Table:
     group, words = laws.group, AXES[laws.group.axis]
     methods = list(dict.fromkeys(law.method for law in laws.laws))
     offset = "E + " if methods == [Method.offset] else ""
@@ -149,7 +149,7 @@ def _laws(laws: Laws) -> list[Table]:
         f"{text if group.is_measured else ''}the scatter of the models about the law"
         f"{'.' if group.is_measured else '; document sampling is unknown.'}"
     )
-    return [LAWS.table(title, laws.laws, group.title, group.axis, note)]
+    return LAWS.table(title, laws.laws, group.title, group.axis, note)
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures)

@@ -1,12 +1,13 @@
 """The laws of size in sentences: what they say, what tested them, and what would narrow their intervals."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rbpx.analyses.fit.analysis import Laws
+from rbpx.analyses.question import one_by_one
 from rbpx.counts import number_of
 from rbpx.display.numbers import short
-from rbpx.display.section import interval, of_ten
+from rbpx.display.section import interval_of, of_ten
 from rbpx.display.vocabulary import AXES, AxisWords, law_title
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Group
@@ -53,23 +54,16 @@ def largest(group: Group) -> str:
     return f"the largest {AXES[group.axis].one}, {last.size if group.axis is Axis.S else short(last.x)}"
 
 
-def sentences(results: Sequence[Laws]) -> list[str]:
-    """The laws of each group in words, RBP first; what its few models score where there is no law."""
-    return [
-        sentence
-        for laws in results
-        for sentence in (_of_laws(laws) if laws.group.n_sizes >= 3 else _of_few_sizes(laws))
-    ]
-
-
-def _of_few_sizes(laws: Laws) -> list[str]:
+@one_by_one
+def sentences(laws: Laws) -> Iterator[str]:
+    """The laws of a group in words, RBP first; what its few models score where there is no law."""
+    if laws.group.n_sizes >= 3:
+        yield from _of_laws(laws)
+        return
     runs, point = laws.group.runs, AXES[laws.group.axis].point
-    names = ", ".join(run.size for run in runs)
-    are = "is" if len(runs) == 1 else "are"
-    return [
-        *(_values(laws, at) for at in range(len(runs))),
-        f"There {are} {number_of(laws.group.n_sizes, point)} ({names}); a law needs at least 3.",
-    ]
+    yield from (_values(laws, at) for at in range(len(runs)))
+    are, names = "is" if len(runs) == 1 else "are", ", ".join(run.size for run in runs)
+    yield f"There {are} {number_of(laws.group.n_sizes, point)} ({names}); a law needs at least 3."
 
 
 def _values(laws: Laws, at: int) -> str:
@@ -82,25 +76,28 @@ def _values(laws: Laws, at: int) -> str:
     return f"{run.size}: {', '.join(values)}."
 
 
-def _of_laws(laws: Laws) -> list[str]:
-    words = AXES[laws.group.axis]
+def _of_laws(laws: Laws) -> Iterator[str]:
     first = [law for law in laws.headline if law is not None]
-    found = [_sentence(law, words) for law in first]
+    yield from (_sentence(law, AXES[laws.group.axis]) for law in first)
     errors = [
         f"{law_title(law.law, law.k)} within {abs(law.fit.backtest_error):.1%}"
         for law in first
         if law.fit.backtest_error is not None
     ]
     if errors:
-        found.append(f"Fitted without {largest(laws.group)}, the laws predict its {' and '.join(errors)}.")
-    return [*found, *_limits(laws.laws), *_replicates(laws.laws), *_standing(laws.laws)]
+        yield f"Fitted without {largest(laws.group)}, the laws predict its {' and '.join(errors)}."
+    yield from _limits(laws.laws)
+    yield from _replicates(laws.laws)
+    stands = sum(law.fit.status is Status.ok for law in laws.laws)
+    if stands < len(laws.laws):
+        yield f"Nothing here speaks against {stands} of these {len(laws.laws)} laws."
 
 
 def _sentence(law: Law, words: AxisWords) -> str:
     """One law in words, which are those of its status."""
     fit, name = law.fit, law_title(law.law, law.k)
     subject, alpha = name[0].upper() + name[1:], fit.alpha or 0.0
-    exponent = f"α = {interval(fit.alpha, fit.alpha_lo, fit.alpha_hi)}"
+    exponent = f"α = {interval_of(fit.exponent)}"
     turn = "falls" if alpha > 0 else "rises"
     if fit.status is Status.no_trend:
         return f"{subject}: no law here; {exponent} cannot be told from 0."
@@ -113,33 +110,24 @@ def _sentence(law: Law, words: AxisWords) -> str:
     return said + (f"; but {fit.status.label}." if fit.status is not Status.ok else ".")
 
 
-def _limits(laws: Sequence[Law]) -> list[str]:
+def _limits(laws: Sequence[Law]) -> Iterator[str]:
     """What the intervals are limited by."""
     limits = [law.fit.limited_by for law in laws]
-    if not any(limits):
-        return []
     models, texts = limits.count("models"), [law for law in laws if law.fit.limited_by == "text"]
     names = f" ({', '.join(dict.fromkeys(law_title(law.law, law.k) for law in texts))})" if texts and models else ""
-    return [
-        f"What would narrow the intervals: more models for {models} of these laws, more text for {len(texts)}{names}."
-    ]
+    if any(limits):
+        more = f"more models for {models} of these laws, more text for {len(texts)}{names}"
+        yield f"What would narrow the intervals: {more}."
 
 
-def _replicates(laws: Sequence[Law]) -> list[str]:
+def _replicates(laws: Sequence[Law]) -> Iterator[str]:
     """What models of one size differ by, beside what the laws are off by; nothing where no size was trained twice."""
     tests = [test for law in laws if (test := law.fit.replicates) is not None]
-    if not tests:
-        return []
-    within, off = [test.sd_rest for test in tests], [test.sd_about for test in tests]
-    misfit = sum(test.p < SIGNIFICANT for test in tests)
-    return [
-        f"Models of one size and different seeds differ by {min(within):.2g} to {max(within):.2g} in ln y (standard "
-        f"deviation), the laws are off by {min(off):.2g} to {max(off):.2g}: {misfit} of {len(tests)} laws by "
-        "significantly more than that, which is misfit, not scatter."
-    ]
-
-
-def _standing(laws: Sequence[Law]) -> list[str]:
-    """How many laws nothing speaks against, where something does against others."""
-    stands = sum(law.fit.status is Status.ok for law in laws)
-    return [] if stands == len(laws) else [f"Nothing here speaks against {stands} of these {len(laws)} laws."]
+    if tests:
+        within, off = [test.sd_rest for test in tests], [test.sd_about for test in tests]
+        misfit = sum(test.p < SIGNIFICANT for test in tests)
+        yield (
+            f"Models of one size and different seeds differ by {min(within):.2g} to {max(within):.2g} in ln y "
+            f"(standard deviation), the laws are off by {min(off):.2g} to {max(off):.2g}: {misfit} of {len(tests)} "
+            "laws by significantly more than that, which is misfit, not scatter."
+        )

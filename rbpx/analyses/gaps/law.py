@@ -19,7 +19,8 @@ from rbpx.analyses.gaps.shape import REACH, Curvature, OffsetRatio, curvature, o
 from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.interval import fieller
 from rbpx.laws.offset_test import Form
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.significance import ALPHA, p_of_zero
 from rbpx.laws.uncertainty import Uncertainty

@@ -5,15 +5,16 @@ sampling units, so standard errors are clustered by document.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 
 import duckdb
 
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
+from rbpx.groups.fits import alike
 from rbpx.groups.group import Group
-from rbpx.laws.interval import from_stderr
+from rbpx.laws.interval import Estimate, by_name, from_stderr
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 
@@ -42,45 +43,43 @@ class TokenImprovement:
         text: None where it is not in the store.
         n_tokens: how often it is scored.
         n_documents: documents in which it is.
-        slope: mean over its occurrences of d nats / d ln S; below 0 where larger models are better.
-        slope_lo: lower end of its interval, of Student's t over the documents that contain it.
-        slope_hi: upper end.
+        slope: mean over its occurrences of d nats / d ln S, below 0 where larger models are better; its interval is of
+            Student's t over the documents that contain it.
         smallest_nats: mean of -logprob at the smallest size.
         largest_nats: at the largest.
         smallest_rbp: RBP_k at the smallest size.
         largest_rbp: at the largest.
         fall_nats: from the smallest to the largest size, summed over its occurrences.
-        share: of the fall of all token ids, which add up to 1; None where the text as a whole has no fall.
-        share_lo: lower end of its interval, normal, over all documents.
-        share_hi: upper end.
+        share: of the fall of all token ids, which add up to 1, its interval normal, over all documents; None where the
+            text as a whole has no fall.
     """
 
     token_id: int
     text: str | None
     n_tokens: int
     n_documents: int
-    slope: float
-    slope_lo: float | None
-    slope_hi: float | None
+    slope: Estimate
     smallest_nats: float
     largest_nats: float
     smallest_rbp: float
     largest_rbp: float
     fall_nats: float
-    share: float | None
-    share_lo: float | None
-    share_hi: float | None
+    share: Estimate
+
+    @property
+    def rises(self) -> bool | None:
+        """Whether larger models predict it worse, by the sign of the slope; None where the fall says otherwise."""
+        slope = self.slope.value or 0.0
+        return slope > 0 if slope * self.fall_nats < 0 else None
 
     @property
     def trend(self) -> Trend:
         """Whether larger models predict it better, as far as these documents show."""
-        if self.slope_lo is None or self.slope_hi is None:
+        if self.slope.ends is None:
             return Trend.unknown
-        if self.slope_lo <= 0 <= self.slope_hi:
+        if self.slope.ends[0] <= 0 <= self.slope.ends[1]:
             return Trend.unclear
-        if self.slope * self.fall_nats >= 0:
-            return Trend.turns
-        return Trend.improves if self.slope < 0 else Trend.worsens
+        return {None: Trend.turns, True: Trend.worsens, False: Trend.improves}[self.rises]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +109,8 @@ class Improvement:
         """Those with this trend; by the sign of the slope alone where the text is one document, without intervals."""
         if self.group.n_resampled > 1:
             return [token for token in self.tokens if token.trend is trend]
-        sign = {Trend.improves: -1, Trend.worsens: 1}.get(trend, 0)
-        return [t for t in self.tokens if sign * t.slope > 0 and sign * t.fall_nats < 0]
+        rises = {Trend.improves: False, Trend.worsens: True}
+        return [token for token in self.tokens if trend in rises and token.rises is rises[trend]]
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Improvement:
@@ -121,47 +120,42 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         RbpxError: more than one k is requested, or the sizes share no token.
     """
     if request.k.is_log or len(request.k.listed((1,))) != 1:
-        raise RbpxError(f"k={request.typed['k']} is more than one; improve counts hits at one k, as in k=1")
-    (k,) = request.k.grid(min(run.vocab_size or 0 for run in group.runs), (1,))
-    rows = ask(
-        connection,
-        "improvements",
-        run_ids=[run.run_id for run in group.runs],
-        ln_sizes=[math.log(run.non_embedding_params) for run in group.runs],
-        k=k,
-        ties=group.ties.value,
-    ).to_pylist()
+        raise RbpxError(f"k={request.k} is more than one; improve counts hits at one k, as in k=1")
+    (k,) = request.k.grid(group.vocab_size, (1,))
+    run_ids, sizes = [run.run_id for run in group.runs], [math.log(run.non_embedding_params) for run in group.runs]
+    asked = ask(connection, "improvements", run_ids=run_ids, ln_sizes=sizes, k=k, ties=group.ties.value)
+    rows = asked.to_pylist()
     if not rows:
         raise RbpxError(f"the sizes of {group.title} have no token in common; choose sizes of one tokenizer with size=")
-    often = [row for row in rows if row["n_tokens"] >= request.least]
     rarer = [row for row in rows if row["n_tokens"] < request.least]
     return Improvement(
         group=group,
         k=k,
         least=request.least,
         top=request.top,
-        tokens=tuple(_token(row) for row in often),
+        n_left_out=(group.runs[-1].n_tokens or 0) - sum(row["n_tokens"] for row in rows),
         n_rarer=len(rarer),
         rarer_share=None if rows[0]["share"] is None else sum(row["share"] for row in rarer),
-        n_left_out=(group.runs[-1].n_tokens or 0) - sum(row["n_tokens"] for row in rows),
+        tokens=tuple(_token(row) for row in rows if row["n_tokens"] >= request.least),
     )
 
 
 def _token(row: Record) -> TokenImprovement:
-    slope = from_stderr(row["slope"], row.pop("slope_stderr"), row["n_documents"] - 1)
-    share = from_stderr(row["share"], row.pop("share_stderr"))
-    return TokenImprovement(**row, slope_lo=slope.lo, slope_hi=slope.hi, share_lo=share.lo, share_hi=share.hi)
+    row["slope"] = from_stderr(row["slope"], row.pop("slope_stderr"), row["n_documents"] - 1)
+    row["share"] = from_stderr(row["share"], row.pop("share_stderr"))
+    return TokenImprovement(**row)
 
 
 def keep(store: Store, improvement: Improvement) -> list[Record]:
     """A row a token id, and one for all rarer ones, so that shares add up to 1; no law is stored."""
-    names = {**improvement.group.names(), "k": improvement.k}
-    rows: list[Record] = [
-        {"kind": "token", **names, **asdict(token), "trend": token.trend.value, "n_types": 1}
-        for token in improvement.tokens
-    ]
+    names: Record = {**improvement.group.names(), "k": improvement.k}
+    rows = []
+    for token in improvement.tokens:
+        row: Record = {}
+        for name, value in vars(token).items():
+            row |= by_name(**{name: value}) if isinstance(value, Estimate) else {name: value}
+        rows.append({"kind": "token", **names, **row, "trend": token.trend.value, "n_types": 1})
     if improvement.n_rarer:
-        empty = dict.fromkeys(TokenImprovement.__dataclass_fields__)
         about = {"share": improvement.rarer_share, "trend": None, "n_types": improvement.n_rarer}
-        rows.append({"kind": "rarer", **names, **empty, **about})
-    return rows
+        rows.append({"kind": "rarer", **names, **about})
+    return alike(rows)

@@ -1,15 +1,14 @@
 """Improvement by token as tables: the token ids that improve and that get worse; in words how many do neither."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from rbpx.analyses.improve.analysis import Improvement, TokenImprovement, Trend, analyse, keep
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import decimal, ends, text, whole, with_ends
 from rbpx.display.numbers import UNKNOWN, decimals, number
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import legible
-from rbpx.laws.interval import Estimate
 
 _OTHERS: Final = {
     Trend.unclear: "show no measurable change",
@@ -18,30 +17,25 @@ _OTHERS: Final = {
 }
 
 
-def tables(results: Sequence[Improvement]) -> list[Table]:
+@one_by_one
+def tables(result: Improvement) -> Iterator[Table]:
     """The token ids with the largest share of the improvement, then those that got worse."""
-    found = []
-    for result in results:
-        group, n, note = result.group, result.top, f"k = {result.k}; ties {result.group.ties.value}."
-        better, worse = result.of_trend(Trend.improves)[:n], result.of_trend(Trend.worsens)[: -n - 1 : -1]
-        found.append(BETTER.table("What improves, by share", better, group.title, note=note))
-        found.append(WORSE.table("What gets worse, the worst first", worse, group.title, note=note))
-    return found
+    group, n, note = result.group, result.top, f"k = {result.k}; ties {result.group.ties.value}."
+    better, worse = result.of_trend(Trend.improves)[:n], result.of_trend(Trend.worsens)[: -n - 1 : -1]
+    yield BETTER.table("What improves, by share", better, group.title, note=note)
+    yield WORSE.table("What gets worse, the worst first", worse, group.title, note=note)
 
 
-def sentences(results: Sequence[Improvement]) -> list[str]:
+@one_by_one
+def sentences(result: Improvement) -> Iterator[str]:
     """How many token ids improve, get worse or do neither, and what the rarer ones make up."""
-    return [_sentence(result) for result in results]
-
-
-def _sentence(result: Improvement) -> str:
     n_of = {trend: len(result.of_trend(trend)) for trend in Trend}
     others = "".join(f", {n_of[trend]:,} {words}" for trend, words in _OTHERS.items() if n_of[trend])
     left = f" {result.n_left_out:,} tokens were not scored at every size and are left out." if result.n_left_out else ""
     rarer = f"those make up {_share(result.rarer_share)} of the improvement"
     if result.rarer_share is None:
         rarer = "the text as a whole is not predicted better, so there are no shares"
-    return (
+    yield (
         f"{len(result.tokens):,} token ids are scored at least {result.least} times, {result.n_rarer:,} less often; "
         f"{rarer}. From {result.group.runs[0].size} to {result.group.runs[-1].size} {n_of[Trend.improves]:,} improve, "
         f"{n_of[Trend.worsens]:,} get worse{others}.{left}"
@@ -54,29 +48,26 @@ def _share(value: float | None) -> str:
 
 BETTER: Final = View[TokenImprovement](
     "better",
-    (
-        text("token", "text", lambda token: legible(token.text, token.token_id)),
-        decimal("id", "token_id", lambda token: token.token_id, 0, spare=2),
-        whole("times", "n_tokens", lambda token: token.n_tokens),
-        whole("documents", "n_documents", lambda token: token.n_documents, spare=3),
-        with_ends(
-            "slope", "slope", lambda token: Estimate(token.slope, token.slope_lo, token.slope_hi),
-            decimals(3),
-            "mean of d nats / d ln S over the occurrences of a token id; an id is listed where 95 % over documents do "
-            "not contain 0 (each id by itself: chance lists 1 in 20 of those without a change) and the nats agree",
-        ),
-        ends(
-            "smallest_nats largest_nats", lambda token: (token.smallest_nats, token.largest_nats), number, "nats",
-            "means at the smallest and the largest size",
-        ),
-        ends(
-            "smallest_rbp largest_rbp", lambda token: (token.smallest_rbp, token.largest_rbp),
-            decimals(2), "RBP_k", "at the smallest and the largest size", 1,
-        ),
-        with_ends(
-            "share", "share", lambda token: Estimate(token.share, token.share_lo, token.share_hi), _share,
-            "of the total fall in nats between these two; --format json has all token ids", ends_spare=4,
-        ),
+    text("token", "text", lambda token: legible(token.text, token.token_id)),
+    decimal("id", "token_id", lambda token: token.token_id, 0, spare=2),
+    whole("times", "n_tokens", lambda token: token.n_tokens),
+    whole("documents", "n_documents", lambda token: token.n_documents, spare=3),
+    with_ends(
+        "slope", "slope", lambda token: token.slope, decimals(3),
+        "mean of d nats / d ln S over the occurrences of a token id; an id is listed where 95 % over documents do "
+        "not contain 0 (each id by itself: chance lists 1 in 20 of those without a change) and the nats agree",
+    ),
+    ends(
+        "smallest_nats largest_nats", lambda token: (token.smallest_nats, token.largest_nats), number, "nats",
+        "means at the smallest and the largest size",
+    ),
+    ends(
+        "smallest_rbp largest_rbp", lambda token: (token.smallest_rbp, token.largest_rbp),
+        decimals(2), "RBP_k", "at the smallest and the largest size", 1,
+    ),
+    with_ends(
+        "share", "share", lambda token: token.share, _share,
+        "of the total fall in nats between these two; --format json has all token ids", ends_spare=4,
     ),
 )  # fmt: skip
 WORSE: Final = View("worse", BETTER.columns)

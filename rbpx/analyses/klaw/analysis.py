@@ -18,10 +18,11 @@ from rbpx.groups.fits import about_axis, keep_fits, record_of, with_document_dou
 from rbpx.groups.group import Group, Run, labels_of
 from rbpx.groups.points import weigh_group
 from rbpx.laws.in_k import JointLaw, fit_joint_law, fit_k_law
-from rbpx.laws.interval import few_documents, half_width
+from rbpx.laws.interval import around, few_documents, half_width
 from rbpx.laws.logarithms import exp_or_none, line, neg_ln
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.resampled import Resampled
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
@@ -83,77 +84,80 @@ class KLaws:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> KLaws:
     """Fit -ln RBP_k against k for each run, on the paper's grid of k unless others are requested."""
-    method = request.method[0]
+    y_NBK = None
     if group.is_measured:
-        k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), PAPER_K)
+        k_grid = request.k.grid(group.vocab_size, PAPER_K)
         evidence = weigh_group(connection, group, request, k_grid, ())
         y_NK = neg_ln(np.array([e.measured["rbp"] for e in evidence]))
-        one = group.n_resampled == 1
-        y_NBK = None if one else neg_ln(np.stack([e.resampled["rbp"] for e in evidence]))
+        if group.n_resampled != 1:
+            y_NBK = neg_ln(np.stack([e.resampled["rbp"] for e in evidence]))
     else:
-        ks = request.k.listed(PAPER_K) if not request.k.is_log else range(1, 2**31)
         shared = set.intersection(*({k for k, n in run.observed if n == 1} for run in group.runs))
-        k_grid = sorted(shared & set(ks)) if not request.k.is_log else sorted(shared)
+        k_grid = sorted(shared if request.k.is_log else shared & set(request.k.listed(PAPER_K)))
         y_NK = neg_ln(np.array([[run.observed[k, 1] for k in k_grid] for run in group.runs]))
-        y_NBK = None
+    S, of_S = [run.x for run in group.runs if run.x is not None], None
+    if 1 in k_grid:
+        first = k_grid.index(1)
+        resampled = None if y_NBK is None else Resampled.of(y_NBK[:, :, first].T, group.n_resampled)
+        of_S = fit_power_law(S, y_NK[:, first], resampled)
     laws, n_documents = [], group.n_resampled if group.is_measured else None
     for at, (run, label) in enumerate(zip(group.runs, labels_of(group.runs), strict=True)):
         y_BK = None if y_NBK is None else y_NBK[at]
-        fit = with_document_doubts(group, fit_k_law(k_grid, y_NK[at], y_BK, method, n_documents))
-        laws.append(KLaw(run, label, fit, _exchange(group, k_grid, y_NK, y_NBK, at, fit)))
-    S = [run.x for run in group.runs if run.x is not None]
+        of_k = fit_k_law(k_grid, y_NK[at], y_BK, request.method[0], n_documents)
+        of_k = with_document_doubts(group, of_k)
+        exchange = None if of_S is None else _exchange(group, k_grid, y_NK[at], y_NBK, at, of_k, of_S)
+        laws.append(KLaw(run, label, of_k, exchange))
     return KLaws(group, tuple(k_grid), tuple(laws), fit_joint_law(S, k_grid, y_NK, y_NBK, n_documents))
 
 
 def _exchange(
-    group: Group, k_grid: Sequence[int], y_NK: Floats, y_NBK: Floats | None, at: int, of_k: PowerLawFit
+    group: Group,
+    k_grid: Sequence[int],
+    y_K: Floats,
+    y_NBK: Floats | None,
+    at: int,
+    of_k: PowerLawFit,
+    of_S: PowerLawFit,
 ) -> Exchange | None:
     """The factor, with the noise that both exponents share: they are refitted to the same resamples."""
-    if 1 not in k_grid or of_k.alpha is None:
-        return None
-    sizes, first = [run.x for run in group.runs if run.x is not None], k_grid.index(1)
-    y_BN = None if y_NBK is None else y_NBK[:, :, first].T
-    resampled = None if y_BN is None else Resampled.of(y_BN, group.n_resampled)
-    of_S = fit_power_law(sizes, y_NK[:, first], resampled)
-    if of_S.alpha is None or of_S.alpha <= 0:
+    if of_k.alpha is None or of_S.alpha is None or of_S.alpha <= 0:
         return None
     is_local = Status.bends in (of_k.reasons or ())
     alpha_k, ends = of_k.alpha, [k_grid.index(k) for k in (1, STEP) if k in k_grid]
-    if is_local and len(ends) == 2:
-        alpha_k = float(line(_LN_STEP, np.log(y_NK[at, ends]))[1])
+    between = is_local and len(ends) == 2
+    if between:
+        alpha_k = float(line(_LN_STEP, np.log(y_K[ends]))[1])
     rate = alpha_k / of_S.alpha
+    factor = exp_or_none(rate * _LN_STEP[1])
+    if factor is None:  # no size is so large
+        return None
     about, (_, alpha_sd) = of_S.uncertainty, of_S.alpha_sds
     if about is None or alpha_sd is None:  # too few resamples for an interval
-        factor = exp_or_none(rate * _LN_STEP[1])
-        return None if factor is None else Exchange(rate, factor, None, None, is_local)
+        return Exchange(rate, factor, None, None, is_local)
     text = 0.0
-    if y_NBK is not None and y_BN is not None:
+    if y_NBK is not None:
+        y_BN = y_NBK[:, :, k_grid.index(1)].T
         usable_B = np.isfinite(np.log(y_NBK[at])).all(axis=1) & np.isfinite(np.log(y_BN)).all(axis=1)
         ln_y_BK = np.log(y_NBK[at][usable_B])
-        alpha_k_B = line(np.log(k_grid), ln_y_BK)[:, 1]
-        if is_local and len(ends) == 2:
-            alpha_k_B = line(_LN_STEP, ln_y_BK[:, ends])[:, 1]
-        alpha_S_B = line(np.log(sizes), np.log(y_BN[usable_B]))[:, 1]
+        alpha_k_B = (line(_LN_STEP, ln_y_BK[:, ends]) if between else line(np.log(k_grid), ln_y_BK))[:, 1]
+        alpha_S_B = line(np.log(of_S.S), np.log(y_BN[usable_B]))[:, 1]
         text = few_documents(group.n_resampled) * float(np.var(alpha_k_B / alpha_S_B, ddof=1))
     models_sd = rate / of_S.alpha * alpha_sd
     half = half_width(shared=text, scatter=models_sd, dof=about.dof, n_documents=about.n_documents)
     falls = of_S.alpha_lo is not None and of_S.alpha_lo > 0
-    factor, lo = exp_or_none(rate * _LN_STEP[1]), exp_or_none(max(rate - half, 0.0) * _LN_STEP[1])
-    if factor is None or lo is None:  # no size is so large
-        return None
-    return Exchange(rate, factor, lo, exp_or_none((rate + half) * _LN_STEP[1]) if falls else None, is_local)
+    lo, hi = (exp_or_none(max(end, 0.0) * _LN_STEP[1]) for end in around(rate, half))
+    return Exchange(rate, factor, lo, hi if falls else None, is_local)
 
 
 def keep(store: Store, laws: KLaws) -> list[Record]:
     """Write the laws of a group to the store, and return them."""
     records = []
     for law in laws.laws:
-        exchange = None if law.exchange is None else vars(law.exchange)
-        params = law.fit.record() | {"k": list(laws.k_grid), "exchange": exchange}
-        params |= {"equation": "y = C * k^(-alpha)", "non_embedding_params": law.run.non_embedding_params}
-        params |= about_axis(laws.group)
-        run, method = law.run, law.fit.method
-        records.append(record_of(laws.group, "k_law", law.fit, run.run_ids, method, params=params, **run.names()))
+        run, exchange = law.run, None if law.exchange is None else vars(law.exchange)
+        params = law.fit.record() | {"k": list(laws.k_grid), "exchange": exchange, "equation": "y = C * k^(-alpha)"}
+        more = run.names() | {"params": params | {"non_embedding_params": run.non_embedding_params}}
+        more["params"] |= about_axis(laws.group)
+        records.append(record_of(laws.group, "k_law", law.fit, run.run_ids, law.fit.method, **more))
     if laws.joint is not None and laws.joint.alpha.alpha is not None:
         records.append(_joint_record(laws, laws.joint))
     return keep_fits(store, records)
@@ -174,6 +178,5 @@ def _joint_record(laws: KLaws, joint: JointLaw) -> Record:
         "bend": None if joint.bend is None else vars(joint.bend),
         "forms": [vars(form) for form in joint.forms],
     }
-    return record_of(
-        laws.group, "joint_law", fit, laws.group.run_ids, Method.ols, params=params | about_axis(laws.group)
-    )
+    params |= about_axis(laws.group)
+    return record_of(laws.group, "joint_law", fit, laws.group.run_ids, Method.ols, params=params)

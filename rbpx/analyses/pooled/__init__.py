@@ -1,12 +1,6 @@
-"""One exponent for the families on one text, and whether what is left is misfit or scatter."""
+"""One exponent for several families on one text; misfit told apart from scatter.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="gaps",
-    summary="one exponent for several families on one text; misfit told apart from scatter",
-    help="""\
-Takes the families that were measured on one text alike (text, protocol, dtype, source) and fits each law with an
+Takes the families that were measured alike on one text (protocol, dtype, source) and fits each law with an
 exponent that they share and constants of their own, y = C_f S^-alpha, and y = E + C_f S^-alpha with a shared E.
 Beside it stand the families' own exponents and the test that they are equal.
 
@@ -15,7 +9,13 @@ Families that were trained alike err alike at the same size. `rho` is the mean c
 families have the same sizes (two trainings of one shape, seeds, reruns), what these differ by is pure scatter, and
 the law is tested against it: misfit that all trainings share is no scatter, and more models do not average it out.
 Elsewhere curvature and runs of residuals are looked at. Narrow with family= or source= to the families that belong
-together. Kept in `fits` as law pooled, the quantity in params.loss.""",
+together. Kept in `fits` as law pooled, the quantity in params.loss.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="gaps",
     examples=(
         "python -m rbpx pooled dataset=wikipedia",
         "python -m rbpx pooled family='[pythia,pythia-deduped]' k=1",

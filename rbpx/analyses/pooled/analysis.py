@@ -21,6 +21,7 @@ DEFAULT_K: Final = (1, 10, 100)
 _LAWS: Final = ("rbp", "cross_entropy")
 _SHARED: Final = tuple(name for name in ALIKE if name != "family")
 _METHODS: Final = (Method.ols, Method.offset)
+_COLUMNS: Final = ("alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "status")  # of `fits`
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +76,15 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     def alike(group: Group) -> tuple[str, ...]:
         return (group.ties.value, *(str(getattr(group.first, name)) for name in _SHARED))
 
-    results = []
-    for _, members in groupby(sorted(groups, key=alike), key=alike):
-        families = tuple(members)
-        laws = _laws(connection, families, request) if len(families) > 1 else ()
-        if laws:
-            results.append(Pooled(families, laws))
-    return results
+    together = [tuple(members) for _, members in groupby(sorted(groups, key=alike), key=alike)]
+    pooled = [Pooled(members, _laws(connection, members, request)) for members in together if len(members) > 1]
+    return [each for each in pooled if each.laws]
 
 
 def _laws(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> tuple[PooledLaw, ...]:
     k_grid: list[int] = []
     if all(group.is_measured for group in groups):
-        k_grid = request.k.grid(min(run.vocab_size or 0 for group in groups for run in group.runs), DEFAULT_K)
+        k_grid = request.k.grid(min(group.vocab_size for group in groups), DEFAULT_K)
     by_law: dict[tuple[str, int | None], list[Points]] = {}
     for group in groups:
         evidence = weigh_group(connection, group, request, k_grid, _LAWS)
@@ -103,14 +100,11 @@ def _law(law: str, k: int | None, points: Sequence[Points]) -> PooledLaw:
     # The documents of one text are drawn alike for all families, so their resamples belong together.
     resampled = None if lone else [each.y_BN for each in points]
     sizes, values = [each.S_N for each in points], [each.y_N for each in points]
-    n_documents = points[0].n_documents
-    fits = tuple(fit_pooled(sizes, values, resampled, method, n_documents) for method in _METHODS)
-    return PooledLaw(law, k, tuple(points), own, tuple(map(_of_one_document, fits)) if lone else fits)
-
-
-def _of_one_document(fit: PooledFit) -> PooledFit:
-    status = Status.one_document if fit.status is Status.ok else fit.status
-    return replace(fit, status=status, alpha_lo=None, alpha_hi=None, E_lo=None, E_hi=None)
+    fits = [fit_pooled(sizes, values, resampled, method, points[0].n_documents) for method in _METHODS]
+    if lone:
+        fits = [replace(fit, alpha_lo=None, alpha_hi=None, E_lo=None, E_hi=None) for fit in fits]
+        fits = [replace(fit, status=Status.one_document) if fit.status is Status.ok else fit for fit in fits]
+    return PooledLaw(law, k, tuple(points), own, tuple(fits))
 
 
 def keep(store: Store, pooled: Pooled) -> list[Record]:
@@ -127,18 +121,7 @@ def keep(store: Store, pooled: Pooled) -> list[Record]:
                 "own_alpha": [[own.alpha, own.alpha_lo, own.alpha_hi] for own in law.own],
             }
             more: Record = {"k": law.k, "n": law.law, "family": " + ".join(law.families), "params": params}
-            record = record_of(pooled.groups[0], "pooled", _as_law(fit, law), run_ids, fit.method, **more)
-            records.append(record)
+            columns = {name: getattr(fit, name) for name in _COLUMNS}  # constants are of a family each, and in params
+            as_law = LawFit(n_points=sum(len(points.S_N) for points in law.points), **columns)
+            records.append(record_of(pooled.groups[0], "pooled", as_law, run_ids, fit.method, **more))
     return keep_fits(store, records)
-
-
-def _as_law(fit: PooledFit, law: PooledLaw) -> LawFit:
-    """The columns of `fits`; constants differ between families, so they stand in params."""
-    return LawFit(
-        alpha=fit.alpha,
-        alpha_stderr=fit.alpha_stderr,
-        alpha_lo=fit.alpha_lo,
-        alpha_hi=fit.alpha_hi,
-        n_points=sum(len(points.S_N) for points in law.points),
-        status=fit.status,
-    )

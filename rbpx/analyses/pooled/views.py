@@ -1,20 +1,22 @@
-"""Pooled laws as a table: the families' own exponents beside the shared one, without an offset and with one."""
+"""Pooled laws as a table, the families' own exponents beside the shared one; and what it leaves, drawn against S."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from rbpx.analyses.pooled.analysis import Pooled, analyse, keep
-from rbpx.analyses.pooled.figures import figures
-from rbpx.analyses.pooled.words import sentences
+from rbpx.analyses.pooled.analysis import Pooled, PooledLaw, analyse, keep
+from rbpx.analyses.pooled.words import residuals, sentences, title
 from rbpx.analyses.question import Question
+from rbpx.display.chart.figure import Figure, Origin, Undrawn
+from rbpx.display.chart.laws import residual_figure
 from rbpx.display.column import decimal, state, text, with_ends, written
 from rbpx.display.numbers import decimals, rough
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
+from rbpx.groups.question import spelled
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.pooled import PooledFit
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 
 _Row = tuple[str, str, str, PowerLawFit | PooledFit]  # the text, the law, and a family or a form
 
@@ -63,19 +65,42 @@ def _worth(row: _Row) -> float | None:
 
 LAWS: Final = View[_Row](
     "pooled",
-    (
-        text("text", "dataset", lambda row: row[0]),
-        text("law", "law", lambda row: row[1]),
-        text("family", "family", lambda row: row[2]),
-        with_ends(
-            "α", "alpha", lambda row: Estimate(row[3].alpha, row[3].alpha_lo, row[3].alpha_hi),
-            means="interval over models and documents; what families have in common at one size counts once",
-        ),
-        with_ends("E", "E", _offset, decimals(3), spare=1, ends_spare=4),
-        written("sd", "residual_sd", _sd, rough, "of ln y about the law", spare=6),
-        decimal("ρ", "mean_correlation", _correlation, 2, "correlation of the residuals at the same sizes", spare=2),
-        decimal("worth", "effective_families", _worth, 2, "independent families that they amount to", spare=5),
-        state(lambda row: row[3].status),
+    text("text", "dataset", lambda row: row[0]),
+    text("law", "law", lambda row: row[1]),
+    text("family", "family", lambda row: row[2]),
+    with_ends(
+        "α", "alpha", lambda row: Estimate(row[3].alpha, row[3].alpha_lo, row[3].alpha_hi),
+        means="interval over models and documents; what families have in common at one size counts once",
     ),
+    with_ends("E", "E", _offset, decimals(3), spare=1, ends_spare=4),
+    written("sd", "residual_sd", _sd, rough, "of ln y about the law", spare=6),
+    decimal("ρ", "mean_correlation", _correlation, 2, "correlation of the residuals at the same sizes", spare=2),
+    decimal("worth", "effective_families", _worth, 2, "independent families that they amount to", spare=5),
+    state(lambda row: row[3].status),
 )  # fmt: skip
+
+
+def figures(results: Sequence[Pooled], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """A figure for each text and law."""
+    return [
+        _residuals(f"residuals-{at}-{n}", f"{title(pooled, law)}: what one exponent leaves", law, fit_ids)
+        for at, pooled in enumerate(results)
+        for n, law in enumerate(pooled.laws)
+    ]
+
+
+def _residuals(name: str, title: str, law: PooledLaw, fit_ids: Sequence[str]) -> Figure | Undrawn:
+    fit = law.fits[0]
+    if fit.alpha is None:
+        return Undrawn(name, title, fit.status.remedy)
+    rows = [
+        (family, run.size, run, left)
+        for family, points, of_family in zip(law.families, law.points, fit.residuals, strict=True)
+        for run, left in zip(points.runs, of_family, strict=True)
+    ]
+    says = f"Residuals of {', '.join(law.families)} against size: {residuals(fit)}."
+    run_ids = tuple(run_id for _, _, run, _ in rows for run_id in run.run_ids)
+    return residual_figure(name, title, rows, "family", says, Origin(spelled("laws", fit_ids=fit_ids), run_ids))
+
+
 QUESTION = Question(analyse, keep, tables, sentences, figures)

@@ -18,7 +18,7 @@ def title(pooled: Pooled, law: PooledLaw) -> str:
 
 
 def sentences(results: Sequence[Pooled]) -> list[str]:
-    """What the exponents, the families and the residuals of each form are, a sentence for each law."""
+    """The shared exponent, what the families are worth and what the residuals show, a sentence for each law."""
     return [_sentence(title(pooled, law), law) for pooled in results for law in pooled.laws]
 
 

@@ -1,21 +1,22 @@
-"""What the laws predict for other sizes, and how right they were."""
+"""What the laws predict for other sizes, and how right they were.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="items",
-    summary="what the laws predict for other sizes, and how right they were",
-    help="""\
-What a new model of size S would show on the same text, with a 95 % interval, and what speaks against it. The
-answer to take is the combined one: a prediction over forms (a power law, one with an offset, one that bends),
-weighted by how well each fits. Beside it stands the law by each method. Backtests fit the smallest sizes and
+What a new model of size S would show on the same text, with a 95 % interval, and what speaks against it. Take
+the combined answer: a prediction over forms (a power law, one with an offset, one that bends), each weighted by
+how well it fits. Beside it stands the law by each method. Backtests fit the smallest sizes and
 compare with the larger ones, on the same tokens, so that laws can be ranked by how well they predict.
 
 With D= beside S=, the points are (S, D): surfaces in size and tokens are fitted to all trainings whose tokens are
 known (see surface), and the combined answer is over their forms.
 
-With register=NAME the combined answers are written into the store as a forecast, which nothing changes afterwards: for
-one family on one text, and only for models that nobody has measured on it. `forecasts` scores it when they came.""",
+With register=NAME the combined answers are written into the store as a forecast, which nothing changes afterwards:
+for one family on one text, and only for models that nobody has measured on it. `forecasts` scores it once they are
+measured.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="items",
     examples=(
         "python -m rbpx predict",
         "python -m rbpx predict dataset=stdlib S='[1e7,1e8]' method='[ols,offset]'",

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import duckdb
 import numpy as np
 
-from rbpx.analyses.predict.register import check, register_answers, targets_of
+from rbpx.analyses.predict.register import register_answers, targets_of
 from rbpx.analyses.predict.surface import SurfaceForesights, foresee, keep_foreseen
 from rbpx.config.request import Request
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.fits import Law, alike, doubted, fit_points, fit_record, keep_fits
 from rbpx.groups.group import Group
-from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.points import Points, known_points
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.averaged import COMBINED, Averaged, Within, average_forms
 from rbpx.laws.backtest import Backtest, backtest_over_forms
@@ -27,8 +28,6 @@ from rbpx.laws.prediction import Prediction, outside, predict
 from rbpx.laws.verdict import FAR, judge_over_forms
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
-
-__all__ = ["Foreseen", "Foresight", "Foresights", "analyse", "check", "keep"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,16 @@ class Foresight:
     weights: dict[Shape, float] | None = None
 
     @property
+    def title(self) -> str:
+        """The name of the law."""
+        return law_title(self.law.law, self.law.k)
+
+    @property
+    def held(self) -> list[bool]:
+        """Of the backtests with an interval, whether it contains the measured value."""
+        return [test.is_inside for test in self.backtests if test.is_inside is not None]
+
+    @property
     def mean_error(self) -> float | None:
         """Mean of |error| over all backtests; None where there are none."""
         return float(np.mean([abs(b.error) for b in self.backtests])) if self.backtests else None
@@ -102,13 +111,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     """
     if isinstance(group, TrainingGroup):
         return foresee(connection, group, request)
-    chosen = set(request.laws.names)
-    k_grid: list[int] = []
-    if group.is_measured:
-        k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs))
-    evidence = weigh_group(connection, group, request, k_grid, chosen)
-    points = size_points(group, evidence, request, k_grid, chosen)
-    targets = targets_of(group, request)
+    points, targets = known_points(connection, group, request, set(request.laws.names)), targets_of(group, request)
     foreseen = [_foresee(group, series, request.method, targets) for series in points]
     foreseen.sort(key=lambda of_law: (of_law[0].mean_error is None, of_law[0].mean_error))
     laws = tuple(each for of_law in foreseen for each in of_law)
@@ -136,20 +139,15 @@ def _over_forms(law: Law, targets: Sequence[float]) -> list[Foresight]:
     answers = None if law.fit.alpha is None else average_forms(S, y, targets)
     if answers is None:
         return []
-    tests = backtest_over_forms(S, y)
-    reasons = law.fit.reasons or ()
-    foreseen = [
-        Foreseen(_prediction(answer.S, answer, S), judge_over_forms(reasons, answer, S, y, tests)) for answer in answers
-    ]
-    forms = [
-        Foresight(law, shape.value, tuple(Foreseen(_prediction(a.S, a.within[shape], S), ()) for a in answers), ())
-        for shape in answers[0].within
-    ]
-    return [Foresight(law, COMBINED, tuple(foreseen), tests, answers[0].weights), *forms]
 
+    def foreseen(at: float, answer: Averaged | Within, reasons: tuple[Status, ...] = ()) -> Foreseen:
+        return Foreseen(Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S)), reasons)
 
-def _prediction(at: float, answer: Averaged | Within, S: Sequence[float]) -> Prediction:
-    return Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S))
+    tests, reasons = backtest_over_forms(S, y), law.fit.reasons or ()
+    combined = tuple(foreseen(a.S, a, judge_over_forms(reasons, a, S, y, tests)) for a in answers)
+    forms = {shape: tuple(foreseen(a.S, a.within[shape]) for a in answers) for shape in answers[0].within}
+    of_forms = [Foresight(law, shape.value, predictions, ()) for shape, predictions in forms.items()]
+    return [Foresight(law, COMBINED, combined, tests, answers[0].weights), *of_forms]
 
 
 def keep(store: Store, foresights: Foresights | SurfaceForesights) -> list[Record]:
@@ -164,11 +162,12 @@ def keep(store: Store, foresights: Foresights | SurfaceForesights) -> list[Recor
         record = records[id(foresight.law)]
         named = {"fit_id": record["fit_id"], "law": record["law"], **foresights.group.names(), "k": record["k"]}
         named |= {"method": foresight.method}
-        n = len(foresight.law.runs)
         for each in foresight.predictions:
-            rows.append(_row("prediction", named, n, each.prediction, each.reasons) | {"weights": foresight.weights})
+            row = {"kind": "prediction", **named, "n_fitted": len(foresight.law.runs), **vars(each.prediction)}
+            row |= {"status": each.status.value, "reasons": [reason.value for reason in each.reasons]}
+            rows.append(row | {"weights": foresight.weights})
         for test in foresight.backtests:
-            row = _row("backtest", named, test.n_fitted, test.predicted)
+            row = {"kind": "backtest", **named, "n_fitted": test.n_fitted, **vars(test.predicted)}
             rows.append(row | {"measured": test.measured, "error": test.error, "held": test.is_inside})
         if not foresight.predictions:
             rows.append({"kind": "none", **named, "status": foresight.law.fit.status})
@@ -180,12 +179,11 @@ def keep(store: Store, foresights: Foresights | SurfaceForesights) -> list[Recor
 def _answers(foresights: Foresights, records: dict[int, Record]) -> list[Record]:
     """The combined answers as predictions of a forecast."""
     answers = []
-    for foresight in foresights.laws:
-        fit = records[id(foresight.law)]
-        points = [foresight.law.fit.S, foresight.law.fit.y] if foresight.weights else []
-        for each in foresight.predictions if foresight.method == COMBINED else ():
+    for of in foresights.laws:
+        fit, points = records[id(of.law)], [of.law.fit.S, of.law.fit.y]
+        for each in of.predictions if of.method == COMBINED else ():
             answer = {"law": fit["law"], "k": fit["k"], "D": None, **vars(each.prediction)}
-            answer |= {"status": each.status.value, "weights": foresight.weights, "fit_id": fit["fit_id"]}
+            answer |= {"status": each.status.value, "weights": of.weights, "fit_id": fit["fit_id"]}
             answers.append(answer | {"n_points": len(fit["run_ids"]), "run_ids": fit["run_ids"], "points": points})
     return answers
 
@@ -206,11 +204,3 @@ def _record(foresights: Foresights, law: Law) -> Record:
         },
     }
     return record
-
-
-def _row(
-    kind: str, named: Record, n_fitted: int, prediction: Prediction, reasons: Sequence[Status] | None = None
-) -> Record:
-    status = None if reasons is None else first_of(reasons).value
-    told = None if reasons is None else [reason.value for reason in reasons]
-    return {"kind": kind, **named, "n_fitted": n_fitted, **vars(prediction), "status": status, "reasons": told}

@@ -1,4 +1,4 @@
-"""Predictions as a forecast (register=NAME): combined answers in, a record of the store that nothing changes out."""
+"""Predictions as a forecast (register=NAME): combined answers in, a record of the store that never changes out."""
 
 import logging
 import platform

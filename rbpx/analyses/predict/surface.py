@@ -25,8 +25,6 @@ from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
 
-__all__ = ["AtPoint", "SurfaceForesight", "SurfaceForesights", "foresee", "keep_foreseen"]
-
 
 @dataclass(frozen=True)
 class AtPoint:

@@ -1,21 +1,26 @@
-"""Backtests and predictions as tables: laws in order of their errors, and what new models would show."""
+"""Backtests and predictions told: laws in order of their errors, and what new models would show."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from rbpx.analyses.predict.analysis import Foresight, Foresights, analyse, check, keep
-from rbpx.analyses.predict.figures import figures
+from rbpx.analyses.predict.analysis import Foresight, Foresights, analyse, keep
+from rbpx.analyses.predict.register import check
 from rbpx.analyses.predict.surface import SurfaceForesights
-from rbpx.analyses.predict.words import sentences
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
+from rbpx.display.chart.figure import Figure, Undrawn, drawn
+from rbpx.display.chart.marks import Chart, Scale, points, rule
 from rbpx.display.column import Cell, Column, decimal, error, magnitude, share, state, text, with_ends
 from rbpx.display.numbers import UNKNOWN, short
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
+from rbpx.groups.question import from_fits
 from rbpx.laws.averaged import COMBINED
+from rbpx.laws.backtest import Backtest
 from rbpx.laws.candidates import Shape
 from rbpx.laws.interval import Estimate
 from rbpx.laws.prediction import outside
+from rbpx.laws.surface.checks import mean_error
+from rbpx.laws.verdict import FAR
 from rbpx.status import Status
 
 _MOST_LEFT_OUT: Final = 3  # of the sizes in a backtest
@@ -45,9 +50,10 @@ class Foretold(NamedTuple):
     status: Status
 
 
-def tables(results: Sequence[Foresights | SurfaceForesights]) -> list[Table]:
+@one_by_one
+def tables(of: Foresights | SurfaceForesights) -> list[Table]:
     """The backtests of a group, then its predictions."""
-    return [table for each in results for table in (_of_sizes(each) if isinstance(each, Foresights) else _at(each))]
+    return _of_sizes(of) if isinstance(of, Foresights) else [_at(of)]
 
 
 def _of_sizes(of: Foresights) -> list[Table]:
@@ -65,7 +71,7 @@ def _of_sizes(of: Foresights) -> list[Table]:
     ]
 
 
-def _at(of: SurfaceForesights) -> list[Table]:
+def _at(of: SurfaceForesights) -> Table:
     forms = list(dict.fromkeys(form.fit.form for law in of.laws for form in law.forms))
     rows = []
     for law in of.laws:
@@ -83,11 +89,11 @@ def _at(of: SurfaceForesights) -> list[Table]:
         "of one new run; where size and tokens vary together, a law in one axis near the line of the runs."
     )
     view = _predictions(f"of {', '.join(forms)}, in percent", has_tokens=True)
-    return [view.table("Predictions for new runs", rows, of.group.title, note=note)]
+    return view.table("Predictions for new runs", rows, of.group.title, note=note)
 
 
 def _foretold(law: Foresight, at: int, S: float) -> Foretold:
-    names = law_title(law.law.law, law.law.k), law.method
+    names = law.title, law.method
     if not law.predictions:
         far = outside(S, [run.non_embedding_params for run in law.law.runs])
         return Foretold(*names, S, None, Estimate(None, None, None), far, None, law.law.fit.status)
@@ -101,21 +107,19 @@ def _predictions(weights: str, has_tokens: bool = False) -> View[Foretold]:
     D: Column[Foretold] = magnitude("D", "D", lambda row: row.D)
     return View(
         "predictions",
-        (
-            text("law", "law", lambda row: row.law),
-            text("by", "method", lambda row: row.by),
-            magnitude("S", "S", lambda row: row.S),
-            *([D] if has_tokens else []),
-            with_ends("predicted", "y", lambda row: row.y, short),
-            magnitude("outside", "beyond", lambda row: row.beyond, "how many times beyond the models there are", 2),
-            text("weights", "weights", lambda row: row.weights, weights, spare=1),
-            state(lambda row: row.status),
-        ),
+        text("law", "law", lambda row: row.law),
+        text("by", "method", lambda row: row.by),
+        magnitude("S", "S", lambda row: row.S),
+        [D] if has_tokens else [],
+        with_ends("predicted", "y", lambda row: row.y, short),
+        magnitude("outside", "beyond", lambda row: row.beyond, "how many times beyond the models there are", 2),
+        text("weights", "weights", lambda row: row.weights, weights, spare=1),
+        state(lambda row: row.status),
     )
 
 
 def _inside(law: Foresight) -> Cell:
-    held = [test.is_inside for test in law.backtests if test.is_inside is not None]
+    held = law.held
     return Cell((f"{sum(held)}/{len(held)}",), (sum(held), len(held))) if held else Cell((UNKNOWN,), (None, None))
 
 
@@ -134,19 +138,98 @@ def _backtests(n_sizes: int) -> View[Foresight]:
     means = ["error of the largest size, predicted from so many of the smallest", *[""] * len(fitted)]
     return View(
         "backtest",
-        (
-            text("law", "law", lambda law: law_title(law.law.law, law.law.k)),
-            text("by", "method", lambda law: law.method),
-            share(
-                "mean |error|", "mean_error", lambda law: law.mean_error,
-                means="of all backtests, which fit the smallest sizes and predict each larger one; laws in this order",
-            ),
-            *(_error_from(n, meant) for n, meant in zip(fitted, means, strict=False)),
-            Column("inside", ("n_inside", "n_intervals"), _inside, "95 % intervals that held the measured value"),
-            with_ends("α", "alpha", lambda law: None if law.weights else law.law.fit.exponent, spare=1, ends_spare=2),
-            decimal("R²", "r2", lambda law: None if law.weights else law.law.fit.r2, 3, spare=3),
+        text("law", "law", lambda law: law.title),
+        text("by", "method", lambda law: law.method),
+        share(
+            "mean |error|", "mean_error", lambda law: law.mean_error,
+            means="of all backtests, which fit the smallest sizes and predict each larger one; laws in this order",
         ),
+        *(_error_from(n, meant) for n, meant in zip(fitted, means, strict=False)),
+        Column("inside", ("n_inside", "n_intervals"), _inside, "95 % intervals that held the measured value"),
+        with_ends("α", "alpha", lambda law: None if law.weights else law.law.fit.exponent, spare=1, ends_spare=2),
+        decimal("R²", "r2", lambda law: None if law.weights else law.law.fit.r2, 3, spare=3),
     )  # fmt: skip
+
+
+ERRORS: Final = View[tuple[Foresight, Backtest]](
+    "backtest",
+    text("law", "law", lambda row: row[0].title),
+    text("fitted to", "fitted", lambda row: f"{row[1].n_fitted} smallest"),
+    with_ends("predicted", "predicted", lambda row: row[1].predicted.estimate, short),
+    magnitude("measured", "measured", lambda row: row[1].measured),
+    error("error", "error", lambda row: row[1].error),
+)
+
+
+@one_by_one
+def figures(of: Foresights | SurfaceForesights, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """The errors at the largest size; of surfaces nothing is drawn."""
+    return [_errors(of, fit_ids)] if isinstance(of, Foresights) else []
+
+
+def _errors(of: Foresights, fit_ids: Sequence[str]) -> Figure | Undrawn:
+    title = "Backtest: the largest size, predicted from smaller ones"
+    largest, n = of.group.runs[-1], len(of.group.runs)
+    rows = [
+        (law, test)
+        for law in of.answers
+        for test in law.backtests
+        if test.S == largest.non_embedding_params and test.n_fitted >= n - 3
+    ]
+    if not rows:
+        return Undrawn("backtest", title, "It needs four sizes: three to fit, one to test the law on.")
+    best, least = min(rows, key=lambda row: abs(row[1].error))
+    tested = {law.title: law.mean_error for law in of.answers if law.mean_error is not None}
+    order = tuple(f"{n} smallest" for n in sorted({test.n_fitted for _, test in rows}, reverse=True))
+    x = Scale("error", "error of the prediction", zero=True, form="+.0%")
+    marks = (rule(error=0.0), points(look={"size": 80}))
+    height = max(160, 26 * len(tested))
+    return drawn(
+        ERRORS.table(title, rows),
+        Chart(x, Scale("law", "", names=tuple(tested)), marks, "fitted", "fitted to the", order, height),
+        f"Errors of predictions for {of.group.title}; mean error of each law: "
+        f"{', '.join(f'{name} {mean:.1%}' for name, mean in tested.items())}. Smallest single error: {best.title}, "
+        f"{least.error:+.1%}.",
+        f"Error of the prediction for {largest.size}, (predicted − measured) / measured, predicted over forms; laws in "
+        "order of their mean error over all backtests. Colour and shape: how many of the smallest sizes were fitted.",
+        from_fits(fit_ids, of.group),
+    )
+
+
+@one_by_one
+def sentences(of: Foresights | SurfaceForesights) -> Iterator[str]:
+    """How good the backtests are, and against which predictions something speaks."""
+    return _said_of_sizes(of) if isinstance(of, Foresights) else _held_out(of)
+
+
+def _said_of_sizes(of: Foresights) -> Iterator[str]:
+    tested = [law for law in of.answers if law.mean_error is not None]
+    if tested:
+        inside = [is_inside for law in tested for is_inside in law.held]
+        yield (
+            f"Fitted to the smallest sizes and compared with the larger ones, {tested[0].title} was predicted best, "
+            f"{tested[0].mean_error:.1%} off on average; the 95 % intervals over forms contained {sum(inside)} of "
+            f"{len(inside)} measured values."
+        )
+    standing = [law.title for law in of.answers if Status.ok in (each.status for each in law.predictions)]
+    if tested and not standing:
+        yield "No law here can be relied on for a prediction; the reasons stand beside each."
+    elif len(standing) < len(of.answers):
+        yield f"Nothing speaks against the predictions of {', '.join(standing)}; against the others it does."
+    far = [each.prediction for law in of.answers[:1] for each in law.predictions if each.prediction.beyond > FAR]
+    if far:
+        sizes = ", ".join(f"{each.S:.3g} ({each.beyond:.3g} times)" for each in far)
+        yield f"S = {sizes} lies more than {FAR:.0f} times beyond the sizes: an extrapolation that no backtest covers."
+
+
+def _held_out(of: SurfaceForesights) -> Iterator[str]:
+    for law in of.laws:
+        error = mean_error(law.best.held_out)
+        if error is not None:
+            yield (
+                f"{law_title(law.trained.law, law.trained.k)}: the largest S, D and C, each predicted from the others "
+                f"by {law.best.fit.form}, are {error:.1%} off on average."
+            )
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures, check=check)

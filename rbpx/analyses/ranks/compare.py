@@ -89,14 +89,14 @@ def compare(
     sample = RankSample(rank_R, np.asarray(tokens_DR.sum(axis=0), np.float64), V, tuple(k_grid))
     paper, fits = fit_paper(rank_R, sample.n_R), fit_sample(DISTRIBUTIONS, sample)
     curves = {fit.distribution: rank_curve(fit, sample, k_grid) for fit in fits if fit.loglik is not None}
-    top = _best(fits)
-    # What documents are summed of, for all distributions at once, so that resampling them is one product.
+    top = best(fits)
+    # All that is summed over documents, for all distributions at once, so that resampling is one product.
     summed = {_TOKENS: np.ones((len(rank_R), 1))}
     if paper.status is Status.ok:
         summed[_PAPER] = paper_slopes(paper, rank_R)
     for name, of in curves.items():
         summed[name] = of.influence
-        summed[f"{name}_behind"] = (curves[fits[top or 0].distribution].ln_share - of.ln_share)[:, None]
+        summed[f"{name}_behind"] = (curves[top or name].ln_share - of.ln_share)[:, None]
     sums_DC = np.asarray(tokens_DR @ np.hstack(list(summed.values())))
     sums_D = _split(sums_DC, summed)
     sums_B = None if weights_BD is None else _split(weights_BD @ sums_DC, summed)
@@ -112,15 +112,10 @@ def compare(
     return rivals
 
 
-def best(rivals: Sequence[Rival]) -> Rival | None:
-    """The one with the smallest AIC among those that cover all ranks; None where none has numbers."""
-    at = _best([rival.fit for rival in rivals])
-    return None if at is None else rivals[at]
-
-
-def _best(fits: Sequence[RankFit]) -> int | None:
-    aics = [(fit.aic, n) for n, fit in enumerate(fits) if fit.distribution in DISTRIBUTIONS and fit.aic is not None]
-    return min(aics)[1] if aics else None
+def best(fits: Sequence[RankFit]) -> str | None:
+    """The name of the one with the smallest AIC among those that cover all ranks; None where none has numbers."""
+    aics = {fit.distribution: fit.aic for fit in fits if fit.distribution in DISTRIBUTIONS and fit.aic is not None}
+    return min(aics, key=aics.__getitem__, default=None)
 
 
 def _split(sums: Floats, summed: dict[str, Floats]) -> dict[str, Floats]:

@@ -3,23 +3,25 @@
 Source: RBP paper (arXiv 2510.20387), eq. 9, figures 8a to 8c.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.analyses.ranks.analysis import PAPER, RankBin, Ranks, RunRanks
+from rbpx.analyses.question import one_by_one
+from rbpx.analyses.ranks.analysis import PAPER, Ranks, RunRanks, SizeBin
 from rbpx.analyses.ranks.words import FORMS
 from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
 from rbpx.display.chart.laws import law_figure
 from rbpx.display.chart.marks import Chart, Scale, line, points, scale_of
-from rbpx.display.column import Value, magnitude, text, whole
+from rbpx.display.column import Column, Value, magnitude, text
 from rbpx.display.numbers import number
 from rbpx.display.view import View
 from rbpx.display.vocabulary import law_title
 from rbpx.groups.question import from_fits, spelled
+from rbpx.groups.rank_columns import BINS
 from rbpx.laws.distribution import ln_shares
 from rbpx.laws.logarithms import ln_sum_exp
 
@@ -27,22 +29,15 @@ Floats = npt.NDArray[np.float64]
 
 _SQUEEZED: Final = 30  # times below all points, where a curve would squeeze them
 _DRAWN: Final = (("rbp", 1), ("cross_entropy", None))
-_BINS: Final = View[RankBin](
-    "distribution",
-    (
-        text("size", "size", lambda found: found.size),
-        whole("ranks from", "first_rank", lambda found: found.first_rank),
-        whole("to", "last_rank", lambda found: found.last_rank),
-        magnitude("middle", "rank", lambda found: found.rank, "geometric mean of the ranks"),
-        whole("tokens", "n_tokens", lambda found: found.n_tokens),
-        magnitude("share per rank", "share_per_rank", lambda found: found.share_per_rank),
-    ),
-)
+_SHARE: Final[Column[SizeBin]] = magnitude("share per rank", "share_per_rank", lambda found: found.share_per_rank)
+_BINS: Final = View[SizeBin]("distribution", text("size", "size", lambda found: found.size), BINS, _SHARE)
 
 
-def figures(results: Sequence[Ranks], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+@one_by_one
+def figures(ranks: Ranks, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
     """Cross-entropy and -ln RBP_1 measured and derived, then how the ranks are distributed."""
-    return [figure for ranks in results for figure in (_derived(ranks, fit_ids), _distribution(ranks))]
+    yield _derived(ranks, fit_ids)
+    yield _distribution(ranks)
 
 
 def _derived(ranks: Ranks, fit_ids: Sequence[str]) -> Figure | Undrawn:
@@ -50,14 +45,14 @@ def _derived(ranks: Ranks, fit_ids: Sequence[str]) -> Figure | Undrawn:
     closures = [(law_title(c.quantity, c.k), c) for c in ranks.closures if (c.quantity, c.k) in _DRAWN]
     if not closures:
         return Undrawn(name, title, "It needs three sizes, the published fit at each of them, and k = 1.")
-    exponents = [
+    exponents = "; ".join(
         f"{law}: α {number(c.measured.alpha, 3)} measured, {number(c.derived.alpha, 3)} derived by "
         f"{FORMS[c.distribution]}"
         for law, c in closures
-    ]
+    )
     laws = {f"{law}, measured": c.measured for law, c in closures}
     laws |= {f"{law}, {FORMS[c.distribution]}": c.derived for law, c in closures}
-    says = f"Laws in size for {ranks.group.title}. {'; '.join(exponents)}."
+    says = f"Laws in size for {ranks.group.title}. {exponents}."
     words = (says, "Laws of what was measured, and of what is derived from the fitted distributions.")
     sizes = {each.run.non_embedding_params: each.run.size for each in ranks.runs}
     x, y = scale_of(ranks.group.axis), Scale("nats", "nats", log=True)

@@ -1,10 +1,10 @@
 """The distribution of the ranks as tables: rival forms, the published lognormal, and the laws that they imply."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks, Total, analyse, keep
 from rbpx.analyses.ranks.compare import Rival
 from rbpx.analyses.ranks.figures import figures
@@ -20,12 +20,9 @@ from rbpx.laws.interval import Estimate
 _Fitted = tuple[RunRanks, Rival]
 
 
-def tables(results: Sequence[Ranks]) -> list[Table]:
+@one_by_one
+def tables(ranks: Ranks) -> Iterator[Table]:
     """All forms together and at each size, the published fit, then the laws that it and the best form imply."""
-    return [table for ranks in results for table in _of_group(ranks)]
-
-
-def _of_group(ranks: Ranks) -> list[Table]:
     about, fitted = ranks.group.title, [(of, rival) for of in ranks.runs for rival in of.rivals]
     published, over_all = ([row for row in fitted if (row[1].fit.distribution == PAPER) is by] for by in (True, False))
     equations = "; ".join(f"{FORMS[name]}: {FAMILIES[name].equation}" for name in DISTRIBUTIONS)
@@ -34,17 +31,14 @@ def _of_group(ranks: Ranks) -> list[Table]:
         f"to ranks from 2 up. The share of rank x is, up to a factor: {equations}."
     )
     totals = [(ranks, total) for total in ranks.totals]
-    found = [
-        TOGETHER.table("Distributions of the ranks, all sizes together", totals, about),
-        RIVALS.table("Distributions of the ranks over 1..V", over_all, about, note=note),
-        PUBLISHED.table("Lognormal as published, ranks from 2 up", published, about),
-    ]
+    yield TOGETHER.table("Distributions of the ranks, all sizes together", totals, about)
+    yield RIVALS.table("Distributions of the ranks over 1..V", over_all, about, note=note)
+    yield PUBLISHED.table("Lognormal as published, ranks from 2 up", published, about)
     for name in dict.fromkeys(closure.distribution for closure in ranks.closures):
         laws = [closure for closure in ranks.closures if closure.distribution == name]
         form = f"{FORMS[name]}{'' if name == PAPER else ', the smallest AIC'}"
         table = LAWS.table(f"α of laws, measured and derived: {form}", laws, about)
-        found.append(replace(table, name=f"laws-{name.replace('_', '-')}"))
-    return found
+        yield replace(table, name=f"laws-{name.replace('_', '-')}")
 
 
 def _thousands(value: float | None) -> str:
@@ -60,11 +54,10 @@ def _parameter(name: str) -> Callable[[_Fitted], Estimate]:
 
 def _difference_ends(closure: Closure) -> Cell:
     """The interval of a difference, or why there is none."""
-    ratio = closure.ratio
-    ends = ratio.alpha_lo, ratio.alpha_hi
+    ratio, ends = closure.ratio, (closure.ratio.alpha_lo, closure.ratio.alpha_hi)
     if ratio.alpha_lo is None:
         return Cell((ratio.status.label,), ends, doubts=(ratio.status,))
-    return Cell((number(ratio.alpha_lo, 3), number(ratio.alpha_hi, 3)), ends)
+    return Cell(tuple(number(end, 3) for end in ends), ends)
 
 
 _SIZE: Final[Column[_Fitted]] = text("size", "size", lambda row: row[0].run.size)
@@ -75,69 +68,61 @@ _AIC: Final[Column[_Fitted]] = written("AIC", "aic", lambda row: row[1].fit.aic,
 _STATUS: Final[Column[_Fitted]] = state(lambda row: row[1].fit.status)
 TOGETHER: Final = View[tuple[Ranks, Total]](
     "together",
-    (
-        text("distribution", "distribution", lambda row: FORMS[row[1].distribution]),
-        whole("parameters", "n_parameters", lambda row: FAMILIES[row[1].distribution].n_parameters),
-        written(
-            "AIC", "aic_above_least", lambda row: row[1].aic - min(total.aic for total in row[0].totals), _thousands,
-            "summed over the sizes, here above the least; AIC and BIC treat tokens as independent, intervals do not",
-        ),
-        written(
-            "BIC", "bic_above_least", lambda row: row[1].bic - min(total.bic for total in row[0].totals), _thousands
-        ),
-        whole("best at", "n_best", lambda row: row[1].n_best, "at how many sizes it has the smallest AIC"),
+    text("distribution", "distribution", lambda row: FORMS[row[1].distribution]),
+    whole("parameters", "n_parameters", lambda row: FAMILIES[row[1].distribution].n_parameters),
+    written(
+        "AIC", "aic_above_least", lambda row: row[1].aic - min(total.aic for total in row[0].totals), _thousands,
+        "summed over the sizes, here above the least; AIC and BIC treat tokens as independent, intervals do not",
     ),
+    written(
+        "BIC", "bic_above_least", lambda row: row[1].bic - min(total.bic for total in row[0].totals), _thousands
+    ),
+    whole("best at", "n_best", lambda row: row[1].n_best, "at how many sizes it has the smallest AIC"),
 )  # fmt: skip
 RIVALS: Final = View[_Fitted](
     "rivals",
-    (
-        _SIZE,
-        text("distribution", "distribution", lambda row: FORMS[row[1].fit.distribution]),
-        behind("nats_behind", lambda row: row[1].behind, "nats per token that it loses to the most likely"),
-        _DISTANCE,
-        _AIC,
-        decimal("μ", "mu", lambda row: row[1].fit.params.get("mu"), 2, spare=3),
-        decimal("σ", "sigma", lambda row: row[1].fit.params.get("sigma"), 2, spare=3),
-        _STATUS,
-    ),
+    _SIZE,
+    text("distribution", "distribution", lambda row: FORMS[row[1].fit.distribution]),
+    behind("nats_behind", lambda row: row[1].behind, "nats per token that it loses to the most likely"),
+    _DISTANCE,
+    _AIC,
+    decimal("μ", "mu", lambda row: row[1].fit.params.get("mu"), 2, spare=3),
+    decimal("σ", "sigma", lambda row: row[1].fit.params.get("sigma"), 2, spare=3),
+    _STATUS,
 )  # fmt: skip
 PUBLISHED: Final = View[_Fitted](
     "published",
-    (
-        _SIZE,
-        whole("S", "non_embedding_params", lambda row: row[0].run.non_embedding_params, spare=3),
-        whole("tokens", "n_tokens", lambda row: row[1].fit.params.get("n_tokens"), "those with a rank from 2 up", 4),
-        with_ends("μ", "mu", _parameter("mu"), decimals(2)),
-        with_ends("σ", "sigma", _parameter("sigma"), decimals(2)),
-        decimal(
-            "γ", "gamma", lambda row: row[0].rival("lognormal_full").fit.params.get("gamma_unconstrained"),
-            means="free curvature of the lognormal over all ranks; at 0 or below no lognormal fits",
-        ),
-        _DISTANCE,
-        _AIC,
-        _STATUS,
+    _SIZE,
+    whole("S", "non_embedding_params", lambda row: row[0].run.non_embedding_params, spare=3),
+    whole("tokens", "n_tokens", lambda row: row[1].fit.params.get("n_tokens"), "those with a rank from 2 up", 4),
+    with_ends("μ", "mu", _parameter("mu"), decimals(2)),
+    with_ends("σ", "sigma", _parameter("sigma"), decimals(2)),
+    decimal(
+        "γ", "gamma", lambda row: row[0].rival("lognormal_full").fit.params.get("gamma_unconstrained"),
+        means="free curvature of the lognormal over all ranks; at 0 or below no lognormal fits",
     ),
+    _DISTANCE,
+    _AIC,
+    _STATUS,
 )  # fmt: skip
 LAWS: Final = View[Closure](
     "laws",
-    (
-        text("law", "quantity", lambda closure: law_title(closure.quantity, closure.k)),
-        decimal("measured", "alpha_measured", lambda closure: closure.measured.alpha, 3),
-        decimal("derived", "alpha_derived", lambda closure: closure.derived.alpha, 3),
-        decimal(
-            "excess", "difference", lambda closure: closure.ratio.alpha, 3,
-            "α derived − α measured, below 0 where the derived law is flatter; interval over documents and models",
-        ),
-        Column("95 %", ("difference_lo", "difference_hi"), _difference_ends),
-        with_ends(
-            "level", "level", lambda closure: closure.level, decimals(2),
-            "derived over measured at the geometric mean of the sizes; exact closure would be 1, and an excess of 0",
-        ),
-        decimal(
-            "approx.", "alpha_approximated",
-            lambda closure: None if closure.approximated is None else closure.approximated.alpha, 3,
-            "α by the paper's approximation of the sums", 1,
-        ),
+    text("law", "quantity", lambda closure: law_title(closure.quantity, closure.k)),
+    decimal("measured", "alpha_measured", lambda closure: closure.measured.alpha, 3),
+    decimal("derived", "alpha_derived", lambda closure: closure.derived.alpha, 3),
+    decimal(
+        "excess", "difference", lambda closure: closure.ratio.alpha, 3,
+        "α derived − α measured, below 0 where the derived law is flatter; interval over documents and models",
+    ),
+    Column("95 %", ("difference_lo", "difference_hi"), _difference_ends),
+    with_ends(
+        "level", "level", lambda closure: closure.level, decimals(2),
+        "derived over measured at the geometric mean of the sizes; exact closure would be 1, and an excess of 0",
+    ),
+    decimal(
+        "approx.", "alpha_approximated",
+        lambda closure: None if closure.approximated is None else closure.approximated.alpha, 3,
+        "α by the paper's approximation of the sums", 1,
     ),
 )  # fmt: skip
 QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)

@@ -11,7 +11,7 @@ from rbpx.display.column import Cell, Column, magnitude, whole
 from rbpx.display.law_columns import backtest, constant, determination, points_of
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import AXES
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.status import Status
 
 

@@ -13,7 +13,7 @@ from rbpx.display.law_columns import backtest, constant, determination, exponent
 from rbpx.display.numbers import signed
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 
 RUNS: Final = View[tuple[str, RunTemperature]](
     "temperatures",

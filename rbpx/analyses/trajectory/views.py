@@ -14,7 +14,7 @@ from rbpx.display.numbers import short, significant
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title, legible
 from rbpx.laws.interval import Estimate
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.trajectory.histories import History
 
 _OFTEN: Final = {  # the histories of which tokens are named

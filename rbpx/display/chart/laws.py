@@ -9,7 +9,7 @@ from rbpx.display.chart.marks import Chart, Mark, Scale, bars, curve, line, poin
 from rbpx.display.column import Bounded, Column, Placed, decimal, magnitude, place, text, whole, with_ends
 from rbpx.display.view import View
 from rbpx.laws.names import Axis
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 
 _Point = tuple[str, str | None, float, float]
 _SIZE: Final[Column[_Point]] = text("size", "size", lambda point: point[1])
@@ -97,11 +97,9 @@ def series_figure(
     """
     view = View[tuple[str, float, Bounded]](
         name,
-        (
-            text("of", "series", lambda row: row[0]),
-            (whole if x.log else magnitude)(x.key, x.key, lambda row: row[1]),  # counts lie on logarithmic axes
-            with_ends(y.key, y.key, lambda row: row[2]),
-        ),
+        text("of", "series", lambda row: row[0]),
+        (whole if x.log else magnitude)(x.key, x.key, lambda row: row[1]),  # counts lie on logarithmic axes
+        with_ends(y.key, y.key, lambda row: row[2]),
     )
     marks = (*under, bars(f"{y.key}_lo", f"{y.key}_hi"), points())
     return drawn(view.table(title, numbers), Chart(x, y, marks, "series"), *words, origin)

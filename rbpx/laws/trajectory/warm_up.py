@@ -12,7 +12,8 @@ from scipy.special import fdtrc
 
 from rbpx.laws.arrays import Floats
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.surface.chinchilla import Chinchilla
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.runs import Runs
