@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.config.request import Request
+from rbpx.config.request import DEFAULT_K, Request
 from rbpx.cores import n_cores
 from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence, Part, weigh
@@ -111,8 +111,7 @@ def size_points(
                 y_N = neg_ln(np.array([e.measured["rbp"][at] for e in evidence]))
                 y_BN = neg_ln(np.column_stack([e.resampled["rbp"][:, at] for e in evidence]))
                 points.append(Points(law, k, group.runs, y_N, y_BN, doubt, n_documents))
-            smallest = min(run.vocab_size or 0 for run in group.runs)
-            points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k_beyond(smallest)]
+            points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k_beyond(group.vocab_size)]
         elif law in laws:
             y_N = np.array([e.measured[law] for e in evidence])
             y_BN = np.column_stack([e.resampled[law] for e in evidence])
@@ -120,6 +119,18 @@ def size_points(
             doubts = [status for status in ranks if status is not Status.ok]
             points.append(Points(law, None, group.runs, y_N, y_BN, doubts[0] if doubts else doubt, n_documents))
     return points
+
+
+def known_points(
+    connection: duckdb.DuckDBPyConnection,
+    group: Group,
+    request: Request,
+    laws: Collection[str],
+    k: Sequence[int] | str = DEFAULT_K,
+) -> list[Points]:
+    """The points of `size_points` from the store, at the k asked for; at those of `k` where none are."""
+    k_grid = request.k_grid(group.vocab_size, k) if group.is_measured else []
+    return size_points(group, weigh_group(connection, group, request, k_grid, laws), request, k_grid, laws)
 
 
 def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Points:
