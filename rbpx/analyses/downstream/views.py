@@ -82,13 +82,8 @@ def tables(results: Sequence[Downstream]) -> list[Table]:
     for result in results:
         judged += [(task.values.task, each) for task in result.tasks for each in task.contestants]
         judged += [(f"all {len(result.tasks)} tasks", each) for each in result.overall]
-    rows = [
-        (task, steps, each)
-        for result in results
-        for task in result.tasks
-        for steps in task.features
-        for each in steps.predictions
-    ]
+    of_tasks = [(task, steps) for result in results for task in result.tasks for steps in task.features]
+    rows = [(*of, each) for of in of_tasks for each in of[1].predictions]
     both = PREDICTIONS.table("Both steps, and their chain", rows, about)
     return [both, FEATURES.table("Which feature predicts best", judged, about)]
 

@@ -17,7 +17,7 @@ from rbpx.groups.fits import keep_fits
 from rbpx.groups.surface_fits import listed, surface_record
 from rbpx.groups.surface_points import MOST_RESAMPLES, trained_quantities
 from rbpx.groups.trainings import TrainingGroup
-from rbpx.laws.interval import Estimate, by_name
+from rbpx.laws.interval import NO_ESTIMATE, by_name
 from rbpx.laws.surface.isoflop import AlongC, IsoFlop
 from rbpx.laws.surface.optimum import Optimum
 from rbpx.store.store import Record, Store
@@ -26,7 +26,6 @@ __all__ = ["analyse", "keep"]
 
 _CONSTANTS: Final = ("A", "B", "E", "alpha", "beta")  # columns; all constants of a form stand in params
 _BEST: Final = ("optima", "optima_with_head", "optima_as_stated", "isoflop", "isoflop_with_head", "envelope")
-_NONE: Final = Estimate(None, None, None)
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Surfaces:
@@ -45,6 +44,7 @@ def keep(store: Store, surfaces: Surfaces) -> list[Record]:
 
 def _record(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record:
     """The row of `fits`."""
+    best = law.envelope
     more = {
         "resamples": surfaces.resamples,
         "unique_tokens": surfaces.unique_tokens,
@@ -58,7 +58,7 @@ def _record(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record:
         "exponents_of_optimum": None if form.split is None else dict(zip("ab", map(listed, form.split), strict=True)),
         "isoflop": _isoflop(law, law.isoflop, compute(law)),
         "isoflop_with_head": _isoflop(law, law.isoflop_with_head, "6 N D"),
-        "envelope": _envelope(law),
+        "envelope": None if best is None else {"law": _along(best.law), "n_budgets": len(best.C)},
         "held_out": [
             {**asdict(test), "predicted": listed(test.predicted), "held": test.is_inside}
             for test in form.compared.held_out
@@ -69,8 +69,8 @@ def _record(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record:
 
 def _row(record: Record, form: FormFit) -> Record:
     """The row that is printed: that of `fits`, with the constants and what they say in columns of their own."""
-    a, b = form.split or (_NONE, _NONE)
-    constants = {name: form.fit.constants.get(name, _NONE) for name in _CONSTANTS}
+    a, b = form.split or (NO_ESTIMATE, NO_ESTIMATE)
+    constants = {name: form.fit.constants.get(name, NO_ESTIMATE) for name in _CONSTANTS}
     own: Record = {"objective": form.fit.objective, "n_runs": form.fit.n_runs, **by_name(**constants, a=a, b=b)}
     own |= {"held_out_error": form.held_out_error, "reasons": [reason.value for reason in form.reasons]}
     return record | own | {name: record["params"][name] for name in _BEST}
@@ -83,22 +83,12 @@ def _optima(optima: Sequence[Optimum]) -> list[Record]:
 def _isoflop(law: SurfaceLaw, isoflop: IsoFlop | None, compute: str) -> Record | None:
     if isoflop is None:
         return None
-    budgets = [
-        {
-            "C": each.C,
-            **by_name(S=each.S, D=each.D),
-            "y": each.y,
-            "n_sizes": len(each.sizes),
-            "n_interpolated": each.n_interpolated,
-            "status": each.status.value,
-        }
-        for each in isoflop.budgets
-    ]
+    budgets: list[Record] = []
+    for each in isoflop.budgets:
+        counts: Record = {"n_sizes": len(each.sizes), "n_interpolated": each.n_interpolated}
+        of = {"C": each.C, **by_name(S=each.S, D=each.D), "y": each.y}
+        budgets.append({**of, **counts, "status": each.status.value})
     return {"budgets": budgets, "law": _along(isoflop.law), "C": compute, "chosen": law.chosen.value}
-
-
-def _envelope(law: SurfaceLaw) -> Record | None:
-    return None if law.envelope is None else {"law": _along(law.envelope.law), "n_budgets": len(law.envelope.C)}
 
 
 def _along(along: AlongC | None) -> Record | None:

@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.request import Request
+from rbpx.display.names import law_title
 from rbpx.groups.surface_fits import doubts_of_points
 from rbpx.groups.surface_points import Trained, flops_as_stated, flops_with_head
 from rbpx.groups.trainings import TrainingGroup
-from rbpx.laws.interval import Estimate
+from rbpx.laws.interval import NO_ESTIMATE, Estimate
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.held_out import Compared, compare_each, mean_error
-from rbpx.laws.surface.isoflop import Chosen, Envelope, IsoFlop, envelope, isoflop, lined_up, reached_budgets
+from rbpx.laws.surface.isoflop import Budget, Chosen, Envelope, IsoFlop, envelope, isoflop, lined_up, reached_budgets
 from rbpx.laws.surface.optimum import Optimum, optima, split
 from rbpx.laws.surface.residuals import AgainstAxis, against_axes
 from rbpx.laws.surface.runs import Runs, six_S
@@ -24,7 +25,6 @@ __all__ = ["FormFit", "SurfaceLaw", "Surfaces", "surface_laws"]
 
 Floats = npt.NDArray[np.float64]
 
-_NONE: Final = Estimate(None, None, None)
 _UNUSABLE: Final = {Status.collinear_design, Status.not_identified}
 _SMALL: Final = 1.1  # of S: models with more parameters than that in all have a head that counts
 
@@ -100,6 +100,11 @@ class SurfaceLaw:
     chosen: Chosen
 
     @property
+    def title(self) -> str:
+        """The name of the quantity."""
+        return law_title(self.trained.law, self.trained.k)
+
+    @property
     def head_counts(self) -> bool:
         """Whether all parameters of some model are so many more than S that compute is rather 6 N D than 6 S D."""
         totals = [(run.total_params, run.non_embedding_params) for run in self.trained.members]
@@ -112,9 +117,10 @@ class SurfaceLaw:
         return flops_as_stated(self.trained) or with_head or six_S
 
     @property
-    def pictured(self) -> IsoFlop | None:
+    def pictured_budgets(self) -> Sequence[Budget]:
         """The IsoFLOP curves along such compute."""
-        return self.isoflop_with_head if self.head_counts and not self.trained.n_stated else self.isoflop
+        pictured = self.isoflop_with_head if self.head_counts and not self.trained.n_stated else self.isoflop
+        return () if pictured is None else pictured.budgets
 
     @property
     def best(self) -> FormFit:
@@ -182,18 +188,15 @@ def _form(
 ) -> FormFit:
     fit = compared.fit
     reasons = doubts_of_points(group, trained, fit)
-    if fit.surface is None:
-        return FormFit(compared, reasons, (), (), (), None, ())
-    surface = fit.surface
-    against = against_axes(surface, trained.runs)
-    if Status.collinear_design in reasons:
+    surface, against = fit.surface, () if fit.surface is None else against_axes(fit.surface, trained.runs)
+    if surface is None or Status.collinear_design in reasons:
         return FormFit(compared, reasons, (), (), (), None, against)
 
     def best(flops_per_token: Callable[[Floats], Floats] | None) -> tuple[Optimum, ...]:
         if flops_per_token is None:
             return ()
         if Status.not_identified in reasons:
-            return tuple(Optimum(C, _NONE, _NONE, _NONE) for C in budgets)
+            return tuple(Optimum(C, NO_ESTIMATE, NO_ESTIMATE, NO_ESTIMATE) for C in budgets)
         return tuple(optima(surface, budgets, flops_per_token, U))
 
     is_split = {"alpha", "beta"} <= fit.constants.keys() and Status.not_identified not in reasons

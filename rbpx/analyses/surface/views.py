@@ -1,16 +1,15 @@
 """Surfaces as tables: the constants of each form, and the best of each budget."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.surface.analysis import analyse, keep
 from rbpx.analyses.surface.figures import figures
 from rbpx.analyses.surface.law import FormFit, SurfaceLaw, Surfaces
 from rbpx.analyses.surface.words import computes, sentences
 from rbpx.display.column import Cell, Column, decimal, ends, magnitude, share, state, text, whole, with_ends, written
-from rbpx.display.names import law_title
-from rbpx.display.numbers import UNKNOWN, number, rough, short, significant
+from rbpx.display.numbers import UNKNOWN, decimals, rough, short, significant
 from rbpx.display.view import Table, View
 from rbpx.laws.interval import Estimate
 from rbpx.laws.surface.fit import FORMS
@@ -48,23 +47,23 @@ def _scatter(row: Fitted) -> float | None:
     return None if row.form.fit.surface is None else row.form.fit.surface.scatter
 
 
-def _law_name(row: Fitted | Best) -> str:
-    return law_title(row.law.trained.law, row.law.trained.k)
+def _four(value: float | None) -> str:
+    return significant(value, 4)
 
 
 SURFACES: Final = View[Fitted](
     "surfaces",
     (
-        text("law", "law", _law_name),
+        text("law", "law", lambda row: row.law.title),
         text("form", "form", lambda row: row.form.fit.form, spare=12),
         with_ends("α", "alpha", _exponent(0), means="exponent of S; intervals are over trainings and documents"),
         with_ends("β", "beta", _exponent(1), means="exponent of D"),
         with_ends("E", "E", _constant("E"), spare=1, ends_spare=5),
-        with_ends("A", "A", _constant("A"), lambda value: significant(value, 4), spare=6),
-        with_ends("B", "B", _constant("B"), lambda value: significant(value, 4), spare=7),
+        with_ends("A", "A", _constant("A"), _four, spare=6),
+        with_ends("B", "B", _constant("B"), _four, spare=7),
         with_ends(
             "a", "a", lambda row: None if row.form.split is None else row.form.split[0],
-            lambda value: number(value, 3), "the best S grows as C^a", spare=3, ends_spare=8,
+            decimals(3), "the best S grows as C^a", spare=3, ends_spare=8,
         ),
         whole("points", "n_points", lambda row: row.form.fit.n_points, spare=4),
         written(
@@ -102,7 +101,7 @@ def _ratio(row: Best) -> float | None:
 OPTIMA: Final = View[Best](
     "optima",
     (
-        text("law", "law", _law_name),
+        text("law", "law", lambda row: row.law.title),
         text("form", "form", lambda row: row.form.fit.form, spare=2),
         magnitude("C", "C", lambda row: row.by_form.C),
         with_ends("best S", "S", lambda row: row.by_form.S, short),
@@ -119,22 +118,17 @@ OPTIMA: Final = View[Best](
 )  # fmt: skip
 
 
-def tables(results: Sequence[Surfaces]) -> list[Table]:
+@one_by_one
+def tables(of: Surfaces) -> Iterator[Table]:
     """The surfaces of a group, a table for each form, then the best of each budget."""
-    found = []
-    for of in results:
-        fitted = [Fitted(law, form) for law in of.laws for form in law.forms]
-        for name in dict.fromkeys(row.form.fit.form for row in fitted):
-            of_form, kind = [row for row in fitted if row.form.fit.form == name], FORMS[name]
-            view = View(f"{SURFACES.name}-{name}", SURFACES.columns)
-            found.append(
-                view.table(f"{name}: {kind.equation}", of_form, of.group.title, note=f"{name}: {kind.source}.")
-            )
-        best = [row for law in of.laws for row in _best(law)]
-        if best:
-            title = f"The best of a budget, {computes(row.law for row in best)}"
-            found.append(OPTIMA.table(title, best, of.group.title))
-    return found
+    fitted, about = [Fitted(law, form) for law in of.laws for form in law.forms], of.group.title
+    for name in dict.fromkeys(row.form.fit.form for row in fitted):
+        rows, kind = [row for row in fitted if row.form.fit.form == name], FORMS[name]
+        view = View(f"{SURFACES.name}-{name}", SURFACES.columns)
+        yield view.table(f"{name}: {kind.equation}", rows, about, note=f"{name}: {kind.source}.")
+    best = [row for law in of.laws for row in _best(law)]
+    if best:
+        yield OPTIMA.table(f"The best of a budget, {computes(row.law for row in best)}", best, about)
 
 
 def _best(law: SurfaceLaw) -> list[Best]:
