@@ -15,6 +15,7 @@ from rbpx.groups.along import AlongGroup, best_of_budgets
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.task_features import task_values
+from rbpx.laws.interval import by_name
 from rbpx.laws.multiplier import MultiplierLaw, Offset, fit_multiplier
 from rbpx.laws.names import Axis
 from rbpx.store.queries import ask
@@ -46,6 +47,33 @@ class Compared:
         return [_model(run) for run in self.runs]
 
 
+@dataclass(frozen=True)
+class _Side:
+    """The models of a family, or those of them that were trained in one way, as a request names them by a key."""
+
+    key: str
+    family: str
+    trained: str | None
+
+    @property
+    def name(self) -> str:
+        """As a request spells it."""
+        return self.family if self.trained is None else f"{self.family}:{self.trained}"
+
+    def has(self, group: Group) -> bool:
+        """Whether a group is of it."""
+        return group.first.family == self.family and self.trained in (None, group.first.variant)
+
+    def standing(self, members: Sequence[Group]) -> list[Group]:
+        """Its groups on one text."""
+        own = [group for group in members if self.has(group)]
+        # Checkpoints stand back behind the models that stand for their sizes, where there are both.
+        own = [group for group in own if group.first.revision is None] or own
+        if self.trained is None:  # a family's name alone is that of its models without a variant, where it has some
+            own = [group for group in own if group.first.variant is None] or own
+        return own
+
+
 @dataclass(frozen=True, eq=False)
 class Worth:
     """Two families on one text.
@@ -54,7 +82,6 @@ class Worth:
         group: of the baseline.
         variant: the other.
         names: what the two are called.
-        axis: S, C, D or step.
         compared: every quantity that both have.
         notes: what is not compared, and why.
     """
@@ -62,7 +89,6 @@ class Worth:
     group: Group
     variant: Group
     names: tuple[str, str]
-    axis: str
     compared: tuple[Compared, ...]
     notes: tuple[str, ...]
 
@@ -79,32 +105,24 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     groups = [best_of_budgets(group) if along_C and isinstance(group, AlongGroup) else group for group in groups]
     worth = [_worth(connection, base, variant, request) for base, variant in _pairs(groups, sides)]
     if not worth:
-        for key, family, trained in sides:
-            if not any(_is_of(group, family, trained) for group in groups):
+        for side in sides:
+            if not any(map(side.has, groups)):
                 known = ", ".join(dict.fromkeys(group.first.family for group in groups))
-                raise RbpxError(f"{key}={_name(family, trained)} is not in the store; families: {known}")
+                raise RbpxError(f"{side.key}={side.name} is not in the store; families: {known}")
         raise RbpxError("base and variant share no text that was read alike; measure both on one, under one protocol")
     return worth
 
 
-def _side(key: str, name: Any, families: Container[str]) -> tuple[str, str, str | None]:
-    """The family and the way of training that a side names; a family may have a colon in its own name."""
+def _side(key: str, name: Any, families: Container[str]) -> _Side:
+    """The family and the way of training that a key names; a family may have a colon in its own name."""
     check_name(key, name)
     if not name:
         raise RbpxError(f"{key}= is missing; name two families: base=pythia variant=pythia-deduped")
     family, _, trained = (name, "", "") if name in families else name.partition(":")
-    return key, family, trained or None
+    return _Side(key, family, trained or None)
 
 
-def _name(family: str, trained: str | None) -> str:
-    return family if trained is None else f"{family}:{trained}"
-
-
-def _is_of(group: Group, family: str, trained: str | None) -> bool:
-    return group.first.family == family and (trained is None or group.first.variant == trained)
-
-
-def _pairs(groups: Sequence[Group], sides: list[tuple[str, str, str | None]]) -> Iterator[tuple[Group, Group]]:
+def _pairs(groups: Sequence[Group], sides: Sequence[_Side]) -> Iterator[tuple[Group, Group]]:
     """The groups of both sides on each text; along D and step, where a group is of one size, those of the same S.
 
     Raises:
@@ -117,40 +135,28 @@ def _pairs(groups: Sequence[Group], sides: list[tuple[str, str, str | None]]) ->
         alike = (first.dataset, first.text_hash, first.protocol, first.window, first.stride, at)
         texts.setdefault(alike, []).append(group)
     for members in texts.values():
-        bases, variants = (_standing(members, family, trained) for _, family, trained in sides)
+        bases, variants = (side.standing(members) for side in sides)
         if len(bases) == len(variants) == 1:
             yield bases[0], variants[0]
         elif bases and variants:
             yield from _trained_alike(bases, variants, sides)
 
 
-def _standing(members: Sequence[Group], family: str, trained: str | None) -> list[Group]:
-    """The groups of one side on one text."""
-    own = [group for group in members if _is_of(group, family, trained)]
-    # Checkpoints stand back behind the models that stand for their sizes, where there are both.
-    own = [group for group in own if group.first.revision is None] or own
-    if trained is None:  # a family's name alone is that of its models without a variant, where it has some
-        own = [group for group in own if group.first.variant is None] or own
-    return own
-
-
 def _trained_alike(
-    bases: Sequence[Group], variants: Sequence[Group], sides: list[tuple[str, str, str | None]]
+    bases: Sequence[Group], variants: Sequence[Group], sides: Sequence[_Side]
 ) -> Iterator[tuple[Group, Group]]:
     """Of several groups those of one source and revision, as of equal tokens, together."""
     by_training = []
-    for own, (key, family, trained) in zip((bases, variants), sides, strict=True):
-        of = {(group.first.source, group.first.revision or ""): group for group in own}
-        if len(of) < len(own):
-            what = f"{key}={_name(family, trained)} is {len(own)} groups of runs"
+    for own, side in zip((bases, variants), sides, strict=True):
+        by_training.append({(group.first.source, group.first.revision or ""): group for group in own})
+        if len(by_training[-1]) < len(own):
+            what = f"{side.key}={side.name} is {len(own)} groups of runs"
             raise RbpxError(f"{what}: {_titles(own)}; narrow it")
-        by_training.append(of)
     base_of, variant_of = by_training
-    shared = sorted(base_of.keys() & variant_of.keys())
-    if not shared:
+    if not base_of.keys() & variant_of.keys():
         what = "no group of base and variant is of one source and revision"
         raise RbpxError(f"{what}: {_titles([*bases, *variants])}; narrow it")
-    for training in shared:
+    for training in sorted(base_of.keys() & variant_of.keys()):
         yield base_of[training], variant_of[training]
 
 
@@ -168,8 +174,8 @@ def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, r
         laws = tuple(fit_multiplier(x, y, resampled, offset, one.n_documents) for offset in Offset)
         order = sorted(range(len(other.runs)), key=lambda at: other.S_N[at])
         compared.append(Compared(other.law, other.k, tuple(other.runs[at] for at in order), laws))
-    names = tuple(_name(group.first.family, group.first.variant) for group in (base, variant))
-    return Worth(base, variant, (names[0], names[1]), request.axis.value, tuple(compared), tuple(notes))
+    names = [_Side("", group.first.family, group.first.variant).name for group in (base, variant)]
+    return Worth(base, variant, (names[0], names[1]), tuple(compared), tuple(notes))
 
 
 def _model(run: Run) -> str:
@@ -240,33 +246,19 @@ def _in_bits(side: dict[Any, Points], bytes_per_token: dict[str, float | None]) 
 def keep(store: Store, worth: Worth) -> list[Record]:
     """Rows for programs: kind overall, and at for each model of the variant; no law is stored."""
     rows: list[Record] = []
-    names: Record = {"base": worth.names[0], "variant": worth.names[1], "axis": worth.axis}
+    names: Record = {"base": worth.names[0], "variant": worth.names[1], "axis": worth.group.axis.value}
     names |= {"fixed_size": worth.variant.fixed_size, "revision": worth.variant.first.revision}
-    names |= {
-        name: worth.group.names()[name]
-        for name in ("source", "dataset", "text_hash", "protocol", "window", "stride", "ties")
-    }
-    for compared in worth.compared:
-        for law in compared.laws:
-            of: Record = {**names, "law": compared.law, "k": compared.k, "offset": law.offset.value}
-            alphas, offsets = law.alpha or (None, None), law.E or (None, None)
-            supported = law.supported or (None, None)
-            rows.append(
-                {"kind": "overall", **of, "multiplier": law.overall.value, "multiplier_lo": law.overall.lo}
-                | {"multiplier_hi": law.overall.hi, "loss_from": supported[0], "loss_to": supported[1]}
-                | {"alpha_base": alphas[0], "alpha_variant": alphas[1], "E_base": offsets[0], "E_variant": offsets[1]}
-                | {"residual_sd": law.residual_sd, "status": law.status.value}
-            )
-            for run, at in zip(compared.runs, law.at, strict=False):
-                value = at.value
-                row = {
-                    "kind": "at",
-                    **of,
-                    "size": _model(run),
-                    "training_seed": run.training_seed,
-                    "loss": at.loss,
-                    "x_base": at.x_base,
-                }
-                row |= {"x_variant": at.x_variant, "multiplier": value.value, "multiplier_lo": value.lo}
-                rows.append(row | {"multiplier_hi": value.hi, "status": at.status.value})
+    shared = ("source", "dataset", "text_hash", "protocol", "window", "stride", "ties")
+    names |= {name: worth.group.names()[name] for name in shared}
+    for compared, law in [(each, law) for each in worth.compared for law in each.laws]:
+        of: Record = {**names, "law": compared.law, "k": compared.k, "offset": law.offset.value}
+        alphas, offsets, supported = (each or (None, None) for each in (law.alpha, law.E, law.supported))
+        row: Record = {"kind": "overall", **of, **by_name(multiplier=law.overall)}
+        row |= {"loss_from": supported[0], "loss_to": supported[1]}
+        row |= {"alpha_base": alphas[0], "alpha_variant": alphas[1], "E_base": offsets[0], "E_variant": offsets[1]}
+        rows.append(row | {"residual_sd": law.residual_sd, "status": law.status.value})
+        for run, at in zip(compared.runs, law.at, strict=False):
+            row = {"kind": "at", **of, "size": _model(run), "training_seed": run.training_seed}
+            row |= {"loss": at.loss, "x_base": at.x_base, "x_variant": at.x_variant}
+            rows.append(row | by_name(multiplier=at.value) | {"status": at.status.value})
     return rows

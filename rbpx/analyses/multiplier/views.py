@@ -1,45 +1,43 @@
 """What a change is worth as tables: multipliers of each quantity overall, and at the loss of each model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from rbpx.analyses.multiplier.analysis import Compared, Worth, analyse, keep
-from rbpx.analyses.question import Question
+from rbpx.analyses.question import Question, one_by_one
 from rbpx.display.column import Column, decimal, ends, magnitude, state, text, with_ends, written
 from rbpx.display.names import law_title
 from rbpx.display.numbers import decimals, significant
 from rbpx.display.view import Table, View
 from rbpx.laws.multiplier import Multiplier, MultiplierLaw, Offset
-from rbpx.laws.names import Axis
 
 _OFFSETS: Final = {Offset.shared: "one E", Offset.free: "own E", Offset.none: "E = 0"}
 _Overall = tuple[Compared, MultiplierLaw]
 _Model = tuple[Compared, str, Multiplier]
 
 
-def tables(results: Sequence[Worth]) -> list[Table]:
+@one_by_one
+def tables(worth: Worth) -> Iterator[Table]:
     """Two families on every text that both were measured on: overall, then model by model under one E."""
-    note, found = "95 % intervals over models and documents, these drawn alike for both.", []
-    for worth in results:
-        about, axis = _about(worth), Axis(worth.axis)
-        laws = [(each, law) for each in worth.compared for law in each.laws]
-        models = [(each, *at) for each in worth.compared for at in zip(each.sizes, each.laws[0].at, strict=False)]
-        found.append(OVERALL.table("Multipliers overall", laws, about, axis, note))
-        found.append(MODELS.table("Multipliers model by model, one E", models, about, axis))
-    return found
+    about, axis = _about(worth), worth.group.axis
+    note = "95 % intervals over models and documents, these drawn alike for both."
+    laws = [(each, law) for each in worth.compared for law in each.laws]
+    models = [(each, *at) for each in worth.compared for at in zip(each.sizes, each.laws[0].at, strict=False)]
+    yield OVERALL.table("Multipliers overall", laws, about, axis, note)
+    yield MODELS.table("Multipliers model by model, one E", models, about, axis)
 
 
 def _about(worth: Worth) -> str:
     (base, variant), first, size = worth.names, worth.variant.first, worth.variant.fixed_size
     of = "" if first.revision is None else f", revision {first.revision}"
-    return (
-        f"{first.dataset}: {variant} against {base}{of}, along {worth.axis}{'' if size is None else f' at size {size}'}"
-    )
+    at = "" if size is None else f" at size {size}"
+    return f"{first.dataset}: {variant} against {base}{of}, along {worth.group.axis.value}{at}"
 
 
-def sentences(results: Sequence[Worth]) -> list[str]:
+@one_by_one
+def sentences(worth: Worth) -> tuple[str, ...]:
     """What is not compared, and why."""
-    return [note for worth in results for note in worth.notes]
+    return worth.notes
 
 
 def _three(value: float | None) -> str:

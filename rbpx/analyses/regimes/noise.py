@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.interval import student_t
+from rbpx.laws.interval import Estimate, by_name, student_t
 
 __all__ = ["AtK", "NoiseModel", "Predicted", "noise_model", "predict_noise"]
 
@@ -33,7 +33,6 @@ class AtK:
     """What was measured at one k.
 
     Attributes:
-        k: the k.
         ln_y_N: ln(-ln RBP_k) of each size; not finite where no token is a miss.
         ln_y_BN: under resampled documents; usable rows alone.
         alpha: of its law; None without numbers.
@@ -42,7 +41,6 @@ class AtK:
         stands: whether the law stands there.
     """
 
-    k: int
     ln_y_N: Floats
     ln_y_BN: Floats
     alpha: float | None
@@ -82,9 +80,7 @@ class Predicted:
     """What the noise does at one k.
 
     Attributes:
-        r2: median of R2, if the law went on as it is where it stands.
-        r2_lo: lower end of what 95 % of texts of this length would show.
-        r2_hi: upper end.
+        r2: median of R2, if the law went on as it is where it stands, and what 95 % of texts of this length would show.
         explained: share of the fall of R2 that the noise accounts for: predicted over measured; None where R2 has not
             fallen.
         is_noise: whether the measured R2 is no lower than that; if it is, something else ends the law.
@@ -92,12 +88,19 @@ class Predicted:
             hides it.
     """
 
-    r2: float
-    r2_lo: float
-    r2_hi: float
+    r2: Estimate
     explained: float | None
     is_noise: bool | None
     n_tokens: float | None
+
+    def record(self) -> dict[str, float | None]:
+        """As plain values."""
+        return {
+            **by_name(r2=self.r2),
+            "explained": self.explained,
+            "is_noise": self.is_noise,
+            "n_tokens": self.n_tokens,
+        }
 
 
 def noise_model(S: Sequence[float], n_tokens: int, series: Sequence[AtK]) -> NoiseModel | None:
@@ -140,15 +143,10 @@ def predict_noise(model: NoiseModel, at: AtK) -> Predicted | None:
     about_BN = draws_BN - draws_BN.mean(axis=1, keepdims=True)
     slope_B = about_BN @ x_N / float(x_N @ x_N)
     r2, lo, hi = np.quantile(slope_B**2 * float(x_N @ x_N) / (about_BN**2).sum(axis=1), _LEVELS)
-    fell = None if at.r2 is None else model.r2 - at.r2
+    fell = 0.0 if at.r2 is None else model.r2 - at.r2
+    explained = float((model.r2 - r2) / fell) if fell > 0 else None
     lever_N = x_N / float(x_N @ x_N)
     room = (model.alpha / student_t(len(x_N) - 2)) ** 2 - model.models_sd**2 * float(lever_N @ lever_N)
-    needed = float(lever_N @ noise_NN @ lever_N) / room if room > 0 else math.inf
-    return Predicted(
-        float(r2),
-        float(min(lo, r2)),
-        float(max(hi, r2)),
-        float((model.r2 - r2) / fell) if fell is not None and fell > 0 else None,
-        None if at.r2 is None else bool(lo <= at.r2),
-        model.n_tokens * needed if math.isfinite(needed) else None,
-    )
+    n_tokens = model.n_tokens * (float(lever_N @ noise_NN @ lever_N) / room) if room > 0 else None
+    is_noise = None if at.r2 is None else bool(lo <= at.r2)
+    return Predicted(Estimate(float(r2), float(lo), float(hi)), explained, is_noise, n_tokens)

@@ -1,9 +1,9 @@
 """Regimes of k as a table: the law at every k, and the noise there."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.regimes.analysis import Regime, Regimes, analyse, keep
 from rbpx.analyses.regimes.figures import ALPHA, BY_NOISE, K, figures
 from rbpx.analyses.regimes.words import sentences, word
@@ -15,23 +15,21 @@ from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status
 
 
-def tables(results: Sequence[Regimes]) -> list[Table]:
+@one_by_one
+def tables(result: Regimes) -> Iterator[Table]:
     """The law at every k."""
-    found = []
-    for regimes in results:
-        group, words = regimes.group, AXES[regimes.group.axis]
-        title = f"−ln RBP_k = {words.constant} · {words.x}^−α over k"
-        found += [REGIMES.table(title, regimes.regimes, group.title, group.axis, f"Ties {group.ties.value}.")]
-    return found
+    group, words = result.group, AXES[result.group.axis]
+    title = f"−ln RBP_k = {words.constant} · {words.x}^−α over k"
+    yield REGIMES.table(title, result.regimes, group.title, group.axis, f"Ties {group.ties.value}.")
 
 
 def _law(regime: Regime) -> Cell:
-    status = regime.law.fit.status
+    status = regime.fit.status
     return Cell((word(regime),), (word(regime),), is_number=False, doubts=() if status is Status.ok else (status,))
 
 
 def _fit(regime: Regime) -> PowerLawFit:
-    return regime.law.fit
+    return regime.fit
 
 
 REGIMES: Final = View[Regime](

@@ -1,17 +1,16 @@
 """Regimes of k in sentences: up to which k the law holds, what ends it, and whether that is noise."""
 
-from collections.abc import Sequence
-
+from rbpx.analyses.question import one_by_one
 from rbpx.analyses.regimes.analysis import Regime, Regimes
 from rbpx.display.numbers import number, rough, short
-from rbpx.display.section import interval, interval_of
+from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES
 from rbpx.status import Status
 
 
 def word(regime: Regime) -> str:
     """Whether the law holds at a k, or why it does not."""
-    fit = regime.law.fit
+    fit = regime.fit
     if regime.stands:
         return "holds"
     if fit.status is not Status.ok:
@@ -19,9 +18,10 @@ def word(regime: Regime) -> str:
     return "reversed" if fit.alpha is not None and fit.alpha < 0 else "noise"
 
 
-def sentences(results: Sequence[Regimes]) -> list[str]:
+@one_by_one
+def sentences(regimes: Regimes) -> list[str]:
     """The largest k of the law, and why it is the largest."""
-    return [sentence for regimes in results for sentence in (*_reach(regimes), *_of_noise(regimes))]
+    return [*_reach(regimes), *_of_noise(regimes)]
 
 
 def _reach(regimes: Regimes) -> list[str]:
@@ -38,9 +38,9 @@ def _reach(regimes: Regimes) -> list[str]:
     why = f"At the next k, {after.k:,}, it does not ({word(after)})"
     if after.n_misses is not None:
         why += f"; {after.n_misses:,} tokens at the largest {AXES[regimes.group.axis].one} have a larger rank"
-        if after.law.fit.alpha is not None:
+        if after.fit.alpha is not None:
             noise = max(filter(None, (after.binomial_sd, after.document_sd)), default=None)
-            why += f", α is {interval_of(after.law.fit.exponent, 4)}, "
+            why += f", α is {interval_of(after.fit.exponent, 4)}, "
             why += f"and the noise is {short(noise)} against a signal of {short(after.signal)}"
     return [f"The law holds at every k of the grid up to {regimes.supported:,}.", f"{why}."]
 
@@ -48,13 +48,13 @@ def _reach(regimes: Regimes) -> list[str]:
 def _of_noise(regimes: Regimes) -> list[str]:
     """Whether noise ends the law, at the first k beyond the largest one at which it holds."""
     last = max((regime.k for regime in regimes.regimes if regime.stands), default=0)
-    beyond = [regime for regime in regimes.regimes if regime.k > last and regime.law.fit.r2 is not None]
+    beyond = [regime for regime in regimes.regimes if regime.k > last and regime.fit.r2 is not None]
     end = next((regime for regime in beyond if regime.predicted is not None), None)
     if regimes.noise is None or end is None or end.predicted is None:
         return []
     noise = end.predicted
-    said = f"At k = {end.k:,} R² is {number(end.law.fit.r2, 3)}; with the noise of so few misses a law that goes on "
-    said += f"would show {interval(noise.r2, noise.r2_lo, noise.r2_hi)}"
+    said = f"At k = {end.k:,} R² is {number(end.fit.r2, 3)}; with the noise of so few misses a law that goes on "
+    said += f"would show {interval_of(noise.r2)}"
     if noise.is_noise:
         more = "" if noise.n_tokens is None else f"; about {rough(noise.n_tokens)} tokens would show its slope"
         return [f"{said}, so noise may be what ends it{more}."]
