@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import asdict, dataclass
+from itertools import product
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.request import Request
+from rbpx.display.names import law_title
 from rbpx.errors import RbpxError
 from rbpx.groups.fits import alike
 from rbpx.groups.surface_fits import doubts_of_points
@@ -43,6 +45,11 @@ class Designed:
     chosen: tuple[NextRun, ...]
 
     @property
+    def title(self) -> str:
+        """The name of the quantity."""
+        return law_title(self.trained.law, self.trained.k)
+
+    @property
     def status(self) -> Status:
         """The first of the reasons."""
         return first_of(self.reasons)
@@ -67,14 +74,10 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     quantities = trained_quantities(connection, group, request)
     if not request.names_laws:
         quantities = sorted(quantities, key=lambda each: each.law != "cross_entropy")[:1]
-    n_resamples = min(request.resamples, MOST_RESAMPLES)
-    of = []
-    for trained in quantities:
-        for form in request.forms():
-            fit = fit_surface(trained.runs, form, request.objective, request.delta, n_resamples)
-            reasons = doubts_of_points(group, trained, fit)
-            target, chosen = _chosen(fit, trained, request)
-            of.append(Designed(trained, fit, reasons, target, chosen))
+    of, n_resamples = [], min(request.resamples, MOST_RESAMPLES)
+    for trained, form in product(quantities, request.forms()):
+        fit = fit_surface(trained.runs, form, request.objective, request.delta, n_resamples)
+        of.append(Designed(trained, fit, doubts_of_points(group, trained, fit), *_chosen(fit, trained, request)))
     return Designs(group, tuple(of))
 
 

@@ -1,12 +1,11 @@
 """The design of trainings as tables: what it can tell, and the runs to train next."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from rbpx.analyses.design.analysis import Designed, Designs, analyse, keep
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import decimal, ends, magnitude, share, state, text, whole, written
-from rbpx.display.names import law_title
 from rbpx.display.numbers import rough, short
 from rbpx.display.view import Table, View
 from rbpx.laws.surface.design import Design
@@ -24,7 +23,7 @@ def _how(of: Callable[[Design], float | None]) -> Callable[[Designed], float | N
 DESIGNS: Final = View[Designed](
     "design",
     (
-        text("law", "law", lambda row: law_title(row.trained.law, row.trained.k)),
+        text("law", "law", lambda row: row.title),
         text("form", "form", lambda row: row.fit.form),
         whole("points", "n_points", lambda row: row.fit.n_points, spare=1),
         whole("trainings", "n_runs", lambda row: row.fit.n_runs, spare=4),
@@ -51,16 +50,15 @@ NEXT: Final = View[tuple[int, NextRun]](
 )  # fmt: skip
 
 
-def tables(results: Sequence[Designs]) -> list[Table]:
+@one_by_one
+def tables(of: Designs) -> Iterator[Table]:
     """The designs of a group, then the runs to train next for each law and form."""
-    found = []
-    for of in results:
-        found.append(DESIGNS.table("Design of the trainings", of.of, of.group.title))
-        for n, at in enumerate(of.of, 1):
-            title = f"To narrow {at.target} of {law_title(at.trained.law, at.trained.k)}, {at.fit.form}"
-            view = View(f"{NEXT.name}-{n}", NEXT.columns)
-            found.append(view.table(title, enumerate(at.chosen, 1), of.group.title))
-    return [table for table in found if table.rows]
+    if of.of:
+        yield DESIGNS.table("Design of the trainings", of.of, of.group.title)
+    for n, at in enumerate(of.of, 1):
+        title = f"To narrow {at.target} of {at.title}, {at.fit.form}"
+        if at.chosen:
+            yield View(f"{NEXT.name}-{n}", NEXT.columns).table(title, enumerate(at.chosen, 1), of.group.title)
 
 
 QUESTION = Question(each(analyse), keep, tables)
