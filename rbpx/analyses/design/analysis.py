@@ -21,10 +21,6 @@ from rbpx.laws.surface.surface import Surface
 from rbpx.status import Status, first_of
 from rbpx.store.store import Record, Store
 
-__all__ = ["Designed", "Designs", "analyse", "keep"]
-
-Floats = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class Designed:
@@ -96,7 +92,7 @@ def _chosen(fit: SurfaceFit, trained: Trained, request: Request) -> tuple[str | 
     return target, tuple(chosen)
 
 
-def _target(surface: Surface, request: Request) -> tuple[str, Floats]:
+def _target(surface: Surface, request: Request) -> tuple[str, npt.NDArray[np.float64]]:
     """What is asked for, in words and by its derivatives."""
     points, budgets = request.points_to_predict(), request.flops_of_budgets()
     if points:

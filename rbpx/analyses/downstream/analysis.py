@@ -18,8 +18,6 @@ from rbpx.groups.task_features import TaskValues, task_values
 from rbpx.laws.interval import by_name
 from rbpx.store.store import Record, Store
 
-__all__ = ["Downstream", "TaskSteps", "analyse", "keep"]
-
 
 @dataclass(frozen=True, eq=False)
 class TaskSteps:

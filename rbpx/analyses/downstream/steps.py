@@ -29,9 +29,6 @@ from rbpx.laws.surface.runs import Runs
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of, in_order
 
-__all__ = ["FeatureSteps", "Predicted", "fit_steps"]
-
-Floats = npt.NDArray[np.float64]
 
 _FEWEST_FREE: Final = 2  # points of step 2 beyond its constants; with fewer the curve goes through the points
 _RESAMPLES: Final = 200  # of the trainings, for the interval of a surface
@@ -165,7 +162,7 @@ class _First:
     reasons: tuple[Status, ...]
 
     @classmethod
-    def fit(cls, trainings: Sequence[Training], x_T: Floats, request: Request) -> "_First":
+    def fit(cls, trainings: Sequence[Training], x_T: npt.NDArray[np.float64], request: Request) -> "_First":
         """A surface where tokens are known, vary apart from size, and there are runs enough; else a law in size."""
         S, D = [each.S for each in trainings], [each.D for each in trainings if each.D]
         form = request.forms()[0]

@@ -19,7 +19,6 @@ from rbpx.groups.group import Run
 from rbpx.groups.task_features import TaskValues
 from rbpx.store.observations import written
 
-__all__ = ["Split", "Training", "averaged", "averages", "is_mixed", "means", "points", "split"]
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["autocorrelation", "beta_binomial_share", "effective_tokens"]
 
 Floats = NDArray[np.float64]
 

@@ -21,7 +21,6 @@ from scipy.special import stdtr
 
 from rbpx.laws.interval import LEVEL, Estimate, around, few_documents, half_width, student_t
 
-__all__ = ["Cells", "Contrast", "curvature", "drift", "exponents", "growth", "significant"]
 
 Floats = NDArray[np.float64]
 

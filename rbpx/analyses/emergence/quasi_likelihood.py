@@ -22,7 +22,6 @@ from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.interval import few_documents
 from rbpx.laws.passing import Tally, climb
 
-__all__ = ["MeasuredShares", "measured_shares", "points_of", "search", "tally_of"]
 
 Floats = NDArray[np.float64]
 

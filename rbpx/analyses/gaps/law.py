@@ -29,7 +29,6 @@ from rbpx.status import Status
 
 Floats = NDArray[np.float64]
 
-__all__ = ["EQUATION", "Gap", "fit_gap", "settle"]
 
 EQUATION: Final = "L_A / L_B = G * (S / S_ref)^delta"
 

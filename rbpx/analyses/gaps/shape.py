@@ -22,7 +22,6 @@ from rbpx.laws.resampled import Resampled
 from rbpx.laws.significance import p_of_zero
 from rbpx.laws.uncertainty import Uncertainty, uncertainty
 
-__all__ = ["Curvature", "OffsetRatio", "curvature", "offset_ratio"]
 
 Floats = NDArray[np.float64]
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from rbpx.laws.interval import Estimate, by_name, student_t
 
-__all__ = ["AtK", "NoiseModel", "Predicted", "noise_model", "predict_noise"]
 
 Floats = NDArray[np.float64]
 

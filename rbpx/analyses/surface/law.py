@@ -21,7 +21,6 @@ from rbpx.laws.surface.residuals import AgainstAxis, against_axes
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status, first_of
 
-__all__ = ["FormFit", "SurfaceLaw", "Surfaces", "surface_laws"]
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,8 +14,6 @@ from rbpx.laws.trajectory.histories import History, histories, settled
 from rbpx.store.queries import ask
 from rbpx.ties import Ties
 
-__all__ = ["TokenCount", "TokenHistories", "token_histories"]
-
 
 @dataclass(frozen=True)
 class TokenCount:
