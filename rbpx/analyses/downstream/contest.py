@@ -24,7 +24,6 @@ from rbpx.laws.interval import NO_ESTIMATE, Estimate, of_share, reaching
 from rbpx.laws.over_forms import predict_batch
 from rbpx.laws.success.sigmoid import curves, refit_sigmoid
 
-
 Floats = npt.NDArray[np.float64]
 Name = tuple[str, int | None, str]
 

@@ -29,7 +29,6 @@ from rbpx.laws.surface.runs import Runs
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of, in_order
 
-
 _FEWEST_FREE: Final = 2  # points of step 2 beyond its constants; with fewer the curve goes through the points
 _RESAMPLES: Final = 200  # of the trainings, for the interval of a surface
 

@@ -19,7 +19,6 @@ from rbpx.groups.group import Run
 from rbpx.groups.task_features import TaskValues
 from rbpx.store.observations import written
 
-
 Floats = npt.NDArray[np.float64]
 
 _FAR_APART: Final = 1.5  # the factor between the tokens of checkpoints whose mean is no longer one of a training's end

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-
 Floats = NDArray[np.float64]
 
 

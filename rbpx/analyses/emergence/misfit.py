@@ -21,7 +21,6 @@ from scipy.special import stdtr
 
 from rbpx.laws.interval import LEVEL, Estimate, around, few_documents, half_width, student_t
 
-
 Floats = NDArray[np.float64]
 
 _ALIKE: Final = 0.5  # the guess: correlation of the errors of a size

@@ -28,7 +28,6 @@ from rbpx.laws.power import LawFit
 from rbpx.laws.trend import trend_doubts
 from rbpx.status import Status, first_of, in_order
 
-
 EQUATION: Final = "-ln p_N = C_N * S^(-alpha), quasi-likelihood of the counts of windows of hits"
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, with a constant for each N; Wedderburn, Biometrika 1974"
 

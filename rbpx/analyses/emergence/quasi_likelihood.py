@@ -22,7 +22,6 @@ from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.interval import few_documents
 from rbpx.laws.passing import Tally, climb
 
-
 Floats = NDArray[np.float64]
 
 _ROUNDS: Final = 30  # of fit and variances, each from the other

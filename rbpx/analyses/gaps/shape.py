@@ -22,7 +22,6 @@ from rbpx.laws.resampled import Resampled
 from rbpx.laws.significance import p_of_zero
 from rbpx.laws.uncertainty import Uncertainty, uncertainty
 
-
 Floats = NDArray[np.float64]
 
 REACH: Final = 10.0  # factor outside the sizes up to which a closing is looked for

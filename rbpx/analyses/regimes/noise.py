@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from rbpx.laws.interval import Estimate, by_name, student_t
 
-
 Floats = NDArray[np.float64]
 
 _DRAWS: Final = 2000

@@ -22,7 +22,6 @@ from rbpx.laws.surface.isoflop import AlongC, IsoFlop
 from rbpx.laws.surface.optimum import Optimum
 from rbpx.store.store import Record, Store
 
-
 _CONSTANTS: Final = ("A", "B", "E", "alpha", "beta")  # columns; all constants of a form stand in params
 _BEST: Final = ("optima", "optima_with_head", "optima_as_stated", "isoflop", "isoflop_with_head", "envelope")
 

@@ -21,7 +21,6 @@ from rbpx.laws.surface.residuals import AgainstAxis, against_axes
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status, first_of
 
-
 Floats = npt.NDArray[np.float64]
 
 _UNUSABLE: Final = {Status.collinear_design, Status.not_identified}

@@ -23,7 +23,6 @@ from rbpx.laws.trajectory.warm_up import AfterWarmUp, fit_after_warm_up
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
-
 DEFAULT_K: Final = (1,)
 
 
