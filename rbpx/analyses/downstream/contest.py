@@ -59,7 +59,7 @@ class Contestant:
 
     @property
     def name(self) -> Name:
-        """What it is, for tables."""
+        """What tells it from others."""
         return self.feature, self.k, self.way
 
 
@@ -104,14 +104,12 @@ def decisions(variants: Sequence[Sequence[FeatureSteps]]) -> dict[Name, Estimate
     """
     found: dict[Name, list[bool]] = {}
     for one, other in combinations(variants, 2):
-        for a in one:
-            b = next((b for b in other if (b.values.name, b.values.k) == (a.values.name, a.values.k)), None)
-            for mine, theirs in zip(a.predictions, () if b is None else b.predictions, strict=False):
-                known = (mine.chained.value, theirs.chained.value, mine.actual.value, theirs.actual.value)
-                if any(value is None for value in known) or known[2] == known[3]:
-                    continue
-                is_right = (known[0] > known[1]) == (known[2] > known[3])  # type: ignore[operator]
-                found.setdefault((a.values.name, a.values.k, TWO_STEPS), []).append(is_right)
+        theirs = {(steps.values.name, steps.values.k): steps.predictions for steps in other}
+        for name, k, mine in ((steps.values.name, steps.values.k, steps.predictions) for steps in one):
+            for pair in zip(mine, theirs.get((name, k), ()), strict=False):
+                (a, true_a), (b, true_b) = ((of.chained.value, of.actual.value) for of in pair)
+                if a is not None and b is not None and true_a is not None and true_b is not None and true_a != true_b:
+                    found.setdefault((name, k, TWO_STEPS), []).append((a > b) == (true_a > true_b))
     return {name: of_share(sum(right), len(right)) for name, right in found.items()}
 
 

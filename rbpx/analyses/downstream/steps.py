@@ -60,11 +60,6 @@ class Predicted:
     reasons: tuple[Status, ...]
 
     @property
-    def size(self) -> str | None:
-        """Its label."""
-        return None if self.run is None else self.run.size
-
-    @property
     def status(self) -> Status:
         """The first of the reasons."""
         return first_of(self.reasons)
@@ -130,7 +125,10 @@ def fit_steps(task: TaskValues, values: FeatureValues, parts: Split, request: Re
             together = chained(curve, plausible, feature, request.seed)
             if together.ends is not None and together.ends[1] - together.ends[0] > (1 - (task.chance or 0.0)) / 2:
                 reasons.append(Status.wide_interval)
-        run, actual = None if training is None else training.last, _actual(success, task.n_items)
+        run, actual = None if training is None else training.last, NO_ESTIMATE
+        if not math.isnan(success):
+            n = task.n_items
+            actual = Estimate(success, None, None) if n is None else of_share(round(success * n), n)
         return Predicted(run, S, D, feature.y, own, step2, together, actual, in_order(reasons))
 
     asked = request.points_to_predict()
@@ -138,12 +136,6 @@ def fit_steps(task: TaskValues, values: FeatureValues, parts: Split, request: Re
     predictions += [predicted(S, D) for S, D in asked] if asked else [predicted(S, None) for S in request.targets()]
     n_points = 0 if sigmoid is None else sigmoid.n_points
     return FeatureSteps(values, first.form, first.surface, sigmoid, len(fitted), n_points, tuple(predictions))
-
-
-def _actual(success: float, n_items: int | None) -> Estimate:
-    if math.isnan(success):
-        return NO_ESTIMATE
-    return Estimate(success, None, None) if n_items is None else of_share(round(success * n_items), n_items)
 
 
 # -------------------------------------------------------------------------------------------------------------- step 1
@@ -218,12 +210,9 @@ def _second(
         return None, None, [Status.not_positive if np.isinf(values.x_R[at]).any() else Status.too_few_sizes]
     reasons = [] if fit.converged else [Status.not_converged]
     reasons += [Status.barely_determined] if fit.n_points - fit.n_free < _FEWEST_FREE else []
-    noise = MINIMUM_SD if task.n_items is None else _noise(chance, task.n_items)
+    noise, n_items = MINIMUM_SD, task.n_items
+    if n_items is not None:  # how far above chance a model that knows nothing may be: the reach of Wilson's interval
+        noise = Z**2 / n_items + Z * math.sqrt(chance * (1 - chance) / n_items)
     reasons += [Status.at_chance] if y_N.max() <= chance + noise else []
     n = independent_points(y_N - np.array([fit.sigmoid(x) for x in x_N]), group_N)
     return fit, plausible_curves(x_N, y_N, n, chance, anchor, N_CURVES, request.seed), reasons
-
-
-def _noise(chance: float, n_items: int) -> float:
-    """How far above chance a model that knows nothing may be: the reach of Wilson's interval about it."""
-    return Z**2 / n_items + Z * math.sqrt(chance * (1 - chance) / n_items)

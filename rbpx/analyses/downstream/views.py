@@ -1,13 +1,13 @@
 """Tasks in two steps as tables: both steps and their chain beside what is true, and which feature predicts best."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rbpx.analyses.downstream.analysis import Downstream, TaskSteps, analyse, keep
 from rbpx.analyses.downstream.contest import Contestant
 from rbpx.analyses.downstream.figures import figures
 from rbpx.analyses.downstream.steps import FeatureSteps, Predicted
-from rbpx.analyses.question import Question
+from rbpx.analyses.question import Question, one_by_one
 from rbpx.display.column import decimal, magnitude, state, text, whole, with_ends, written
 from rbpx.display.names import law_title
 from rbpx.display.numbers import decimals, short, signed
@@ -22,7 +22,7 @@ PREDICTIONS: Final = View[_Prediction](
     "predictions",
     (
         text("task", "task", lambda row: row[0].values.task),
-        text("model", "size", lambda row: short(row[2].S) if row[2].size is None else row[2].size),
+        text("model", "size", lambda row: short(row[2].S) if row[2].run is None else row[2].run.size),
         text("feature", "feature", lambda row: law_title(row[1].values.name, row[1].values.k)),
         with_ends(
             "step 1", "step1_predicted", lambda row: row[2].step1,
@@ -88,13 +88,13 @@ def tables(results: Sequence[Downstream]) -> list[Table]:
     return [both, FEATURES.table("Which feature predicts best", judged, about)]
 
 
-def sentences(results: Sequence[Downstream]) -> list[str]:
+@one_by_one
+def sentences(result: Downstream) -> Iterator[str]:
     """Which feature predicts each task best, and how far off."""
-    bests = [(task.values.group.title, task.contestants[0]) for r in results for task in r.tasks if task.contestants]
-    return [
-        f"{title}: {law_title(best.feature, best.k)} ({best.way}) predicts best, mean error {interval_of(best.error)}."
-        for title, best in bests
-    ]
+    for task in result.tasks:
+        for best in task.contestants[:1]:
+            named = f"{task.values.group.title}: {law_title(best.feature, best.k)} ({best.way})"
+            yield f"{named} predicts best, mean error {interval_of(best.error)}."
 
 
 QUESTION = Question(analyse, keep, tables, sentences, figures)

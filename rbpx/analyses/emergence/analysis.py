@@ -156,17 +156,14 @@ def _count(
         yield windows, Dependence(at, effective_tokens(rho_L, lengths), corrected_N), rbp
 
 
-def _imported(group: Group, request: Request) -> list[Emergence]:
+def _imported(group: Group, request: Request) -> Iterator[Emergence]:
     observed_k = sorted({k for run in group.runs for k, n in run.observed if n > 1})
-    k_grid = observed_k if request.k in (None, "log") else [k for k in request.k_listed() if k in observed_k]
-    by_k = []
-    for k in k_grid:
+    for k in observed_k if request.k in (None, "log") else [k for k in request.k_listed() if k in observed_k]:
         observed = sorted({n for run in group.runs for k_, n in run.observed if k_ == k})
         lengths = [n for n in request.n_listed(observed) if n in observed]
         p_MN = np.array([[run.observed.get((k, n), np.nan) for n in lengths] for run in group.runs])
         rbp_M = np.array([run.observed.get((k, 1), np.nan) for run in group.runs])
-        by_k.append(_emergence(group, k, lengths, p_MN, rbp_M, None, None, []))
-    return by_k
+        yield _emergence(group, k, lengths, p_MN, rbp_M, None, None, [])
 
 
 def _emergence(

@@ -68,11 +68,6 @@ class Gap:
         return self.curvature is not None and self.curvature.p < ALPHA
 
     @property
-    def form(self) -> Form | None:
-        """What the two losses call for: power laws, offsets, or either; None where offsets cannot be fitted."""
-        return None if self.offset is None else self.offset.form
-
-    @property
     def verdict(self) -> str | None:
         """What the gap does, as far as all tests of the request together show; None without a fit.
 

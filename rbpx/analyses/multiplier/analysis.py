@@ -58,7 +58,7 @@ class _Side:
     @property
     def name(self) -> str:
         """As a request spells it."""
-        return self.family if self.trained is None else f"{self.family}:{self.trained}"
+        return _name(self.family, self.trained)
 
     def has(self, group: Group) -> bool:
         """Whether a group is of it."""
@@ -88,7 +88,7 @@ class Worth:
 
     group: Group
     variant: Group
-    names: tuple[str, str]
+    names: tuple[str, ...]
     compared: tuple[Compared, ...]
     notes: tuple[str, ...]
 
@@ -120,6 +120,10 @@ def _side(key: str, name: Any, families: Container[str]) -> _Side:
         raise RbpxError(f"{key}= is missing; name two families: base=pythia variant=pythia-deduped")
     family, _, trained = (name, "", "") if name in families else name.partition(":")
     return _Side(key, family, trained or None)
+
+
+def _name(family: str, trained: str | None) -> str:
+    return family if trained is None else f"{family}:{trained}"
 
 
 def _pairs(groups: Sequence[Group], sides: Sequence[_Side]) -> Iterator[tuple[Group, Group]]:
@@ -174,8 +178,8 @@ def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, r
         laws = tuple(fit_multiplier(x, y, resampled, offset, one.n_documents) for offset in Offset)
         order = sorted(range(len(other.runs)), key=lambda at: other.S_N[at])
         compared.append(Compared(other.law, other.k, tuple(other.runs[at] for at in order), laws))
-    names = [_Side("", group.first.family, group.first.variant).name for group in (base, variant)]
-    return Worth(base, variant, (names[0], names[1]), tuple(compared), tuple(notes))
+    names = tuple(_name(group.first.family, group.first.variant) for group in (base, variant))
+    return Worth(base, variant, names, tuple(compared), tuple(notes))
 
 
 def _model(run: Run) -> str:

@@ -122,7 +122,8 @@ def keep(store: Store, regimes: Regimes) -> list[Record]:
         more |= {"supported_up_to_k": regimes.supported}
         more |= {"predicted": None if regime.predicted is None else regime.predicted.record()}
         if regimes.noise is not None:
-            more |= {"law_alpha": regimes.noise.alpha, "clumping": regimes.noise.clumping}
+            clumping = float(np.diag(regimes.noise.dispersion_NN).mean())
+            more |= {"law_alpha": regimes.noise.alpha, "clumping": clumping}
         record["params"] = record["params"] | {"regime": more}
         records.append(record)
     return keep_fits(store, records)

@@ -56,7 +56,8 @@ class NoiseModel:
         n_tokens: of the text.
         alpha: mean over the k that stand: that of one law over them.
         models_sd: root mean square over the same.
-        dispersion_NN: A; on its diagonal 1 for independent tokens.
+        dispersion_NN: A; on its diagonal how many times more variable a count of misses is than that of independent
+            tokens.
         r2: mean of the measured R2 there.
     """
 
@@ -66,11 +67,6 @@ class NoiseModel:
     models_sd: float
     dispersion_NN: Floats
     r2: float
-
-    @property
-    def clumping(self) -> float:
-        """How many times more variable a count of misses is than that of independent tokens."""
-        return float(np.diag(self.dispersion_NN).mean())
 
 
 @dataclass(frozen=True)

@@ -66,11 +66,6 @@ class FormFit:
         return self.as_stated or self.optima
 
     @property
-    def has_optimum(self) -> bool:
-        """Whether its status lets it say what is best: size is told from tokens, and every constant has a value."""
-        return self.fit.surface is not None and not _UNUSABLE & set(self.reasons)
-
-    @property
     def held_out_error(self) -> float | None:
         """Mean of |error| at the largest S, D and C, each predicted from the others."""
         return mean_error(self.compared.held_out)
@@ -127,8 +122,8 @@ class SurfaceLaw:
 
     @property
     def optimal(self) -> FormFit | None:
-        """The same of the forms whose status lets them say what is best; None where it lets none."""
-        usable = [each for each in self.forms if each.has_optimum]
+        """The same of the forms that tell size from tokens and whose constants all have a value; None without one."""
+        usable = [each for each in self.forms if each.fit.surface is not None and not _UNUSABLE & set(each.reasons)]
         return _least_aic(usable) if usable else None
 
 
