@@ -25,7 +25,7 @@ class Analysis:
         sizes: models that a group of runs needs.
         summary: what it answers, for the list of verbs: the first line of the docstring of its folder.
         help: the page of its `--help`: the rest of that docstring.
-        in_report: whether a report has it.
+        in_report: whether a report has it, as it has every question with figures.
         draws: whether it has figures.
         keys: what it can be asked beside what narrows every question, for its page.
         tokens: whether it reads single tokens, which imported results do not have.
@@ -98,7 +98,8 @@ def analysis(name: str) -> Analysis:
     described: Analysis = folder.ANALYSIS
     first, _, page = (folder.__doc__ or "").partition("\n\n")
     summary = described.summary or f"{first[:1].lower()}{first[1:].removesuffix('.')}"
-    return replace(described, summary=summary, help=described.help or page.strip())
+    in_report = described.in_report or described.draws
+    return replace(described, summary=summary, help=described.help or page.strip(), in_report=in_report)
 
 
 def question(name: str) -> "Question[Group, OfGroup]":

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.request import Request
-from rbpx.display.names import law_title
 from rbpx.errors import RbpxError
 from rbpx.groups.fits import alike
 from rbpx.groups.surface_fits import doubts_of_points
@@ -39,11 +38,6 @@ class Designed:
     reasons: tuple[Status, ...]
     target: str | None
     chosen: tuple[NextRun, ...]
-
-    @property
-    def title(self) -> str:
-        """The name of the quantity."""
-        return law_title(self.trained.law, self.trained.k)
 
     @property
     def status(self) -> Status:

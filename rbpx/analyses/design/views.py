@@ -23,7 +23,7 @@ def _how(of: Callable[[Design], float | None]) -> Callable[[Designed], float | N
 DESIGNS: Final = View[Designed](
     "design",
     (
-        text("law", "law", lambda row: row.title),
+        text("law", "law", lambda row: row.trained.title),
         text("form", "form", lambda row: row.fit.form),
         whole("points", "n_points", lambda row: row.fit.n_points, spare=1),
         whole("trainings", "n_runs", lambda row: row.fit.n_runs, spare=4),
@@ -56,7 +56,7 @@ def tables(of: Designs) -> Iterator[Table]:
     if of.of:
         yield DESIGNS.table("Design of the trainings", of.of, of.group.title)
     for n, at in enumerate(of.of, 1):
-        title = f"To narrow {at.target} of {at.title}, {at.fit.form}"
+        title = f"To narrow {at.target} of {at.trained.title}, {at.fit.form}"
         if at.chosen:
             yield View(f"{NEXT.name}-{n}", NEXT.columns).table(title, enumerate(at.chosen, 1), of.group.title)
 

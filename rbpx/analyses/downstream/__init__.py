@@ -23,7 +23,6 @@ ANALYSIS = Analysis(
     title="Tasks in two steps",
     sizes=4,
     draws=True,
-    in_report=True,
     trainings=True,
     needs_tokens=False,
     across=True,

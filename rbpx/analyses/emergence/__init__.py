@@ -15,6 +15,5 @@ ANALYSIS = Analysis(
     title="Emergence: N tokens in a row",
     sizes=3,
     draws=True,
-    in_report=True,
     keys=("k", "n", "ties", "resamples", "axis", "checkpoints"),
 )

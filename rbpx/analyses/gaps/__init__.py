@@ -28,7 +28,6 @@ ANALYSIS = Analysis(
     title="Gaps between texts",
     sizes=3,
     draws=True,
-    in_report=True,
     across=True,
     keys=("k", "ties", "resamples", "laws", "axis", "checkpoints", "slices", "sql_timeout_s"),
 )

@@ -41,11 +41,6 @@ class Compared:
     runs: tuple[Run, ...]
     laws: tuple[MultiplierLaw, ...]
 
-    @property
-    def sizes(self) -> list[str]:
-        """What these models are called."""
-        return [_model(run) for run in self.runs]
-
 
 @dataclass(frozen=True)
 class _Side:
@@ -169,20 +164,18 @@ def _titles(groups: Sequence[Group]) -> str:
 
 
 def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request) -> Worth:
-    notes: list[str] = []
-    pairs = _points(connection, base, variant, request, notes)
+    pairs, notes = _points(connection, base, variant, request)
     compared = []
     for one, other in pairs:
         x, y = ([points.S_N for points in (one, other)], [points.y_N for points in (one, other)])
         resampled = [points.y_BN for points in (one, other)]
         laws = tuple(fit_multiplier(x, y, resampled, offset, one.n_documents) for offset in Offset)
-        order = sorted(range(len(other.runs)), key=lambda at: other.S_N[at])
-        compared.append(Compared(other.law, other.k, tuple(other.runs[at] for at in order), laws))
+        compared.append(Compared(other.law, other.k, tuple(sorted(other.runs, key=lambda run: run.x or 0.0)), laws))
     names = tuple(_name(group.first.family, group.first.variant) for group in (base, variant))
-    return Worth(base, variant, names, tuple(compared), tuple(notes))
+    return Worth(base, variant, names, tuple(compared), notes)
 
 
-def _model(run: Run) -> str:
+def model_name(run: Run) -> str:
     """What a model of the variant is called: its size; along D and step the checkpoint or the place on the axis."""
     if run.axis in (Axis.S, Axis.C):
         return run.size
@@ -190,35 +183,29 @@ def _model(run: Run) -> str:
 
 
 def _points(
-    connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request, notes: list[str]
-) -> list[tuple[Points, Points]]:
-    """Every quantity that both have; losses in bits per byte, and no ranks, where the tokenizers differ."""
+    connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request
+) -> tuple[list[tuple[Points, Points]], tuple[str, ...]]:
+    """Every quantity that both have; where tokenizers differ losses in bits per byte and no ranks, which a note says."""
     laws = request.chosen_laws() if request.names_laws else set(_DEFAULT_LAWS)
-    measured = base.is_measured and variant.is_measured
+    measured, notes = base.is_measured and variant.is_measured, tuple[str, ...]()
     vocab = min((run.vocab_size or 2 for group in (base, variant) for run in group.runs), default=2)
     k_grid = request.k_grid(vocab, DEFAULT_K) if measured else request.k_listed(DEFAULT_K)
     sides = []
     for group in (base, variant):
-        each = _features(connection, group, request) if measured else []
+        each, values = list[Points](), task_values(connection, group, request) if measured else None
+        if values is not None:  # what predicts success on the items of a task, of its targets and right choices alone
+            n = values.n_items
+            each = [Points(of.name, of.k, group.runs, of.x_R, of.x_BR, None, n) for of in values.features]
         if not each:
             each = size_points(group, weigh_group(connection, group, request, k_grid, laws), request, k_grid, laws)
         sides.append({(points.law, points.k): points for points in each})
     if measured:
         bytes_per_token = [_bytes_per_token(connection, group) for group in (base, variant)]
         if bytes_per_token[0][0] != bytes_per_token[1][0]:
-            notes.append("The tokenizers differ, so losses are compared in bits per byte and ranks are not.")
+            notes = ("The tokenizers differ, so losses are compared in bits per byte and ranks are not.",)
             sides = [_in_bits(side, of) for side, (_, of) in zip(sides, bytes_per_token, strict=True)]
     pairs = [(points, sides[1][name]) for name, points in sides[0].items() if name in sides[1]]
-    return [(one, other) for one, other in pairs if len(one.runs) and len(other.runs) and one.y_N.size]
-
-
-def _features(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Points]:
-    """What predicts success on the items of a task, of its targets and right choices alone; nothing for a text."""
-    values = task_values(connection, group, request)
-    if values is None:
-        return []
-    of_items = None, values.n_items  # no doubt, and how many were resampled
-    return [Points(each.name, each.k, group.runs, each.x_R, each.x_BR, *of_items) for each in values.features]
+    return [(one, other) for one, other in pairs if len(one.runs) and len(other.runs) and one.y_N.size], notes
 
 
 def _bytes_per_token(connection: duckdb.DuckDBPyConnection, group: Group) -> tuple[set[str], dict[str, float | None]]:
@@ -262,7 +249,7 @@ def keep(store: Store, worth: Worth) -> list[Record]:
         row |= {"alpha_base": alphas[0], "alpha_variant": alphas[1], "E_base": offsets[0], "E_variant": offsets[1]}
         rows.append(row | {"residual_sd": law.residual_sd, "status": law.status.value})
         for run, at in zip(compared.runs, law.at, strict=False):
-            row = {"kind": "at", **of, "size": _model(run), "training_seed": run.training_seed}
+            row = {"kind": "at", **of, "size": model_name(run), "training_seed": run.training_seed}
             row |= {"loss": at.loss, "x_base": at.x_base, "x_variant": at.x_variant}
             rows.append(row | by_name(multiplier=at.value) | {"status": at.status.value})
     return rows

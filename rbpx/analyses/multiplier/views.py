@@ -3,17 +3,18 @@
 from collections.abc import Iterator
 from typing import Final
 
-from rbpx.analyses.multiplier.analysis import Compared, Worth, analyse, keep
+from rbpx.analyses.multiplier.analysis import Compared, Worth, analyse, keep, model_name
 from rbpx.analyses.question import Question, one_by_one
 from rbpx.display.column import Column, decimal, ends, magnitude, state, text, with_ends, written
 from rbpx.display.names import law_title
 from rbpx.display.numbers import decimals, significant
 from rbpx.display.view import Table, View
+from rbpx.groups.group import Run
 from rbpx.laws.multiplier import Multiplier, MultiplierLaw, Offset
 
 _OFFSETS: Final = {Offset.shared: "one E", Offset.free: "own E", Offset.none: "E = 0"}
 _Overall = tuple[Compared, MultiplierLaw]
-_Model = tuple[Compared, str, Multiplier]
+_Model = tuple[Compared, Run, Multiplier]
 
 
 @one_by_one
@@ -22,7 +23,7 @@ def tables(worth: Worth) -> Iterator[Table]:
     about, axis = _about(worth), worth.group.axis
     note = "95 % intervals over models and documents, these drawn alike for both."
     laws = [(each, law) for each in worth.compared for law in each.laws]
-    models = [(each, *at) for each in worth.compared for at in zip(each.sizes, each.laws[0].at, strict=False)]
+    models = [(each, *of) for each in worth.compared for of in zip(each.runs, each.laws[0].at, strict=False)]
     yield OVERALL.table("Multipliers overall", laws, about, axis, note)
     yield MODELS.table("Multipliers model by model, one E", models, about, axis)
 
@@ -65,7 +66,7 @@ MODELS: Final = View[_Model](
     "models",
     (
         QUANTITY,
-        text("model", "model", lambda row: row[1]),
+        text("model", "model", lambda row: model_name(row[1])),
         decimal("loss", "loss", lambda row: row[2].loss),
         with_ends("multiplier", "multiplier", lambda row: row[2].value, _three),
         magnitude("base needs", "x_base", lambda row: row[2].x_base, "the {x} at which its law has that loss", 2),

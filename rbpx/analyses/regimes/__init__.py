@@ -13,6 +13,5 @@ ANALYSIS = Analysis(
     title="How far k reaches",
     sizes=3,
     draws=True,
-    in_report=True,
     keys=("k", "ties", "resamples", "method", "axis", "checkpoints"),
 )

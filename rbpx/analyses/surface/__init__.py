@@ -22,7 +22,6 @@ ANALYSIS = Analysis(
     title="Size and tokens",
     sizes=3,
     draws=True,
-    in_report=True,
     trainings=True,
     keys=("k", "ties", "resamples", "laws", "form", "objective", "budgets", "checkpoints", "last"),
     lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "

@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from rbpx.analyses.question import one_by_one
-from rbpx.analyses.surface.law import SurfaceLaw, Surfaces
-from rbpx.analyses.surface.words import compute, together
+from rbpx.analyses.surface.analysis import SurfaceLaw, Surfaces
+from rbpx.analyses.surface.words import together
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
 from rbpx.display.chart.marks import Chart, Mark, Rows, Scale, line, points, scale_of
@@ -73,7 +73,7 @@ def figures(of: Surfaces, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
     for law in sorted(fitted, key=lambda law: headline(law.trained.law, law.trained.k))[:_MOST_LAWS]:
         origin, name = from_fits(fit_ids, of.group), f"{law.trained.law}{law.trained.k or ''}"
         for each in (_contours(law, origin), _isoflop(law, origin), _optimum(law, origin)):
-            yield replace(each, name=f"{each.name}-{name}", title=f"{each.title}: {law.title}")
+            yield replace(each, name=f"{each.name}-{name}", title=f"{each.title}: {law.trained.title}")
 
 
 def _contours(law: SurfaceLaw, origin: Origin) -> Figure:
@@ -138,7 +138,7 @@ def _isoflop(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
     least = "; ".join(f"{best['budget']}: least y at S = {best['S']:.3g}" for best in minima)
     return drawn(
         ISOFLOP.table("IsoFLOP curves", rows),
-        Chart(_S, Scale("y", law.title, log=sign == 1), (line(curves), points(), *ring), "budget", height=320),
+        Chart(_S, Scale("y", law.trained.title, log=sign == 1), (line(curves), points(), *ring), "budget", height=320),
         f"{least or 'no minimum lies between sizes'}.",
         f"Runs of each budget {_flops(law)}, sizes between two runs interpolated in ln D, with a parabola in ln S; "
         "rings: minima.",
@@ -187,5 +187,5 @@ def _best(law: SurfaceLaw) -> list[Optimum]:
 def _flops(law: SurfaceLaw) -> str:
     """What C is in a figure."""
     if law.trained.n_stated:
-        return f"C as {compute(law)}"
+        return f"C as {law.compute}"
     return "C = 6 N D, N all parameters" if law.head_counts else "C = 6 S D"

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from rbpx.analyses.question import Question, each, one_by_one
-from rbpx.analyses.surface.analysis import analyse, keep
+from rbpx.analyses.surface.analysis import FormFit, SurfaceLaw, Surfaces, analyse, keep
 from rbpx.analyses.surface.figures import figures
-from rbpx.analyses.surface.law import FormFit, SurfaceLaw, Surfaces
 from rbpx.analyses.surface.words import computes, sentences
 from rbpx.display.column import Cell, Column, decimal, ends, magnitude, share, state, text, whole, with_ends, written
 from rbpx.display.numbers import UNKNOWN, decimals, rough, short, significant
@@ -54,7 +53,7 @@ def _four(value: float | None) -> str:
 SURFACES: Final = View[Fitted](
     "surfaces",
     (
-        text("law", "law", lambda row: row.law.title),
+        text("law", "law", lambda row: row.law.trained.title),
         text("form", "form", lambda row: row.form.fit.form, spare=12),
         with_ends("α", "alpha", _exponent(0), means="exponent of S; intervals are over trainings and documents"),
         with_ends("β", "beta", _exponent(1), means="exponent of D"),
@@ -101,7 +100,7 @@ def _ratio(row: Best) -> float | None:
 OPTIMA: Final = View[Best](
     "optima",
     (
-        text("law", "law", lambda row: row.law.title),
+        text("law", "law", lambda row: row.law.trained.title),
         text("form", "form", lambda row: row.form.fit.form, spare=2),
         magnitude("C", "C", lambda row: row.by_form.C),
         with_ends("best S", "S", lambda row: row.by_form.S, short),

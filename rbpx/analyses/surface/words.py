@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from rbpx.analyses.question import one_by_one
-from rbpx.analyses.surface.law import FormFit, SurfaceLaw, Surfaces
+from rbpx.analyses.surface.analysis import FormFit, SurfaceLaw, Surfaces
 from rbpx.config.training import is_raw
 from rbpx.counts import number_of
 from rbpx.display.numbers import number, percent, rough, short
@@ -21,7 +21,7 @@ def sentences(of: Surfaces) -> Iterator[str]:
     yield _about(of.group)
     for law in of.laws:
         ways = (together(law.trained, law.best.fit.design), _left(law.best), _compared(law), _without_optimum(law))
-        yield from (f"{law.title}: {said}." for said in (*ways, _isoflop(law), _growth(law)) if said)
+        yield from (f"{law.trained.title}: {said}." for said in (*ways, _isoflop(law), _growth(law)) if said)
 
 
 def _about(group: TrainingGroup) -> str:
@@ -119,17 +119,9 @@ def _growth(law: SurfaceLaw) -> str | None:
     return f"the best size grows as C^a, a by {by}{has}"
 
 
-def compute(law: SurfaceLaw) -> str:
-    """What C is: as sources state it, 6 S D, or either."""
-    n, all_of_them = law.trained.n_stated, len(law.trained.members)
-    if n == 0:
-        return "6 S D"
-    return "stated" if n == all_of_them else f"stated for {n} of {number_of(all_of_them, 'point')}, else 6 S D"
-
-
 def computes(laws: Iterable[SurfaceLaw]) -> str:
     """What C is in a table of several quantities."""
-    stated = {compute(law) != "6 S D" for law in laws}
+    stated = {law.compute != "6 S D" for law in laws}
     return "C = 6 S D" if stated <= {False} else "C as stated" if stated == {True} else "C as stated, else 6 S D"
 
 
@@ -157,5 +149,5 @@ def _isoflop(law: SurfaceLaw) -> str | None:
     }
     return (
         f"IsoFLOP: a minimum at {law.isoflop.n_found} of {number_of(len(budgets), 'budget')} ({why[law.chosen]}), "
-        f"C {'=' if compute(law) == '6 S D' else 'as'} {compute(law)}"
+        f"C {'=' if law.compute == '6 S D' else 'as'} {law.compute}"
     )

@@ -21,7 +21,6 @@ ANALYSIS = Analysis(
     title="Along training",
     sizes=3,
     draws=True,
-    in_report=True,
     trainings=True,
     raw=True,
     keys=("k", "ties", "resamples", "laws", "warm_up", "top"),

@@ -10,7 +10,6 @@ import numpy as np
 
 from rbpx.analyses.trajectory.tokens import TokenHistories, token_histories
 from rbpx.config.request import Request
-from rbpx.display.names import law_title
 from rbpx.groups.checkpoints import tokens_of
 from rbpx.groups.fits import alike, keep_fits, record_of
 from rbpx.groups.group import MEASURED, Run
@@ -52,11 +51,6 @@ class Trajectory:
     def S(self) -> float:
         """Its size."""
         return float(self.runs[0].non_embedding_params)
-
-    @property
-    def title(self) -> str:
-        """The name of the quantity."""
-        return law_title(self.trained.law, self.trained.k)
 
     @property
     def fit(self) -> PowerLawFit | None:

@@ -39,7 +39,7 @@ def figures(of: Trajectories, fit_ids: Sequence[str]) -> Iterator[Figure]:
 
 def _trajectories(of_kind: Sequence[Trajectory], origin: Origin) -> Figure:
     laws = spread(of_kind, MOST_SERIES)
-    trained, what = laws[0].trained, laws[0].title
+    trained, what = laws[0].trained, laws[0].trained.title
     rows = [(of.name, D, trained.sign * y) for of in laws for D, y in zip(of.D, of.y, strict=True)]
     curves: Rows = [
         {"size": of.name, "D": at.S, "y": trained.sign * at.y}

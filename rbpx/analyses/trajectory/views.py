@@ -50,7 +50,7 @@ def _id(history: History, spare: int = 0) -> Column[_Named]:
 LAWS: Final = View[Trajectory](
     "laws",
     (
-        text("law", "law", lambda law: law.title),
+        text("law", "law", lambda law: law.trained.title),
         text("size", "size", lambda law: law.name),
         magnitude("S", "S", lambda law: law.S, spare=4),
         whole("points", "n_points", lambda law: len(law.D), spare=1),
