@@ -1,4 +1,4 @@
-"""Whether trainings tell size from tokens, and which to train next.
+"""Whether trainings can tell the effect of size from that of tokens, and which to train next.
 
 Judges how sizes S and tokens D of a family's trainings lie: the range of D/S, the residual standard deviation of
 ln D on ln S (0 where tokens are a power of size), the condition number of the surface's derivatives. Where size and

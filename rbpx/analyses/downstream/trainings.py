@@ -1,4 +1,4 @@
-"""The trainings of a task: which runs are checkpoints of one, which are held out, and what of them each step takes.
+"""The trainings of a task: which runs are checkpoints of one, which are held out, and which of them each step takes.
 
 Shapes: R runs, T trainings, N points.
 """
@@ -109,7 +109,7 @@ def is_mixed(training: Training, runs: Sequence[Run], last: int) -> bool:
 
 
 def averages(trainings: Sequence[Training], n_runs: int, last: int) -> Floats:
-    """What takes the mean of the last checkpoints of each training, [T, R]."""
+    """Weights that take the mean of the last checkpoints of each training, [T, R]."""
     return _mean_of([training.at[-last:] for training in trainings], n_runs)
 
 
@@ -131,7 +131,7 @@ def means(of_NR: Floats, value: Floats) -> Floats:
 def points(
     trainings: Sequence[Training], n_runs: int, drop: float, smooth: int
 ) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """What makes the points of step 2 of the runs, [N, R], and the training of each.
+    """Weights that make the points of step 2 of the runs, [N, R], and the training of each point.
 
     Of each training trailing means over `smooth` checkpoints (fewer at the start) of all but the first share, never of
     none.

@@ -1,4 +1,4 @@
-"""Forecasts and how they did (verb forecasts): registered predictions beside what their models showed since."""
+"""Forecasts (verb forecasts): registered predictions beside what their models have shown since."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -185,7 +185,7 @@ def model_name(run: Run) -> str:
 def _points(
     connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request
 ) -> tuple[list[tuple[Points, Points]], tuple[str, ...]]:
-    """Every quantity that both have; where tokenizers differ losses in bits per byte and no ranks, which a note says."""
+    """Every quantity that both have; where tokenizers differ, losses in bits per byte and no ranks, and a note."""
     laws = request.chosen_laws() if request.names_laws else set(_DEFAULT_LAWS)
     measured, notes = base.is_measured and variant.is_measured, tuple[str, ...]()
     vocab = min((run.vocab_size or 2 for group in (base, variant) for run in group.runs), default=2)

@@ -3,8 +3,8 @@
 Misses at a large k are few, and those of one document come together: over documents they are as a beta-binomial, whose
 variance is that of a count times a factor that does not depend on k (with one correlation within documents and few
 misses a token). So cov(ln y_i, ln y_j) = A_ij / sqrt(m_i m_j), m the misses of each size, and A, which also says how
-much the sizes share, for they read the same documents, is measured where the law stands. Around the law with the
-exponent that it has there, and as many misses as there are at each k, R2 is drawn.
+much the sizes share, for they read the same documents, is measured where the law stands. R2 is drawn around a
+law with the exponent that it has there, with as many misses as were counted at each k.
 
 Shapes: N sizes, K values of k, B draws.
 """

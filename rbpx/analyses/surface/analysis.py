@@ -38,12 +38,10 @@ from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status, first_of
 from rbpx.store.store import Record, Store
 
-_CONSTANTS: Final = ("A", "B", "E", "alpha", "beta")  # columns; all constants of a form stand in params
-_BEST: Final = ("optima", "optima_with_head", "optima_as_stated", "isoflop", "isoflop_with_head", "envelope")
-
-
 Floats = npt.NDArray[np.float64]
 
+_CONSTANTS: Final = ("A", "B", "E", "alpha", "beta")  # columns; all constants of a form stand in params
+_BEST: Final = ("optima", "optima_with_head", "optima_as_stated", "isoflop", "isoflop_with_head", "envelope")
 _UNUSABLE: Final = {Status.collinear_design, Status.not_identified}
 _SMALL: Final = 1.1  # of S: models with more parameters than that in all have a head that counts
 
@@ -167,19 +165,12 @@ class Surfaces:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Surfaces:
-    """Fit every requested form to every requested quantity of one group of trainings."""
-    n_resamples = min(request.resamples, MOST_RESAMPLES)
-    laws = surface_laws(trained_quantities(connection, group, request), group, request, n_resamples)
-    return Surfaces(group, laws, n_resamples, request.unique_tokens)
-
-
-def surface_laws(
-    quantities: Sequence[Trained], group: TrainingGroup, request: Request, n_resamples: int
-) -> tuple[SurfaceLaw, ...]:
-    """Fit every requested form to each quantity, and find the best of each budget in every way there is."""
+    """Fit every requested form to each quantity of a group, and find the best of each budget in every way there is."""
+    n_resamples, quantities = min(request.resamples, MOST_RESAMPLES), trained_quantities(connection, group, request)
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     compared = compare_each([(each.runs, request.forms()) for each in quantities], n_resamples, **options)
-    return tuple(_law(*each, group, request) for each in zip(quantities, compared, strict=True))
+    laws = tuple(_law(*each, group, request) for each in zip(quantities, compared, strict=True))
+    return Surfaces(group, laws, n_resamples, request.unique_tokens)
 
 
 def _law(trained: Trained, compared: Sequence[Compared], group: TrainingGroup, request: Request) -> SurfaceLaw:
