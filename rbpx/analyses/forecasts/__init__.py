@@ -5,8 +5,8 @@ alike in text, protocol and precision: the relative error, the error in units of
 whether the interval contains the measured value, and the interval score in ln y (its width, plus 40 times by how much
 it missed; less is better). Then the share of intervals that held, with its own 95 % interval, in which each model
 counts once, as its quantities err together. A model that was measured before the forecast was registered, as one may
-come in by `store merge`, is marked as such and does not count. Nothing changes a forecast: `store verify` finds one that
-was edited, renamed or taken away, and the ids printed here stand for all that was predicted.
+come in by `store merge`, is marked as such and does not count. Nothing changes a forecast: `store verify` finds one
+that was edited, renamed or taken away, and the ids printed here stand for all that was predicted.
 """
 
 from rbpx.analyses.registry import Analysis
