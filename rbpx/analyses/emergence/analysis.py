@@ -179,28 +179,25 @@ def _emergence(
     S, n_documents = [run.x for run in group.runs if run.x is not None], group.n_resampled
     extrapolated = {n: Extrapolation(S, p_MN[:, at], LEVELS) for at, n in enumerate(lengths)}
 
-    def crossings(n: int, status: Status, crossing: Callable[[float], Crossing]) -> dict[int, tuple[Crossing, ...]]:
-        return {n: tuple(extrapolated[n].of(crossing(level), status) for level in LEVELS)}
+    def reached(n: int, status: Status, crossing: Callable[[float], Crossing]) -> tuple[Crossing, ...]:
+        return tuple(extrapolated[n].of(crossing(level), status) for level in LEVELS)
 
     laws = []
     for at, n in enumerate(lengths):
         p_BM = None if p_BMN is None else p_BMN[:, :, at]
         fit = judged(of_one_document(group, fit_windows(S, p_MN[:, at], p_BM, n_documents)))
         fit = of_dependent_documents(group, fit)
-        laws.append(ShownLaw(n, fit, crossings(n, fit.status, partial(windows_crossing, fit))))
+        laws.append(ShownLaw(n, fit, {n: reached(n, fit.status, partial(windows_crossing, fit))}))
     pooled = fit_pooled(S, lengths, p_MN, windows_MN, p_BMN, n_documents)
     joint = fit_joint(S, lengths, p_MN, p_BMN, n_documents)
     if group.n_resampled == 1:
         pooled, joint = _without_interval(pooled), _without_interval(joint)
     pooled = _of_dependent_documents(group, pooled)
     joint = _judged_joint(joint, pooled)
-    reached: dict[int, tuple[Crossing, ...]] = {}
-    for n in lengths:
-        reached |= crossings(n, pooled.status, partial(pooled_crossing, pooled, n))
-    of_all = ShownLaw(None, pooled, reached, POOLED)
+    by_pooled = {n: reached(n, pooled.status, partial(pooled_crossing, pooled, n)) for n in lengths}
     by_joint = {n: tuple(joint_crossing(joint, n, level) for level in LEVELS) for n in lengths}
     independent_MN = rbp_M[:, None] ** np.array(lengths)
-    shown = tuple(laws), of_all, ShownLaw(None, joint, by_joint, JOINT)
+    shown = tuple(laws), ShownLaw(None, pooled, by_pooled, POOLED), ShownLaw(None, joint, by_joint, JOINT)
     return Emergence(k, tuple(lengths), p_MN, independent_MN, tuple(dependence), *shown)
 
 

@@ -54,11 +54,9 @@ def _figure(group: Group, of: Emergence) -> Figure | Undrawn:
     seen = [row for row in values.records() if row["p"]]
     if not seen:
         return Undrawn(name, title, "No window of hits was seen at any size: take a shorter n, or a larger k.")
-    least = min(share[0] for _, _, share in rows if share[0])
+    least = min(p for _, _, (p, *_) in rows if p) / 10  # less would squeeze the others
     alone = [
-        {"windows": _series(law), x.key: run.x, "p": share[1]}
-        for run, law, share in rows
-        if share[1] is not None and share[1] > least / 10  # else it would squeeze the others
+        {"windows": _series(law), x.key: run.x, "p": p} for run, law, (_, p, _) in rows if p is not None and p > least
     ]
     laws = [
         {**at, "p": math.exp(-float(at["p"] or 0.0))}

@@ -95,16 +95,14 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
 def _adjusted(results: Sequence[Gaps]) -> list[Gaps]:
     """The same gaps with their p values adjusted for all of them (Holm), which decides each verdict."""
     tests = [each.gap.p for gaps in results for each in gaps.gaps if each.gap.p is not None]
-    adjusted = iter(holm(tests))
-    settled = []
-    for gaps in results:
-        of_losses = []
-        for each in gaps.gaps:
-            p = None if each.gap.p is None else next(adjusted)
-            depend = [doubt for group in (gaps.group, gaps.other) for doubt in document_doubts(group, each.gap.fit)]
-            of_losses.append(replace(each, gap=settle(each.gap, p, [*each.doubts, *depend])))
-        settled.append(replace(gaps, gaps=tuple(of_losses), n_tested=len(tests)))
-    return settled
+    adjusted: dict[float | None, float] = dict(zip(tests, holm(tests), strict=True))  # equal ones are adjusted alike
+
+    def settled(gaps: Gaps, each: LossGap) -> LossGap:
+        depend = [doubt for group in (gaps.group, gaps.other) for doubt in document_doubts(group, each.gap.fit)]
+        return replace(each, gap=settle(each.gap, adjusted.get(each.gap.p), [*each.doubts, *depend]))
+
+    of_all = [(gaps, tuple(settled(gaps, each) for each in gaps.gaps)) for gaps in results]
+    return [replace(gaps, gaps=own, n_tested=len(tests)) for gaps, own in of_all]
 
 
 def _between_slices(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Gaps]:
