@@ -22,31 +22,27 @@ def _how(of: Callable[[Design], float | None]) -> Callable[[Designed], float | N
 
 DESIGNS: Final = View[Designed](
     "design",
-    (
-        text("law", "law", lambda row: row.trained.title),
-        text("form", "form", lambda row: row.fit.form),
-        whole("points", "n_points", lambda row: row.fit.n_points, spare=1),
-        whole("trainings", "n_runs", lambda row: row.fit.n_runs, spare=4),
-        whole("sizes", "n_S", _how(lambda design: design.n_S), spare=2),
-        whole("numbers of D", "n_D", _how(lambda design: design.n_D), spare=5),
-        ends("least_D_per_S greatest_D_per_S", lambda row: row.ratios, short, "D/S"),
-        written("sd", "sd", _how(lambda design: design.sd), rough, _SD),
-        magnitude("condition", "condition", _how(lambda design: design.condition), _CONDITION, spare=3),
-        state(lambda row: row.status),
-    ),
+    text("law", "law", lambda row: row.trained.title),
+    text("form", "form", lambda row: row.fit.form),
+    whole("points", "n_points", lambda row: row.fit.n_points, spare=1),
+    whole("trainings", "n_runs", lambda row: row.fit.n_runs, spare=4),
+    whole("sizes", "n_S", _how(lambda design: design.n_S), spare=2),
+    whole("numbers of D", "n_D", _how(lambda design: design.n_D), spare=5),
+    ends("least_D_per_S greatest_D_per_S", lambda row: row.ratios, short, "D/S"),
+    written("sd", "sd", _how(lambda design: design.sd), rough, _SD),
+    magnitude("condition", "condition", _how(lambda design: design.condition), _CONDITION, spare=3),
+    state(lambda row: row.status),
 )  # fmt: skip
 NEXT: Final = View[tuple[int, NextRun]](
     "next",
-    (
-        whole("run", "rank", lambda row: row[0], "one that is named twice is one with another seed"),
-        magnitude("S", "S", lambda row: row[1].S),
-        magnitude("D", "D", lambda row: row[1].D),
-        magnitude("C = 6 S D", "C", lambda row: row[1].C),
-        decimal("sd before", "sd_before", lambda row: row[1].sd_before),
-        decimal("sd after", "sd_after", lambda row: row[1].sd_after, means=_SD_AFTER),
-        share("narrower by", "narrowed", lambda row: row[1].narrowed),
-        written("per 1e18 FLOPs", "per_flop", lambda row: row[1].per_flop * 1e18, rough, spare=1),
-    ),
+    whole("run", "rank", lambda row: row[0], "one that is named twice is one with another seed"),
+    magnitude("S", "S", lambda row: row[1].S),
+    magnitude("D", "D", lambda row: row[1].D),
+    magnitude("C = 6 S D", "C", lambda row: row[1].C),
+    decimal("sd before", "sd_before", lambda row: row[1].sd_before),
+    decimal("sd after", "sd_after", lambda row: row[1].sd_after, means=_SD_AFTER),
+    share("narrower by", "narrowed", lambda row: row[1].narrowed),
+    written("per 1e18 FLOPs", "per_flop", lambda row: row[1].per_flop * 1e18, rough, spare=1),
 )  # fmt: skip
 
 

@@ -91,12 +91,10 @@ LAWS: Final = View[_Row]("laws", (*NUMBERS, _reached(0.5, 1), _reached(0.1, 4), 
 LAWS_OF_ONE: Final = View[_Row]("laws", (*NUMBERS, STATUS))
 LEVELS_OF_ONE: Final = View[tuple[_Row, Crossing]](
     "levels",
-    (
-        Column("windows", ("k", "n"), lambda row: _windows(row[0])),
-        decimal("p", "share", lambda row: row[1].share, 1),
-        with_ends("{x}", "{x}_at_share", lambda row: row[1].size, rough),
-        state(lambda row: [row[1].status, *([Status.beyond] if row[1].is_beyond else [])]),
-    ),
+    Column("windows", ("k", "n"), lambda row: _windows(row[0])),
+    decimal("p", "share", lambda row: row[1].share, 1),
+    with_ends("{x}", "{x}_at_share", lambda row: row[1].size, rough),
+    state(lambda row: [row[1].status, *([Status.beyond] if row[1].is_beyond else [])]),
 )
 
 

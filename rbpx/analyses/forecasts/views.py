@@ -51,21 +51,19 @@ def sentences(result: Forecasts) -> Iterator[str]:
 
 FORECASTS: Final = View[Forecast](
     "forecasts",
-    (
-        text("quantity", "law", lambda each: law_title(each.said["law"], each.said["k"])),
-        magnitude("S", "S", lambda each: each.said["S"]),
-        magnitude("D", "D", lambda each: each.said["D"], spare=2),
-        with_ends("predicted", "y", lambda each: Estimate(each.said["y"], each.said["lo"], each.said["hi"])),
-        decimal("measured", "measured", lambda each: each.measured),
-        error("error", "error", lambda each: None if each.score is None else each.score.error, spare=1),
-        written(
-            "in sd", "in_sd", lambda each: None if each.score is None else each.score.in_sd,
-            lambda value: signed(value, 2), "(ln measured − ln predicted) over the sd that the interval stands for",
-        ),
-        text(
-            "outcome", "outcome", lambda each: each.outcome.value.replace("_", " "),
-            "where the measured value lies; too late: it was measured before the registration, so it does not count",
-        ),
+    text("quantity", "law", lambda each: law_title(each.said["law"], each.said["k"])),
+    magnitude("S", "S", lambda each: each.said["S"]),
+    magnitude("D", "D", lambda each: each.said["D"], spare=2),
+    with_ends("predicted", "y", lambda each: Estimate(each.said["y"], each.said["lo"], each.said["hi"])),
+    decimal("measured", "measured", lambda each: each.measured),
+    error("error", "error", lambda each: None if each.score is None else each.score.error, spare=1),
+    written(
+        "in sd", "in_sd", lambda each: None if each.score is None else each.score.in_sd,
+        lambda value: signed(value, 2), "(ln measured − ln predicted) over the sd that the interval stands for",
+    ),
+    text(
+        "outcome", "outcome", lambda each: each.outcome.value.replace("_", " "),
+        "where the measured value lies; too late: it was measured before the registration, so it does not count",
     ),
 )  # fmt: skip
 QUESTION = Question(analyse, keep, tables, sentences)

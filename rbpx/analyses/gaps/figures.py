@@ -15,13 +15,11 @@ from rbpx.groups.question import from_fits
 
 EXPONENTS: Final = View[tuple[Gaps, LossGap]](
     "delta",
-    (
-        text("texts", "texts", lambda row: " / ".join(sorted(row[0].sides(row[1])))),
-        text("A / B", "pair", lambda row: " / ".join(row[0].sides(row[1]))),
-        text("loss", "loss", lambda row: row[1].name),
-        with_ends("δ", "delta", lambda row: row[1].gap.delta),
-        text("gap", "verdict", lambda row: row[1].gap.verdict),
-    ),
+    text("texts", "texts", lambda row: " / ".join(sorted(row[0].sides(row[1])))),
+    text("A / B", "pair", lambda row: " / ".join(row[0].sides(row[1]))),
+    text("loss", "loss", lambda row: row[1].name),
+    with_ends("δ", "delta", lambda row: row[1].gap.delta),
+    text("gap", "verdict", lambda row: row[1].gap.verdict),
 )
 
 

@@ -48,29 +48,25 @@ def _three(value: float | None) -> str:
 QUANTITY: Final[Column[_Overall | _Model]] = text("quantity", "law", lambda row: law_title(row[0].law, row[0].k))
 OVERALL: Final = View[_Overall](
     "overall",
-    (
-        QUANTITY,
-        text("E", "offset", lambda row: _OFFSETS[row[1].offset], "of both laws, y = E + {c}·{x}^−α"),
-        with_ends(
-            "multiplier", "multiplier", lambda row: row[1].overall, _three,
-            "{x} that the base needs over that of the variant for the same loss, so above 1 the variant pays; mean "
-            "(geometric) over losses of the variant's models that both measured around",
-        ),
-        ends("loss_from loss_to", lambda row: row[1].supported or (None, None), decimals(3), "for losses", spare=3),
-        written("α of base", "alpha_base", lambda row: (row[1].alpha or [None])[0], _three, spare=2),
-        written("α of variant", "alpha_variant", lambda row: (row[1].alpha or [None])[-1], _three, spare=1),
-        state(lambda row: row[1].status),
+    QUANTITY,
+    text("E", "offset", lambda row: _OFFSETS[row[1].offset], "of both laws, y = E + {c}·{x}^−α"),
+    with_ends(
+        "multiplier", "multiplier", lambda row: row[1].overall, _three,
+        "{x} that the base needs over that of the variant for the same loss, so above 1 the variant pays; mean "
+        "(geometric) over losses of the variant's models that both measured around",
     ),
+    ends("loss_from loss_to", lambda row: row[1].supported or (None, None), decimals(3), "for losses", spare=3),
+    written("α of base", "alpha_base", lambda row: (row[1].alpha or [None])[0], _three, spare=2),
+    written("α of variant", "alpha_variant", lambda row: (row[1].alpha or [None])[-1], _three, spare=1),
+    state(lambda row: row[1].status),
 )  # fmt: skip
 MODELS: Final = View[_Model](
     "models",
-    (
-        QUANTITY,
-        text("model", "model", lambda row: model_name(row[1])),
-        decimal("loss", "loss", lambda row: row[2].loss),
-        with_ends("multiplier", "multiplier", lambda row: row[2].value, _three),
-        magnitude("base needs", "x_base", lambda row: row[2].x_base, "the {x} at which its law has that loss", 2),
-        state(lambda row: row[2].status),
-    ),
+    QUANTITY,
+    text("model", "model", lambda row: model_name(row[1])),
+    decimal("loss", "loss", lambda row: row[2].loss),
+    with_ends("multiplier", "multiplier", lambda row: row[2].value, _three),
+    magnitude("base needs", "x_base", lambda row: row[2].x_base, "the {x} at which its law has that loss", 2),
+    state(lambda row: row[2].status),
 )  # fmt: skip
 QUESTION = Question(analyse, keep, tables, sentences)

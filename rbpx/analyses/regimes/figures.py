@@ -43,22 +43,18 @@ BY_NOISE: Final[Sequence[Column[Regime]]] = (
 )  # fmt: skip
 _EXPONENTS: Final = View[Regime](
     "alpha",
-    (
-        K,
-        ALPHA,
-        text("law", "law", lambda regime: _LAW[0] if regime.stands else _LAW[1]),
-        state(lambda regime: regime.fit.status),
-    ),
+    K,
+    ALPHA,
+    text("law", "law", lambda regime: _LAW[0] if regime.stands else _LAW[1]),
+    state(lambda regime: regime.fit.status),
 )
 _R2: Final = View[Regime]("r2", (K, determination(lambda regime: regime.fit), BY_NOISE))
 _FLOOR: Final = View[_Noise](
     "noise",
-    (
-        text("line", "what", lambda row: row[0]),
-        whole("k", "k", lambda row: row[1].k),
-        magnitude("in ln(−ln RBP_k)", "ln_y", lambda row: row[2]),
-        whole("misses", "n_misses", lambda row: row[1].n_misses),
-    ),
+    text("line", "what", lambda row: row[0]),
+    whole("k", "k", lambda row: row[1].k),
+    magnitude("in ln(−ln RBP_k)", "ln_y", lambda row: row[2]),
+    whole("misses", "n_misses", lambda row: row[1].n_misses),
 )
 
 

@@ -35,28 +35,26 @@ def _fit(regime: Regime) -> PowerLawFit:
 
 REGIMES: Final = View[Regime](
     "regimes",
-    (
-        K,
-        determination(_fit, ends_spare=7),
-        ALPHA,
-        constant(_fit, spare=5),
-        points_of(_fit, spare=8),
-        backtest(_fit, spare=6),
-        whole("misses", "n_misses", lambda regime: regime.n_misses, "tokens with a rank above k at the largest {x}"),
-        magnitude("signal", "signal", lambda regime: regime.signal, "change of ln(−ln RBP_k) by the law, over all {x}"),
-        magnitude(
-            "binomial", "binomial_sd", lambda regime: regime.binomial_sd,
-            "noise of ln(−ln RBP_k) at the largest {x}, from counting independent tokens", 2,
-        ),
-        magnitude(
-            "text", "document_sd", lambda regime: regime.document_sd,
-            "noise of ln(−ln RBP_k) at the largest {x}, from document sampling", 1,
-        ),
-        BY_NOISE,
-        Column(
-            "law", ("law",), _law, "it holds where 0 < RBP_k < 1 at every {x}, also in nearly all resamples, the "
-            "interval of α lies above 0, and the points neither bend nor turn round, defy the backtest or leave α open",
-        ),
+    K,
+    determination(_fit, ends_spare=7),
+    ALPHA,
+    constant(_fit, spare=5),
+    points_of(_fit, spare=8),
+    backtest(_fit, spare=6),
+    whole("misses", "n_misses", lambda regime: regime.n_misses, "tokens with a rank above k at the largest {x}"),
+    magnitude("signal", "signal", lambda regime: regime.signal, "change of ln(−ln RBP_k) by the law, over all {x}"),
+    magnitude(
+        "binomial", "binomial_sd", lambda regime: regime.binomial_sd,
+        "noise of ln(−ln RBP_k) at the largest {x}, from counting independent tokens", 2,
+    ),
+    magnitude(
+        "text", "document_sd", lambda regime: regime.document_sd,
+        "noise of ln(−ln RBP_k) at the largest {x}, from document sampling", 1,
+    ),
+    BY_NOISE,
+    Column(
+        "law", ("law",), _law, "it holds where 0 < RBP_k < 1 at every {x}, also in nearly all resamples, the "
+        "interval of α lies above 0, and the points neither bend nor turn round, defy the backtest or leave α open",
     ),
 )  # fmt: skip
 

@@ -40,29 +40,23 @@ _S: Final = scale_of(Axis.S, "S")
 
 RUNS: Final = View[tuple[Run, float, float, float]](
     "contours",
-    (
-        text("size", "size", lambda row: row[0].size),
-        magnitude("S", "S", lambda row: row[1]),
-        magnitude("D", "D", lambda row: row[2]),
-        magnitude("y", "y", lambda row: row[3]),
-    ),
+    text("size", "size", lambda row: row[0].size),
+    magnitude("S", "S", lambda row: row[1]),
+    magnitude("D", "D", lambda row: row[2]),
+    magnitude("y", "y", lambda row: row[3]),
 )
 ISOFLOP: Final = View[tuple[str, float, float]](
     "isoflop",
-    (
-        text("budget", "budget", lambda row: row[0]),
-        magnitude("S", "S", lambda row: row[1]),
-        magnitude("y", "y", lambda row: row[2]),
-    ),
+    text("budget", "budget", lambda row: row[0]),
+    magnitude("S", "S", lambda row: row[1]),
+    magnitude("y", "y", lambda row: row[2]),
 )
 BEST: Final = View[tuple[str, Optimum | Budget]](
     "optimum",
-    (
-        text("by", "way", lambda row: row[0]),
-        magnitude("C", "C", lambda row: row[1].C),
-        with_ends("best S", "S", lambda row: row[1].S, short),
-        magnitude("best D", "D", lambda row: row[1].D.value),
-    ),
+    text("by", "way", lambda row: row[0]),
+    magnitude("C", "C", lambda row: row[1].C),
+    with_ends("best S", "S", lambda row: row[1].S, short),
+    magnitude("best D", "D", lambda row: row[1].D.value),
 )
 
 

@@ -52,31 +52,29 @@ def _four(value: float | None) -> str:
 
 SURFACES: Final = View[Fitted](
     "surfaces",
-    (
-        text("law", "law", lambda row: row.law.trained.title),
-        text("form", "form", lambda row: row.form.fit.form, spare=12),
-        with_ends("α", "alpha", _exponent(0), means="exponent of S; intervals are over trainings and documents"),
-        with_ends("β", "beta", _exponent(1), means="exponent of D"),
-        with_ends("E", "E", _constant("E"), spare=1, ends_spare=5),
-        with_ends("A", "A", _constant("A"), _four, spare=6),
-        with_ends("B", "B", _constant("B"), _four, spare=7),
-        with_ends(
-            "a", "a", lambda row: None if row.form.split is None else row.form.split[0],
-            decimals(3), "the best S grows as C^a", spare=3, ends_spare=8,
-        ),
-        whole("points", "n_points", lambda row: row.form.fit.n_points, spare=4),
-        written(
-            "objective", "objective", lambda row: row.form.fit.objective, lambda value: significant(value, 6), spare=9
-        ),
-        decimal("AIC", "aic", lambda row: row.form.fit.aic, 1, spare=10),
-        decimal("BIC", "bic", lambda row: row.form.fit.bic, 1, spare=10),
-        written("sd", "scatter", _scatter, rough, "scatter of the runs in ln y", spare=11),
-        share(
-            "held out", "held_out_error", lambda row: row.form.held_out_error,
-            means="mean |error| at the largest S, D and C, each predicted from the others", spare=2,
-        ),
-        state(lambda row: row.form.status),
+    text("law", "law", lambda row: row.law.trained.title),
+    text("form", "form", lambda row: row.form.fit.form, spare=12),
+    with_ends("α", "alpha", _exponent(0), means="exponent of S; intervals are over trainings and documents"),
+    with_ends("β", "beta", _exponent(1), means="exponent of D"),
+    with_ends("E", "E", _constant("E"), spare=1, ends_spare=5),
+    with_ends("A", "A", _constant("A"), _four, spare=6),
+    with_ends("B", "B", _constant("B"), _four, spare=7),
+    with_ends(
+        "a", "a", lambda row: None if row.form.split is None else row.form.split[0],
+        decimals(3), "the best S grows as C^a", spare=3, ends_spare=8,
     ),
+    whole("points", "n_points", lambda row: row.form.fit.n_points, spare=4),
+    written(
+        "objective", "objective", lambda row: row.form.fit.objective, lambda value: significant(value, 6), spare=9
+    ),
+    decimal("AIC", "aic", lambda row: row.form.fit.aic, 1, spare=10),
+    decimal("BIC", "bic", lambda row: row.form.fit.bic, 1, spare=10),
+    written("sd", "scatter", _scatter, rough, "scatter of the runs in ln y", spare=11),
+    share(
+        "held out", "held_out_error", lambda row: row.form.held_out_error,
+        means="mean |error| at the largest S, D and C, each predicted from the others", spare=2,
+    ),
+    state(lambda row: row.form.status),
 )  # fmt: skip
 
 
@@ -99,20 +97,18 @@ def _ratio(row: Best) -> float | None:
 
 OPTIMA: Final = View[Best](
     "optima",
-    (
-        text("law", "law", lambda row: row.law.trained.title),
-        text("form", "form", lambda row: row.form.fit.form, spare=2),
-        magnitude("C", "C", lambda row: row.by_form.C),
-        with_ends("best S", "S", lambda row: row.by_form.S, short),
-        with_ends("best D", "D", lambda row: row.by_form.D, short, ends_spare=5),
-        magnitude("D/S", "ratio", _ratio, spare=1),
-        decimal("y", "y", lambda row: row.by_form.y.value, spare=4),
-        Column("IsoFLOP S", ("isoflop_S",), _isoflop, "minimum of a parabola in ln S through runs of the budget", 3),
-        ends("isoflop_S_lo isoflop_S_hi", _isoflop_ends, short, spare=7),
-        magnitude(
-            "N total", "S_with_head", lambda row: None if row.with_head is None else row.with_head.S.value,
-            "best S where all parameters count, C = 6 N D", spare=6,
-        ),
+    text("law", "law", lambda row: row.law.trained.title),
+    text("form", "form", lambda row: row.form.fit.form, spare=2),
+    magnitude("C", "C", lambda row: row.by_form.C),
+    with_ends("best S", "S", lambda row: row.by_form.S, short),
+    with_ends("best D", "D", lambda row: row.by_form.D, short, ends_spare=5),
+    magnitude("D/S", "ratio", _ratio, spare=1),
+    decimal("y", "y", lambda row: row.by_form.y.value, spare=4),
+    Column("IsoFLOP S", ("isoflop_S",), _isoflop, "minimum of a parabola in ln S through runs of the budget", 3),
+    ends("isoflop_S_lo isoflop_S_hi", _isoflop_ends, short, spare=7),
+    magnitude(
+        "N total", "S_with_head", lambda row: None if row.with_head is None else row.with_head.S.value,
+        "best S where all parameters count, C = 6 N D", spare=6,
     ),
 )  # fmt: skip
 

@@ -49,43 +49,35 @@ def _id(history: History, spare: int = 0) -> Column[_Named]:
 
 LAWS: Final = View[Trajectory](
     "laws",
-    (
-        text("law", "law", lambda law: law.trained.title),
-        text("size", "size", lambda law: law.name),
-        magnitude("S", "S", lambda law: law.S, spare=4),
-        whole("points", "n_points", lambda law: len(law.D), spare=1),
-        ends("D_least D_greatest", lambda law: (law.D[0], law.D[-1]), short, "D", spare=2),
-        magnitude("from D", "D_first", lambda law: None if law.after is None else law.after.D),
-        with_ends("β", "beta", _of_law(lambda fit: fit.exponent)),
-        with_ends("E", "E", _of_law(lambda fit: fit.offset), ends_spare=3),
-        with_ends("B", "B", _of_law(lambda fit: fit.constant), lambda value: significant(value, 4), spare=6),
-        decimal("R²", "r2", lambda law: None if law.fit is None else law.fit.r2, 3, spare=5),
-        state(lambda law: law.status),
-    ),
+    text("law", "law", lambda law: law.trained.title),
+    text("size", "size", lambda law: law.name),
+    magnitude("S", "S", lambda law: law.S, spare=4),
+    whole("points", "n_points", lambda law: len(law.D), spare=1),
+    ends("D_least D_greatest", lambda law: (law.D[0], law.D[-1]), short, "D", spare=2),
+    magnitude("from D", "D_first", lambda law: None if law.after is None else law.after.D),
+    with_ends("β", "beta", _of_law(lambda fit: fit.exponent)),
+    with_ends("E", "E", _of_law(lambda fit: fit.offset), ends_spare=3),
+    with_ends("B", "B", _of_law(lambda fit: fit.constant), lambda value: significant(value, 4), spare=6),
+    decimal("R²", "r2", lambda law: None if law.fit is None else law.fit.r2, 3, spare=5),
+    state(lambda law: law.status),
 )  # fmt: skip
 HISTORIES: Final = View[TokenHistories](
     "histories",
-    (
-        text("along", "along", lambda tokens: tokens.along),
-        text("of", "size", lambda tokens: tokens.of),
-        whole("k", "k", lambda tokens: tokens.k),
-        whole("runs", "n_runs", lambda tokens: len(tokens.at), spare=2),
-        whole("tokens", "n_tokens", lambda tokens: tokens.n_tokens, spare=1),
-        *(_share(history) for history in History),
-        Column(
-            "half settled", ("half_settled_at",), _half_settled, "from there on half of the tokens never change again"
-        ),
-    ),
+    text("along", "along", lambda tokens: tokens.along),
+    text("of", "size", lambda tokens: tokens.of),
+    whole("k", "k", lambda tokens: tokens.k),
+    whole("runs", "n_runs", lambda tokens: len(tokens.at), spare=2),
+    whole("tokens", "n_tokens", lambda tokens: tokens.n_tokens, spare=1),
+    *(_share(history) for history in History),
+    Column("half settled", ("half_settled_at",), _half_settled, "from there on half of the tokens never change again"),
 )
 IDS: Final = View[_Named](
     "ids",
-    (
-        text("of", "size", lambda row: row[0].of),
-        whole("k", "k", lambda row: row[0].k),
-        _id(History.learned),
-        _id(History.forgotten),
-        _id(History.unstable, spare=1),
-    ),
+    text("of", "size", lambda row: row[0].of),
+    whole("k", "k", lambda row: row[0].k),
+    _id(History.learned),
+    _id(History.forgotten),
+    _id(History.unstable, spare=1),
 )
 
 
