@@ -37,9 +37,7 @@ PREDICTIONS: Final = View[_Prediction](
         "success by step 2 of step 1's answer, with the interval of one new model, which neither step has seen",
     ),
     with_ends("actual", "actual", lambda row: row[2].actual, decimals(3), ends_spare=5),
-    written(
-        "error", "error", lambda row: row[2].error, lambda value: signed(value, 3), "chained less actual", 1,
-    ),
+    written("error", "error", lambda row: row[2].error, lambda value: signed(value, 3), "chained less actual", 1),
     magnitude("S", "S", lambda row: row[2].S, spare=8),
     magnitude("D", "D", lambda row: row[2].D, spare=8),
     text("form", "form", lambda row: row[1].form, "that of step 1", 9),

@@ -64,9 +64,7 @@ SURFACES: Final = View[Fitted](
         decimals(3), "the best S grows as C^a", spare=3, ends_spare=8,
     ),
     whole("points", "n_points", lambda row: row.form.fit.n_points, spare=4),
-    written(
-        "objective", "objective", lambda row: row.form.fit.objective, lambda value: significant(value, 6), spare=9
-    ),
+    written("objective", "objective", lambda row: row.form.fit.objective, lambda value: significant(value, 6), spare=9),
     decimal("AIC", "aic", lambda row: row.form.fit.aic, 1, spare=10),
     decimal("BIC", "bic", lambda row: row.form.fit.bic, 1, spare=10),
     written("sd", "scatter", _scatter, rough, "scatter of the runs in ln y", spare=11),
