@@ -11,13 +11,14 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.config.request import DEFAULT_K, Request
+from rbpx.config.keys.laws import DEFAULT_K
+from rbpx.config.request import Request
 from rbpx.cores import n_cores
-from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.evidence import Evidence, Part, weigh
 from rbpx.groups.group import Group, Run
+from rbpx.groups.token_ranks import document_ranks
+from rbpx.laws.logarithms import neg_ln
 from rbpx.laws.names import IMPORTED, LAWS
-from rbpx.laws.shares import neg_ln
 from rbpx.status import Status
 
 Floats = npt.NDArray[np.float64]
@@ -111,7 +112,7 @@ def size_points(
                 y_N = neg_ln(np.array([e.measured["rbp"][at] for e in evidence]))
                 y_BN = neg_ln(np.column_stack([e.resampled["rbp"][:, at] for e in evidence]))
                 points.append(Points(law, k, group.runs, y_N, y_BN, doubt, n_documents))
-            points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k_beyond(group.vocab_size)]
+            points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k.beyond(group.vocab_size)]
         elif law in laws:
             y_N = np.array([e.measured[law] for e in evidence])
             y_BN = np.column_stack([e.resampled[law] for e in evidence])
@@ -129,7 +130,7 @@ def known_points(
     k: Sequence[int] | str = DEFAULT_K,
 ) -> list[Points]:
     """The points of `size_points` from the store, at the k asked for; at those of `k` where none are."""
-    k_grid = request.k_grid(group.vocab_size, k) if group.is_measured else []
+    k_grid = request.k.grid(group.vocab_size, k) if group.is_measured else []
     return size_points(group, weigh_group(connection, group, request, k_grid, laws), request, k_grid, laws)
 
 
@@ -142,7 +143,7 @@ def _imported_points(group: Group, request: Request, laws: Collection[str]) -> l
     points = []
     observed = sorted({k for run in group.runs for k, n in run.observed if n == 1})
     if "rbp" in laws:
-        for k in observed if request.k is None or request.k == "log" else request.k_listed():
+        for k in observed if not request.k.by_number else request.k.listed():
             runs = tuple(run for run in group.runs if (k, 1) in run.observed)
             y_N = neg_ln(np.array([run.observed[k, 1] for run in runs]))
             points.append(Points("rbp", k, runs, y_N, None) if runs else _unknown(group, k, Status.not_known))
@@ -156,7 +157,7 @@ def _imported_points(group: Group, request: Request, laws: Collection[str]) -> l
         if runs and law in laws:
             y_N = np.array([run.imported[law] for run in runs], dtype=np.float64)
             points.append(Points(law, None, runs, 1 - y_N if law == "accuracy" else y_N, None))
-        elif law in laws and request.names_laws:
+        elif law in laws and request.laws.by_name:
             points.append(_unknown(group, None, Status.not_known, law))
-    named = [law for law in LAWS[2:] if law in laws and request.names_laws]
+    named = [law for law in LAWS[2:] if law in laws and request.laws.by_name]
     return points + [_unknown(group, None, Status.not_known, law) for law in named]

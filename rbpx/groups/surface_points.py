@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.request import Request
-from rbpx.display.names import law_title
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.checkpoints import tokens_of, training_of
 from rbpx.groups.group import Run
 from rbpx.groups.points import Points, size_points, weigh_group
@@ -69,14 +69,14 @@ class Trained:
 
 def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[Trained]:
     """Every quantity that is asked for; without a choice RBP_k, the losses, error-entropy and what was imported."""
-    chosen = request.chosen_laws() if request.names_laws else set(_DEFAULT_LAWS)
+    chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     k_grid: list[int] = []
     if group.is_measured:
-        k_grid = request.k_grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
-    request = replace(request, resamples=min(request.resamples, MOST_RESAMPLES))  # a resample of runs takes one of each
+        k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    request = request.but(resamples=min(request.resamples, MOST_RESAMPLES))  # a resample of runs takes one of each
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
-    chosen_points = [each for each in points if request.names_laws or each.doubt is not Status.not_known]
+    chosen_points = [each for each in points if request.laws.by_name or each.doubt is not Status.not_known]
     return [_trained(_averaged(each) if group.averaged else each) for each in chosen_points]
 
 

@@ -62,10 +62,10 @@ class Designs:
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Designs:
     """Judge the design of one group, by cross-entropy unless quantities are named, and choose runs if asked to."""
     quantities = trained_quantities(connection, group, request)
-    if not request.names_laws:
+    if not request.laws.by_name:
         quantities = sorted(quantities, key=lambda each: each.law != "cross_entropy")[:1]
     of, n_resamples = [], min(request.resamples, MOST_RESAMPLES)
-    for trained, form in product(quantities, request.forms()):
+    for trained, form in product(quantities, request.form):
         fit = fit_surface(trained.runs, form, request.objective, request.delta, n_resamples)
         of.append(Designed(trained, fit, doubts_of_points(group, trained, fit), *_chosen(fit, trained, request)))
     return Designs(group, tuple(of))
@@ -88,7 +88,7 @@ def _chosen(fit: SurfaceFit, trained: Trained, request: Request) -> tuple[str | 
 
 def _target(surface: Surface, request: Request) -> tuple[str, npt.NDArray[np.float64]]:
     """What is asked for, in words and by its derivatives."""
-    points, budgets = request.points_to_predict(), request.flops_of_budgets()
+    points, budgets = request.points_to_predict(), request.budgets
     if points:
         named = ", ".join(f"S = {S:.3g}, D = {D:.3g}" for S, D in points)
         return f"ln y at {named}", np.vstack([prediction_at(surface, S, D) for S, D in points])

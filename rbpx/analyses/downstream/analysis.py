@@ -57,7 +57,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     Raises:
         RbpxError: no group has a feature that was asked for, a chance is not known, or several forms were asked for.
     """
-    if len(request.forms()) > 1:
+    if len(request.form) > 1:
         raise RbpxError(
             f"form={request.form} is more than one form, and step 1 has one; name it, as in form=chinchilla"
         )
@@ -71,9 +71,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         task = TaskSteps(values, parts, steps, contest(values, parts, steps, request))
         by_family.setdefault((group.first.source, group.first.family), []).append(task)
     if groups and not by_family:
-        what = (
-            f"a feature {' or '.join(request.chosen_features())}" if request.names_features else "items or accuracies"
-        )
+        what = f"a feature {' or '.join(request.features.names)}" if request.features.by_name else "items or accuracies"
         raise RbpxError(
             f"no group of runs in store={request.store} has {what}; measure a task, such as "
             "python -m rbpx measure dataset=arc_easy size=all, or import a table with bits_per_byte and accuracy"

@@ -19,9 +19,9 @@ from rbpx.analyses.downstream.steps import FeatureSteps
 from rbpx.analyses.downstream.trainings import Split, averages, means, points
 from rbpx.config.request import Request
 from rbpx.groups.task_features import TaskValues
+from rbpx.laws.averaged import predict_batch
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import NO_ESTIMATE, Estimate, of_share, reaching
-from rbpx.laws.over_forms import predict_batch
 from rbpx.laws.success.sigmoid import curves, refit_sigmoid
 
 Floats = npt.NDArray[np.float64]
@@ -156,7 +156,7 @@ def _predictions(
     x_BN, y_BN = means(x_NR, steps.values.x_BR), means(x_NR, task.success_BR)
     usable_B = np.isfinite(x_BN).all(axis=1)
     theta_BP = np.full((len(x_BN), 4), np.nan)
-    start_P, anchor, bounds = steps.sigmoid.theta_P, request.point_of_anchor(), request.ends_of_sigmoid()
+    start_P, anchor, bounds = steps.sigmoid.theta_P, request.anchor, request.bounds
     theta_BP[usable_B] = refit_sigmoid(x_BN[usable_B], y_BN[usable_B], start_P, anchor, bounds)
     return value_M, np.column_stack([curves(theta_BP, x_B) for x_B in x_BM.T])
 

@@ -15,10 +15,11 @@ from rbpx.analyses.downstream.trainings import Split, Training, averaged, is_mix
 from rbpx.config.request import Request
 from rbpx.groups.group import Run
 from rbpx.groups.task_features import FeatureValues, TaskValues
-from rbpx.laws.exponential import exp_or_none
-from rbpx.laws.form_fits import FormFits
+from rbpx.laws.averaged import COMBINED, MIN_SIZES, fit_over_forms
+from rbpx.laws.candidates import FormFits
 from rbpx.laws.interval import NO_ESTIMATE, Estimate, Z, of_share
-from rbpx.laws.over_forms import COMBINED, MIN_SIZES, TAILS, fit_over_forms
+from rbpx.laws.logarithms import exp_or_none
+from rbpx.laws.over_forms import TAILS
 from rbpx.laws.prediction import outside
 from rbpx.laws.success.chain import N_CURVES, Feature, chained, of_estimate, of_mixture, second_step
 from rbpx.laws.success.plausible import MINIMUM_SD, Plausible, independent_points, plausible_curves
@@ -133,7 +134,7 @@ def fit_steps(task: TaskValues, values: FeatureValues, parts: Split, request: Re
 
     asked = request.points_to_predict()
     predictions = [predicted(each.S, each.D, each) for each in parts.held_out]
-    predictions += [predicted(S, D) for S, D in asked] if asked else [predicted(S, None) for S in request.targets()]
+    predictions += [predicted(S, D) for S, D in asked] if asked else [predicted(S, None) for S in request.S]
     n_points = 0 if sigmoid is None else sigmoid.n_points
     return FeatureSteps(values, first.form, first.surface, sigmoid, len(fitted), n_points, tuple(predictions))
 
@@ -156,7 +157,7 @@ class _First:
     def fit(cls, trainings: Sequence[Training], x_T: npt.NDArray[np.float64], request: Request) -> "_First":
         """A surface where tokens are known, vary apart from size, and there are runs enough; else a law in size."""
         S, D = [each.S for each in trainings], [each.D for each in trainings if each.D]
-        form = request.forms()[0]
+        form = request.form[0]
         if len(D) == len(S) > 5 and not judge(np.array(S, float), np.array(D, float)).is_collinear:
             n_resamples = min(request.resamples, _RESAMPLES)
             of = (request.objective, request.delta, n_resamples, request.seed)
@@ -202,8 +203,8 @@ def _second(
     x_N, y_N = means(of_NR, values.x_R), means(of_NR, task.success_R)
     known_N = np.isfinite(x_N) & np.isfinite(y_N)
     x_N, y_N, group_N = x_N[known_N], y_N[known_N], np.unique(of_N[known_N], return_inverse=True)[1].astype(np.int64)
-    anchor, chance = request.point_of_anchor(), task.chance
-    starts, bounds = request.starts_of_sigmoid(), request.ends_of_sigmoid()
+    anchor, chance = request.anchor, task.chance
+    starts, bounds = request.starts, request.bounds
     fit = fit_sigmoid(x_N, y_N, chance, anchor, starts, bounds) if len(x_N) else None
     if fit is None:
         at = [run for training in trainings for run in training.at]

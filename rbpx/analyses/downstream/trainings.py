@@ -59,11 +59,11 @@ def split(values: TaskValues, request: Request) -> Split:
         RbpxError: a size that is to be held out is not among them.
     """
     trainings = _trainings(values.group.runs)
-    asked = request.sizes_held_out()
+    asked = request.held_out
     if asked is None:
         largest = max(training.S for training in trainings)
         # With models still to be trained to predict, all that are there may be fitted.
-        held_out = [each for each in trainings if each.S == largest and not request.targets()]
+        held_out = [each for each in trainings if each.S == largest and not request.S]
     else:
         sizes = list(dict.fromkeys(training.last.size for training in trainings))
         unknown = next((size for size in asked if size not in sizes), None)

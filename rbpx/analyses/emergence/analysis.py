@@ -20,11 +20,11 @@ from rbpx.analyses.emergence.pooled import PooledFit, fit_pooled
 from rbpx.config.request import Request
 from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document, record_of
 from rbpx.groups.group import Group, Run
-from rbpx.groups.text_ranks import text_ranks
+from rbpx.groups.token_ranks import text_ranks
 from rbpx.laws.names import MLE, Method
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.power_intervals import NO_INTERVALS
-from rbpx.laws.trend import judged, trend_doubts
+from rbpx.laws.verdict import judged, trend_doubts
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
 
@@ -128,7 +128,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     """Count or read the windows at each k, and fit their laws."""
     if not group.is_measured:
         return Emergences(group, tuple(_imported(group, request)))
-    lengths, k_grid = request.n_listed(DEFAULT_N), request.k_grid(group.vocab_size, DEFAULT_K)
+    lengths, k_grid = request.n.listed(DEFAULT_N), request.k.grid(group.vocab_size, DEFAULT_K)
     weights_BD = None if group.n_resampled == 1 else group.weights(request)
     counted = [_count(connection, group, run, k_grid, lengths) for run in group.runs]
     by_k = []
@@ -158,9 +158,9 @@ def _count(
 
 def _imported(group: Group, request: Request) -> Iterator[Emergence]:
     observed_k = sorted({k for run in group.runs for k, n in run.observed if n > 1})
-    for k in observed_k if request.k in (None, "log") else [k for k in request.k_listed() if k in observed_k]:
+    for k in observed_k if not request.k.by_number else [k for k in request.k.listed() if k in observed_k]:
         observed = sorted({n for run in group.runs for k_, n in run.observed if k_ == k})
-        lengths = [n for n in request.n_listed(observed) if n in observed]
+        lengths = [n for n in request.n.listed(observed) if n in observed]
         p_MN = np.array([[run.observed.get((k, n), np.nan) for n in lengths] for run in group.runs])
         rbp_M = np.array([run.observed.get((k, 1), np.nan) for run in group.runs])
         yield _emergence(group, k, lengths, p_MN, rbp_M, None, None, [])

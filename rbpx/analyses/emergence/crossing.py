@@ -14,13 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.emergence.law import JointFit
 from rbpx.analyses.emergence.pooled import PooledFit
-from rbpx.laws.exponential import exp_or_none
-from rbpx.laws.fieller import fieller
-from rbpx.laws.interval import Estimate, document_t, student_t
-from rbpx.laws.level_over_forms import Reached, reach_over_forms
-from rbpx.laws.over_forms import COMBINED
-from rbpx.laws.power import LawFit, PowerLawFit
-from rbpx.laws.shares import neg_ln
+from rbpx.laws.averaged import COMBINED, Reached, reach_over_forms
+from rbpx.laws.interval import Estimate, document_t, fieller, student_t
+from rbpx.laws.logarithms import exp_or_none, neg_ln
+from rbpx.laws.power_fit import LawFit, PowerLawFit
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of
 

@@ -7,13 +7,12 @@ from typing import Final
 from rbpx.analyses.emergence.analysis import Emergence, Emergences, ShownLaw
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Scale, curve, line, points, scale_of
+from rbpx.display.chart.marks import Chart, Scale, curve, line, points, scale_of, spread
 from rbpx.display.column import Cell, Column, magnitude, place, text
-from rbpx.display.spread import spread
 from rbpx.display.view import View
 from rbpx.groups.group import Group, Run
 from rbpx.groups.question import spelled
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 
 _Law = ShownLaw[PowerLawFit]
 _Row = tuple[Run, _Law, list[float | None]]

@@ -19,13 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from rbpx.analyses.emergence.law import listed
 from rbpx.analyses.emergence.misfit import Contrast, curvature, drift, exponents, growth, significant
 from rbpx.analyses.emergence.quasi_likelihood import MeasuredShares, measured_shares, points_of, search, tally_of
-from rbpx.laws.exponential import exp_or_none
 from rbpx.laws.interval import Estimate, around
+from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.model_scatter import Scatter, model_scatter
 from rbpx.laws.names import MLE
 from rbpx.laws.passing import Slopes, separated, slopes
-from rbpx.laws.power import LawFit
-from rbpx.laws.trend import trend_doubts
+from rbpx.laws.power_fit import LawFit
+from rbpx.laws.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order
 
 EQUATION: Final = "-ln p_N = C_N * S^(-alpha), quasi-likelihood of the counts of windows of hits"

@@ -26,7 +26,7 @@ from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import AXES
 from rbpx.groups.group import Group, Run
 from rbpx.laws.interval import Estimate
-from rbpx.laws.power import LawFit
+from rbpx.laws.power_fit import LawFit
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status
 

@@ -86,7 +86,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     Raises:
         RbpxError: there is none.
     """
-    families = request.families() or (None if request.model is None else [family_name(request)])
+    families = request.family or (None if request.model is None else [family_name(request)])
     datasets = None if request.dataset is None else [request.dataset.name]
     rows = ask(connection, "registered_forecasts", families=families, datasets=datasets).to_pylist()
     if not rows:
@@ -122,7 +122,7 @@ def _measured(
 ) -> dict[_Quantity, float]:
     """The values of the quantities that are asked about, under one tie rule."""
     laws, ks = sorted({row["law"] for row in asked}), sorted({row["k"] for row in asked} - {None})
-    request = replace(request, laws=laws, k=ks or None, resamples=1)  # values are needed, no intervals
+    request = request.but(laws=laws, k=ks or None, resamples=1)  # values are needed, no intervals
     group = Group((run,), ties)
     evidence = weigh_group(connection, group, request, ks, laws)
     return {(points.law, points.k): float(points.y_N[0]) for points in size_points(group, evidence, request, ks, laws)}

@@ -13,7 +13,7 @@ import duckdb
 from rbpx.analyses.gaps.law import EQUATION, Gap, fit_gap, settle
 from rbpx.analyses.gaps.slices import DEFAULT_K, LOSSES, SlicePoints, slice_points
 from rbpx.config.request import Request
-from rbpx.display.names import law_title
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.along import best_in_both
 from rbpx.groups.fits import document_doubts, keep_fits, record_of
 from rbpx.groups.group import ALIKE, Group
@@ -86,7 +86,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         if not both or pair[0].n_sizes < 3:
             continue
         # The documents of two texts are drawn independently of each other.
-        asked = [replace(request, seed=request.seed + n) for n in (0, 1)]
+        asked = [request.but(seed=request.seed + n) for n in (0, 1)]
         points = [known_points(connection, *each, LOSSES, DEFAULT_K) for each in zip(pair, asked, strict=True)]
         gaps.append(Gaps(pair[0], pair[1], _loss_gaps(points[0], points[1])))
     return _adjusted(gaps)

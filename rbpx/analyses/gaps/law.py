@@ -17,14 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.gaps.shape import REACH, Curvature, OffsetRatio, curvature, offset_ratio
 from rbpx.laws.bootstrap import MIN_RESAMPLES
-from rbpx.laws.fieller import fieller
 from rbpx.laws.form import Form
-from rbpx.laws.interval import NO_ESTIMATE, Estimate
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.interval import NO_ESTIMATE, Estimate, fieller
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.resampled import Resampled
 from rbpx.laws.significance import ALPHA, p_of_zero
-from rbpx.laws.trend import with_reasons
 from rbpx.laws.uncertainty import Uncertainty
+from rbpx.laws.verdict import with_reasons
 from rbpx.status import Status
 
 Floats = NDArray[np.float64]

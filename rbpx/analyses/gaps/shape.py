@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.bootstrap import moments
-from rbpx.laws.form import NEGLIGIBLE, Form
+from rbpx.laws.form import Form
 from rbpx.laws.interval import NO_ESTIMATE, Estimate, document_t, student_t
 from rbpx.laws.names import Method
+from rbpx.laws.offset_test import NEGLIGIBLE
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.regression import Regression
 from rbpx.laws.resampled import Resampled

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rbpx.config.request import ITEM_SLICES, Request
+from rbpx.config.keys.tokens import ITEM_SLICES
+from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.evidence import weigh
 from rbpx.groups.group import Group
@@ -71,7 +72,7 @@ def slice_points(connection: duckdb.DuckDBPyConnection, group: Group, request: R
             counts.setdefault(part, []).append(_count(connection, scored, part, limits))
     occupied = {part: tables for part, tables in counts.items() if all(table.num_rows for table in tables)}
     empty = [part for part in counts if part not in occupied]
-    if empty and request.conditions():
+    if empty and request.conditions:
         at = next(run.size for run, table in zip(group.runs, counts[empty[0]], strict=True) if not table.num_rows)
         raise RbpxError(
             f"slices.{empty[0].name}={empty[0].where!r} is true of no scored token of {group.title} (size {at}), so "
@@ -96,7 +97,7 @@ def _slices(request: Request, scored: pa.Table) -> list[Slice]:
     if request.slices in ITEM_SLICES:
         names = sorted(str(name) for name in scored[request.slices].unique().to_pylist() if name is not None)
         return [Slice(name, "{} = '{}'".format(request.slices, name.replace("'", "''"))) for name in names]
-    parts = [Slice(name, where) for name, where in request.conditions().items()]
+    parts = [Slice(name, where) for name, where in request.conditions.items()]
     if len(parts) == 1:
         # A condition that is unknown (NULL) is not true, so its token belongs to the rest.
         return [*parts, Slice(f"not {parts[0].name}", f"({parts[0].where}\n) IS NOT TRUE")]
@@ -121,7 +122,7 @@ def _count(connection: duckdb.DuckDBPyConnection, scored: pa.Table, part: Slice,
 def _points(
     group: Group, request: Request, part: Slice, tables: Sequence[pa.Table], weights_BD: npt.NDArray[np.float64]
 ) -> SlicePoints:
-    k_grid = request.k_grid(group.vocab_size, DEFAULT_K)
+    k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     evidence = [
         weigh(table, weights_BD, k_grid, run.vocab_size or 0, LOSSES)
         for table, run in zip(tables, group.runs, strict=True)

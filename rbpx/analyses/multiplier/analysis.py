@@ -186,10 +186,10 @@ def _points(
     connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request
 ) -> tuple[list[tuple[Points, Points]], tuple[str, ...]]:
     """Every quantity that both have; where tokenizers differ, losses in bits per byte and no ranks, and a note."""
-    laws = request.chosen_laws() if request.names_laws else set(_DEFAULT_LAWS)
+    laws = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     measured, notes = base.is_measured and variant.is_measured, tuple[str, ...]()
     vocab = min((run.vocab_size or 2 for group in (base, variant) for run in group.runs), default=2)
-    k_grid = request.k_grid(vocab, DEFAULT_K) if measured else request.k_listed(DEFAULT_K)
+    k_grid = request.k.grid(vocab, DEFAULT_K) if measured else request.k.listed(DEFAULT_K)
     sides = []
     for group in (base, variant):
         each, values = list[Points](), task_values(connection, group, request) if measured else None

@@ -12,11 +12,10 @@ import numpy as np
 
 from rbpx.analyses.regimes.noise import AtK, NoiseModel, Predicted, noise_model, predict_noise
 from rbpx.config.request import Request
-from rbpx.groups.fits import Law, doubted, fit_points, fit_record, keep_fits
+from rbpx.groups.fits import Law, doubted, fit_points, fit_record, keep_fits, stands, supported
 from rbpx.groups.group import Group
 from rbpx.groups.points import Points, known_points
-from rbpx.groups.standing import stands, supported
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.resampled import Resampled
 from rbpx.store.store import Record, Store
 
@@ -72,8 +71,8 @@ class Regimes:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Regimes:
     """Fit the law at every k, log-spaced up to V unless others are requested."""
-    points = known_points(connection, group, replace(request, k=request.k or "log"), {"rbp"})
-    regimes = [_regime(series, doubted(group, fit_points(series, request.methods()[0]))) for series in points]
+    points = known_points(connection, group, request.but(k=request.k or "log"), {"rbp"})
+    regimes = [_regime(series, doubted(group, fit_points(series, request.method[0]))) for series in points]
     noise = None
     if group.is_measured and group.n_resampled > 1:
         S = [run.x for run in group.runs if run.x is not None]

@@ -19,8 +19,8 @@ from rbpx.groups.surface_fits import doubts_of_points, listed, surface_record
 from rbpx.groups.surface_points import MOST_RESAMPLES, Trained, flops_as_stated, flops_with_head, trained_quantities
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.interval import NO_ESTIMATE, Estimate, by_name
+from rbpx.laws.surface.checks import AgainstAxis, Compared, against_axes, compare_each, mean_error
 from rbpx.laws.surface.fit import SurfaceFit
-from rbpx.laws.surface.held_out import Compared, compare_each, mean_error
 from rbpx.laws.surface.isoflop import (
     AlongC,
     Budget,
@@ -33,7 +33,6 @@ from rbpx.laws.surface.isoflop import (
     reached_budgets,
 )
 from rbpx.laws.surface.optimum import Optimum, optima, split
-from rbpx.laws.surface.residuals import AgainstAxis, against_axes
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status, first_of
 from rbpx.store.store import Record, Store
@@ -168,7 +167,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     """Fit every requested form to each quantity of a group, and find the best of each budget in every way there is."""
     n_resamples, quantities = min(request.resamples, MOST_RESAMPLES), trained_quantities(connection, group, request)
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
-    compared = compare_each([(each.runs, request.forms()) for each in quantities], n_resamples, **options)
+    compared = compare_each([(each.runs, request.form) for each in quantities], n_resamples, **options)
     laws = tuple(_law(*each, group, request) for each in zip(quantities, compared, strict=True))
     return Surfaces(group, laws, n_resamples, request.unique_tokens)
 
@@ -176,7 +175,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
 def _law(trained: Trained, compared: Sequence[Compared], group: TrainingGroup, request: Request) -> SurfaceLaw:
     runs, C_N = trained.runs, trained.C_N
     is_positive = len(runs.y_N) > 0 and bool((runs.y_N > 0).all())
-    asked = tuple(request.flops_of_budgets())
+    asked = tuple(request.budgets)
     chosen, reached = _budgets(runs, asked, C_N) if is_positive else (Chosen.asked, asked)
     largest = float(C_N.max()) if len(C_N) else 1.0
     budgets = asked or (*reached, 10 * largest)

@@ -15,12 +15,11 @@ from rbpx.analyses.surface.analysis import SurfaceLaw, Surfaces
 from rbpx.analyses.surface.words import together
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Mark, Rows, Scale, line, points, scale_of
+from rbpx.display.chart.marks import Chart, Mark, Rows, Scale, line, points, scale_of, spread
 from rbpx.display.column import magnitude, text, with_ends
-from rbpx.display.names import headline
 from rbpx.display.numbers import short
-from rbpx.display.spread import spread
 from rbpx.display.view import View
+from rbpx.display.vocabulary import headline
 from rbpx.groups.group import Run
 from rbpx.groups.question import from_fits
 from rbpx.laws.names import Axis

@@ -17,7 +17,7 @@ from rbpx.groups.surface_points import Trained, trained_quantities
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.interval import by_name
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.trajectory.warm_up import AfterWarmUp, fit_after_warm_up
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
@@ -125,7 +125,7 @@ def _histories(
     sizes = [last[S] for S in sorted(last)]
     series = [(runs, [tokens_of(run) or 0.0 for run in runs], ("training", name)) for name, runs in by_size.items()]
     series.append((sizes, [float(run.non_embedding_params) for run in sizes], ("size", "sizes")))
-    for k, (runs, at, along) in product(request.k_grid(group.vocab_size, DEFAULT_K), series):
+    for k, (runs, at, along) in product(request.k.grid(group.vocab_size, DEFAULT_K), series):
         found = token_histories(connection, runs, at, along, k, group.ties, request.top) if len(runs) > 1 else None
         if found is not None:
             yield found

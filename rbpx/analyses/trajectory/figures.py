@@ -8,12 +8,11 @@ from rbpx.analyses.trajectory.analysis import Trajectories, Trajectory
 from rbpx.analyses.trajectory.tokens import TokenHistories
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Origin, drawn
-from rbpx.display.chart.marks import Chart, Rows, Scale, line, points, scale_of
+from rbpx.display.chart.marks import Chart, Rows, Scale, line, points, scale_of, spread
 from rbpx.display.column import Column, decimal, magnitude, text
-from rbpx.display.names import headline
 from rbpx.display.numbers import short
-from rbpx.display.spread import spread
 from rbpx.display.view import View
+from rbpx.display.vocabulary import headline
 from rbpx.groups.question import from_fits
 from rbpx.laws.names import Axis
 from rbpx.laws.prediction import along

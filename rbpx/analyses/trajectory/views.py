@@ -10,11 +10,11 @@ from rbpx.analyses.trajectory.figures import figures
 from rbpx.analyses.trajectory.tokens import TokenCount, TokenHistories
 from rbpx.counts import number_of
 from rbpx.display.column import Cell, Column, decimal, ends, magnitude, share, state, text, whole, with_ends
-from rbpx.display.names import legible
 from rbpx.display.numbers import short, significant
 from rbpx.display.view import Table, View
+from rbpx.display.vocabulary import legible
 from rbpx.laws.interval import Estimate
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.trajectory.histories import History
 
 _OFTEN: Final = {  # the histories of which tokens are named
