@@ -9,6 +9,7 @@ import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.checkpoints import tokens_of, training_of
 from rbpx.groups.group import Run
 from rbpx.groups.points import Points, size_points, weigh_group
@@ -44,6 +45,11 @@ class Trained:
     runs: Runs
     sign: int
     doubt: Status | None
+
+    @property
+    def title(self) -> str:
+        """The name of the quantity."""
+        return law_title(self.law, self.k)
 
     @property
     def C_N(self) -> Floats:

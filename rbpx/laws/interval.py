@@ -36,6 +36,9 @@ class Estimate:
         return self.ends is not None and not self.ends[0] <= 0 <= self.ends[1]
 
 
+NO_ESTIMATE: Final = Estimate(None, None, None)
+
+
 def by_name(**estimates: Estimate) -> dict[str, float | None]:
     """Numbers by their names, and the ends of their intervals by these with _lo and _hi."""
     named: dict[str, float | None] = {}

@@ -10,10 +10,11 @@ import pytest
 from scipy.stats import linregress
 from scipy.stats import t as student_t
 
-from rbpx.analyses.emergence.crossing import Crossing, joint_crossing, line_covariance, windows_crossing
+from rbpx.analyses.emergence.crossing import Crossing, joint_crossing, windows_crossing
 from rbpx.analyses.emergence.hit_windows import Windows, window_share
 from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
 from rbpx.laws.bootstrap import document_weights
+from rbpx.laws.interval import Estimate
 from rbpx.laws.logarithms import neg_ln
 from rbpx.laws.power import fit_power_law
 from rbpx.status import Status
@@ -219,9 +220,10 @@ def test_the_document_interval_is_that_of_a_loop_over_the_resamples() -> None:
 def test_too_few_usable_resamples_give_no_interval() -> None:
     fit = fit_joint(S, LENGTHS, law(3.0, 0.2), np.zeros((50, 6, 5)))
     assert (fit.status, fit.alpha_lo, fit.constant.hi, fit.interval) == (Status.ok, None, None, None)
-    with pytest.raises(ValueError, match="resamples"):
-        joint_crossing(fit, 5, 0.5, documents=True)
-    assert line_covariance(S, np.zeros((50, 6))) is None
+    plain = fit_joint(S, LENGTHS, law(3.0, 0.2))
+    assert joint_crossing(fit, 5, 0.5) == joint_crossing(plain, 5, 0.5)
+    p_M = law(3.0, 0.2)[:, 1]
+    assert windows_crossing(fit_windows(S, p_M, np.zeros((50, 6))), 0.5) == windows_crossing(fit_windows(S, p_M), 0.5)
 
 
 # ----------------------------------------------------------------------------------------------------- crossing
@@ -236,7 +238,7 @@ def test_an_exact_law_crosses_where_its_inverse_says(share: float) -> None:
         assert found.ln_S is not None
         assert (found.status is Status.beyond) == (found.ln_S > math.log(10 * S[-1]))
         expected = (3.0 * 10 / -math.log(share)) ** (1 / 0.2)
-        assert [found.S, found.lo, found.hi] == pytest.approx([expected] * 3, rel=1e-6)
+        assert [found.size.value, found.size.lo, found.size.hi] == pytest.approx([expected] * 3, rel=1e-6)
 
 
 def test_the_interval_of_a_crossing_is_where_the_band_of_the_regression_meets_the_level() -> None:
@@ -271,14 +273,14 @@ def test_a_share_that_does_not_rise_with_size_never_crosses() -> None:
     p_MN = law(3.0, 0.2)[::-1]
     assert joint_crossing(fit_joint(S, LENGTHS, p_MN), 5, 0.5).status is Status.never_crosses
     found = windows_crossing(fit_windows(S, p_MN[:, 1]), 0.5)
-    assert (found.status, found.S, found.lo, found.hi) == (Status.never_crosses, None, None, None)
+    assert (found.status, found.size) == (Status.never_crosses, Estimate(None, None, None))
 
 
 def test_a_crossing_beyond_all_floats_is_known_by_its_logarithm_only(shared_data: Path) -> None:
     sizes, p_MN = gpt2(shared_data, 1)
     found = windows_crossing(fit_windows(sizes, p_MN[:, 3]), 0.9)
     assert found.status is Status.beyond
-    assert found.S is None
+    assert found.size.value is None
     assert found.ln_S is not None
     assert found.ln_S > 700
     assert found.ln_hi is None
@@ -313,7 +315,7 @@ def test_the_interval_of_a_crossing_covers_the_truth(sd: float) -> None:
         if windows_crossing(single, share).status is not Status.never_crosses:
             n += 1
             covered += contains(windows_crossing(single, share), ln_S)
-            unbounded += windows_crossing(single, share).hi is None
+            unbounded += windows_crossing(single, share).size.hi is None
         if joint_crossing(joint, N, share).status is not Status.never_crosses:
             n_joint += 1
             covered_joint += contains(joint_crossing(joint, N, share), ln_S)
@@ -334,9 +336,9 @@ def test_with_documents_the_interval_covers_although_the_sizes_scatter_together(
     for seed in range(200):
         runs, weights_BD = documents(rng, alpha), document_weights(80, 100, seed)
         p_BM = np.stack([window_share(windows, weights_BD)[:, 1] for windows in runs], axis=1)
-        fit = fit_windows(S, np.stack([window_share(windows)[1] for windows in runs]), p_BM)
-        covered += contains(windows_crossing(fit, share, line_covariance(S, p_BM)), truth)
-        covered_without += contains(windows_crossing(fit, share), truth)
+        p_M = np.stack([window_share(windows)[1] for windows in runs])
+        covered += contains(windows_crossing(fit_windows(S, p_M, p_BM), share), truth)
+        covered_without += contains(windows_crossing(fit_windows(S, p_M), share), truth)
     assert covered >= 180
     assert covered_without < 160
 

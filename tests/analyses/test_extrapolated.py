@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.analyses.emergence.crossing import windows_crossing
-from rbpx.analyses.emergence.extrapolated import Extrapolation
+from rbpx.analyses.emergence.crossing import Extrapolation, windows_crossing
 from rbpx.analyses.emergence.law import fit_windows
 from rbpx.laws.averaged import predict_batch
 from rbpx.status import Status

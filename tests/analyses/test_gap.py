@@ -31,25 +31,27 @@ def test_the_gap_of_two_exact_laws_is_the_difference_of_their_exponents() -> Non
     gap = fit_gap(S, law(9.0, 0.10), law(4.0, 0.06))
     assert (gap.swapped, gap.fit.status) == (False, Status.ok)
     assert gap.S_ref == pytest.approx(1e6)
-    assert gap.delta == pytest.approx(0.06 - 0.10, rel=1e-9)
+    assert gap.delta.value == pytest.approx(0.06 - 0.10, rel=1e-9)
     assert gap.curvature is not None
     assert (gap.curvature.value, gap.curvature.p) == (0.0, 1.0)  # what rounding leaves is no curve
-    assert gap.ratio == pytest.approx(9 / 4 * 1e6**-0.04, rel=1e-9)
+    assert gap.ratio.value == pytest.approx(9 / 4 * 1e6**-0.04, rel=1e-9)
     assert gap.verdict == "closes"
-    assert gap.ln_S_closed is not None
-    assert math.exp(gap.ln_S_closed) == pytest.approx((9 / 4) ** (1 / 0.04), rel=1e-6)
+    assert gap.ln_S_closed.value is not None
+    assert math.exp(gap.ln_S_closed.value) == pytest.approx((9 / 4) ** (1 / 0.04), rel=1e-6)
 
 
 def test_a_is_the_text_with_the_higher_loss_whatever_the_order() -> None:
     one, other = fit_gap(S, law(9.0, 0.10), law(4.0, 0.06)), fit_gap(S, law(4.0, 0.06), law(9.0, 0.10))
     assert other.swapped
-    assert (other.delta, other.ratio, other.ln_S_closed) == pytest.approx((one.delta, one.ratio, one.ln_S_closed))
+    assert (other.delta.value, other.ratio.value, other.ln_S_closed.value) == pytest.approx(
+        (one.delta.value, one.ratio.value, one.ln_S_closed.value)
+    )
 
 
 def test_a_gap_that_opens_never_closes() -> None:
     gap = fit_gap(S, law(9.0, 0.05), law(4.0, 0.10))
     assert gap.verdict == "opens"
-    assert (gap.ln_S_closed, gap.ln_S_closed_lo, gap.ln_S_closed_hi) == (None, None, None)
+    assert (gap.ln_S_closed.value, gap.ln_S_closed.lo, gap.ln_S_closed.hi) == (None, None, None)
 
 
 def test_the_numbers_are_those_of_a_line_through_the_logarithms_of_the_ratios() -> None:
@@ -57,14 +59,14 @@ def test_the_numbers_are_those_of_a_line_through_the_logarithms_of_the_ratios() 
     a, b = law(9.0, 0.10) * np.exp(rng.normal(0, 0.02, 5)), law(4.0, 0.06) * np.exp(rng.normal(0, 0.02, 5))
     line = linregress(np.log(S / 1e6), np.log(a / b))
     gap = fit_gap(S, a, b)
-    assert (gap.delta, gap.fit.r2) == pytest.approx((line.slope, line.rvalue**2), rel=1e-9)
-    assert gap.ratio == pytest.approx(math.exp(line.intercept), rel=1e-9)
+    assert (gap.delta.value, gap.fit.r2) == pytest.approx((line.slope, line.rvalue**2), rel=1e-9)
+    assert gap.ratio.value == pytest.approx(math.exp(line.intercept), rel=1e-9)
 
 
 def test_what_a_model_does_on_both_texts_drops_out() -> None:
     wild = np.exp(np.random.default_rng(2).normal(0, 0.5, 5))
     gap = fit_gap(S, law(9.0, 0.10) * wild, law(4.0, 0.06) * wild)
-    assert gap.delta == pytest.approx(-0.04, rel=1e-9)
+    assert gap.delta.value == pytest.approx(-0.04, rel=1e-9)
 
 
 @pytest.mark.parametrize("bad", [0.0, math.inf, math.nan])
@@ -73,7 +75,7 @@ def test_a_loss_without_a_ratio_is_a_status(bad: float) -> None:
     a[2] = bad
     gap = fit_gap(S, a, law(4.0, 0.06))
     assert gap.fit.status is Status.not_positive
-    assert (gap.delta, gap.ratio, gap.verdict) == (None, None, None)
+    assert (gap.delta.value, gap.ratio.value, gap.verdict) == (None, None, None)
 
 
 @few_or_all(30, 300)
@@ -93,13 +95,13 @@ def test_the_intervals_hold_the_truth(text: bool, n_draws: int) -> None:
                 y * np.exp(rng.normal(0, 0.01, (200, 1)) + rng.normal(0, 0.005, (200, 5))) for y in (a, b)
             )
         gap = fit_gap(S, a, b, *resampled)
-        assert gap.delta_lo is not None
-        assert gap.delta_hi is not None
-        assert gap.ratio_lo is not None
-        assert gap.ratio_hi is not None
-        delta += gap.delta_lo <= -0.04 <= gap.delta_hi
-        ratio += gap.ratio_lo <= true_ratio <= gap.ratio_hi
-        lo, hi = gap.ln_S_closed_lo, gap.ln_S_closed_hi
+        assert gap.delta.lo is not None
+        assert gap.delta.hi is not None
+        assert gap.ratio.lo is not None
+        assert gap.ratio.hi is not None
+        delta += gap.delta.lo <= -0.04 <= gap.delta.hi
+        ratio += gap.ratio.lo <= true_ratio <= gap.ratio.hi
+        lo, hi = gap.ln_S_closed.lo, gap.ln_S_closed.hi
         closed += (lo is None or lo <= true_closed) and (hi is None or true_closed <= hi)
     assert plausible(delta, n_draws)
     assert plausible(ratio, n_draws)
@@ -135,16 +137,16 @@ def test_the_curvature_is_that_of_a_parabola_by_least_squares() -> None:
 def test_losses_with_offsets_are_no_power_law_and_close_where_they_meet() -> None:
     sizes, gap = bent((1.0, 60, 0.25), (1.4, 20, 0.2))
     assert gap.offset is not None
-    assert (gap.form, gap.bends, gap.fit.status) == ("offset", True, Status.bends)
-    assert gap.offset.E_a == pytest.approx(1.0, abs=0.02)
-    assert gap.offset.E_b == pytest.approx(1.4, abs=0.02)
+    assert (gap.offset.form, gap.bends, gap.fit.status) == ("offset", True, Status.bends)
+    assert gap.offset.E_a.value == pytest.approx(1.0, abs=0.02)
+    assert gap.offset.E_b.value == pytest.approx(1.4, abs=0.02)
     meet = brentq(lambda S: 1.0 + 60 * S**-0.25 - 1.4 - 20 * S**-0.2, 1e5, 1e8)
     assert gap.verdict == "closes"
-    assert gap.ln_S_closed is not None
-    assert gap.ln_S_closed_lo is not None
-    assert gap.ln_S_closed_hi is not None
-    assert gap.ln_S_closed == pytest.approx(math.log(meet), abs=0.05)
-    assert gap.ln_S_closed_lo < math.log(meet) < gap.ln_S_closed_hi
+    assert gap.ln_S_closed.value is not None
+    assert gap.ln_S_closed.lo is not None
+    assert gap.ln_S_closed.hi is not None
+    assert gap.ln_S_closed.value == pytest.approx(math.log(meet), abs=0.05)
+    assert gap.ln_S_closed.lo < math.log(meet) < gap.ln_S_closed.hi
     assert min(sizes) < meet < max(sizes)
     assert gap.closed_beyond == 1.0
     assert gap.fit.reasons == ("bends",)
@@ -153,8 +155,9 @@ def test_losses_with_offsets_are_no_power_law_and_close_where_they_meet() -> Non
 def test_a_gap_whose_offsets_differ_never_closes_and_no_size_is_printed() -> None:
     """The power law through these ratios would reach 1; the laws themselves do not, which no parabola shows."""
     _, gap = bent((2.0, 40, 0.2), (1.4, 20, 0.2))
-    assert (gap.verdict, gap.form) == ("closes", "offset")
-    assert gap.ln_S_closed is None
+    assert gap.offset is not None
+    assert (gap.verdict, gap.offset.form) == ("closes", "offset")
+    assert gap.ln_S_closed.value is None
     assert gap.is_beyond
     assert (closed(gap)[0], gap.fit.reasons) == ("beyond", ("beyond",))
 
@@ -175,7 +178,7 @@ def test_the_verdict_follows_the_adjusted_p_and_a_ratio_that_turns_round_has_non
     assert gap.p < 0.01
     assert (gap.verdict, gap.fit.status) == ("closes", Status.ok)
     unsure = settle(gap, 0.3)
-    assert (unsure.verdict, unsure.fit.status, unsure.ln_S_closed) == ("may close", Status.no_trend, None)
+    assert (unsure.verdict, unsure.fit.status, unsure.ln_S_closed.value) == ("may close", Status.no_trend, None)
     flat = fit_gap(S, 2 * np.exp(rng.normal(0, 0.01, 5)), np.ones(5))
     assert (flat.verdict, flat.fit.reasons) == ("parallel", ("no_trend",))
     wide = np.geomspace(1e4, 1e8, 9)

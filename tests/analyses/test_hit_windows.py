@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rbpx.analyses.emergence.correlation import autocorrelation, beta_binomial_share, effective_share, effective_tokens
+from rbpx.analyses.emergence.correlation import autocorrelation, beta_binomial_share, effective_tokens
 from rbpx.analyses.emergence.hit_windows import Windows, count_windows, streaks, window_share
 from rbpx.laws.bootstrap import document_weights
 
@@ -130,8 +130,7 @@ def test_hits_that_never_vary_have_no_correlation(hit: bool) -> None:
     rho_L = autocorrelation([[hit] * 9], 3)
     assert np.isnan(rho_L).all()
     assert np.isnan(effective_tokens(rho_L, [1, 2])).tolist() == [False, True]
-    for predict in (effective_share, beta_binomial_share):
-        assert predict(float(hit), rho_L, [1, 2, 4]).tolist() == [float(hit)] * 3
+    assert beta_binomial_share(float(hit), rho_L, [1, 2, 4]).tolist() == [float(hit)] * 3
 
 
 def test_documents_that_differ_correlate_at_every_lag() -> None:
@@ -148,8 +147,8 @@ def test_independent_hits_are_predicted_by_rbp_to_the_power_n() -> None:
     assert measured == pytest.approx(np.power(p, lengths), rel=0.1)
     assert np.abs(rho_L).max() < 5 * 0.0014
     assert effective_tokens(rho_L, lengths) == pytest.approx(lengths, rel=0.03)
-    for predict in (effective_share, beta_binomial_share):
-        assert predict(p, rho_L, lengths) == pytest.approx(np.power(p, lengths), rel=0.1)
+    for predicted in (p ** effective_tokens(rho_L, lengths), beta_binomial_share(p, rho_L, lengths)):
+        assert predicted == pytest.approx(np.power(p, lengths), rel=0.1)
 
 
 def test_a_markov_chain_has_its_known_correlation_and_windows() -> None:
@@ -182,7 +181,7 @@ def test_beta_binomial_predicts_documents_of_different_ease_exactly_and_effectiv
     measured, rho_L = window_share(windows_of(documents, lengths)), autocorrelation(documents, 49)
     rbp = float(np.mean(np.concatenate(documents)))
     assert beta_binomial_share(rbp, rho_L, lengths) == pytest.approx(measured, rel=0.1)
-    assert effective_share(rbp, rho_L, lengths)[-1] > 3 * measured[-1]
+    assert rbp ** effective_tokens(rho_L, lengths)[-1] > 3 * measured[-1]
 
 
 def test_beta_binomial_at_the_edges_of_correlation() -> None:

@@ -123,12 +123,12 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(
     for each in found:
         gap = each.gaps[0].gap
         sign, power = (-1, 1 / true_ratio) if gap.swapped else (1, true_ratio)
-        assert gap.delta_lo is not None
-        assert gap.delta_hi is not None
-        assert gap.ratio_lo is not None
-        assert gap.ratio_hi is not None
-        delta += gap.delta_lo <= -0.05 * sign <= gap.delta_hi
-        ratio += gap.ratio_lo <= power <= gap.ratio_hi
+        assert gap.delta.lo is not None
+        assert gap.delta.hi is not None
+        assert gap.ratio.lo is not None
+        assert gap.ratio.hi is not None
+        delta += gap.delta.lo <= -0.05 * sign <= gap.delta.hi
+        ratio += gap.ratio.lo <= power <= gap.ratio.hi
     if n_draws == 100:
         assert 88 <= delta <= 99  # 95 are expected; beyond these the probability is below 1 %
         assert 88 <= ratio <= 99

@@ -1,18 +1,18 @@
-"""Whether the trainings there are tell size from tokens, and which to add."""
+"""Whether trainings can tell the effect of size from that of tokens, and which to train next.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="downstream",
-    summary="whether trainings tell size from tokens, and which to train next",
-    help="""\
 Judges how sizes S and tokens D of a family's trainings lie: the range of D/S, the residual standard deviation of
 ln D on ln S (0 where tokens are a power of size), the condition number of the surface's derivatives. Where size and
 tokens vary together (collinear), a surface says what lies near their line and nothing else.
 
 next=N names N runs to train next, one after the other, each the one that narrows most per FLOP what is asked for:
 the exponents; with budgets= the best S of these; with S= and D= the prediction there. Candidates reach to four times
-the largest S and D; flops= is what all N may cost.""",
+the largest S and D; flops= is what all N may cost.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="downstream",
     examples=(
         "python -m rbpx design",
         "python -m rbpx design next=5 flops=1e20 laws='[cross_entropy]'",

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass
+from itertools import product
 
 import duckdb
 import numpy as np
@@ -18,10 +19,6 @@ from rbpx.laws.surface.next_runs import NextRun, candidates, exponents, next_run
 from rbpx.laws.surface.surface import Surface
 from rbpx.status import Status, first_of
 from rbpx.store.store import Record, Store
-
-__all__ = ["Designed", "Designs", "analyse", "keep"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +64,10 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     quantities = trained_quantities(connection, group, request)
     if not request.laws.by_name:
         quantities = sorted(quantities, key=lambda each: each.law != "cross_entropy")[:1]
-    n_resamples = min(request.resamples, MOST_RESAMPLES)
-    of = []
-    for trained in quantities:
-        for form in request.form:
-            fit = fit_surface(trained.runs, form, request.objective, request.delta, n_resamples)
-            reasons = doubts_of_points(group, trained, fit)
-            target, chosen = _chosen(fit, trained, request)
-            of.append(Designed(trained, fit, reasons, target, chosen))
+    of, n_resamples = [], min(request.resamples, MOST_RESAMPLES)
+    for trained, form in product(quantities, request.form):
+        fit = fit_surface(trained.runs, form, request.objective, request.delta, n_resamples)
+        of.append(Designed(trained, fit, doubts_of_points(group, trained, fit), *_chosen(fit, trained, request)))
     return Designs(group, tuple(of))
 
 
@@ -93,7 +86,7 @@ def _chosen(fit: SurfaceFit, trained: Trained, request: Request) -> tuple[str | 
     return target, tuple(chosen)
 
 
-def _target(surface: Surface, request: Request) -> tuple[str, Floats]:
+def _target(surface: Surface, request: Request) -> tuple[str, npt.NDArray[np.float64]]:
     """What is asked for, in words and by its derivatives."""
     points, budgets = request.points_to_predict(), request.budgets
     if points:

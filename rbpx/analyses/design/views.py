@@ -1,14 +1,13 @@
 """The design of trainings as tables: what it can tell, and the runs to train next."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from rbpx.analyses.design.analysis import Designed, Designs, analyse, keep
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import decimal, ends, magnitude, share, state, text, whole, written
 from rbpx.display.numbers import rough, short
 from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import law_title
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.next_runs import NextRun
 
@@ -23,44 +22,39 @@ def _how(of: Callable[[Design], float | None]) -> Callable[[Designed], float | N
 
 DESIGNS: Final = View[Designed](
     "design",
-    (
-        text("law", "law", lambda row: law_title(row.trained.law, row.trained.k)),
-        text("form", "form", lambda row: row.fit.form),
-        whole("points", "n_points", lambda row: row.fit.n_points, spare=1),
-        whole("trainings", "n_runs", lambda row: row.fit.n_runs, spare=4),
-        whole("sizes", "n_S", _how(lambda design: design.n_S), spare=2),
-        whole("numbers of D", "n_D", _how(lambda design: design.n_D), spare=5),
-        ends("least_D_per_S greatest_D_per_S", lambda row: row.ratios, short, "D/S"),
-        written("sd", "sd", _how(lambda design: design.sd), rough, _SD),
-        magnitude("condition", "condition", _how(lambda design: design.condition), _CONDITION, spare=3),
-        state(lambda row: row.status),
-    ),
+    text("law", "law", lambda row: row.trained.title),
+    text("form", "form", lambda row: row.fit.form),
+    whole("points", "n_points", lambda row: row.fit.n_points, spare=1),
+    whole("trainings", "n_runs", lambda row: row.fit.n_runs, spare=4),
+    whole("sizes", "n_S", _how(lambda design: design.n_S), spare=2),
+    whole("numbers of D", "n_D", _how(lambda design: design.n_D), spare=5),
+    ends("least_D_per_S greatest_D_per_S", lambda row: row.ratios, short, "D/S"),
+    written("sd", "sd", _how(lambda design: design.sd), rough, _SD),
+    magnitude("condition", "condition", _how(lambda design: design.condition), _CONDITION, spare=3),
+    state(lambda row: row.status),
 )  # fmt: skip
 NEXT: Final = View[tuple[int, NextRun]](
     "next",
-    (
-        whole("run", "rank", lambda row: row[0], "one that is named twice is one with another seed"),
-        magnitude("S", "S", lambda row: row[1].S),
-        magnitude("D", "D", lambda row: row[1].D),
-        magnitude("C = 6 S D", "C", lambda row: row[1].C),
-        decimal("sd before", "sd_before", lambda row: row[1].sd_before),
-        decimal("sd after", "sd_after", lambda row: row[1].sd_after, means=_SD_AFTER),
-        share("narrower by", "narrowed", lambda row: row[1].narrowed),
-        written("per 1e18 FLOPs", "per_flop", lambda row: row[1].per_flop * 1e18, rough, spare=1),
-    ),
+    whole("run", "rank", lambda row: row[0], "one that is named twice is one with another seed"),
+    magnitude("S", "S", lambda row: row[1].S),
+    magnitude("D", "D", lambda row: row[1].D),
+    magnitude("C = 6 S D", "C", lambda row: row[1].C),
+    decimal("sd before", "sd_before", lambda row: row[1].sd_before),
+    decimal("sd after", "sd_after", lambda row: row[1].sd_after, means=_SD_AFTER),
+    share("narrower by", "narrowed", lambda row: row[1].narrowed),
+    written("per 1e18 FLOPs", "per_flop", lambda row: row[1].per_flop * 1e18, rough, spare=1),
 )  # fmt: skip
 
 
-def tables(results: Sequence[Designs]) -> list[Table]:
+@one_by_one
+def tables(of: Designs) -> Iterator[Table]:
     """The designs of a group, then the runs to train next for each law and form."""
-    found = []
-    for of in results:
-        found.append(DESIGNS.table("Design of the trainings", of.of, of.group.title))
-        for n, at in enumerate(of.of, 1):
-            title = f"To narrow {at.target} of {law_title(at.trained.law, at.trained.k)}, {at.fit.form}"
-            view = View(f"{NEXT.name}-{n}", NEXT.columns)
-            found.append(view.table(title, enumerate(at.chosen, 1), of.group.title))
-    return [table for table in found if table.rows]
+    if of.of:
+        yield DESIGNS.table("Design of the trainings", of.of, of.group.title)
+    for n, at in enumerate(of.of, 1):
+        title = f"To narrow {at.target} of {at.trained.title}, {at.fit.form}"
+        if at.chosen:
+            yield View(f"{NEXT.name}-{n}", NEXT.columns).table(title, enumerate(at.chosen, 1), of.group.title)
 
 
 QUESTION = Question(each(analyse), keep, tables)

@@ -1,11 +1,5 @@
-"""Success of tasks predicted in two steps: size to a feature, the feature to success."""
+"""Success of a larger model on tasks, in two steps: size to a feature, the feature to success.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="surface",
-    summary="success of a larger model on tasks, in two steps: size to a feature, the feature to success",
-    help="""\
 Step 1 is a law of a feature of the right answer: a surface in size and tokens where those are known and vary, else a
 law in size over the forms that it may have. Step 2 is success against the feature, a / (1 + exp(-h (x - x0))) + b,
 from chance to 1. Chained is step 2 of step 1's answer, for models that neither has seen: the largest, or held_out=;
@@ -14,7 +8,13 @@ k=, error_entropy, soft_accuracy; the last table tells which of them predicts be
 
 Of a training with checkpoints, step 1 takes the mean of its last=, step 2 the trailing means of smooth= of all but
 the first drop=, and anchor= is one point more. Works on measured items, and on imported tables with accuracies.
-Success of guessing is known for the tasks in conf/dataset; chance= gives it for others.""",
+Success of guessing is known for the tasks in conf/dataset; chance= gives it for others.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="surface",
     examples=(
         "python -m rbpx downstream",
         "python -m rbpx downstream source=olmo features='[bits_per_byte]' held_out='[7B,13B]' --plot",
@@ -23,7 +23,6 @@ Success of guessing is known for the tasks in conf/dataset; chance= gives it for
     title="Tasks in two steps",
     sizes=4,
     draws=True,
-    in_report=True,
     trainings=True,
     needs_tokens=False,
     across=True,

@@ -3,7 +3,7 @@
 Source: arXiv 2412.04403 (OLMo ladder).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import duckdb
@@ -15,9 +15,8 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group
 from rbpx.groups.task_features import TaskValues, task_values
+from rbpx.laws.interval import by_name
 from rbpx.store.store import Record, Store
-
-__all__ = ["Downstream", "TaskSteps", "analyse", "keep"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +92,7 @@ def _of_family(tasks: Sequence[TaskSteps]) -> Downstream:
 
 def keep(store: Store, result: Downstream) -> list[Record]:
     """A row for each task, feature and model that is predicted, and one for each feature of the contest."""
-    rows: list[Record] = []
-    for task in result.tasks:
-        for feature in task.features:
-            rows += _rows(task, feature)
+    rows = [row for task in result.tasks for steps in task.features for row in _rows(task, steps)]
     for task in result.tasks:
         names = {"task": task.values.task, **task.values.group.names()}
         rows += [{"kind": "feature", **names, **_row(each)} for each in task.contestants]
@@ -106,30 +102,22 @@ def keep(store: Store, result: Downstream) -> list[Record]:
 
 def _row(each: Contestant) -> Record:
     row: Record = {"feature": each.feature, "k": each.k, "way": each.way, "n_models": each.n_models}
-    named = (("mean_error", each.error), ("difference", each.difference), ("decisions", each.decisions))
-    for name, value in named:
-        row |= {name: value.value, f"{name}_lo": value.lo, f"{name}_hi": value.hi}
-    return row
+    return row | by_name(mean_error=each.error, difference=each.difference, decisions=each.decisions)
 
 
-def _rows(task: TaskSteps, steps: FeatureSteps) -> list[Record]:
+def _rows(task: TaskSteps, steps: FeatureSteps) -> Iterator[Record]:
     names = task.values.group.names()
     constants = {name: None if steps.sigmoid is None else getattr(steps.sigmoid.sigmoid, name) for name in _CONSTANTS}
-    rows = []
     for each in steps.predictions:
         row: Record = {"kind": "prediction", "task": task.values.task, **names}
         row |= {"size": None} if each.run is None else each.run.names()
         row |= {"feature": steps.values.name, "k": steps.values.k, "S": each.S, "D": each.D}
         row |= {"form": steps.form, "n_trainings": steps.n_trainings, "n_points": steps.n_points}
         row |= {"chance": task.values.chance, **constants}
-        for name, value in (("step1", each.step1), ("step2", each.step2), ("chained", each.chained)):
-            ends = {"lo": value.lo, "hi": value.hi}
-            row |= {f"{name}_predicted": value.value, **{f"{name}_predicted_{end}": at for end, at in ends.items()}}
-            row |= {"step1_actual": each.feature} if name == "step1" else {}
-        row |= {"actual": each.actual.value, "actual_lo": each.actual.lo, "actual_hi": each.actual.hi}
+        row |= by_name(step1_predicted=each.step1) | {"step1_actual": each.feature}
+        row |= by_name(step2_predicted=each.step2, chained_predicted=each.chained, actual=each.actual)
         row |= {"error": each.error, "held": each.holds, "status": each.status.value}
-        rows.append(row | {"reasons": [reason.value for reason in each.reasons]})
-    return rows
+        yield row | {"reasons": [reason.value for reason in each.reasons]}
 
 
 _CONSTANTS = ("a", "x0", "h", "b")

@@ -9,7 +9,7 @@ R runs, T trainings, N points.
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Final
 
 import numpy as np
@@ -21,10 +21,8 @@ from rbpx.config.request import Request
 from rbpx.groups.task_features import TaskValues
 from rbpx.laws.averaged import predict_batch
 from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import Estimate, of_share, reaching
+from rbpx.laws.interval import NO_ESTIMATE, Estimate, of_share, reaching
 from rbpx.laws.success.sigmoid import curves, refit_sigmoid
-
-__all__ = ["STRAIGHT", "TWO_STEPS", "Contestant", "contest", "decisions", "overall"]
 
 Floats = npt.NDArray[np.float64]
 Name = tuple[str, int | None, str]
@@ -33,7 +31,6 @@ TWO_STEPS: Final = "two steps"
 STRAIGHT: Final = "straight"  # from a share of hits to success, without a step that is fitted
 _STEP: Final = 1e-3  # of ln x, for derivatives
 _REFERENCE: Final = "cross_entropy"
-_UNKNOWN: Final = Estimate(None, None, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +59,7 @@ class Contestant:
 
     @property
     def name(self) -> Name:
-        """What it is, for tables."""
+        """What tells it from others."""
         return self.feature, self.k, self.way
 
 
@@ -70,28 +67,28 @@ def contest(task: TaskValues, parts: Split, steps: Sequence[FeatureSteps], reque
     """Every feature of a task, those with a prediction of each held-out model, the best first."""
     if not parts.held_out or not task.has_success:
         return ()
-    actual_BM = _of_models(task, parts, request)
-    found: list[tuple[Name, Floats, Floats | None]] = []  # name, errors of all items [M], of resamples [B]
-    for each in steps:
-        for way in (TWO_STEPS, STRAIGHT):
-            predicted = _predictions(task, parts, each, request, way)
-            if predicted is not None:
-                value_M, value_BM = predicted
-                errors_BM = None if value_BM is None or actual_BM is None else np.abs(value_BM - actual_BM)
-                errors_M = np.abs(value_M - _actual(task, parts, request))
-                errors_B = None if errors_BM is None else errors_BM.mean(axis=1)
-                found.append(((each.values.name, each.values.k, way), errors_M, errors_B))
-    return _judged([(name, float(errors_M.mean()), errors_B, len(errors_M)) for name, errors_M, errors_B in found])
+    of_MR = averages(parts.held_out, len(task.success_R), request.n_averaged)
+    actual_M = means(of_MR, task.success_R)
+    actual_BM = None if task.success_BR is None else means(of_MR, task.success_BR)
+    rows = []
+    for each, way in product(steps, (TWO_STEPS, STRAIGHT)):
+        predicted = _predictions(task, parts, each, request, way)
+        if predicted is not None:
+            value_M, value_BM = predicted
+            errors_B = None if value_BM is None or actual_BM is None else np.abs(value_BM - actual_BM).mean(axis=1)
+            error = float(np.abs(value_M - actual_M).mean())
+            rows.append(((each.values.name, each.values.k, way), error, errors_B, len(value_M)))
+    return _judged(rows)
 
 
 def overall(contests: Sequence[Sequence[Contestant]]) -> tuple[Contestant, ...]:
     """The means over several tasks of the features that all of them have."""
     if len(contests) < 2:
         return ()
-    shared = [name for name in (each.name for each in contests[0]) if all(_named(of, name) for of in contests)]
+    named = [{each.name: each for each in contestants} for contestants in contests]
     rows = []
-    for name in shared:
-        of = [each for contestants in contests if (each := _named(contestants, name)) is not None]
+    for name in (name for name in named[0] if all(name in each for each in named)):
+        of = [each[name] for each in named]
         values = [each.error.value for each in of if each.error.value is not None]
         all_B = [each.errors_B for each in of if each.errors_B is not None]
         errors_B = np.mean(all_B, axis=0) if len(all_B) == len(of) and len({len(e) for e in all_B}) == 1 else None
@@ -107,19 +104,13 @@ def decisions(variants: Sequence[Sequence[FeatureSteps]]) -> dict[Name, Estimate
     """
     found: dict[Name, list[bool]] = {}
     for one, other in combinations(variants, 2):
-        for a in one:
-            b = next((b for b in other if (b.values.name, b.values.k) == (a.values.name, a.values.k)), None)
-            for mine, theirs in zip(a.predictions, () if b is None else b.predictions, strict=False):
-                known = (mine.chained.value, theirs.chained.value, mine.actual.value, theirs.actual.value)
-                if any(value is None for value in known) or known[2] == known[3]:
-                    continue
-                is_right = (known[0] > known[1]) == (known[2] > known[3])  # type: ignore[operator]
-                found.setdefault((a.values.name, a.values.k, TWO_STEPS), []).append(is_right)
+        theirs = {(steps.values.name, steps.values.k): steps.predictions for steps in other}
+        for name, k, mine in ((steps.values.name, steps.values.k, steps.predictions) for steps in one):
+            for pair in zip(mine, theirs.get((name, k), ()), strict=False):
+                (a, true_a), (b, true_b) = ((of.chained.value, of.actual.value) for of in pair)
+                if a is not None and b is not None and true_a is not None and true_b is not None and true_a != true_b:
+                    found.setdefault((name, k, TWO_STEPS), []).append((a > b) == (true_a > true_b))
     return {name: of_share(sum(right), len(right)) for name, right in found.items()}
-
-
-def _named(contestants: Sequence[Contestant], name: Name) -> Contestant | None:
-    return next((each for each in contestants if each.name == name), None)
 
 
 def _judged(rows: Sequence[tuple[Name, float, Floats | None, int]]) -> tuple[Contestant, ...]:
@@ -129,8 +120,8 @@ def _judged(rows: Sequence[tuple[Name, float, Floats | None, int]]) -> tuple[Con
     judged = []
     for name, error, errors_B, n in rows:
         differences_B = None if errors_B is None or reference[2] is None else errors_B - reference[2]
-        difference = _UNKNOWN if name == reference[0] else _estimate(error - reference[1], differences_B)
-        judged.append(Contestant(*name, n, _estimate(error, errors_B), difference, _UNKNOWN, errors_B))
+        difference = NO_ESTIMATE if name == reference[0] else _estimate(error - reference[1], differences_B)
+        judged.append(Contestant(*name, n, _estimate(error, errors_B), difference, NO_ESTIMATE, errors_B))
     return tuple(sorted(judged, key=lambda each: each.error.value or 0.0))
 
 
@@ -140,16 +131,6 @@ def _estimate(value: float, values_B: Floats | None) -> Estimate:
     found = estimate(value, values_B, 2, Recipe.percentile)
     # An error is an absolute value: small ones have resamples that are all larger.
     return found if found.ends is None else Estimate(value, *reaching(value, found.ends))
-
-
-def _actual(task: TaskValues, parts: Split, request: Request) -> Floats:
-    return means(averages(parts.held_out, len(task.success_R), request.n_averaged), task.success_R)
-
-
-def _of_models(task: TaskValues, parts: Split, request: Request) -> Floats | None:
-    if task.success_BR is None:
-        return None
-    return means(averages(parts.held_out, len(task.success_R), request.n_averaged), task.success_BR)
 
 
 def _predictions(
@@ -197,10 +178,8 @@ def _moved(parts: Split, steps: FeatureSteps, x_M: Floats, request: Request) -> 
     up_down = np.vstack([ln_x_T + _STEP * np.eye(len(S)), ln_x_T - _STEP * np.eye(len(S))])
     moved = []
     for model, x in zip(parts.held_out, x_M, strict=True):
-        with (
-            suppress(np.linalg.LinAlgError),
-            np.errstate(all="ignore"),
-        ):  # features that rise with size may have no derivative, and then no interval
+        # Features that rise with size may have no derivative, and then no interval.
+        with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):
             ln_2T = np.log(predict_batch(S, np.exp(up_down), model.S)[:, 0]).reshape(2, -1)
             slope_T = (ln_2T[0] - ln_2T[1]) / (2 * _STEP)
             moved.append(x * np.exp((ln_x_BT - ln_x_T) @ slope_T))

@@ -17,7 +17,7 @@ from rbpx.groups.group import Run
 from rbpx.groups.task_features import FeatureValues, TaskValues
 from rbpx.laws.averaged import COMBINED, MIN_SIZES, TAILS, fit_over_forms
 from rbpx.laws.candidates import FormFits
-from rbpx.laws.interval import Estimate, Z, of_share
+from rbpx.laws.interval import NO_ESTIMATE, Estimate, Z, of_share
 from rbpx.laws.logarithms import exp_or_none
 from rbpx.laws.prediction import outside
 from rbpx.laws.success.chain import N_CURVES, Feature, chained, of_estimate, of_mixture, second_step
@@ -29,11 +29,6 @@ from rbpx.laws.surface.runs import Runs
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of, in_order
 
-__all__ = ["FeatureSteps", "Predicted", "fit_steps", "points_of_success"]
-
-Floats = npt.NDArray[np.float64]
-
-_NONE: Final = Estimate(None, None, None)
 _FEWEST_FREE: Final = 2  # points of step 2 beyond its constants; with fewer the curve goes through the points
 _RESAMPLES: Final = 200  # of the trainings, for the interval of a surface
 
@@ -63,11 +58,6 @@ class Predicted:
     chained: Estimate
     actual: Estimate
     reasons: tuple[Status, ...]
-
-    @property
-    def size(self) -> str | None:
-        """Its label."""
-        return None if self.run is None else self.run.size
 
     @property
     def status(self) -> Status:
@@ -112,68 +102,40 @@ class FeatureSteps:
     predictions: tuple[Predicted, ...]
 
 
-def points_of_success(
-    task: TaskValues, x_R: Floats, trainings: Sequence[Training], request: Request
-) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
-    """What step 2 is fitted to: feature, success and training of each point, those that are known."""
-    of_NR, of_N = points(trainings, len(x_R), request.drop, request.smooth)
-    x_N, y_N = means(of_NR, x_R), means(of_NR, task.success_R)
-    known_N = np.isfinite(x_N) & np.isfinite(y_N)
-    return x_N[known_N], y_N[known_N], np.unique(of_N[known_N], return_inverse=True)[1].astype(np.int64)
-
-
 def fit_steps(task: TaskValues, values: FeatureValues, parts: Split, request: Request) -> FeatureSteps:
     """Fit both steps of a feature to the trainings that are not held out, and predict the others."""
     x_T = np.array([averaged(each, values.x_R, request.n_averaged) for each in parts.fitted])
     fitted = [each for each, x in zip(parts.fitted, x_T, strict=True) if not math.isnan(x)]
     first = _First.fit(fitted, x_T[~np.isnan(x_T)], request)
-    second = _Second.fit(task, values, fitted, request)
-    doubts = [*first.reasons, *second.reasons]
-    if any(is_mixed(each, task.group.runs, request.n_averaged) for each in parts.fitted):
-        doubts.append(Status.mixed_checkpoints)
-    places: list[tuple[float, float | None, Training | None]] = [(each.S, each.D, each) for each in parts.held_out]
+    sigmoid, plausible, of_second = _second(task, values, fitted, request)
+    is_any_mixed = any(is_mixed(each, task.group.runs, request.n_averaged) for each in parts.fitted)
+    doubts = [*first.reasons, *of_second, *([Status.mixed_checkpoints] if is_any_mixed else [])]
+
+    def predicted(S: float, D: float | None, training: Training | None = None) -> Predicted:
+        feature, reasons, own, success = first.at(S, D, request.seed), list(doubts), None, math.nan
+        beyond = max(outside(S, first.S), 1.0 if D is None or not first.D else outside(D, first.D)) if first.S else 1.0
+        reasons += [Status.beyond] if beyond > FAR else []
+        if training is not None:
+            x, success = (averaged(training, of_R, request.n_averaged) for of_R in (values.x_R, task.success_R))
+            own = x if math.isfinite(x) else None
+        step2 = together = NO_ESTIMATE
+        if sigmoid is not None:
+            curve = sigmoid.sigmoid
+            step2 = NO_ESTIMATE if own is None else second_step(curve, plausible, own, request.seed)
+            together = chained(curve, plausible, feature, request.seed)
+            if together.ends is not None and together.ends[1] - together.ends[0] > (1 - (task.chance or 0.0)) / 2:
+                reasons.append(Status.wide_interval)
+        run, actual = None if training is None else training.last, NO_ESTIMATE
+        if not math.isnan(success):
+            n = task.n_items
+            actual = Estimate(success, None, None) if n is None else of_share(round(success * n), n)
+        return Predicted(run, S, D, feature.y, own, step2, together, actual, in_order(reasons))
+
     asked = request.points_to_predict()
-    places += [(S, D, None) for S, D in asked] if asked else [(S, None, None) for S in request.S]
-    predictions = tuple(_predict(task, values, first, second, doubts, place, request) for place in places)
-    n_points = 0 if second.sigmoid is None else second.sigmoid.n_points
-    return FeatureSteps(values, first.form, first.surface, second.sigmoid, len(fitted), n_points, predictions)
-
-
-def _predict(
-    task: TaskValues,
-    values: FeatureValues,
-    first: "_First",
-    second: "_Second",
-    doubts: Sequence[Status],
-    place: tuple[float, float | None, Training | None],
-    request: Request,
-) -> Predicted:
-    S, D, training = place
-    feature = first.at(S, D, request.seed)
-    reasons = list(doubts)
-    beyond = max(outside(S, first.S), 1.0 if D is None or not first.D else outside(D, first.D)) if first.S else 1.0
-    reasons += [Status.beyond] if beyond > FAR else []
-    own, success = None, math.nan
-    if training is not None:
-        x = averaged(training, values.x_R, request.n_averaged)
-        own = x if math.isfinite(x) else None
-        success = averaged(training, task.success_R, request.n_averaged)
-    step2 = together = _NONE
-    if second.sigmoid is not None:
-        curve = second.sigmoid.sigmoid
-        step2 = _NONE if own is None else second_step(curve, second.plausible, own, request.seed)
-        together = chained(curve, second.plausible, feature, request.seed)
-        if together.ends is not None and together.ends[1] - together.ends[0] > (1 - (task.chance or 0.0)) / 2:
-            reasons.append(Status.wide_interval)
-    actual = _actual(success, task.n_items)
-    run = None if training is None else training.last
-    return Predicted(run, S, D, feature.y, own, step2, together, actual, in_order(reasons))
-
-
-def _actual(success: float, n_items: int | None) -> Estimate:
-    if math.isnan(success):
-        return _NONE
-    return Estimate(success, None, None) if n_items is None else of_share(round(success * n_items), n_items)
+    predictions = [predicted(each.S, each.D, each) for each in parts.held_out]
+    predictions += [predicted(S, D) for S, D in asked] if asked else [predicted(S, None) for S in request.S]
+    n_points = 0 if sigmoid is None else sigmoid.n_points
+    return FeatureSteps(values, first.form, first.surface, sigmoid, len(fitted), n_points, tuple(predictions))
 
 
 # -------------------------------------------------------------------------------------------------------------- step 1
@@ -191,7 +153,7 @@ class _First:
     reasons: tuple[Status, ...]
 
     @classmethod
-    def fit(cls, trainings: Sequence[Training], x_T: Floats, request: Request) -> "_First":
+    def fit(cls, trainings: Sequence[Training], x_T: npt.NDArray[np.float64], request: Request) -> "_First":
         """A surface where tokens are known, vary apart from size, and there are runs enough; else a law in size."""
         S, D = [each.S for each in trainings], [each.D for each in trainings if each.D]
         form = request.form[0]
@@ -200,9 +162,7 @@ class _First:
             of = (request.objective, request.delta, n_resamples, request.seed)
             surface = fit_surface(Runs.of(S, D, x_T), form, *of)
             return cls(form, surface, tuple(S), tuple(D), None, surface.reasons)
-        reasons = []
-        if not np.all((x_T > 0) & np.isfinite(x_T)):
-            reasons.append(Status.not_positive)
+        reasons = [] if np.all((x_T > 0) & np.isfinite(x_T)) else [Status.not_positive]
         if len(set(S)) < MIN_SIZES:
             reasons.append(Status.too_few_sizes)
         elif np.all(x_T == x_T[0]):
@@ -217,13 +177,11 @@ class _First:
 
     def at(self, S: float, D: float | None, seed: int) -> Feature:
         """The feature of a new model."""
-        if self.surface is not None:
-            surface = self.surface.surface
-            if surface is None or D is None:
-                return Feature(_NONE, None)
+        surface = None if self.surface is None else self.surface.surface
+        if surface is not None and D is not None:
             return of_estimate(surface.predict(S, D, new_run=True), surface.n_runs - surface.n_free, seed)
         if self.fits is None:
-            return Feature(_NONE, None)
+            return Feature(NO_ESTIMATE, None)
         mixture = self.fits.at(np.log([S]))
         # A form that bends away from points that rise says nothing of other sizes: its scale is beyond any float.
         mixture = mixture.only(np.isfinite(mixture.scale)[0, 0])
@@ -234,35 +192,27 @@ class _First:
 # -------------------------------------------------------------------------------------------------------------- step 2
 
 
-@dataclass(frozen=True, eq=False)
-class _Second:
-    """Step 2, and the curves that its points allow."""
-
-    sigmoid: SigmoidFit | None
-    plausible: Plausible | None
-    reasons: tuple[Status, ...]
-
-    @classmethod
-    def fit(cls, task: TaskValues, values: FeatureValues, trainings: Sequence[Training], request: Request) -> "_Second":
-        """The sigmoid, unless there are too few points; no step 2 where no success is known."""
-        if not task.has_success or task.chance is None:
-            return cls(None, None, ())
-        x_N, y_N, group_N = points_of_success(task, values.x_R, trainings, request)
-        anchor, chance = request.anchor, task.chance
-        starts, bounds = request.starts, request.bounds
-        fit = fit_sigmoid(x_N, y_N, chance, anchor, starts, bounds) if len(x_N) else None
-        if fit is None:
-            at = [run for training in trainings for run in training.at]
-            return cls(None, None, (Status.not_positive if np.isinf(values.x_R[at]).any() else Status.too_few_sizes,))
-        reasons = [] if fit.converged else [Status.not_converged]
-        reasons += [Status.barely_determined] if fit.n_points - fit.n_free < _FEWEST_FREE else []
-        noise = MINIMUM_SD if task.n_items is None else _noise(chance, task.n_items)
-        reasons += [Status.at_chance] if y_N.max() <= chance + noise else []
-        residual_N = y_N - np.array([fit.sigmoid(x) for x in x_N])
-        n = independent_points(residual_N, group_N)
-        return cls(fit, plausible_curves(x_N, y_N, n, chance, anchor, N_CURVES, request.seed), tuple(reasons))
-
-
-def _noise(chance: float, n_items: int) -> float:
-    """How far above chance a model that knows nothing may be: the reach of Wilson's interval about it."""
-    return Z**2 / n_items + Z * math.sqrt(chance * (1 - chance) / n_items)
+def _second(
+    task: TaskValues, values: FeatureValues, trainings: Sequence[Training], request: Request
+) -> tuple[SigmoidFit | None, Plausible | None, list[Status]]:
+    """The sigmoid with the curves that its points allow, unless there are too few, or no success is known; doubts."""
+    if not task.has_success or task.chance is None:
+        return None, None, []
+    of_NR, of_N = points(trainings, len(values.x_R), request.drop, request.smooth)
+    x_N, y_N = means(of_NR, values.x_R), means(of_NR, task.success_R)
+    known_N = np.isfinite(x_N) & np.isfinite(y_N)
+    x_N, y_N, group_N = x_N[known_N], y_N[known_N], np.unique(of_N[known_N], return_inverse=True)[1].astype(np.int64)
+    anchor, chance = request.anchor, task.chance
+    starts, bounds = request.starts, request.bounds
+    fit = fit_sigmoid(x_N, y_N, chance, anchor, starts, bounds) if len(x_N) else None
+    if fit is None:
+        at = [run for training in trainings for run in training.at]
+        return None, None, [Status.not_positive if np.isinf(values.x_R[at]).any() else Status.too_few_sizes]
+    reasons = [] if fit.converged else [Status.not_converged]
+    reasons += [Status.barely_determined] if fit.n_points - fit.n_free < _FEWEST_FREE else []
+    noise, n_items = MINIMUM_SD, task.n_items
+    if n_items is not None:  # how far above chance a model that knows nothing may be: the reach of Wilson's interval
+        noise = Z**2 / n_items + Z * math.sqrt(chance * (1 - chance) / n_items)
+    reasons += [Status.at_chance] if y_N.max() <= chance + noise else []
+    n = independent_points(y_N - np.array([fit.sigmoid(x) for x in x_N]), group_N)
+    return fit, plausible_curves(x_N, y_N, n, chance, anchor, N_CURVES, request.seed), reasons

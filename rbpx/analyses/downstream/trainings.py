@@ -1,4 +1,4 @@
-"""The trainings of a task: which runs are checkpoints of one, which are held out, and what of them each step takes.
+"""The trainings of a task: which runs are checkpoints of one, which are held out, and which of them each step takes.
 
 Shapes: R runs, T trainings, N points.
 """
@@ -18,8 +18,6 @@ from rbpx.groups.checkpoints import tokens_of, training_of
 from rbpx.groups.group import Run
 from rbpx.groups.task_features import TaskValues
 from rbpx.store.observations import written
-
-__all__ = ["Split", "Training", "averaged", "averages", "is_mixed", "means", "points", "split"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,7 +63,7 @@ def split(values: TaskValues, request: Request) -> Split:
     if asked is None:
         largest = max(training.S for training in trainings)
         # With models still to be trained to predict, all that are there may be fitted.
-        out = [training.S == largest and not request.S for training in trainings]
+        held_out = [each for each in trainings if each.S == largest and not request.S]
     else:
         sizes = list(dict.fromkeys(training.last.size for training in trainings))
         unknown = next((size for size in asked if size not in sizes), None)
@@ -74,9 +72,8 @@ def split(values: TaskValues, request: Request) -> Split:
                 f"held_out={unknown} is no size of {values.group.title}; {did_you_mean(unknown, sizes)}"
                 f"it has: {', '.join(sizes)}"
             )
-        out = [training.last.size in asked for training in trainings]
-    named = list(zip(trainings, out, strict=True))
-    return Split(tuple(each for each, is_out in named if not is_out), tuple(each for each, is_out in named if is_out))
+        held_out = [each for each in trainings if each.last.size in asked]
+    return Split(tuple(each for each in trainings if each not in held_out), tuple(held_out))
 
 
 def _trainings(runs: Sequence[Run]) -> list[Training]:
@@ -112,12 +109,16 @@ def is_mixed(training: Training, runs: Sequence[Run], last: int) -> bool:
 
 
 def averages(trainings: Sequence[Training], n_runs: int, last: int) -> Floats:
-    """What takes the mean of the last checkpoints of each training, [T, R]."""
-    of_TR = np.zeros((len(trainings), n_runs))
-    for t, training in enumerate(trainings):
-        at = list(training.at[-last:])
-        of_TR[t, at] = 1 / len(at)
-    return of_TR
+    """Weights that take the mean of the last checkpoints of each training, [T, R]."""
+    return _mean_of([training.at[-last:] for training in trainings], n_runs)
+
+
+def _mean_of(runs: Sequence[Sequence[int]], n_runs: int) -> Floats:
+    """Rows of weights, each of which takes the mean of some runs."""
+    of_NR = np.zeros((len(runs), n_runs))
+    for row_R, at in zip(of_NR, runs, strict=True):
+        row_R[list(at)] = 1 / len(at)
+    return of_NR
 
 
 def means(of_NR: Floats, value: Floats) -> Floats:
@@ -130,18 +131,14 @@ def means(of_NR: Floats, value: Floats) -> Floats:
 def points(
     trainings: Sequence[Training], n_runs: int, drop: float, smooth: int
 ) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """What makes the points of step 2 of the runs, [N, R], and the training of each.
+    """Weights that make the points of step 2 of the runs, [N, R], and the training of each point.
 
     Of each training trailing means over `smooth` checkpoints (fewer at the start) of all but the first share, never of
     none.
     """
-    rows, of = [], []
+    averaged, of = [], []
     for number, training in enumerate(trainings):
         kept = training.at[min(math.ceil(drop * len(training.at)), len(training.at) - 1) :]
-        for n in range(len(kept)):
-            at = list(kept[max(0, n + 1 - smooth) : n + 1])
-            row_R = np.zeros(n_runs)
-            row_R[at] = 1 / len(at)
-            rows.append(row_R)
-            of.append(number)
-    return np.array(rows).reshape(len(rows), n_runs), np.array(of, np.int64)
+        averaged += [kept[max(0, end - smooth) : end] for end in range(1, len(kept) + 1)]
+        of += [number] * len(kept)
+    return _mean_of(averaged, n_runs), np.array(of, np.int64)

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["autocorrelation", "beta_binomial_share", "effective_share", "effective_tokens"]
-
 Floats = NDArray[np.float64]
 
 
@@ -77,27 +75,6 @@ def effective_tokens(rho_L: ArrayLike, lengths: Sequence[int]) -> Floats:
     return effective_N
 
 
-def effective_share(rbp: float, rho_L: ArrayLike, lengths: Sequence[int]) -> Floats:
-    """Share of windows of hits if a window of N were N_eff independent tokens: p_N = RBP_k^N_eff.
-
-    Known to be too high for long windows: N_eff describes the variance of a mean, and a window of N hits is not a mean
-    but a tail. `beta_binomial_share` uses the same numbers better.
-
-    Args:
-        rbp: RBP_k, the share of hits.
-        rho_L: autocorrelation of hits at lags 1 to L.
-        lengths: window lengths N, in tokens.
-
-    Returns:
-        p_N, shape [N]; NaN where N_eff is. If rbp is 0 or 1, so is p_N.
-
-    Raises:
-        ValueError: as in `effective_tokens`, or if rbp is not a share.
-    """
-    effective_N = effective_tokens(rho_L, lengths)
-    return _certain(rbp, effective_N) if _is_certain(rbp) else np.asarray(rbp**effective_N)
-
-
 def beta_binomial_share(rbp: float, rho_L: ArrayLike, lengths: Sequence[int]) -> Floats:
     """Share of windows of hits if the hits of a window are beta-binomial with the measured mean and variance.
 
@@ -118,11 +95,13 @@ def beta_binomial_share(rbp: float, rho_L: ArrayLike, lengths: Sequence[int]) ->
         distribution. If rbp is 0 or 1, so is p_N.
 
     Raises:
-        ValueError: as in `effective_share`.
+        ValueError: as in `effective_tokens`, or if rbp is not a share.
     """
     inflation_N = _inflation(rho_L, lengths)
-    if _is_certain(rbp):
-        return _certain(rbp, inflation_N)
+    if not 0 <= rbp <= 1:
+        raise ValueError(f"RBP_k is a share from 0 to 1, got {rbp}")
+    if rbp in (0.0, 1.0):
+        return np.full(inflation_N.shape, rbp)
     return np.array([_beta_binomial(rbp, float(f), N) for f, N in zip(inflation_N, lengths, strict=True)])
 
 
@@ -142,13 +121,3 @@ def _inflation(rho_L: ArrayLike, lengths: Sequence[int]) -> Floats:
     if not lengths or min(lengths) < 1 or max(lengths) > len(rho) + 1:
         raise ValueError(f"windows of {list(lengths)} tokens need 1 <= N <= {len(rho) + 1}, one more than the lags")
     return np.array([1 + 2 * float((1 - np.arange(1, N) / N) @ rho[: N - 1]) for N in lengths])
-
-
-def _is_certain(rbp: float) -> bool:
-    if not 0 <= rbp <= 1:
-        raise ValueError(f"RBP_k is a share from 0 to 1, got {rbp}")
-    return rbp in (0.0, 1.0)
-
-
-def _certain(rbp: float, like_N: Floats) -> Floats:
-    return np.full(like_N.shape, rbp)

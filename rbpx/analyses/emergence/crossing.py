@@ -1,26 +1,27 @@
-"""The size at which the share of windows of hits reaches a level: by a fitted law, with its interval.
+"""The size at which the share of windows of hits reaches a level: by a fitted law, outside the sizes over forms.
 
-Outside the sizes the answer is another (`rbpx.analyses.emergence.extrapolated`).
+Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, solved for S; intervals by Fieller, Biometrika 1940.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.emergence.law import JointFit
 from rbpx.analyses.emergence.pooled import PooledFit
-from rbpx.laws.averaged import COMBINED
-from rbpx.laws.bootstrap import moments
-from rbpx.laws.interval import document_t, fieller, student_t
-from rbpx.laws.logarithms import exp_or_none, line, neg_ln
+from rbpx.laws.averaged import COMBINED, Reached, reach_over_forms
+from rbpx.laws.interval import Estimate, document_t, fieller, student_t
+from rbpx.laws.logarithms import exp_or_none, neg_ln
 from rbpx.laws.power_fit import LawFit, PowerLawFit
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of
 
-SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, solved for S; interval by Fieller, Biometrika 1940"
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,9 @@ class Crossing:
     """Where p_{N,k} = share: ln_S with its 95 % interval from ln_lo to ln_hi, all of natural logarithms of S.
 
     An end of the interval is None if the interval has none on that side, as where alpha is not significantly
-    different from 0. S, lo and hi are parameters, and None also where they are outside the range of a float. The
-    numbers are None where the law has none, or does not rise towards the share. The status is that of the law, or
-    beyond where S is more than 10 times outside the measured sizes: the interval assumes that the law holds there.
-    is_beyond says so whatever the status.
+    different from 0. The numbers are None where the law has none, or does not rise towards the share. The status is
+    that of the law, or beyond where S is more than 10 times outside the measured sizes: the interval assumes that the
+    law holds there. is_beyond says so whatever the status.
 
     Where the answer is over forms, `law` is that of the law alone; ln_S may then be None with an end known: at no size
     that was searched is a model more likely than not to reach the level.
@@ -56,48 +56,41 @@ class Crossing:
         return any(number is not None for number in (self.ln_S, self.ln_lo, self.ln_hi))
 
     @property
-    def S(self) -> float | None:
-        """The size, non-embedding parameters."""
-        return exp_or_none(self.ln_S)
+    def size(self) -> Estimate:
+        """S, non-embedding parameters; numbers are None also where they are outside the range of a float."""
+        return Estimate(*map(exp_or_none, (self.ln_S, self.ln_lo, self.ln_hi)))
 
-    @property
-    def lo(self) -> float | None:
-        """The lower end of the interval."""
-        return exp_or_none(self.ln_lo)
-
-    @property
-    def hi(self) -> float | None:
-        """The upper end of the interval."""
-        return exp_or_none(self.ln_hi)
+    def record(self) -> dict[str, Any]:
+        """As plain values."""
+        of = {"S": self.size.value, "lo": self.size.lo, "hi": self.size.hi, "method": self.method}
+        return {**vars(self), **of, "law": None if self.law is None else self.law.record()}
 
 
-def windows_crossing(fit: PowerLawFit, share: float, document_covariance: ArrayLike | None = None) -> Crossing:
+def windows_crossing(fit: PowerLawFit, share: float) -> Crossing:
     """Size at which a law of one window length (`fit_windows`) reaches a share, S = (C_N / -ln share)^(1 / alpha_N).
 
     The interval inverts the confidence band of the regression: it contains all x = ln S with
     |ln_C_ref - alpha (x - ln S_ref) - ln(-ln share)| <= t_{n-2} se(x). Where that set falls in two, alpha could be
-    negative; the half that is kept belongs to the laws of positive alpha, which reach the share from below.
+    negative; the half that is kept belongs to the laws of positive alpha, which reach the share from below. The
+    covariance of constant and exponent over the documents, where the fit knows it, is added to that of the scatter of
+    the sizes, which does not show the noise that all sizes share.
 
     Args:
         fit: from `fit_windows`.
         share: the level q of p_{N,k}, between 0 and 1.
-        document_covariance: covariance of (ln_C_ref, alpha) over resamples of the documents (`line_covariance`),
-            added to that of the scatter of the sizes. It also includes the noise shared by all sizes, which the scatter
-            does not show.
 
     Returns:
         The crossing; its status is never_crosses if alpha <= 0, else that of the fit, or beyond.
 
     Raises:
-        ValueError: if share is not between 0 and 1, or the covariance is not 2 by 2.
+        ValueError: if share is not between 0 and 1.
     """
     if fit.theta_P is None or fit.alpha_stderr is None:
         return _nowhere(share, fit.status)
     n, spread = fit.n_points, float(np.sum((np.log(fit.S) - math.log(fit.S_ref)) ** 2))
-    covariance = np.diag([fit.alpha_stderr**2 * spread / n, fit.alpha_stderr**2])
-    n_documents = None if fit.uncertainty is None else fit.uncertainty.n_documents
-    region = _added(covariance, document_covariance) * _widest_t(n - 2, n_documents) ** 2
-    return _cross(share, fit, fit.S_ref, float(fit.theta_P[0]), region)
+    scatter_22 = np.diag([fit.alpha_stderr**2 * spread / n, fit.alpha_stderr**2])
+    over = (None, None) if fit.uncertainty is None else (fit.uncertainty.text_PP, fit.uncertainty.n_documents)
+    return _cross(share, fit, fit.S_ref, float(fit.theta_P[0]), _region(scatter_22, n - 2, *over))
 
 
 def pooled_crossing(fit: PooledFit, N: int, share: float) -> Crossing:
@@ -127,7 +120,7 @@ def pooled_crossing(fit: PooledFit, N: int, share: float) -> Crossing:
     return _cross(share, fit, fit.found.S_ref, fit.found.ln_C_ref[N], region)
 
 
-def joint_crossing(fit: JointFit, N: int, share: float, *, documents: bool = False) -> Crossing:
+def joint_crossing(fit: JointFit, N: int, share: float) -> Crossing:
     """Size at which the joint law reaches a share at window length N, S = (C N / -ln share)^(1 / alpha).
 
     The interval is as in `windows_crossing`, with n_sizes - 2 degrees of freedom. It takes the law for true at this
@@ -137,83 +130,88 @@ def joint_crossing(fit: JointFit, N: int, share: float, *, documents: bool = Fal
         fit: from `fit_joint`.
         N: window length, tokens.
         share: the level q of p_{N,k}, between 0 and 1.
-        documents: add the covariance over the resamples of the documents that the fit was given.
 
     Returns:
         The crossing; its status is never_crosses if alpha <= 0, else that of the fit, or beyond.
 
     Raises:
-        ValueError: if share is not between 0 and 1, N below 1, or documents is set for a fit without resamples.
+        ValueError: if share is not between 0 and 1, or N below 1.
     """
     if N < 1:
         raise ValueError(f"a window has at least 1 token, got {N}")
     at = fit.constant_at_ref
     if at is None or fit.alpha_stderr is None:
         return _nowhere(share, fit.status)
-    covariance = np.diag([at.ln_C_ref_stderr**2, fit.alpha_stderr**2])
-    added = fit.document_22 if documents else None
-    if documents and added is None:
-        raise ValueError("the fit has no resamples of the documents, or too few of them can be used")
-    n_documents = None if fit.document_22 is None else fit.n_documents
-    region = _added(covariance, added) * _widest_t(fit.n_sizes - 2, n_documents) ** 2
-    return _cross(share, fit, at.S_ref, at.ln_C_ref + math.log(N), region)
+    scatter_22 = np.diag([at.ln_C_ref_stderr**2, fit.alpha_stderr**2])
+    region_22 = _region(scatter_22, fit.n_sizes - 2, fit.document_22, fit.n_documents)
+    return _cross(share, fit, at.S_ref, at.ln_C_ref + math.log(N), region_22)
 
 
-def _widest_t(dof: int, n_documents: int | None) -> float:
-    """Student's t for the sum of two variances: the greater of those that each would take."""
-    return max(student_t(dof), document_t(n_documents))
+def _region(scatter_22: Floats, dof: int, document_22: Floats | None, n_documents: int | None) -> Floats:
+    """Covariance of (ln_C_ref, alpha) times the square of the greater of the t that its two parts would take."""
+    if document_22 is None:
+        return scatter_22 * student_t(dof) ** 2
+    return np.asarray((scatter_22 + document_22) * max(student_t(dof), document_t(n_documents)) ** 2)
 
 
-def line_covariance(S: ArrayLike, p_resampled: ArrayLike, n_documents: int | None = None) -> NDArray[np.float64] | None:
-    """Covariance of (ln_C_ref, alpha) of `fit_windows` over resamples of the documents.
-
-    Args:
-        S: sizes, shape [M].
-        p_resampled: shares of windows of hits, shape [B, M]; rows with a share of 0, 1 or NaN are left out.
-        n_documents: that were resampled; None where they are not counted.
-
-    Returns:
-        Shape [2, 2], or None if fewer than 20 rows are left.
-
-    Raises:
-        ValueError: if a value is not a share, or shapes disagree.
-    """
-    x_M, y_BM = np.log(np.asarray(S, dtype=np.float64)), neg_ln(p_resampled)
-    if y_BM.ndim != 2 or y_BM.shape[1:] != x_M.shape:
-        raise ValueError(f"p_resampled has shape {y_BM.shape}, expected [B, {len(x_M)}]")
-    ln_y_BM = np.log(y_BM[np.all((y_BM > 0) & np.isfinite(y_BM), axis=1)])
-    documents = moments(np.zeros(2), line(x_M, ln_y_BM), n_documents)
-    return None if documents is None else documents.covariance_PP
-
-
-def _added(scatter: NDArray[np.float64], added: ArrayLike | None) -> NDArray[np.float64]:
-    covariance = scatter if added is None else scatter + np.asarray(added, dtype=np.float64)
-    if covariance.shape != (2, 2):
-        raise ValueError(f"the covariance of (ln_C_ref, alpha) is 2 by 2, got shape {covariance.shape}")
-    return covariance
-
-
-def _cross(share: float, fit: LawFit, S_ref: float, ln_C_ref: float, region: NDArray[np.float64] | None) -> Crossing:
+def _cross(share: float, fit: LawFit, S_ref: float, ln_C_ref: float, region: Floats | None) -> Crossing:
     """Where one law reaches a share, by its constant at S_ref and the region of its constant and exponent."""
-    level, alpha = _level(share), fit.alpha
-    if alpha is None or alpha <= 0:
-        return _nowhere(share, Status.never_crosses)
-    ln_S_ref, ln_sizes = math.log(S_ref), np.log(fit.S)
-    ln_S = ln_S_ref + (ln_C_ref - level) / alpha
-    lo, hi = (None, None) if region is None else fieller(ln_C_ref - level, alpha, region)
-    ends = [None if end is None else ln_S_ref + end for end in (lo, hi)]
-    outside = max(ln_S - float(ln_sizes.max()), float(ln_sizes.min()) - ln_S)
-    reasons = [fit.status, *([Status.beyond] if outside > math.log(FAR) else [])]
-    return Crossing(share, ln_S, ends[0], ends[1], first_of(reasons), Status.beyond in reasons)
-
-
-def _level(share: float) -> float:
-    """ln(-ln share)."""
     if not 0 < share < 1:
         raise ValueError(f"a share to cross lies between 0 and 1, got {share}")
-    return math.log(-math.log(share))
+    if fit.alpha is None or fit.alpha <= 0:
+        return _nowhere(share, Status.never_crosses)
+    ln_S_ref, height = math.log(S_ref), ln_C_ref - math.log(-math.log(share))
+    ln_S = ln_S_ref + height / fit.alpha
+    lo, hi = (None, None) if region is None else fieller(height, fit.alpha, region)
+    ends = [None if end is None else ln_S_ref + end for end in (lo, hi)]
+    is_beyond = _outside(ln_S, fit.S) > math.log(FAR)
+    reasons = [fit.status, *([Status.beyond] if is_beyond else [])]
+    return Crossing(share, ln_S, ends[0], ends[1], first_of(reasons), is_beyond)
 
 
 def _nowhere(share: float, status: Status) -> Crossing:
-    _level(share)
     return Crossing(share, None, None, None, status)
+
+
+def _outside(ln_S: float, S: ArrayLike) -> float:
+    """How far a size lies outside others, in ln S; 0 or less within them."""
+    ln_S_M = np.log(S)
+    return max(ln_S - float(ln_S_M.max()), float(ln_S_M.min()) - ln_S)
+
+
+class Extrapolation:
+    """The shares of one window length, extrapolated over forms once for all laws and levels, where one asks.
+
+    Within the sizes any form that fits the points reaches a level at about the same size, and the law answers, with
+    its documents and models. Outside of them the form decides, so the answer is over forms, as that of `predict` is;
+    it is the size of a new model, measured on the same documents.
+    """
+
+    def __init__(self, S: ArrayLike, p_M: ArrayLike, levels: Sequence[float]) -> None:
+        """Keep what is to be extrapolated.
+
+        Args:
+            S: sizes, shape [M].
+            p_M: shares of windows of hits, shape [M]; with one of 0 or 1 nothing can be extrapolated over forms.
+            levels: shares that are to be reached.
+        """
+        self._S_M, self._y_M, self._levels = np.asarray(S, dtype=np.float64), neg_ln(p_M), levels
+
+    @cached_property
+    def _reached(self) -> dict[float, Reached]:
+        found = reach_over_forms(self._S_M, self._y_M, [-math.log(level) for level in self._levels])
+        return dict(zip(self._levels, found or (), strict=False))
+
+    def of(self, law: Crossing, status: Status) -> Crossing:
+        """The answer for a crossing of a law: over forms if it lies outside the sizes, else as it is.
+
+        Args:
+            law: where the law alone reaches a level.
+            status: of the law.
+        """
+        if law.ln_S is None or _outside(law.ln_S, self._S_M) <= 0 or law.share not in self._reached:
+            return law
+        reached = self._reached[law.share]
+        is_beyond = reached.ln_S is None or _outside(reached.ln_S, self._S_M) > math.log(FAR)
+        reasons = [status, *([Status.beyond] if is_beyond else [])]
+        return Crossing(law.share, reached.ln_S, reached.ln_lo, reached.ln_hi, first_of(reasons), is_beyond, law)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from rbpx.analyses.emergence.analysis import Emergence, Emergences, WindowLaw
+from rbpx.analyses.emergence.analysis import Emergence, Emergences, ShownLaw
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
 from rbpx.display.chart.marks import Chart, Scale, curve, line, points, scale_of, spread
@@ -12,11 +12,13 @@ from rbpx.display.column import Cell, Column, magnitude, place, text
 from rbpx.display.view import View
 from rbpx.groups.group import Group, Run
 from rbpx.groups.question import spelled
+from rbpx.laws.power_fit import PowerLawFit
 
-_Row = tuple[Run, WindowLaw, list[float | None]]
+_Law = ShownLaw[PowerLawFit]
+_Row = tuple[Run, _Law, list[float | None]]
 
 
-def _series(law: WindowLaw) -> str:
+def _series(law: _Law) -> str:
     """The length of windows, and why their law has no line."""
     return f"N = {law.n}" if law.fit.alpha is not None else f"N = {law.n}: {law.fit.status.label}"
 
@@ -51,11 +53,9 @@ def _figure(group: Group, of: Emergence) -> Figure | Undrawn:
     seen = [row for row in values.records() if row["p"]]
     if not seen:
         return Undrawn(name, title, "No window of hits was seen at any size: take a shorter n, or a larger k.")
-    least = min(share[0] for _, _, share in rows if share[0])
+    least = min(p for _, _, (p, *_) in rows if p) / 10  # less would squeeze the others
     alone = [
-        {"windows": _series(law), x.key: run.x, "p": share[1]}
-        for run, law, share in rows
-        if share[1] is not None and share[1] > least / 10  # else it would squeeze the others
+        {"windows": _series(law), x.key: run.x, "p": p} for run, law, (_, p, _) in rows if p is not None and p > least
     ]
     laws = [
         {**at, "p": math.exp(-float(at["p"] or 0.0))}
@@ -90,8 +90,8 @@ def _shares(of: Emergence, m: int, at: int) -> list[float | None]:
 def _origin(group: Group, of: Emergence) -> Origin:
     run_ids = tuple(group.run_ids)
     if group.is_measured:
-        n = list(of.lengths)
-        return Origin(spelled("window_shares", run_ids=run_ids, ties=group.ties.value, k=[of.k], n=n), run_ids)
+        asked = spelled("window_shares", run_ids=run_ids, ties=group.ties.value, k=[of.k], n=of.lengths)
+        return Origin(asked, run_ids)
     listed = ", ".join(f"'{run_id}'" for run_id in run_ids)
-    condition = f"run_id IN ({listed}) AND k = {of.k}"
-    return Origin(f"SELECT size, k, n, rbp, run_id FROM observations WHERE {condition} ORDER BY size, n", run_ids)
+    chosen = f"SELECT size, k, n, rbp, run_id FROM observations WHERE run_id IN ({listed}) AND k = {of.k}"
+    return Origin(f"{chosen} ORDER BY size, n", run_ids)

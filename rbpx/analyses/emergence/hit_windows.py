@@ -9,9 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Windows", "count_windows", "streaks", "window_share"]
-
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
@@ -88,7 +85,7 @@ def count_windows(n_scored: ArrayLike, doc_id: ArrayLike, length: ArrayLike, len
     return Windows(np.stack(hit, axis=1), np.stack(total, axis=1))
 
 
-def window_share(windows: Windows, weights_BD: ArrayLike | None = None) -> Floats:
+def window_share(windows: Windows, weights_BD: ArrayLike | None = None) -> NDArray[np.float64]:
     """Share p_{N,k} of windows in which every token is a hit, pooled over documents.
 
     p_N = sum_d w_d hit_dN / sum_d w_d total_dN, NaN where no document that counts is as long as the window.

@@ -23,10 +23,7 @@ from rbpx.laws.resampled import Resampled
 from rbpx.status import Status
 
 EQUATION: Final = "-ln p_N = C * N * S^(-alpha), ordinary least squares of ln(-ln p_N) - ln N on ln S, 0 < p_N < 1"
-
-
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8"
-
 
 Floats = NDArray[np.float64]
 
@@ -147,17 +144,17 @@ def fit_joint(
     Source:
         RBP paper (arXiv 2510.20387), eqs. 6-8.
     """
-    S_M, N_N, y_MN, y_BMN = _checked(S, lengths, p_MN, p_BMN)
+    S_M, N_N = checked(S, lengths, p_BMN, p_MN)
+    y_MN, y_BMN = neg_ln(p_MN), None if p_BMN is None else neg_ln(p_BMN)
     used_MN = (y_MN > 0) & np.isfinite(y_MN)
     n_points, n_sizes = int(used_MN.sum()), int(used_MN.any(axis=1).sum())
-    shares = [[None if math.isnan(p) else p for p in row] for row in np.exp(-y_MN).tolist()]
     without = JointFit(
         n_points=n_points,
         n_left_out=used_MN.size - n_points,
         n_sizes=n_sizes,
         S=S_M.tolist(),
         lengths=lengths,
-        p=shares,
+        p=listed(np.exp(-y_MN)),
         status=Status.no_variation,
     )
     if len(np.unique(S_M)) < 3:
@@ -224,6 +221,11 @@ def fit_joint(
     )
 
 
+def listed(values_MN: Floats) -> list[list[float | None]]:
+    """Values by size and length, None where there is none, as JSON takes them."""
+    return [[float(v) if math.isfinite(v) else None for v in row] for row in values_MN]
+
+
 def _slope_within(n_P: NDArray[np.intp], x_P: Floats, z_P: Floats) -> float | None:
     """Exponent with a constant of its own for each window length: x and z minus their means over its points."""
     if np.bincount(n_P).max() < 2:
@@ -247,18 +249,28 @@ def _r2(measured_P: Floats, fitted_P: Floats) -> float:
     return 1 - float(np.sum((measured_P - fitted_P) ** 2) / np.sum((measured_P - measured_P.mean()) ** 2))
 
 
-def _checked(
-    S: ArrayLike, lengths: Sequence[int], p_MN: ArrayLike, p_BMN: ArrayLike | None
-) -> tuple[Floats, Floats, Floats, Floats | None]:
-    S_M, N_N, y_MN = np.asarray(S, dtype=np.float64), np.asarray(lengths, dtype=np.float64), neg_ln(p_MN)
+def checked(
+    S: ArrayLike, lengths: Sequence[int], p_BMN: ArrayLike | None, *values_MN: ArrayLike | None
+) -> tuple[Floats, Floats]:
+    """Sizes and window lengths as arrays.
+
+    Args:
+        S: sizes, shape [M].
+        lengths: window lengths N.
+        p_BMN: shares under resamples, shape [B, M, N]; None where there are none.
+        values_MN: values by size and length, shape [M, N] each; None likewise.
+
+    Raises:
+        ValueError: if sizes or lengths are impossible, lengths repeat, or the shape of a value is another.
+    """
+    S_M, N_N = np.asarray(S, dtype=np.float64), np.asarray(lengths, dtype=np.float64)
     for name, values in (("sizes", S_M), ("window lengths", N_N)):
         if values.ndim != 1 or not np.all((values > 0) & np.isfinite(values)):
             raise ValueError(f"{name} must be positive, got {values.tolist()}")
     if len(np.unique(N_N)) != len(N_N):
         raise ValueError(f"window lengths must be all different, got {N_N.tolist()}")
-    y_BMN = None if p_BMN is None else neg_ln(p_BMN)
-    expected = (len(S_M), len(N_N))
-    if y_MN.shape != expected or (y_BMN is not None and (y_BMN.ndim != 3 or y_BMN.shape[1:] != expected)):
-        shapes = (y_MN.shape, None if y_BMN is None else y_BMN.shape)
-        raise ValueError(f"p and its resamples have shapes {shapes}, expected {expected} and (B, {expected})")
-    return S_M, N_N, y_MN, y_BMN
+    shapes, expected = [np.shape(each) for each in values_MN if each is not None], (len(S_M), len(N_N))
+    shapes += [] if p_BMN is None else [np.shape(p_BMN)[1:]]
+    if any(shape != expected for shape in shapes):
+        raise ValueError(f"shares by size and window length have shapes {shapes}, expected {expected}")
+    return S_M, N_N

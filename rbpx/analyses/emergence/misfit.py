@@ -21,8 +21,6 @@ from scipy.special import stdtr
 
 from rbpx.laws.interval import LEVEL, Estimate, around, few_documents, half_width, student_t
 
-__all__ = ["Cells", "Contrast", "curvature", "drift", "exponents", "growth", "significant"]
-
 Floats = NDArray[np.float64]
 
 _ALIKE: Final = 0.5  # the guess: correlation of the errors of a size

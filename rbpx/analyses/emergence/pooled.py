@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbpx.analyses.emergence.law import listed
 from rbpx.analyses.emergence.misfit import Contrast, curvature, drift, exponents, growth, significant
 from rbpx.analyses.emergence.quasi_likelihood import MeasuredShares, measured_shares, points_of, search, tally_of
 from rbpx.laws.interval import Estimate, around
@@ -26,8 +27,6 @@ from rbpx.laws.passing import Slopes, separated, slopes
 from rbpx.laws.power_fit import LawFit
 from rbpx.laws.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order
-
-__all__ = ["EQUATION", "SOURCE", "PooledFit", "fit_pooled"]
 
 EQUATION: Final = "-ln p_N = C_N * S^(-alpha), quasi-likelihood of the counts of windows of hits"
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, with a constant for each N; Wedderburn, Biometrika 1974"
@@ -110,14 +109,14 @@ class PooledFit(LawFit):
     def record(self) -> dict[str, Any]:
         """What reproduces the fit, as JSON takes it."""
         record: dict[str, Any] = {"equation": EQUATION, "source": SOURCE, "method": MLE, "interval": self.interval}
-        record |= {"S": list(self.S), "lengths": list(self.lengths), "p": _plain(self.p_MN)}
+        record |= {"S": list(self.S), "lengths": list(self.lengths), "p": listed(self.p_MN)}
         record |= {"reasons": [reason.value for reason in self.reasons]}
-        record |= {"windows": None if self.windows_MN is None else _plain(self.windows_MN)}
+        record |= {"windows": None if self.windows_MN is None else listed(self.windows_MN)}
         if (found := self.found) is None:
             return record
         return record | {
             "S_ref": found.S_ref,
-            "counts": _plain(found.counts_MN),
+            "counts": listed(found.counts_MN),
             "ln_C_ref": {str(n): ln_C for n, ln_C in found.ln_C_ref.items()},
             "uncertainty": found.scatter.record(),
             "equal": {one.name: {**vars(one.estimate), "p": one.p} for each in self.contrasts for one in each},
@@ -174,15 +173,12 @@ def fit_pooled(
         status=Status.not_converged,
         reasons=(Status.not_converged,),
     )
-    doubt = None
     if len(np.unique(cells.S_M)) < 3:
-        doubt = Status.too_few_sizes
-    elif len(np.unique(cells.x_C)) < 3:
-        doubt = Status.not_positive
-    elif separated(tally_of(cells, cells.p_C[None], np.ones(len(cells.p_C)))).all():
-        doubt = Status.separated
-    if doubt is not None:
-        return replace(without, status=doubt, reasons=(doubt,))
+        return replace(without, status=Status.too_few_sizes, reasons=(Status.too_few_sizes,))
+    if len(np.unique(cells.x_C)) < 3:
+        return replace(without, status=Status.not_positive, reasons=(Status.not_positive,))
+    if separated(tally_of(cells, cells.p_C[None], np.ones(len(cells.p_C)))).all():
+        return replace(without, status=Status.separated, reasons=(Status.separated,))
     found = search(cells)
     if found is None:
         return without
@@ -246,7 +242,3 @@ def _table(cells: MeasuredShares, value_C: Floats) -> Floats:
     table_MN = np.full(cells.p_MN.shape, np.nan)
     table_MN[cells.size_C, np.asarray(cells.used)[cells.length_C]] = value_C
     return table_MN
-
-
-def _plain(values_MN: Floats) -> list[list[float | None]]:
-    return [[float(v) if math.isfinite(v) else None for v in row] for row in values_MN]

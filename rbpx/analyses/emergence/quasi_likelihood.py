@@ -16,12 +16,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbpx.analyses.emergence.law import checked
 from rbpx.analyses.emergence.misfit import Cells
 from rbpx.laws.bootstrap import MIN_RESAMPLES
 from rbpx.laws.interval import few_documents
 from rbpx.laws.passing import Tally, climb
-
-__all__ = ["MeasuredShares", "measured_shares", "points_of", "search", "tally_of"]
 
 Floats = NDArray[np.float64]
 
@@ -65,18 +64,9 @@ def measured_shares(
     Raises:
         ValueError: if shapes disagree, or a value is impossible.
     """
-    S_M, N_N, p_MN = (np.asarray(each, dtype=np.float64) for each in (S, lengths, p_MN))
-    for name, values in (("sizes", S_M), ("window lengths", N_N)):
-        if values.ndim != 1 or not np.all((values > 0) & np.isfinite(values)):
-            raise ValueError(f"{name} must be positive, got {values.tolist()}")
-    if len(np.unique(N_N)) != len(N_N):
-        raise ValueError(f"window lengths must be all different, got {N_N.tolist()}")
-    shape = (len(S_M), len(N_N))
+    S_M, _ = checked(S, lengths, p_BMN, p_MN, windows_MN)
+    p_MN = np.asarray(p_MN, dtype=np.float64)
     total_MN = None if windows_MN is None else np.asarray(windows_MN, dtype=np.float64)
-    p_BMN = None if p_BMN is None else np.asarray(p_BMN, dtype=np.float64)
-    shapes = [None if each is None else each.shape[-2:] for each in (p_MN, total_MN, p_BMN)]
-    if any(each not in (None, shape) for each in shapes):
-        raise ValueError(f"shares, windows and resamples have shapes {shapes}, expected {shape}")
     if not np.all(np.isnan(p_MN) | ((p_MN >= 0) & (p_MN <= 1))):
         raise ValueError(f"shares lie from 0 to 1, got {p_MN.tolist()}")
     if total_MN is not None and not np.all((total_MN > 0) | np.isnan(p_MN)):
@@ -84,13 +74,11 @@ def measured_shares(
     fits_MN = np.isfinite(p_MN)
     if total_MN is None:
         fits_MN &= (p_MN > 0) & (p_MN < 1)
-    used = [n for n in range(shape[1]) if np.any(p_MN[fits_MN[:, n], n] > 0) and np.any(p_MN[fits_MN[:, n], n] < 1)]
-    chosen_MN = np.zeros(shape, dtype=bool)
-    chosen_MN[:, used] = fits_MN[:, used]
-    size_C, n_C = np.nonzero(chosen_MN)
+    used_N = (fits_MN & (p_MN > 0)).any(axis=0) & (fits_MN & (p_MN < 1)).any(axis=0)
+    used, (size_C, n_C) = np.flatnonzero(used_N).tolist(), np.nonzero(fits_MN & used_N)
     p_BC = None
     if p_BMN is not None:
-        p_BC = p_BMN[:, size_C, n_C]
+        p_BC = np.asarray(p_BMN, dtype=np.float64)[:, size_C, n_C]
         p_BC = p_BC[np.isfinite(p_BC).all(axis=1)]
         p_BC = p_BC if len(p_BC) >= MIN_RESAMPLES else None
     windows_C = None if total_MN is None else total_MN[size_C, n_C]

@@ -1,13 +1,13 @@
 """Emergence as tables: the laws of windows of N tokens with where they reach a level, and for one k every window."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from rbpx.analyses.emergence.analysis import (
     JOINT,
-    LEVELS,
     POOLED,
+    AnyFit,
     Emergence,
     Emergences,
     Floats,
@@ -18,7 +18,7 @@ from rbpx.analyses.emergence.analysis import (
 from rbpx.analyses.emergence.crossing import Crossing
 from rbpx.analyses.emergence.figures import figures
 from rbpx.analyses.emergence.words import sentences
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import Cell, Column, decimal, magnitude, place, state, text, with_ends
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.numbers import rough
@@ -30,7 +30,7 @@ from rbpx.laws.power_fit import LawFit
 from rbpx.laws.verdict import FAR
 from rbpx.status import Status
 
-_Row = tuple[Emergence, ShownLaw]
+_Row = tuple[Emergence, ShownLaw[AnyFit]]
 _Window = tuple[str, Run, Floats]
 _NAMES: Final = {POOLED: "pooled", JOINT: "C·N"}
 
@@ -49,20 +49,23 @@ def _share(of: Callable[[Emergence], Floats], at: int) -> Callable[[_Row], float
     return lambda row: None if row[1].n is None else float(of(row[0])[at, row[0].lengths.index(row[1].n)])
 
 
-def _estimate(crossing: Crossing) -> Estimate:
-    return Estimate(crossing.S, crossing.lo, crossing.hi)
+def _crossings(row: _Row) -> tuple[Crossing, ...]:
+    """Where the law of a window length reaches each of `LEVELS`; none of a law of all lengths."""
+    return () if row[1].n is None else row[1].crossings[row[1].n]
 
 
 def _reached(level: float, spare: int) -> Sequence[Column[_Row]]:
     """Where a law reaches a level, with a mark where that is far outside the sizes."""
-    at = LEVELS.index(level)
+
+    def crossing(row: _Row) -> Crossing | None:
+        return next((each for each in _crossings(row) if each.share == level), None)
 
     def estimate(row: _Row) -> Estimate | None:
-        return _estimate(row[1].crossings[at]) if row[1].crossings else None
+        return None if (at := crossing(row)) is None else at.size
 
     def marked(row: _Row) -> Cell:
-        cell = value.cell(row)
-        is_far = bool(row[1].crossings) and row[1].crossings[at].is_beyond and row[1].crossings[at].has_numbers
+        cell, at = value.cell(row), crossing(row)
+        is_far = at is not None and at.is_beyond and at.has_numbers
         return replace(cell, texts=(f"{cell.text}*",), doubts=(Status.beyond,)) if is_far else cell
 
     value, ends = with_ends(f"{{x}} at p = {level}", f"{{x}}_at_{level}", estimate, rough, spare=spare)
@@ -80,7 +83,7 @@ NUMBERS: Final[tuple[Column[_Row] | Sequence[Column[_Row]], ...]] = (
     exponent(_fit),
     constant(_fit, spare=5),
     determination(_fit, spare=2, ends_spare=8),
-    decimal("R² of p", "r2_p", lambda row: row[1].r2_p, 3, spare=9),
+    decimal("R² of p", "r2_p", lambda row: row[0].joint.fit.r2_p if row[1].kind == JOINT else None, 3, spare=9),
     backtest(_fit, spare=6),
     points_of(_fit, spare=7),
 )
@@ -88,12 +91,10 @@ LAWS: Final = View[_Row]("laws", (*NUMBERS, _reached(0.5, 1), _reached(0.1, 4), 
 LAWS_OF_ONE: Final = View[_Row]("laws", (*NUMBERS, STATUS))
 LEVELS_OF_ONE: Final = View[tuple[_Row, Crossing]](
     "levels",
-    (
-        Column("windows", ("k", "n"), lambda row: _windows(row[0])),
-        decimal("p", "share", lambda row: row[1].share, 1),
-        with_ends("{x}", "{x}_at_share", lambda row: _estimate(row[1]), rough),
-        state(lambda row: [row[1].status, *([Status.beyond] if row[1].is_beyond else [])]),
-    ),
+    Column("windows", ("k", "n"), lambda row: _windows(row[0])),
+    decimal("p", "share", lambda row: row[1].share, 1),
+    with_ends("{x}", "{x}_at_share", lambda row: row[1].size, rough),
+    state(lambda row: [row[1].status, *([Status.beyond] if row[1].is_beyond else [])]),
 )
 
 
@@ -116,30 +117,26 @@ def _every_window(group: Group, of: Emergence) -> Table:
     return view.table(f"Windows at k = {of.k:,}", rows, group.title, group.axis, note)
 
 
-def tables(results: Sequence[Emergences]) -> list[Table]:
-    """The laws of each group with where they reach a level; for one k these apart, and every window."""
-    found = []
-    for result in results:
-        group, x, c = result.group, result.group.axis.value, AXES[result.group.axis].constant
-        title, about = "Laws of windows of N tokens in a row", (group.title, group.axis)
-        note = (
-            f"p: share of windows of N consecutive tokens whose ranks are all at most k; ties {group.ties.value}. "
-            f"−ln p = {c}·{x}^−α for each N; pooled: one α and a constant for each N, from the counts of windows, "
-            f"p = 0 included; C·N: −ln p = {c}·N·{x}^−α, as if tokens were independent."
-        )
-        of_levels = "outside the sizes over forms, as in predict; – for an end that is unbounded"
-        rows = [(of, law) for of in result.by_k for law in of.all_laws]
-        if len(result.by_k) == 1:
-            reached = [(row, crossing) for row in rows for crossing in row[1].crossings if crossing.has_numbers]
-            found.append(_every_window(group, result.by_k[0]))
-            found.append(LAWS_OF_ONE.table(title, rows, *about, note))
-            found.append(LEVELS_OF_ONE.table("Where p reaches a level", reached, *about, f"Levels: {of_levels}."))
-        elif rows:
-            ask = (
-                f"{of_levels}; * more than {FAR:g} times outside. One k, as k=10, is shown with every window and level."
-            )
-            found.append(LAWS.table(title, rows, *about, f"{note} {x} at p: {ask}"))
-    return found
+@one_by_one
+def tables(result: Emergences) -> Iterator[Table]:
+    """The laws of a group with where they reach a level; for one k these apart, and every window."""
+    group, x, c = result.group, result.group.axis.value, AXES[result.group.axis].constant
+    title, about = "Laws of windows of N tokens in a row", (group.title, group.axis)
+    note = (
+        f"p: share of windows of N consecutive tokens whose ranks are all at most k; ties {group.ties.value}. "
+        f"−ln p = {c}·{x}^−α for each N; pooled: one α and a constant for each N, from the counts of windows, "
+        f"p = 0 included; C·N: −ln p = {c}·N·{x}^−α, as if tokens were independent."
+    )
+    of_levels = "outside the sizes over forms, as in predict; – for an end that is unbounded"
+    rows = [(of, law) for of in result.by_k for law in of.all_laws]
+    if len(result.by_k) == 1:
+        reached = [(row, crossing) for row in rows for crossing in _crossings(row) if crossing.has_numbers]
+        yield _every_window(group, result.by_k[0])
+        yield LAWS_OF_ONE.table(title, rows, *about, note)
+        yield LEVELS_OF_ONE.table("Where p reaches a level", reached, *about, f"Levels: {of_levels}.")
+    elif rows:
+        ask = f"{of_levels}; * more than {FAR:g} times outside. One k, as k=10, is shown with every window and level."
+        yield LAWS.table(title, rows, *about, f"{note} {x} at p: {ask}")
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures)

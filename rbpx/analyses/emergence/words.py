@@ -1,12 +1,13 @@
 """Emergence in sentences: how often N tokens in a row are right, and how far off independence is."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from rbpx.analyses.emergence.analysis import LAGS, Emergence, Emergences
+from rbpx.analyses.question import one_by_one
 from rbpx.display.numbers import number, rough
-from rbpx.display.section import interval
+from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES
 from rbpx.groups.group import Run
 from rbpx.laws.names import Axis
@@ -16,16 +17,15 @@ _WHAT_BENDS: Final = {"drift": "the change of α with N", "curvature": "the curv
 _NOTABLE: Final = 0.03  # a correlation below this is called hardly any
 
 
-def sentences(results: Sequence[Emergences]) -> list[str]:
+@one_by_one
+def sentences(result: Emergences) -> Iterator[str]:
     """Of each k, how far the largest model is from independent tokens, and the exponent that all lengths share."""
-    found = []
-    for result in results:
-        if not result.by_k:
-            found.append("No windows of more than one token are known.")
-        for of in result.by_k:
-            said = (_from_independence(result.group.runs[-1], of), _dependence(of), _pooled(of, result.group.axis))
-            found += [f"k = {of.k:,}: {' '.join(filter(None, said))}"] if any(said) else []
-    return found
+    if not result.by_k:
+        yield "No windows of more than one token are known."
+    for of in result.by_k:
+        said = (_from_independence(result.group.runs[-1], of), _dependence(of), _pooled(of, result.group.axis))
+        if any(said):
+            yield f"k = {of.k:,}: {' '.join(filter(None, said))}"
 
 
 def _from_independence(largest: Run, of: Emergence) -> str:
@@ -63,10 +63,10 @@ def _dependence(of: Emergence) -> str:
 
 def _pooled(of: Emergence, axis: Axis) -> str:
     """The exponent that all window lengths have in common, or that they have none."""
-    pooled, words = of.pooled, AXES[axis]
+    pooled, words = of.pooled.fit, AXES[axis]
     if pooled.alpha is None:
         return ""
-    alpha = interval(pooled.alpha, pooled.alpha_lo, pooled.alpha_hi)
+    alpha = interval_of(pooled.exponent)
     how = "falls" if pooled.alpha > 0 else "rises"
     sentence = f"With a constant for each N, −ln p {how} as {words.x}^−α with α = {alpha}"
     if Status.no_trend in pooled.reasons:

@@ -1,18 +1,18 @@
-"""Predictions that were registered before their model came, and how they did."""
+"""Predictions that were registered before their model was measured, and how they turned out.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="design",
-    summary="predictions that were registered before their model came, and how they did",
-    help="""\
 Lists what `predict ... register=NAME` wrote into the store, and scores the predictions whose model was measured since,
 alike in text, protocol and precision: the relative error, the error in units of the sd that the interval stands for,
 whether the interval contains the measured value, and the interval score in ln y (its width, plus 40 times by how much
 it missed; less is better). Then the share of intervals that held, with its own 95 % interval, in which each model
 counts once, as its quantities err together. A model that was measured before the forecast was registered, as one may
-come in by `store merge`, is said to be so and does not count. Nothing changes a forecast: `store verify` finds one that
-was edited, renamed or taken away, and the ids printed here stand for all that was predicted.""",
+come in by `store merge`, is marked as such and does not count. Nothing changes a forecast: `store verify` finds one
+that was edited, renamed or taken away, and the ids printed here stand for all that was predicted.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="design",
     examples=(
         "python -m rbpx forecasts",
         "python -m rbpx forecasts dataset=stdlib --format json",

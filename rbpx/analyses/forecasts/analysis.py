@@ -1,4 +1,4 @@
-"""Forecasts and how they did (verb forecasts): registered predictions beside what their models showed since."""
+"""Forecasts (verb forecasts): registered predictions beside what their models have shown since."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from rbpx.groups.group import Group, Run
 from rbpx.groups.points import size_points, weigh_group
 from rbpx.groups.selection import family_name
 from rbpx.laws.forecast import Score, coverage, score
-from rbpx.laws.interval import Estimate
+from rbpx.laws.interval import Estimate, by_name
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties
@@ -74,6 +74,11 @@ class Forecasts:
         """Those that count."""
         return [(each, each.score) for each in self.forecasts if each.score is not None]
 
+    @property
+    def mean_score(self) -> float | None:
+        """The mean of their interval scores; None where none counts."""
+        return sum(one.interval_score for _, one in self.scored) / len(self.scored) if self.scored else None
+
 
 def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Forecasts]:
     """Put every forecast beside the models that it is about.
@@ -87,7 +92,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     if not rows:
         raise RbpxError(ANALYSIS.lacking.format(store=request.store))
     runs = [run for group in groups for run in group.runs]
-    times = _times(connection, [*(run_id for run in runs for run_id in run.run_ids), *_rested_on(rows)])
+    run_ids = [*(run_id for run in runs for run_id in run.run_ids), *_rested_on(rows)]
+    times = {row["run_id"]: row["started_at"] for row in ask(connection, "run_times", run_ids=run_ids).to_pylist()}
     measured: dict[Any, dict[_Quantity, float]] = {}
     forecasts = []
     for row in rows:
@@ -95,25 +101,20 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         for run in came:
             key = (*run.run_ids, run.revision, row["ties"])
             if key not in measured:
-                asked = [
-                    each for each in rows if each["ties"] == row["ties"] and is_of(each, each["S"], each["D"], run)
-                ]
+                of_ties = [each for each in rows if each["ties"] == row["ties"]]
+                asked = [each for each in of_ties if is_of(each, each["S"], each["D"], run)]
                 measured[key] = _measured(connection, run, Ties(row["ties"]), asked, request)
             forecasts.append(_scored(row, run, measured[key].get((row["law"], row["k"])), times))
         if not came:
             forecasts.append(Forecast(row, None, None, None, Outcome.waiting))
-    counted = [each for each in forecasts if each.score is not None and each.run is not None]
-    models = [(each.run.family, each.run.training, each.run.revision) for each in counted if each.run is not None]
-    held = coverage([each.outcome is Outcome.inside for each in counted], models)
+    counted = [(each.run, each.outcome) for each in forecasts if each.score is not None and each.run is not None]
+    models = [(run.family, run.training, run.revision) for run, _ in counted]
+    held = coverage([outcome is Outcome.inside for _, outcome in counted], models)
     return [Forecasts(groups[0], tuple(forecasts), held, len(set(models)))]
 
 
 def _rested_on(rows: Sequence[Record]) -> list[str]:
     return [run_id for row in rows for run_id in row["run_ids"] or ()]
-
-
-def _times(connection: duckdb.DuckDBPyConnection, run_ids: Sequence[str]) -> dict[str, datetime]:
-    return {row["run_id"]: row["started_at"] for row in ask(connection, "run_times", run_ids=run_ids).to_pylist()}
 
 
 def _measured(
@@ -145,11 +146,7 @@ def keep(store: Store, results: Forecasts) -> list[Record]:
         row: Record = {"kind": "forecast", **each.said, "outcome": each.outcome.value}
         row |= {"run_id": " ".join(each.run.run_ids) if each.run else None, "size": each.run.size if each.run else None}
         row |= {"measured": each.measured}
-        for name in ("error", "in_sd", "interval_score"):
-            row[name] = None if each.score is None else getattr(each.score, name)
-        rows.append(row)
-    held = results.coverage
-    row = {"kind": "coverage", "coverage": held.value, "coverage_lo": held.lo, "coverage_hi": held.hi}
-    scored = [one for _, one in results.scored]
-    mean = sum(one.interval_score for one in scored) / len(scored) if scored else None
-    return [*rows, row | {"n_scored": len(scored), "n_models": results.n_models, "interval_score": mean}]
+        scores = ("error", "in_sd", "interval_score")
+        rows.append(row | {name: None if each.score is None else getattr(each.score, name) for name in scores})
+    row = {"kind": "coverage", **by_name(coverage=results.coverage), "n_scored": len(results.scored)}
+    return [*rows, row | {"n_models": results.n_models, "interval_score": results.mean_score}]

@@ -1,11 +1,11 @@
 """Forecasts as tables: what was predicted and what came, a table a registration; how often intervals held."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
 from rbpx.analyses.forecasts.analysis import Forecast, Forecasts, Outcome, analyse, keep
-from rbpx.analyses.question import Question
+from rbpx.analyses.question import Question, one_by_one
 from rbpx.counts import number_of
 from rbpx.display.column import decimal, error, magnitude, text, with_ends, written
 from rbpx.display.numbers import short, signed
@@ -27,11 +27,6 @@ def tables(results: Sequence[Forecasts]) -> list[Table]:
     return [FORECASTS.table("Forecasts", own, about, note=note) for about, own in registered.items()]
 
 
-def sentences(results: Sequence[Forecasts]) -> list[str]:
-    """How many intervals held, of how many models."""
-    return [_coverage(result) for result in results]
-
-
 def _when(said: Record) -> str:
     """When a forecast says that it was registered, and since when it is here where that is a day later or more."""
     registered, seen = said["registered_at"], said["seen_at"]
@@ -39,36 +34,36 @@ def _when(said: Record) -> str:
     return f"{registered:%Y-%m-%d %H:%M}" + ("" if is_old else f" by its own word, here since {seen:%Y-%m-%d}")
 
 
-def _coverage(result: Forecasts) -> str:
+@one_by_one
+def sentences(result: Forecasts) -> Iterator[str]:
+    """How many intervals held, of how many models."""
     scored = result.scored
     if not scored:
-        return "No model that was forecast has been measured yet."
+        yield "No model that was forecast has been measured yet."
+        return
     held = sum(forecast.outcome is Outcome.inside for forecast, _ in scored)
-    mean = sum(score.interval_score for _, score in scored) / len(scored)
-    return (
+    yield (
         f"Held: {held} of {number_of(len(scored), 'interval')} of {number_of(result.n_models, 'model')}, "
         f"{interval_of(result.coverage, 2)}, each model once, as its quantities err together; meant: 0.95. "
-        f"Mean interval score {short(mean)} in ln y."
+        f"Mean interval score {short(result.mean_score)} in ln y."
     )
 
 
 FORECASTS: Final = View[Forecast](
     "forecasts",
-    (
-        text("quantity", "law", lambda each: law_title(each.said["law"], each.said["k"])),
-        magnitude("S", "S", lambda each: each.said["S"]),
-        magnitude("D", "D", lambda each: each.said["D"], spare=2),
-        with_ends("predicted", "y", lambda each: Estimate(each.said["y"], each.said["lo"], each.said["hi"])),
-        decimal("measured", "measured", lambda each: each.measured),
-        error("error", "error", lambda each: None if each.score is None else each.score.error, spare=1),
-        written(
-            "in sd", "in_sd", lambda each: None if each.score is None else each.score.in_sd,
-            lambda value: signed(value, 2), "(ln measured − ln predicted) over the sd that the interval stands for",
-        ),
-        text(
-            "outcome", "outcome", lambda each: each.outcome.value.replace("_", " "),
-            "where the measured value lies; too late: it was measured before the registration, so it does not count",
-        ),
+    text("quantity", "law", lambda each: law_title(each.said["law"], each.said["k"])),
+    magnitude("S", "S", lambda each: each.said["S"]),
+    magnitude("D", "D", lambda each: each.said["D"], spare=2),
+    with_ends("predicted", "y", lambda each: Estimate(each.said["y"], each.said["lo"], each.said["hi"])),
+    decimal("measured", "measured", lambda each: each.measured),
+    error("error", "error", lambda each: None if each.score is None else each.score.error, spare=1),
+    written(
+        "in sd", "in_sd", lambda each: None if each.score is None else each.score.in_sd,
+        lambda value: signed(value, 2), "(ln measured − ln predicted) over the sd that the interval stands for",
+    ),
+    text(
+        "outcome", "outcome", lambda each: each.outcome.value.replace("_", " "),
+        "where the measured value lies; too late: it was measured before the registration, so it does not count",
     ),
 )  # fmt: skip
 QUESTION = Question(analyse, keep, tables, sentences)

@@ -1,11 +1,5 @@
-"""How the gap between two datasets, or two slices of one, changes with size."""
+"""How the gap between two datasets, or two slices of one, changes with size.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="emergence",
-    summary="how the gap between two datasets, or two slices of one, changes with size",
-    help="""\
 For every two texts that a family was measured on, fits L_A / L_B = G (S / S_ref)^delta, where L is the
 cross-entropy or -ln RBP_k (arXiv 2510.24626). A is the harder text; delta < 0 means that the gap closes, and
 the table gives the size at which it would be closed, with intervals that include documents and models. A gap
@@ -18,7 +12,13 @@ domain (of the items of a task, such as MMLU's subjects), or slices of your own,
 over doc_id, position, token_id, text, frequency (a count), decile, n_tokens (of the document), category, domain,
 greater, ties, logprob and rank. A single condition is compared with the remaining tokens. Inside the quotes of a
 condition, write SQL strings with $$: text = $$def$$. Slices share their documents, which are resampled together.
-A condition on rank or logprob selects different tokens at each size; such a gap is marked `different tokens`.""",
+A condition on rank or logprob selects different tokens at each size; such a gap is marked `different tokens`.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="emergence",
     examples=(
         "python -m rbpx gaps model=ladder",
         "python -m rbpx gaps dataset=pydoc slices=position",
@@ -28,7 +28,6 @@ A condition on rank or logprob selects different tokens at each size; such a gap
     title="Gaps between texts",
     sizes=3,
     draws=True,
-    in_report=True,
     across=True,
     keys=("k", "ties", "resamples", "seed", "laws", "axis", "slices", "sql_timeout_s"),
 )

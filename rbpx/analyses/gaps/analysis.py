@@ -4,28 +4,28 @@ Source: Relative Scaling Laws for LLMs, arXiv 2510.24626.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 
 from rbpx.analyses.gaps.law import EQUATION, Gap, fit_gap, settle
-from rbpx.analyses.gaps.slices import SlicePoints, slice_points
+from rbpx.analyses.gaps.slices import DEFAULT_K, LOSSES, SlicePoints, slice_points
 from rbpx.config.request import Request
+from rbpx.display.vocabulary import law_title
 from rbpx.groups.along import best_in_both
 from rbpx.groups.fits import document_doubts, keep_fits, record_of
 from rbpx.groups.group import ALIKE, Group
-from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.points import Points, known_points
+from rbpx.laws.interval import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.significance import holm
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
-DEFAULT_K: Final = (1, 10, 100)
-_LAWS: Final = ("rbp", "cross_entropy")
 _SHARED: Final = tuple(name for name in ALIKE if name not in ("dataset", "text_hash"))
-_ByLaw = dict[tuple[str, int | None], Points]
+_KNOWN: Final = (None, Status.one_document, Status.different_tokens)  # doubts about points that have numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,11 @@ class LossGap:
     k: int | None
     gap: Gap
     doubts: tuple[Status, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the loss."""
+        return law_title(self.law, self.k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +61,13 @@ class Gaps:
     slices: tuple[SlicePoints, SlicePoints] | None = None
     n_tested: int = 0
 
+    def sides(self, loss: LossGap) -> tuple[str, str]:
+        """What A, the harder, and B are called."""
+        names = [group.first.dataset for group in (self.group, self.other)]
+        if self.slices is not None:
+            names = [part.chosen.name for part in self.slices]
+        return (names[1], names[0]) if loss.gap.swapped else (names[0], names[1])
+
 
 def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Gaps]:
     """The gaps of every two groups that differ in their text alone and share 3 sizes or more, or of slices of each."""
@@ -74,7 +86,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         if not both or pair[0].n_sizes < 3:
             continue
         # The documents of two texts are drawn independently of each other.
-        points = [_points(connection, g, request.but(seed=request.seed + n)) for n, g in enumerate(pair)]
+        asked = [request.but(seed=request.seed + n) for n in (0, 1)]
+        points = [known_points(connection, *each, LOSSES, DEFAULT_K) for each in zip(pair, asked, strict=True)]
         gaps.append(Gaps(pair[0], pair[1], _loss_gaps(points[0], points[1])))
     return _adjusted(gaps)
 
@@ -82,31 +95,28 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
 def _adjusted(results: Sequence[Gaps]) -> list[Gaps]:
     """The same gaps with their p values adjusted for all of them (Holm), which decides each verdict."""
     tests = [each.gap.p for gaps in results for each in gaps.gaps if each.gap.p is not None]
-    adjusted = iter(holm(tests))
-    settled = []
-    for gaps in results:
-        of_losses = []
-        for each in gaps.gaps:
-            p = None if each.gap.p is None else next(adjusted)
-            depend = [doubt for group in (gaps.group, gaps.other) for doubt in document_doubts(group, each.gap.fit)]
-            of_losses.append(replace(each, gap=settle(each.gap, p, [*each.doubts, *depend])))
-        settled.append(replace(gaps, gaps=tuple(of_losses), n_tested=len(tests)))
-    return settled
+    adjusted: dict[float | None, float] = dict(zip(tests, holm(tests), strict=True))  # equal ones are adjusted alike
+
+    def settled(gaps: Gaps, each: LossGap) -> LossGap:
+        depend = [doubt for group in (gaps.group, gaps.other) for doubt in document_doubts(group, each.gap.fit)]
+        return replace(each, gap=settle(each.gap, adjusted.get(each.gap.p), [*each.doubts, *depend]))
+
+    of_all = [(gaps, tuple(settled(gaps, each) for each in gaps.gaps)) for gaps in results]
+    return [replace(gaps, gaps=own, n_tested=len(tests)) for gaps, own in of_all]
 
 
 def _between_slices(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Gaps]:
     """The first slice against each other one."""
-    first, *others = slice_points(connection, group, request, _k_grid(group, request), _LAWS)
-    return [
-        Gaps(group, group, _loss_gaps(_by_law(first.points), _by_law(other.points)), (first, other)) for other in others
-    ]
+    first, *others = slice_points(connection, group, request)
+    return [Gaps(group, group, _loss_gaps(first.points, other.points), (first, other)) for other in others]
 
 
-def _loss_gaps(one: _ByLaw, other: _ByLaw) -> tuple[LossGap, ...]:
-    gaps = []
-    for key, a in one.items():
-        b = other.get(key)
-        if b is None or len(a.runs) != len(b.runs):
+def _loss_gaps(one: Sequence[Points], other: Sequence[Points]) -> tuple[LossGap, ...]:
+    """The gap of each loss that both have numbers of."""
+    gaps, of_other = [], {(each.law, each.k): each for each in other if each.doubt in _KNOWN}
+    for a in one:
+        b = of_other.get((a.law, a.k))
+        if b is None or a.doubt not in _KNOWN or len(a.runs) != len(b.runs):
             continue
         doubts = {each.doubt for each in (a, b) if each.doubt is not None}
         if Status.one_document in doubts:
@@ -120,25 +130,11 @@ def _loss_gaps(one: _ByLaw, other: _ByLaw) -> tuple[LossGap, ...]:
 
 def _without_intervals(gap: Gap) -> Gap:
     """The numbers of a gap of one document, which says nothing of others: no interval, no test and no verdict."""
-    if gap.delta is None:
+    if gap.delta.value is None:
         return gap
-    bare = Gap(gap.swapped, gap.fit, gap.S_ref, gap.ratio, delta=gap.delta)
-    return replace(bare, fit=replace(gap.fit, status=Status.ok, alpha_lo=None, alpha_hi=None))
-
-
-def _by_law(points: Sequence[Points]) -> _ByLaw:
-    doubts = (None, Status.one_document, Status.different_tokens)  # these have numbers nevertheless
-    return {(each.law, each.k): each for each in points if each.doubt in doubts}
-
-
-def _k_grid(group: Group, request: Request) -> list[int]:
-    return request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K) if group.is_measured else []
-
-
-def _points(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> _ByLaw:
-    k_grid = _k_grid(group, request)
-    evidence = weigh_group(connection, group, request, k_grid, _LAWS)
-    return _by_law(size_points(group, evidence, request, k_grid, _LAWS))
+    fit = replace(gap.fit, status=Status.ok, alpha_lo=None, alpha_hi=None)
+    ratio, delta = (Estimate(each.value, None, None) for each in (gap.ratio, gap.delta))
+    return Gap(gap.swapped, fit, gap.S_ref, ratio, delta)
 
 
 def keep(store: Store, gaps: Gaps) -> list[Record]:
@@ -149,41 +145,26 @@ def keep(store: Store, gaps: Gaps) -> list[Record]:
         params = each.gap.fit.record() | _about(each.gap)
         params |= {"loss": each.law, "verdict": each.gap.verdict, "equation": EQUATION}
         params["text_hash_b"] = b.first.text_hash
-        params |= _slice_params(gaps, each.gap.swapped)
-        slices = [] if gaps.slices is None else sorted([part.chosen.name, part.chosen.where] for part in gaps.slices)
+        slices, run_ids = [], [*a.run_ids, *b.run_ids]
+        if gaps.slices is not None:
+            parts = gaps.slices[::-1] if each.gap.swapped else gaps.slices
+            params |= {f"slice_{of}": part.chosen.name for of, part in zip("ab", parts, strict=True)}
+            params |= {f"where_{of}": part.chosen.where for of, part in zip("ab", parts, strict=True)}
+            params |= {f"n_tokens_{of}": part.n_tokens for of, part in zip("ab", parts, strict=True)}
+            slices, run_ids = sorted([part.chosen.name, part.chosen.where] for part in parts), sorted(set(run_ids))
         more: Record = {"k": each.k, "n": [each.law, *slices] if slices else each.law}
         more |= {"dataset_b": b.first.dataset, "params": params}
-        run_ids = sorted({*a.run_ids, *b.run_ids}) if slices else [*a.run_ids, *b.run_ids]
         records.append(record_of(a, "gap", each.gap.fit, run_ids, Method.ols, **more))
     return keep_fits(store, records)
 
 
-def _about(gap: Gap) -> dict[str, Any]:
+def _about(gap: Gap) -> Record:
     """What a gap says beside its fit, as plain values."""
-    about: dict[str, Any] = {
-        name: value for name, value in vars(gap).items() if name not in ("fit", "curvature", "offset")
-    }
-    about |= {"closed_beyond": gap.closed_beyond}
+    about: Record = {"swapped": gap.swapped, "S_ref": gap.S_ref, **by_name(ratio=gap.ratio, delta=gap.delta)}
+    about |= {"p": gap.p, "p_adjusted": gap.p_adjusted, **by_name(ln_S_closed=gap.ln_S_closed)}
     bent = gap.curvature
-    for name in ("value", "lo", "hi", "p", "turns"):
-        own = "curvature" if name == "value" else f"curvature_{name}"
-        about[own] = None if bent is None else getattr(bent, name)
-    if gap.offset is not None:
-        closing = ("ln_S_closed", "ln_S_closed_lo", "ln_S_closed_hi")
-        about |= {name: value for name, value in asdict(gap.offset).items() if name not in closing}
-        about |= {"form": gap.offset.form.value}
-    return about
-
-
-def _slice_params(gaps: Gaps, swapped: bool) -> dict[str, Any]:
-    if gaps.slices is None:
-        return {}
-    a, b = gaps.slices[::-1] if swapped else gaps.slices
-    return {
-        "slice_a": a.chosen.name,
-        "slice_b": b.chosen.name,
-        "where_a": a.chosen.where,
-        "where_b": b.chosen.where,
-        "n_tokens_a": a.n_tokens,
-        "n_tokens_b": b.n_tokens,
-    }
+    about |= {"closed_beyond": gap.closed_beyond, **by_name(curvature=bent or NO_ESTIMATE)}
+    about |= {"curvature_p": None if bent is None else bent.p, "curvature_turns": None if bent is None else bent.turns}
+    if gap.offset is None:
+        return about
+    return about | {"form": gap.offset.form.value, **by_name(E_a=gap.offset.E_a, E_b=gap.offset.E_b)}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rbpx.analyses.gaps.analysis import Gaps, LossGap
-from rbpx.analyses.gaps.words import MOST_PAIRS, loss_name, pair_name
+from rbpx.analyses.gaps.words import MOST_PAIRS
 from rbpx.display.chart.figure import Figure, Undrawn, drawn
 from rbpx.display.chart.laws import law_figure
 from rbpx.display.chart.marks import Chart, Scale, bars, points, rule, scale_of
@@ -12,17 +12,14 @@ from rbpx.display.column import text, with_ends
 from rbpx.display.view import View
 from rbpx.display.vocabulary import AXES
 from rbpx.groups.question import from_fits
-from rbpx.laws.interval import Estimate
 
 EXPONENTS: Final = View[tuple[Gaps, LossGap]](
     "delta",
-    (
-        text("texts", "texts", lambda row: " / ".join(sorted(pair_name(*row).split(" / ")))),
-        text("A / B", "pair", lambda row: pair_name(*row)),
-        text("loss", "loss", lambda row: loss_name(row[1])),
-        with_ends("δ", "delta", lambda row: Estimate(row[1].gap.delta, row[1].gap.delta_lo, row[1].gap.delta_hi)),
-        text("gap", "verdict", lambda row: row[1].gap.verdict),
-    ),
+    text("texts", "texts", lambda row: " / ".join(sorted(row[0].sides(row[1])))),
+    text("A / B", "pair", lambda row: " / ".join(row[0].sides(row[1]))),
+    text("loss", "loss", lambda row: row[1].name),
+    with_ends("δ", "delta", lambda row: row[1].gap.delta),
+    text("gap", "verdict", lambda row: row[1].gap.verdict),
 )
 
 
@@ -34,14 +31,14 @@ def figures(results: Sequence[Gaps], fit_ids: Sequence[str]) -> list[Figure | Un
 
 def _exponents(results: Sequence[Gaps], fit_ids: Sequence[str]) -> Figure | Undrawn:
     title, axis = "Do the gaps close?", AXES[results[0].group.axis]
-    rows = [(gaps, loss) for gaps in results for loss in gaps.gaps if loss.gap.delta is not None]
+    rows = [(gaps, loss) for gaps in results for loss in gaps.gaps if loss.gap.delta.value is not None]
     if not rows:
         return Undrawn("delta", title, "No pair has a ratio of losses at three sizes.")
     table = EXPONENTS.table(title, rows)
     texts = tuple(dict.fromkeys(str(row["texts"]) for row in table.records()))
-    losses = {loss_name(loss) for _, loss in rows}
+    losses = {loss.name for _, loss in rows}
     said = "; ".join(
-        f"{loss_name(loss)} of {pair_name(g, loss)} {loss.gap.verdict or 'unknown'}" for g, loss in rows[:12]
+        f"{loss.name} of {' / '.join(g.sides(loss))} {loss.gap.verdict or 'unknown'}" for g, loss in rows[:12]
     )
     x, y = Scale("delta", "δ", zero=True, form="+.3~f"), Scale("texts", "", names=texts)
     marks = (rule(delta=0.0), bars("delta_lo", "delta_hi"), points())
@@ -59,13 +56,13 @@ def _ratios(gaps: Gaps, name: str, fit_ids: Sequence[str]) -> Figure | Undrawn:
     losses = [loss for loss in gaps.gaps if loss.gap.fit.alpha is not None]
     if not losses:
         return Undrawn(name, "The gap between two texts", "The ratio of losses is not known at three sizes.")
-    title, axis = f"The gap between {pair_name(gaps, losses[0]).replace(' / ', ' and ')}", gaps.group.axis
-    said = ", ".join(f"{loss_name(loss)} {loss.gap.ratio:.3f}" for loss in losses if loss.gap.ratio is not None)
+    title, axis = f"The gap between {' and '.join(gaps.sides(losses[0]))}", gaps.group.axis
+    said = ", ".join(f"{loss.name} {loss.gap.ratio.value:.3f}" for loss in losses if loss.gap.ratio.value is not None)
     words = (
         f"Losses of {gaps.group.title_of_family}, their ratio against {AXES[axis].one}; at the geometric mean {said}.",
         "Ratio of the losses of each model, that of the harder on top. At 1 the gap is closed. Bands: where 95 % of "
         "new models would lie.",
     )
-    laws = [(f"{loss_name(loss)}, {pair_name(gaps, loss)}", loss.gap.fit) for loss in losses]
+    laws = [(f"{loss.name}, {' / '.join(gaps.sides(loss))}", loss.gap.fit) for loss in losses]
     x, y, sizes = scale_of(axis), Scale("ratio", "L_A / L_B"), {run.x: run.size for run in gaps.group.runs if run.x}
     return law_figure(name, title, laws, x, y, words, from_fits(fit_ids, gaps.group, gaps.other), sizes=sizes)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.gaps.shape import REACH, Curvature, OffsetRatio, curvature, offset_ratio
 from rbpx.laws.bootstrap import MIN_RESAMPLES
-from rbpx.laws.interval import fieller
+from rbpx.laws.interval import NO_ESTIMATE, Estimate, fieller
 from rbpx.laws.offset_test import Form
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.power_fit import PowerLawFit
@@ -25,12 +25,10 @@ from rbpx.laws.resampled import Resampled
 from rbpx.laws.significance import ALPHA, p_of_zero
 from rbpx.laws.uncertainty import Uncertainty
 from rbpx.laws.verdict import with_reasons
-from rbpx.status import Status, in_order
+from rbpx.status import Status
 
 Floats = NDArray[np.float64]
-_Closing = tuple[float | None, float | None, float | None]
 
-__all__ = ["EQUATION", "Gap", "fit_gap", "settle"]
 
 EQUATION: Final = "L_A / L_B = G * (S / S_ref)^delta"
 
@@ -44,16 +42,11 @@ class Gap:
         fit: of the ratio as a power law, ratio = C S^(-alpha) with alpha = -delta.
         S_ref: geometric mean of the sizes.
         ratio: G, L_A / L_B at S_ref by the law.
-        ratio_lo: lower end of its 95 % interval.
-        ratio_hi: upper end.
         delta: exponent of the ratio; below 0 the gap closes.
-        delta_lo: lower end of its 95 % interval.
-        delta_hi: upper end.
         p: two-sided p value of delta = 0.
         p_adjusted: the same, adjusted for all gaps of the request (Holm); p itself until `settle`.
-        ln_S_closed: ln of the size at which the ratio is 1; None where the gap does not close.
-        ln_S_closed_lo: lower end of its 95 % interval, None where there is none on that side.
-        ln_S_closed_hi: upper end.
+        ln_S_closed: ln of the size at which the ratio is 1; None where the gap does not close, an end None where the
+            interval has none on that side.
         curvature: how ln of the ratio bends against ln S; None below 4 sizes.
         offset: the same ratio where each loss may have an irreducible part; None where that cannot be fitted.
     """
@@ -61,18 +54,11 @@ class Gap:
     swapped: bool
     fit: PowerLawFit
     S_ref: float | None = None
-    ratio: float | None = None
-    ratio_lo: float | None = None
-    ratio_hi: float | None = None
-    delta: float | None = None
-    delta_lo: float | None = None
-    delta_hi: float | None = None
+    ratio: Estimate = NO_ESTIMATE
+    delta: Estimate = NO_ESTIMATE
     p: float | None = None
     p_adjusted: float | None = None
-    ln_S_closed: float | None = None
-    ln_S_closed_lo: float | None = None
-    ln_S_closed_hi: float | None = None
-
+    ln_S_closed: Estimate = NO_ESTIMATE
     curvature: Curvature | None = None
     offset: OffsetRatio | None = None
 
@@ -82,11 +68,6 @@ class Gap:
         return self.curvature is not None and self.curvature.p < ALPHA
 
     @property
-    def form(self) -> Form | None:
-        """What the two losses call for: power laws, offsets, or either; None where offsets cannot be fitted."""
-        return None if self.offset is None else self.offset.form
-
-    @property
     def verdict(self) -> str | None:
         """What the gap does, as far as all tests of the request together show; None without a fit.
 
@@ -94,23 +75,23 @@ class Gap:
         "turns" where the ratio bends and turns round within the sizes, "bends" where it bends without a trend, else
         "parallel": the interval of delta contains 0.
         """
-        if self.p_adjusted is None or self.delta is None:
+        if self.p_adjusted is None or self.delta.value is None:
             return None
         if self.bends and self.curvature is not None and self.curvature.turns:
             return "turns"
         if self.p_adjusted < ALPHA:
-            return "closes" if self.delta < 0 else "opens"
+            return "closes" if self.delta.value < 0 else "opens"
         if self.p is not None and self.p < ALPHA:
-            return "may close" if self.delta < 0 else "may open"
+            return "may close" if self.delta.value < 0 else "may open"
         return "bends" if self.bends else "parallel"
 
     @property
     def closed_beyond(self) -> float | None:
         """The factor by which the size of the closing lies outside the sizes; 1 within them."""
-        if self.ln_S_closed is None:
+        if (ln_S := self.ln_S_closed.value) is None:
             return None
-        ends = [math.log(end) for end in (min(self.fit.S), max(self.fit.S))]
-        return _exp(max(self.ln_S_closed - ends[1], ends[0] - self.ln_S_closed, 0.0))
+        least, most = math.log(min(self.fit.S)), math.log(max(self.fit.S))
+        return math.exp(min(max(ln_S - most, least - ln_S, 0.0), 700.0))
 
     @property
     def is_beyond(self) -> bool:
@@ -119,18 +100,10 @@ class Gap:
 
     def reasons(self) -> list[Status]:
         """All that is doubtful about it as a power law, the first to be named first."""
-        verdict = self.verdict
-        holds = {
-            Status.no_trend: verdict in ("parallel", "may close", "may open"),
-            Status.not_monotone: verdict == "turns",
-            Status.bends: self.bends,
-            Status.beyond: self.is_beyond,
-        }
-        return list(in_order(status for status, is_so in holds.items() if is_so))
-
-
-def _exp(x: float) -> float:
-    return math.exp(min(x, 700.0))
+        reasons = [Status.no_trend] if self.verdict in ("parallel", "may close", "may open") else []
+        reasons += [Status.not_monotone] if self.verdict == "turns" else []
+        reasons += [Status.bends] if self.bends else []
+        return [*reasons, Status.beyond] if self.is_beyond else reasons
 
 
 def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) -> Gap:
@@ -142,10 +115,10 @@ def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) 
         doubts: statuses that are known beside those of the fit.
     """
     gap = replace(gap, p_adjusted=p_adjusted)
-    if gap.delta is None:
+    if gap.delta.value is None:
         return gap
     if gap.verdict != "closes":
-        gap = replace(gap, ln_S_closed=None, ln_S_closed_lo=None, ln_S_closed_hi=None)
+        gap = replace(gap, ln_S_closed=NO_ESTIMATE)
     return replace(gap, fit=with_reasons(gap.fit, [*doubts, *gap.reasons()]))
 
 
@@ -185,36 +158,16 @@ def fit_gap(
             fit = fit_power_law(S, 1 / ratio_N, resampled)
     if fit.alpha is None or fit.r2 is None or fit.theta_P is None:
         return Gap(swapped, fit)
-    ln_G, S_ref = float(fit.theta_P[0]), fit.S_ref
-    S_N, ln_ratio_N = np.asarray(fit.S), np.log(fit.y)
+    ln_G, S_N = float(fit.theta_P[0]), np.asarray(fit.S)
     sides = (b_N, a_N, b_resampled, a_resampled) if swapped else (a_N, b_N, a_resampled, b_resampled)
-    bent = curvature(S_N, ln_ratio_N, resampled)
-    offset = _offset(S_N, *sides, n_documents)
-    lo = hi = p = None
-    closed: _Closing = (None, None, None)
+    bent, offset = curvature(S_N, np.log(fit.y), resampled), _offset(S_N, *sides, n_documents)
+    p, closed, ratio = None, NO_ESTIMATE, Estimate(math.exp(ln_G), None, None)
     if (about := fit.uncertainty) is not None:
-        lo, hi = (math.exp(end) for end in about.interval(ln_G, np.array([1.0, 0.0])))
-        p = p_of_zero(fit.alpha, np.array([0.0, 1.0]), about)
-        straight = _closed(ln_G, fit.alpha, math.log(S_ref), about)
-        closed = _over_forms(straight, offset, bent is not None and bent.p < ALPHA)
-    ratio = math.exp(ln_G)
-    gap = Gap(
-        swapped=swapped,
-        fit=fit,
-        S_ref=S_ref,
-        ratio=ratio,
-        ratio_lo=None if lo is None else min(lo, ratio),
-        ratio_hi=None if hi is None else max(hi, ratio),
-        delta=-fit.alpha,
-        delta_lo=None if fit.alpha_hi is None else -fit.alpha_hi,
-        delta_hi=None if fit.alpha_lo is None else -fit.alpha_lo,
-        p=p,
-        ln_S_closed=closed[0],
-        ln_S_closed_lo=closed[1],
-        ln_S_closed_hi=closed[2],
-        curvature=bent,
-        offset=offset,
-    )
+        lo, hi = about.interval(ln_G, np.array([1.0, 0.0]))
+        p, ratio = p_of_zero(fit.alpha, np.array([0.0, 1.0]), about), replace(ratio, lo=math.exp(lo), hi=math.exp(hi))
+        closed = _over_forms(_closed(ln_G, fit.alpha, fit.S_ref, about), offset, bent is not None and bent.p < ALPHA)
+    delta = Estimate(-fit.alpha, *(None if end is None else -end for end in (fit.alpha_hi, fit.alpha_lo)))
+    gap = Gap(swapped, fit, fit.S_ref, ratio, delta, p, ln_S_closed=closed, curvature=bent, offset=offset)
     return settle(gap, p)
 
 
@@ -232,26 +185,24 @@ def _offset(
     return offset_ratio(S_N, a_N, b_N, *drawn)
 
 
-def _over_forms(straight: _Closing, offset: OffsetRatio | None, bends: bool) -> _Closing:
+def _over_forms(straight: Estimate, offset: OffsetRatio | None, bends: bool) -> Estimate:
     """The closing of the form that holds: of the power law, of the laws with offsets, or over both."""
     if offset is None:
-        return (None, None, None) if bends else straight
-    curved = offset.ln_S_closed, offset.ln_S_closed_lo, offset.ln_S_closed_hi
+        return NO_ESTIMATE if bends else straight
+    curved = offset.ln_S_closed
     if offset.form is Form.offset or bends:
         return curved
-    if offset.form is Form.power or straight[0] is None:
+    if offset.form is Form.power or straight.value is None:
         return straight
-    ends = [
-        None if one is None or other is None else choose(one, other)
-        for choose, one, other in ((min, straight[1], curved[1]), (max, straight[2], curved[2]))
-    ]
-    return straight[0], ends[0], ends[1]
+    lo = None if straight.lo is None or curved.lo is None else min(straight.lo, curved.lo)
+    hi = None if straight.hi is None or curved.hi is None else max(straight.hi, curved.hi)
+    return Estimate(straight.value, lo, hi)
 
 
-def _closed(ln_G: float, alpha: float, ln_S_ref: float, about: Uncertainty) -> _Closing:
-    """Where ln G - alpha (ln S - ln S_ref) is 0, by inverting the confidence band (Fieller)."""
+def _closed(ln_G: float, alpha: float, S_ref: float, about: Uncertainty) -> Estimate:
+    """Where ln G - alpha ln(S / S_ref) is 0, by inverting the confidence band (Fieller)."""
     if alpha <= 0:
-        return None, None, None
-    lo, hi = fieller(ln_G, alpha, about.region_PP())
-    ends = [None if end is None else ln_S_ref + end for end in (lo, hi)]
-    return ln_S_ref + ln_G / alpha, ends[0], ends[1]
+        return NO_ESTIMATE
+    ln_S_ref = math.log(S_ref)
+    ends = (None if end is None else ln_S_ref + end for end in fieller(ln_G, alpha, about.region_PP()))
+    return Estimate(ln_S_ref + ln_G / alpha, *ends)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.bootstrap import moments
-from rbpx.laws.interval import document_t, student_t
+from rbpx.laws.interval import NO_ESTIMATE, Estimate, document_t, student_t
 from rbpx.laws.names import Method
 from rbpx.laws.offset_test import NEGLIGIBLE, Form
 from rbpx.laws.power import fit_power_law
@@ -22,10 +22,7 @@ from rbpx.laws.resampled import Resampled
 from rbpx.laws.significance import p_of_zero
 from rbpx.laws.uncertainty import Uncertainty, uncertainty
 
-__all__ = ["Curvature", "OffsetRatio", "curvature", "form_of", "offset_ratio"]
-
 Floats = NDArray[np.float64]
-Ends = tuple[float | None, float | None]
 
 REACH: Final = 10.0  # factor outside the sizes up to which a closing is looked for
 _GRID: Final = 400
@@ -33,23 +30,17 @@ _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # residuals so small ar
 
 
 @dataclass(frozen=True)
-class Curvature:
-    """How a parabola through ln(L_A / L_B) against ln S bends.
+class Curvature(Estimate):
+    """How a parabola through ln(L_A / L_B) against ln S bends: the coefficient of ln(S / S_ref)^2.
 
     Attributes:
-        value: coefficient of ln(S / S_ref)^2; above 0 the slope rises with size.
-        lo: lower end of its 95 % interval.
-        hi: upper end.
         p: two-sided p value of no curvature.
         turns: the parabola turns round within the sizes: its slopes at the smallest and at the largest have opposite
             signs, each significantly.
     """
 
-    value: float
-    lo: float
-    hi: float
-    p: float
-    turns: bool
+    p: float = 1.0
+    turns: bool = False
 
 
 def curvature(S_N: Floats, ln_ratio_N: Floats, resampled: Resampled | None) -> Curvature | None:
@@ -65,26 +56,16 @@ def curvature(S_N: Floats, ln_ratio_N: Floats, resampled: Resampled | None) -> C
     x_N = np.log(S_N) - np.log(S_N).mean()
     straight_N = np.polyval(np.polyfit(x_N, ln_ratio_N, 1), x_N)
     if np.abs(ln_ratio_N - straight_N).max() <= _ROUNDING * max(1.0, float(np.abs(ln_ratio_N).max())):
-        return Curvature(0.0, 0.0, 0.0, 1.0, turns=False)
+        return Curvature(0.0, 0.0, 0.0, p=1.0, turns=False)
     J_NP = np.column_stack([np.ones(len(x_N)), x_N, x_N**2])
     L_PN = np.linalg.pinv(J_NP)
     theta_P = L_PN @ ln_ratio_N
     residual_N, nothing_P = ln_ratio_N - J_NP @ theta_P, np.zeros(3)
     parabola = Regression(theta_P, J_NP, np.ones(len(x_N)), residual_N, None, False, True, nothing_P, ())
-    refits = None
-    if resampled is not None:
-        refits = (moments(theta_P, resampled.ln_y_BN @ L_PN.T), resampled)
-    about = uncertainty(parabola, refits)
-    of_bend_P = np.array([0.0, 0.0, 1.0])
-    slopes = [_slope(theta_P, float(x), about) for x in (x_N.min(), x_N.max())]
-    lo, hi = about.interval(float(theta_P[2]), of_bend_P)
-    return Curvature(
-        value=float(theta_P[2]),
-        lo=min(lo, float(theta_P[2])),
-        hi=max(hi, float(theta_P[2])),
-        p=p_of_zero(float(theta_P[2]), of_bend_P, about),
-        turns=slopes[0] * slopes[1] < 0,
-    )
+    refits = None if resampled is None else (moments(theta_P, resampled.ln_y_BN @ L_PN.T), resampled)
+    about, bend, of_bend_P = uncertainty(parabola, refits), float(theta_P[2]), np.array([0.0, 0.0, 1.0])
+    turns = _slope(theta_P, float(x_N.min()), about) * _slope(theta_P, float(x_N.max()), about) < 0
+    return Curvature(bend, *about.interval(bend, of_bend_P), p=p_of_zero(bend, of_bend_P, about), turns=turns)
 
 
 def _slope(theta_P: Floats, x: float, about: Uncertainty) -> int:
@@ -101,27 +82,16 @@ class OffsetRatio:
     Attributes:
         form: what the two losses call for: `offset` where the 95 % interval of an E leaves out 0, `power` where both
             contain negligible offsets only, else `either`.
-        E_a: irreducible part of A, in the unit of the loss.
-        E_a_lo: lower end of its 95 % interval.
-        E_a_hi: upper end; None where the data set none.
+        E_a: irreducible part of A, in the unit of the loss; an end None where the data set none.
         E_b: of B.
-        E_b_lo: lower end.
-        E_b_hi: upper end.
-        ln_S_closed: ln of the size at which the two laws meet, None where they do not within 10 times the sizes.
-        ln_S_closed_lo: lower end of its 95 % interval; None where it is not within 10 times the sizes.
-        ln_S_closed_hi: upper end, likewise.
+        ln_S_closed: ln of the size at which the two laws meet; it and its ends None where they are not within 10 times
+            the sizes.
     """
 
     form: Form
-    E_a: float
-    E_a_lo: float | None
-    E_a_hi: float | None
-    E_b: float
-    E_b_lo: float | None
-    E_b_hi: float | None
-    ln_S_closed: float | None
-    ln_S_closed_lo: float | None
-    ln_S_closed_hi: float | None
+    E_a: Estimate
+    E_b: Estimate
+    ln_S_closed: Estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,14 +102,14 @@ class _Side:
         theta_P: ln_C_ref, alpha, E.
         residual_N: ln y, measured minus fitted.
         sensitivity_PN: change of each parameter for a change of each ln y; none of an E at its bound.
-        ends: of the 95 % interval of E.
+        E: the irreducible part.
         least: the smallest loss.
     """
 
     theta_P: Floats
     residual_N: Floats
     sensitivity_PN: Floats
-    ends: Ends
+    E: Estimate
     least: float
 
     def at(self, x_G: Floats) -> tuple[Floats, Floats]:
@@ -155,11 +125,12 @@ def _ln_loss(x_G: Floats, theta_P: Floats) -> tuple[Floats, Floats]:
     return np.log(y_G), np.column_stack([power_G / y_G, -x_G * power_G / y_G, 1 / y_G])
 
 
-def form_of(*sides: tuple[float | None, float | None, float]) -> Form:
-    """What losses call for, each given by the interval of its E and its smallest value."""
-    if any(lo is not None and lo > 0 for lo, _, _ in sides):
+def _form_of(*sides: _Side) -> Form:
+    """What losses call for, by the interval of each E and the smallest value."""
+    if any(side.E.lo is not None and side.E.lo > 0 for side in sides):
         return Form.offset
-    return Form.power if all(hi is not None and hi <= NEGLIGIBLE * y for _, hi, y in sides) else Form.either
+    is_power = all(side.E.hi is not None and side.E.hi <= NEGLIGIBLE * side.least for side in sides)
+    return Form.power if is_power else Form.either
 
 
 def offset_ratio(
@@ -182,9 +153,7 @@ def offset_ratio(
     if a_drawn is not None and b_drawn is not None:
         changes = a_drawn.ln_y_BN - np.log(a_N), b_drawn.ln_y_BN - np.log(b_N)
         n_documents = a_drawn.n_documents
-    closed = _closed(S_N, a, b, changes, n_documents)
-    form = form_of((*a.ends, a.least), (*b.ends, b.least))
-    return OffsetRatio(form, float(a.theta_P[2]), *a.ends, float(b.theta_P[2]), *b.ends, *closed)
+    return OffsetRatio(_form_of(a, b), a.E, b.E, _closed(S_N, a, b, changes, n_documents))
 
 
 def _side(S_N: Floats, y_N: Floats, drawn: Resampled | None) -> _Side | None:
@@ -207,12 +176,12 @@ def _fitted(S_N: Floats, y_N: Floats, drawn: Resampled | None) -> _Side | None:
     J_NP = _ln_loss(np.log(S_N) - np.log(S_N).mean(), theta_P)[1][:, :free]
     sensitivity_PN = np.zeros((3, len(S_N)))
     sensitivity_PN[:free] = np.linalg.pinv(J_NP)
-    return _Side(theta_P, np.asarray(fit.residuals_ln), sensitivity_PN, fit.ends.E, float(y_N.min()))
+    return _Side(theta_P, np.asarray(fit.residuals_ln), sensitivity_PN, fit.offset, float(y_N.min()))
 
 
 def _closed(
     S_N: Floats, a: _Side, b: _Side, changes: tuple[Floats, Floats] | None, n_documents: int | None
-) -> tuple[float | None, float | None, float | None]:
+) -> Estimate:
     """Where both laws meet, and both ends of the sizes around it at which they may."""
     ln_S_ref, n = float(np.log(S_N).mean()), len(S_N)
     ln_S_G = np.linspace(math.log(S_N.min() / REACH), math.log(S_N.max() * REACH), _GRID)
@@ -228,7 +197,7 @@ def _closed(
         variance_G = variance_G + document_t(n_documents) ** 2 * moved_BG.var(axis=0, ddof=1)
     crossings = np.flatnonzero(np.diff(np.sign(gap_G)) != 0)
     if len(crossings) == 0:
-        return None, None, None
+        return NO_ESTIMATE
     at = int(crossings[np.argmin(np.abs(ln_S_G[crossings] - ln_S_ref))])
     value = _root(ln_S_G[at : at + 2], gap_G[at : at + 2])
     outside_G = np.abs(gap_G) - np.sqrt(variance_G)
@@ -236,7 +205,7 @@ def _closed(
     above = np.flatnonzero(outside_G[at + 1 :] > 0) + at + 1
     lo = None if len(below) == 0 else _root(*(v[below[-1] : below[-1] + 2] for v in (ln_S_G, outside_G)))
     hi = None if len(above) == 0 else _root(*(v[above[0] - 1 : above[0] + 1] for v in (ln_S_G, outside_G)))
-    return value, None if lo is None else min(lo, value), None if hi is None else max(hi, value)
+    return Estimate(value, None if lo is None else min(lo, value), None if hi is None else max(hi, value))
 
 
 def _root(x_2: Floats, y_2: Floats) -> float:

@@ -4,7 +4,7 @@ Slices of one text come from the same documents, so these are resampled once for
 B resamples, D documents.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -24,6 +24,8 @@ from rbpx.status import Status
 from rbpx.store.bounded import SqlLimits
 from rbpx.store.queries import ask, ask_where
 
+DEFAULT_K: Final = (1, 10, 100)
+LOSSES: Final = ("rbp", "cross_entropy")
 POSITIONS: Final = (1, 16, 64, 256)  # where the built-in buckets begin
 COLUMNS: Final = (
     "doc_id, position, token_id, text, frequency, decile, n_tokens, category, domain, greater, ties, logprob, rank"
@@ -56,13 +58,7 @@ class SlicePoints:
     points: tuple[Points, ...]
 
 
-def slice_points(
-    connection: duckdb.DuckDBPyConnection,
-    group: Group,
-    request: Request,
-    k_grid: Sequence[int],
-    laws: Collection[str],
-) -> list[SlicePoints]:
+def slice_points(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[SlicePoints]:
     """The losses of every requested slice, at every size of a measured group.
 
     Raises:
@@ -93,7 +89,7 @@ def slice_points(
             "conditions: slices='{early: \"position < 8\"}'"
         )
     weights_BD = group.weights(request)
-    return [_points(group, request, part, tables, weights_BD, k_grid, laws) for part, tables in occupied.items()]
+    return [_points(group, request, part, tables, weights_BD) for part, tables in occupied.items()]
 
 
 def _slices(request: Request, scored: pa.Table) -> list[Slice]:
@@ -124,28 +120,20 @@ def _count(connection: duckdb.DuckDBPyConnection, scored: pa.Table, part: Slice,
 
 
 def _points(
-    group: Group,
-    request: Request,
-    part: Slice,
-    tables: Sequence[pa.Table],
-    weights_BD: npt.NDArray[np.float64],
-    k_grid: Sequence[int],
-    laws: Collection[str],
+    group: Group, request: Request, part: Slice, tables: Sequence[pa.Table], weights_BD: npt.NDArray[np.float64]
 ) -> SlicePoints:
+    k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     evidence = [
-        weigh(table, weights_BD, k_grid, run.vocab_size or 0, laws)
+        weigh(table, weights_BD, k_grid, run.vocab_size or 0, LOSSES)
         for table, run in zip(tables, group.runs, strict=True)
     ]
     n_documents = len(np.unique(tables[-1]["doc_id"].to_numpy()))
+    n_tokens = [int(table["n_tokens"].to_numpy().sum()) for table in tables]
     doubt = Status.one_document if n_documents == 1 else None
-    if len({_identity(table) for table in tables}) > 1:
+    bits = [int(np.bitwise_xor.reduce(table["token_bits"].to_numpy())) for table in tables]
+    if len(set(zip(n_tokens, bits, strict=True))) > 1:  # the number of tokens and their combined bits tell sets apart
         doubt = Status.different_tokens
-    points = size_points(group, evidence, request, k_grid, laws)
+    points = size_points(group, evidence, request, k_grid, LOSSES)
     drawn = min(group.n_resampled, n_documents)
     points = [replace(each, doubt=each.doubt or doubt, n_documents=drawn) for each in points]
-    return SlicePoints(part, int(tables[-1]["n_tokens"].to_numpy().sum()), n_documents, tuple(points))
-
-
-def _identity(table: pa.Table) -> tuple[int, int]:
-    """A fingerprint of a set of tokens: their number and their combined bits."""
-    return int(table["n_tokens"].to_numpy().sum()), int(np.bitwise_xor.reduce(table["token_bits"].to_numpy()))
+    return SlicePoints(part, n_tokens[-1], n_documents, tuple(points))

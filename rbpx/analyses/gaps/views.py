@@ -9,12 +9,11 @@ from rbpx.analyses.gaps.figures import figures
 from rbpx.analyses.gaps.law import Gap
 from rbpx.analyses.gaps.shape import REACH
 from rbpx.analyses.gaps.slices import SlicePoints
-from rbpx.analyses.gaps.words import loss_name, multiplicity, p_value, pair_name, sentences
+from rbpx.analyses.gaps.words import multiplicity, p_value, sentences
 from rbpx.analyses.question import Question
 from rbpx.display.column import Cell, Column, decimal, text, whole, with_ends, written
-from rbpx.display.numbers import UNKNOWN, number
+from rbpx.display.numbers import UNKNOWN, decimals
 from rbpx.display.view import Table, View
-from rbpx.laws.interval import Estimate
 from rbpx.status import Status
 
 _Row = tuple[Gaps, LossGap]
@@ -52,15 +51,7 @@ def closed(gap: Gap) -> tuple[str, str, str]:
     def size(ln_S: float | None) -> str:
         return "beyond" if ln_S is not None and not lo <= ln_S <= hi else _power(ln_S)
 
-    return _power(gap.ln_S_closed), size(gap.ln_S_closed_lo), size(gap.ln_S_closed_hi)
-
-
-def _closed(row: _Row) -> Cell:
-    return Cell(closed(row[1].gap)[:1], (row[1].gap.ln_S_closed,))
-
-
-def _closed_ends(row: _Row) -> Cell:
-    return Cell(closed(row[1].gap)[1:], (row[1].gap.ln_S_closed_lo, row[1].gap.ln_S_closed_hi))
+    return _power(gap.ln_S_closed.value), size(gap.ln_S_closed.lo), size(gap.ln_S_closed.hi)
 
 
 def _verdict(row: _Row) -> Cell:
@@ -79,45 +70,45 @@ def _entropy(part: SlicePoints, at: int) -> float:
 
 SLICES: Final = View[SlicePoints](
     "slices",
-    (
-        text("slice", "slice", lambda part: part.chosen.name),
-        whole("tokens", "n_tokens", lambda part: part.n_tokens),
-        whole("documents", "n_documents", lambda part: part.n_documents),
-        decimal("CE of the smallest", "cross_entropy_smallest", lambda part: _entropy(part, 0), 3),
-        decimal("of the largest", "cross_entropy_largest", lambda part: _entropy(part, -1), 3),
-    ),
+    text("slice", "slice", lambda part: part.chosen.name),
+    whole("tokens", "n_tokens", lambda part: part.n_tokens),
+    whole("documents", "n_documents", lambda part: part.n_documents),
+    decimal("CE of the smallest", "cross_entropy_smallest", lambda part: _entropy(part, 0), 3),
+    decimal("of the largest", "cross_entropy_largest", lambda part: _entropy(part, -1), 3),
 )
 PAIRS: Final = View[_Row](
     "pairs",
-    (
-        text("A / B", "pair", lambda row: pair_name(*row)),
-        text("loss", "loss", lambda row: loss_name(row[1])),
-        with_ends(
-            "ratio", "ratio", lambda row: Estimate(row[1].gap.ratio, row[1].gap.ratio_lo, row[1].gap.ratio_hi),
-            lambda value: number(value, 3), "L_A / L_B at {x}_ref, the geometric mean of the points", ends_spare=3,
-        ),
-        with_ends(
-            "δ", "delta", lambda row: Estimate(row[1].gap.delta, row[1].gap.delta_lo, row[1].gap.delta_hi),
-            means="exponent of the ratio; with an offset, its mean slope", ends_spare=1, 
-        ),
-        written("p", "p", lambda row: row[1].gap.p, p_value, "of δ = 0", 5),
-        written("p Holm", "p_adjusted", lambda row: row[1].gap.p_adjusted, p_value, "for all gaps asked for", 2),
-        written(
-            "p bend", "curvature_p", lambda row: None if row[1].gap.curvature is None else row[1].gap.curvature.p,
-            p_value, "of a straight line against a parabola", 4,
-        ),
-        text(
-            "form", "form", lambda row: None if row[1].gap.form is None else row[1].gap.form.value,
-            "power, if both losses are power laws; offset, if one has an irreducible part, which a ratio has not", 6,
-        ),
-        decimal("R²", "r2", lambda row: row[1].gap.fit.r2, 3, spare=7),
-        whole("sizes", "n_points", lambda row: row[1].gap.fit.n_points, spare=8),
-        Column("gap", ("verdict", "status"), _verdict),
-        Column(
-            "closed at", ("ln_S_closed",), _closed, "the {x} where the ratio would be 1, over the forms that losses "
-            f"call for; – for an end: unbounded; beyond: more than {REACH:g} times outside the sizes, if at all",
-        ),
-        Column("95 %", ("ln_S_closed_lo", "ln_S_closed_hi"), _closed_ends, spare=3),
+    text("A / B", "pair", lambda row: " / ".join(row[0].sides(row[1]))),
+    text("loss", "loss", lambda row: row[1].name),
+    with_ends(
+        "ratio", "ratio", lambda row: row[1].gap.ratio, decimals(3),
+        "L_A / L_B at {x}_ref, the geometric mean of the points", ends_spare=3,
+    ),
+    with_ends(
+        "δ", "delta", lambda row: row[1].gap.delta, means="exponent of the ratio; with an offset, its mean slope",
+        ends_spare=1,
+    ),
+    written("p", "p", lambda row: row[1].gap.p, p_value, "of δ = 0", 5),
+    written("p Holm", "p_adjusted", lambda row: row[1].gap.p_adjusted, p_value, "for all gaps asked for", 2),
+    written(
+        "p bend", "curvature_p", lambda row: None if row[1].gap.curvature is None else row[1].gap.curvature.p,
+        p_value, "of a straight line against a parabola", 4,
+    ),
+    text(
+        "form", "form", lambda row: None if row[1].gap.offset is None else row[1].gap.offset.form.value,
+        "power, if both losses are power laws; offset, if one has an irreducible part, which a ratio has not", 6,
+    ),
+    decimal("R²", "r2", lambda row: row[1].gap.fit.r2, 3, spare=7),
+    whole("sizes", "n_points", lambda row: row[1].gap.fit.n_points, spare=8),
+    Column("gap", ("verdict", "status"), _verdict),
+    Column(
+        "closed at", ("ln_S_closed",), lambda row: Cell(closed(row[1].gap)[:1], (row[1].gap.ln_S_closed.value,)),
+        "the {x} where the ratio would be 1, over the forms that losses call for; – for an end: unbounded; beyond: "
+        f"more than {REACH:g} times outside the sizes, if at all",
+    ),
+    Column(
+        "95 %", ("ln_S_closed_lo", "ln_S_closed_hi"), spare=3,
+        cell=lambda row: Cell(closed(row[1].gap)[1:], (row[1].gap.ln_S_closed.lo, row[1].gap.ln_S_closed.hi)),
     ),
 )  # fmt: skip
 QUESTION = Question(analyse, keep, tables, sentences, figures)

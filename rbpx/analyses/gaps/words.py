@@ -6,8 +6,8 @@ from typing import Final
 from rbpx.analyses.gaps.analysis import Gaps, LossGap
 from rbpx.analyses.gaps.shape import REACH
 from rbpx.display.numbers import number
-from rbpx.display.section import interval
-from rbpx.display.vocabulary import AXES, law_title
+from rbpx.display.section import interval_of
+from rbpx.display.vocabulary import AXES
 from rbpx.laws.significance import ALPHA
 
 MOST_PAIRS: Final = 6  # in words, and with a figure of their own: the 15 pairs of 6 texts would fill a page
@@ -27,25 +27,11 @@ def sentences(results: Sequence[Gaps]) -> list[str]:
     """One for each of the first pairs, on its cross-entropy or else its first loss."""
     found = []
     for gaps in results[:MOST_PAIRS]:
-        losses = [loss for loss in gaps.gaps if loss.gap.delta is not None]
-        losses.sort(key=lambda loss: loss.law != "cross_entropy")
-        found += [_sentence(gaps, loss) for loss in losses[:1]]
+        losses = [loss for loss in gaps.gaps if loss.gap.delta.value is not None]
+        found += [_sentence(gaps, loss) for loss in sorted(losses, key=lambda loss: loss.law != "cross_entropy")[:1]]
     if len(results) > MOST_PAIRS:
         found.append(f"{len(results) - MOST_PAIRS} more pairs are in the table.")
     return found
-
-
-def loss_name(loss: LossGap) -> str:
-    """The name of a loss."""
-    return law_title(loss.law, loss.k)
-
-
-def pair_name(gaps: Gaps, loss: LossGap) -> str:
-    """The names of a pair: A, the harder, then B."""
-    names = (gaps.group.first.dataset, gaps.other.first.dataset)
-    if gaps.slices is not None:
-        names = (gaps.slices[0].chosen.name, gaps.slices[1].chosen.name)
-    return " / ".join(names[::-1] if loss.gap.swapped else names)
 
 
 def p_value(p: float | None) -> str:
@@ -54,16 +40,15 @@ def p_value(p: float | None) -> str:
 
 
 def _sentence(gaps: Gaps, loss: LossGap) -> str:
-    gap, (hard, easy) = loss.gap, pair_name(gaps, loss).split(" / ")
+    gap, (hard, easy) = loss.gap, gaps.sides(loss)
     does = _DOES[gap.verdict].format(grows=AXES[gaps.group.axis].grows)
     if gap.bends and gap.verdict in ("closes", "opens"):
         does += " on average, and bends, so δ is no law to extrapolate"
     if gap.is_beyond:
         does += f"; where it would be closed lies beyond {REACH:g} times the sizes, if there is such a size"
     return (
-        f"{loss_name(loss)}: {hard} is harder than {easy}, by a factor of "
-        f"{interval(gap.ratio, gap.ratio_lo, gap.ratio_hi)}; the gap {does}, "
-        f"δ = {interval(gap.delta, gap.delta_lo, gap.delta_hi)}, p after Holm {p_value(gap.p_adjusted)}."
+        f"{loss.name}: {hard} is harder than {easy}, by a factor of {interval_of(gap.ratio)}; the gap {does}, "
+        f"δ = {interval_of(gap.delta)}, p after Holm {p_value(gap.p_adjusted)}."
     )
 
 

@@ -120,7 +120,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         RbpxError: more than one k is requested, or the sizes share no token.
     """
     if request.k.is_log or len(request.k.listed((1,))) != 1:
-        raise RbpxError(f"k={request.k} is more than one; improve counts hits at one k, as in k=1")
+        raise RbpxError(f"k={request.typed['k']} is more than one; improve counts hits at one k, as in k=1")
     (k,) = request.k.grid(group.vocab_size, (1,))
     run_ids, sizes = [run.run_id for run in group.runs], [math.log(run.non_embedding_params) for run in group.runs]
     asked = ask(connection, "improvements", run_ids=run_ids, ln_sizes=sizes, k=k, ties=group.ties.value)

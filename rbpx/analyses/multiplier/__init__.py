@@ -1,11 +1,5 @@
-"""What a change is worth: how much more compute, size or tokens the baseline would need."""
+"""How much more compute, size or tokens a baseline needs for the loss that a variant reaches.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="view",
-    summary="how much more compute, size or tokens a baseline needs for the loss that a variant reaches",
-    help="""\
 Fits y = E + C x^-alpha to two families on the same text and compares what they need for the same loss: x of the
 baseline over x of the variant, so above 1 the change pays. axis=S (default) compares sizes, axis=C the best
 model of each budget of compute, axis=D (or step) tokens at each S that both families have. With one E for both,
@@ -14,7 +8,13 @@ every model of the variant, and overall where both measured such losses; elsewhe
 and says so, or unreachable where the baseline's law never gets there. Across tokenizers only bits per byte are
 compared. Of a task the quantities are the features of `downstream`, over targets and right choices (features=).
 FAMILY:VARIANT names the models of a family that were trained in one way (the column variant), FAMILY
-those without a variant, if it has any. `multiplier A B` says the same in two words.""",
+those without a variant, if it has any. `multiplier A B` says the same in two words.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="view",
     examples=(
         "python -m rbpx multiplier base=pythia variant=pythia-deduped",
         "python -m rbpx multiplier base=mine variant=theirs axis=C k=1 dataset=c4",

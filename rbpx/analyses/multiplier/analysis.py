@@ -14,6 +14,7 @@ from rbpx.groups.along import AlongGroup, best_of_budgets
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points import Points, size_points, weigh_group
 from rbpx.groups.task_features import task_values
+from rbpx.laws.interval import by_name
 from rbpx.laws.multiplier import MultiplierLaw, Offset, fit_multiplier
 from rbpx.laws.names import Axis
 from rbpx.store.queries import ask
@@ -39,10 +40,32 @@ class Compared:
     runs: tuple[Run, ...]
     laws: tuple[MultiplierLaw, ...]
 
+
+@dataclass(frozen=True)
+class _Side:
+    """The models of a family, or those of them that were trained in one way, as a request names them by a key."""
+
+    key: str
+    family: str
+    trained: str | None
+
     @property
-    def sizes(self) -> list[str]:
-        """What these models are called."""
-        return [_model(run) for run in self.runs]
+    def name(self) -> str:
+        """As a request spells it."""
+        return _name(self.family, self.trained)
+
+    def has(self, group: Group) -> bool:
+        """Whether a group is of it."""
+        return group.first.family == self.family and self.trained in (None, group.first.variant)
+
+    def standing(self, members: Sequence[Group]) -> list[Group]:
+        """Its groups on one text."""
+        own = [group for group in members if self.has(group)]
+        # Checkpoints stand back behind the models that stand for their sizes, where there are both.
+        own = [group for group in own if group.first.revision is None] or own
+        if self.trained is None:  # a family's name alone is that of its models without a variant, where it has some
+            own = [group for group in own if group.first.variant is None] or own
+        return own
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +76,13 @@ class Worth:
         group: of the baseline.
         variant: the other.
         names: what the two are called.
-        axis: S, C, D or step.
         compared: every quantity that both have.
         notes: what is not compared, and why.
     """
 
     group: Group
     variant: Group
-    names: tuple[str, str]
-    axis: str
+    names: tuple[str, ...]
     compared: tuple[Compared, ...]
     notes: tuple[str, ...]
 
@@ -81,31 +102,27 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     groups = [best_of_budgets(group) if along_C and isinstance(group, AlongGroup) else group for group in groups]
     worth = [_worth(connection, base, variant, request) for base, variant in _pairs(groups, sides)]
     if not worth:
-        for key, family, trained in sides:
-            if not any(_is_of(group, family, trained) for group in groups):
+        for side in sides:
+            if not any(map(side.has, groups)):
                 known = ", ".join(dict.fromkeys(group.first.family for group in groups))
-                raise RbpxError(f"{key}={_name(family, trained)} is not in the store; families: {known}")
+                raise RbpxError(f"{side.key}={side.name} is not in the store; families: {known}")
         raise RbpxError("base and variant share no text that was read alike; measure both on one, under one protocol")
     return worth
 
 
-def _side(key: str, name: str | None, families: Container[str]) -> tuple[str, str, str | None]:
-    """The family and the way of training that a side names; a family may have a colon in its own name."""
+def _side(key: str, name: str | None, families: Container[str]) -> _Side:
+    """The family and the way of training that a key names; a family may have a colon in its own name."""
     if not name:
         raise RbpxError(f"{key}= is missing; name two families: base=pythia variant=pythia-deduped")
     family, _, trained = (name, "", "") if name in families else name.partition(":")
-    return key, family, trained or None
+    return _Side(key, family, trained or None)
 
 
 def _name(family: str, trained: str | None) -> str:
     return family if trained is None else f"{family}:{trained}"
 
 
-def _is_of(group: Group, family: str, trained: str | None) -> bool:
-    return group.first.family == family and (trained is None or group.first.variant == trained)
-
-
-def _pairs(groups: Sequence[Group], sides: list[tuple[str, str, str | None]]) -> Iterator[tuple[Group, Group]]:
+def _pairs(groups: Sequence[Group], sides: Sequence[_Side]) -> Iterator[tuple[Group, Group]]:
     """The groups of both sides on each text; along D and step, where a group is of one size, those of the same S.
 
     Raises:
@@ -118,40 +135,28 @@ def _pairs(groups: Sequence[Group], sides: list[tuple[str, str, str | None]]) ->
         alike = (first.dataset, first.text_hash, first.protocol, first.window, first.stride, at)
         texts.setdefault(alike, []).append(group)
     for members in texts.values():
-        bases, variants = (_standing(members, family, trained) for _, family, trained in sides)
+        bases, variants = (side.standing(members) for side in sides)
         if len(bases) == len(variants) == 1:
             yield bases[0], variants[0]
         elif bases and variants:
             yield from _trained_alike(bases, variants, sides)
 
 
-def _standing(members: Sequence[Group], family: str, trained: str | None) -> list[Group]:
-    """The groups of one side on one text."""
-    own = [group for group in members if _is_of(group, family, trained)]
-    # Checkpoints stand back behind the models that stand for their sizes, where there are both.
-    own = [group for group in own if group.first.revision is None] or own
-    if trained is None:  # a family's name alone is that of its models without a variant, where it has some
-        own = [group for group in own if group.first.variant is None] or own
-    return own
-
-
 def _trained_alike(
-    bases: Sequence[Group], variants: Sequence[Group], sides: list[tuple[str, str, str | None]]
+    bases: Sequence[Group], variants: Sequence[Group], sides: Sequence[_Side]
 ) -> Iterator[tuple[Group, Group]]:
     """Of several groups those of one source and revision, as of equal tokens, together."""
     by_training = []
-    for own, (key, family, trained) in zip((bases, variants), sides, strict=True):
-        of = {(group.first.source, group.first.revision or ""): group for group in own}
-        if len(of) < len(own):
-            what = f"{key}={_name(family, trained)} is {len(own)} groups of runs"
+    for own, side in zip((bases, variants), sides, strict=True):
+        by_training.append({(group.first.source, group.first.revision or ""): group for group in own})
+        if len(by_training[-1]) < len(own):
+            what = f"{side.key}={side.name} is {len(own)} groups of runs"
             raise RbpxError(f"{what}: {_titles(own)}; narrow it")
-        by_training.append(of)
     base_of, variant_of = by_training
-    shared = sorted(base_of.keys() & variant_of.keys())
-    if not shared:
+    if not base_of.keys() & variant_of.keys():
         what = "no group of base and variant is of one source and revision"
         raise RbpxError(f"{what}: {_titles([*bases, *variants])}; narrow it")
-    for training in shared:
+    for training in sorted(base_of.keys() & variant_of.keys()):
         yield base_of[training], variant_of[training]
 
 
@@ -160,20 +165,18 @@ def _titles(groups: Sequence[Group]) -> str:
 
 
 def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request) -> Worth:
-    notes: list[str] = []
-    pairs = _points(connection, base, variant, request, notes)
+    pairs, notes = _points(connection, base, variant, request)
     compared = []
     for one, other in pairs:
         x, y = ([points.S_N for points in (one, other)], [points.y_N for points in (one, other)])
         resampled = [points.y_BN for points in (one, other)]
         laws = tuple(fit_multiplier(x, y, resampled, offset, one.n_documents) for offset in Offset)
-        order = sorted(range(len(other.runs)), key=lambda at: other.S_N[at])
-        compared.append(Compared(other.law, other.k, tuple(other.runs[at] for at in order), laws))
+        compared.append(Compared(other.law, other.k, tuple(sorted(other.runs, key=lambda run: run.x or 0.0)), laws))
     names = tuple(_name(group.first.family, group.first.variant) for group in (base, variant))
-    return Worth(base, variant, (names[0], names[1]), request.axis.value, tuple(compared), tuple(notes))
+    return Worth(base, variant, names, tuple(compared), notes)
 
 
-def _model(run: Run) -> str:
+def model_name(run: Run) -> str:
     """What a model of the variant is called: its size; along D and step the checkpoint or the place on the axis."""
     if run.axis in (Axis.S, Axis.C):
         return run.size
@@ -181,35 +184,29 @@ def _model(run: Run) -> str:
 
 
 def _points(
-    connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request, notes: list[str]
-) -> list[tuple[Points, Points]]:
-    """Every quantity that both have; losses in bits per byte, and no ranks, where the tokenizers differ."""
+    connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request
+) -> tuple[list[tuple[Points, Points]], tuple[str, ...]]:
+    """Every quantity that both have; where tokenizers differ, losses in bits per byte and no ranks, and a note."""
     laws = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
-    measured = base.is_measured and variant.is_measured
+    measured, notes = base.is_measured and variant.is_measured, tuple[str, ...]()
     vocab = min((run.vocab_size or 2 for group in (base, variant) for run in group.runs), default=2)
     k_grid = request.k.grid(vocab, DEFAULT_K) if measured else request.k.listed(DEFAULT_K)
     sides = []
     for group in (base, variant):
-        each = _features(connection, group, request) if measured else []
+        each, values = list[Points](), task_values(connection, group, request) if measured else None
+        if values is not None:  # what predicts success on the items of a task, of its targets and right choices alone
+            n = values.n_items
+            each = [Points(of.name, of.k, group.runs, of.x_R, of.x_BR, None, n) for of in values.features]
         if not each:
             each = size_points(group, weigh_group(connection, group, request, k_grid, laws), request, k_grid, laws)
         sides.append({(points.law, points.k): points for points in each})
     if measured:
         bytes_per_token = [_bytes_per_token(connection, group) for group in (base, variant)]
         if bytes_per_token[0][0] != bytes_per_token[1][0]:
-            notes.append("The tokenizers differ, so losses are compared in bits per byte and ranks are not.")
+            notes = ("The tokenizers differ, so losses are compared in bits per byte and ranks are not.",)
             sides = [_in_bits(side, of) for side, (_, of) in zip(sides, bytes_per_token, strict=True)]
     pairs = [(points, sides[1][name]) for name, points in sides[0].items() if name in sides[1]]
-    return [(one, other) for one, other in pairs if len(one.runs) and len(other.runs) and one.y_N.size]
-
-
-def _features(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Points]:
-    """What predicts success on the items of a task, of its targets and right choices alone; nothing for a text."""
-    values = task_values(connection, group, request)
-    if values is None:
-        return []
-    of_items = None, values.n_items  # no doubt, and how many were resampled
-    return [Points(each.name, each.k, group.runs, each.x_R, each.x_BR, *of_items) for each in values.features]
+    return [(one, other) for one, other in pairs if len(one.runs) and len(other.runs) and one.y_N.size], notes
 
 
 def _bytes_per_token(connection: duckdb.DuckDBPyConnection, group: Group) -> tuple[set[str], dict[str, float | None]]:
@@ -241,33 +238,19 @@ def _in_bits(side: dict[Any, Points], bytes_per_token: dict[str, float | None]) 
 def keep(store: Store, worth: Worth) -> list[Record]:
     """Rows for programs: kind overall, and at for each model of the variant; no law is stored."""
     rows: list[Record] = []
-    names: Record = {"base": worth.names[0], "variant": worth.names[1], "axis": worth.axis}
+    names: Record = {"base": worth.names[0], "variant": worth.names[1], "axis": worth.group.axis.value}
     names |= {"fixed_size": worth.variant.fixed_size, "revision": worth.variant.first.revision}
-    names |= {
-        name: worth.group.names()[name]
-        for name in ("source", "dataset", "text_hash", "protocol", "window", "stride", "ties")
-    }
-    for compared in worth.compared:
-        for law in compared.laws:
-            of: Record = {**names, "law": compared.law, "k": compared.k, "offset": law.offset.value}
-            alphas, offsets = law.alpha or (None, None), law.E or (None, None)
-            supported = law.supported or (None, None)
-            rows.append(
-                {"kind": "overall", **of, "multiplier": law.overall.value, "multiplier_lo": law.overall.lo}
-                | {"multiplier_hi": law.overall.hi, "loss_from": supported[0], "loss_to": supported[1]}
-                | {"alpha_base": alphas[0], "alpha_variant": alphas[1], "E_base": offsets[0], "E_variant": offsets[1]}
-                | {"residual_sd": law.residual_sd, "status": law.status.value}
-            )
-            for run, at in zip(compared.runs, law.at, strict=False):
-                value = at.value
-                row = {
-                    "kind": "at",
-                    **of,
-                    "size": _model(run),
-                    "training_seed": run.training_seed,
-                    "loss": at.loss,
-                    "x_base": at.x_base,
-                }
-                row |= {"x_variant": at.x_variant, "multiplier": value.value, "multiplier_lo": value.lo}
-                rows.append(row | {"multiplier_hi": value.hi, "status": at.status.value})
+    shared = ("source", "dataset", "text_hash", "protocol", "window", "stride", "ties")
+    names |= {name: worth.group.names()[name] for name in shared}
+    for compared, law in [(each, law) for each in worth.compared for law in each.laws]:
+        of: Record = {**names, "law": compared.law, "k": compared.k, "offset": law.offset.value}
+        alphas, offsets, supported = (each or (None, None) for each in (law.alpha, law.E, law.supported))
+        row: Record = {"kind": "overall", **of, **by_name(multiplier=law.overall)}
+        row |= {"loss_from": supported[0], "loss_to": supported[1]}
+        row |= {"alpha_base": alphas[0], "alpha_variant": alphas[1], "E_base": offsets[0], "E_variant": offsets[1]}
+        rows.append(row | {"residual_sd": law.residual_sd, "status": law.status.value})
+        for run, at in zip(compared.runs, law.at, strict=False):
+            row = {"kind": "at", **of, "size": model_name(run), "training_seed": run.training_seed}
+            row |= {"loss": at.loss, "x_base": at.x_base, "x_variant": at.x_variant}
+            rows.append(row | by_name(multiplier=at.value) | {"status": at.status.value})
     return rows

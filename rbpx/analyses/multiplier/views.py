@@ -1,45 +1,44 @@
 """What a change is worth as tables: multipliers of each quantity overall, and at the loss of each model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from rbpx.analyses.multiplier.analysis import Compared, Worth, analyse, keep
-from rbpx.analyses.question import Question
+from rbpx.analyses.multiplier.analysis import Compared, Worth, analyse, keep, model_name
+from rbpx.analyses.question import Question, one_by_one
 from rbpx.display.column import Column, decimal, ends, magnitude, state, text, with_ends, written
 from rbpx.display.numbers import decimals, significant
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
+from rbpx.groups.group import Run
 from rbpx.laws.multiplier import Multiplier, MultiplierLaw, Offset
-from rbpx.laws.names import Axis
 
 _OFFSETS: Final = {Offset.shared: "one E", Offset.free: "own E", Offset.none: "E = 0"}
 _Overall = tuple[Compared, MultiplierLaw]
-_Model = tuple[Compared, str, Multiplier]
+_Model = tuple[Compared, Run, Multiplier]
 
 
-def tables(results: Sequence[Worth]) -> list[Table]:
+@one_by_one
+def tables(worth: Worth) -> Iterator[Table]:
     """Two families on every text that both were measured on: overall, then model by model under one E."""
-    note, found = "95 % intervals over models and documents, these drawn alike for both.", []
-    for worth in results:
-        about, axis = _about(worth), Axis(worth.axis)
-        laws = [(each, law) for each in worth.compared for law in each.laws]
-        models = [(each, *at) for each in worth.compared for at in zip(each.sizes, each.laws[0].at, strict=False)]
-        found.append(OVERALL.table("Multipliers overall", laws, about, axis, note))
-        found.append(MODELS.table("Multipliers model by model, one E", models, about, axis))
-    return found
+    about, axis = _about(worth), worth.group.axis
+    note = "95 % intervals over models and documents, these drawn alike for both."
+    laws = [(each, law) for each in worth.compared for law in each.laws]
+    models = [(each, *of) for each in worth.compared for of in zip(each.runs, each.laws[0].at, strict=False)]
+    yield OVERALL.table("Multipliers overall", laws, about, axis, note)
+    yield MODELS.table("Multipliers model by model, one E", models, about, axis)
 
 
 def _about(worth: Worth) -> str:
     (base, variant), first, size = worth.names, worth.variant.first, worth.variant.fixed_size
     of = "" if first.revision is None else f", revision {first.revision}"
-    return (
-        f"{first.dataset}: {variant} against {base}{of}, along {worth.axis}{'' if size is None else f' at size {size}'}"
-    )
+    at = "" if size is None else f" at size {size}"
+    return f"{first.dataset}: {variant} against {base}{of}, along {worth.group.axis.value}{at}"
 
 
-def sentences(results: Sequence[Worth]) -> list[str]:
+@one_by_one
+def sentences(worth: Worth) -> tuple[str, ...]:
     """What is not compared, and why."""
-    return [note for worth in results for note in worth.notes]
+    return worth.notes
 
 
 def _three(value: float | None) -> str:
@@ -49,29 +48,25 @@ def _three(value: float | None) -> str:
 QUANTITY: Final[Column[_Overall | _Model]] = text("quantity", "law", lambda row: law_title(row[0].law, row[0].k))
 OVERALL: Final = View[_Overall](
     "overall",
-    (
-        QUANTITY,
-        text("E", "offset", lambda row: _OFFSETS[row[1].offset], "of both laws, y = E + {c}·{x}^−α"),
-        with_ends(
-            "multiplier", "multiplier", lambda row: row[1].overall, _three,
-            "{x} that the base needs over that of the variant for the same loss, so above 1 the variant pays; mean "
-            "(geometric) over losses of the variant's models that both measured around",
-        ),
-        ends("loss_from loss_to", lambda row: row[1].supported or (None, None), decimals(3), "for losses", spare=3),
-        written("α of base", "alpha_base", lambda row: (row[1].alpha or [None])[0], _three, spare=2),
-        written("α of variant", "alpha_variant", lambda row: (row[1].alpha or [None])[-1], _three, spare=1),
-        state(lambda row: row[1].status),
+    QUANTITY,
+    text("E", "offset", lambda row: _OFFSETS[row[1].offset], "of both laws, y = E + {c}·{x}^−α"),
+    with_ends(
+        "multiplier", "multiplier", lambda row: row[1].overall, _three,
+        "{x} that the base needs over that of the variant for the same loss, so above 1 the variant pays; mean "
+        "(geometric) over losses of the variant's models that both measured around",
     ),
+    ends("loss_from loss_to", lambda row: row[1].supported or (None, None), decimals(3), "for losses", spare=3),
+    written("α of base", "alpha_base", lambda row: (row[1].alpha or [None])[0], _three, spare=2),
+    written("α of variant", "alpha_variant", lambda row: (row[1].alpha or [None])[-1], _three, spare=1),
+    state(lambda row: row[1].status),
 )  # fmt: skip
 MODELS: Final = View[_Model](
     "models",
-    (
-        QUANTITY,
-        text("model", "model", lambda row: row[1]),
-        decimal("loss", "loss", lambda row: row[2].loss),
-        with_ends("multiplier", "multiplier", lambda row: row[2].value, _three),
-        magnitude("base needs", "x_base", lambda row: row[2].x_base, "the {x} at which its law has that loss", 2),
-        state(lambda row: row[2].status),
-    ),
+    QUANTITY,
+    text("model", "model", lambda row: model_name(row[1])),
+    decimal("loss", "loss", lambda row: row[2].loss),
+    with_ends("multiplier", "multiplier", lambda row: row[2].value, _three),
+    magnitude("base needs", "x_base", lambda row: row[2].x_base, "the {x} at which its law has that loss", 2),
+    state(lambda row: row[2].status),
 )  # fmt: skip
 QUESTION = Question(analyse, keep, tables, sentences)

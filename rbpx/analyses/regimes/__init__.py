@@ -1,18 +1,17 @@
-"""Up to which k the law holds, and the noise that ends it."""
+"""Up to which k the law holds, and the noise that ends it.
+
+Fits -ln RBP_k = C S^-alpha at every k up to the vocabulary (arXiv 2510.20387, section 3.3, figure 6) and
+compares it with the noise of a small count of misses: binomial, and from document sampling. The law is
+supported up to the largest k at which alpha, there and at every smaller k, is significantly different from 0.
+"""
 
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="fit",
-    summary="up to which k the law holds, and the noise that ends it",
-    help="""\
-Fits -ln RBP_k = C S^-alpha at every k up to the vocabulary (arXiv 2510.20387, section 3.3, figure 6) and
-compares it with the noise of a small count of misses: binomial, and from document sampling. The law is
-supported up to the largest k at which alpha, there and at every smaller k, is significantly different from 0.""",
     examples=("python -m rbpx regimes dataset=pydoc", "python -m rbpx regimes k='[1,10,100,1000]' --format json"),
     title="How far k reaches",
     sizes=3,
     draws=True,
-    in_report=True,
     keys=("k", "ties", "resamples", "seed", "method", "axis"),
 )

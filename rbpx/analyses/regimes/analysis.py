@@ -14,7 +14,8 @@ from rbpx.analyses.regimes.noise import AtK, NoiseModel, Predicted, noise_model,
 from rbpx.config.request import Request
 from rbpx.groups.fits import Law, doubted, fit_points, fit_record, keep_fits, stands, supported
 from rbpx.groups.group import Group
-from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.points import Points, known_points
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.resampled import Resampled
 from rbpx.store.store import Record, Store
 
@@ -24,7 +25,6 @@ class Regime:
     """The law at one k.
 
     Attributes:
-        k: the k.
         law: its law in S.
         n_misses: tokens of the largest model with a rank above k; None where the tokens were not counted.
         signal: change of ln y from the smallest to the largest model, by the law.
@@ -34,7 +34,6 @@ class Regime:
         predicted: what R2 the noise of so few misses would leave a law that goes on; None where it is not known.
     """
 
-    k: int
     law: Law
     n_misses: int | None
     signal: float | None
@@ -42,6 +41,16 @@ class Regime:
     document_sd: float | None
     stands: bool
     predicted: Predicted | None = None
+
+    @property
+    def k(self) -> int:
+        """The k."""
+        return self.law.k or 0
+
+    @property
+    def fit(self) -> PowerLawFit:
+        """The numbers of its law."""
+        return self.law.fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,31 +71,22 @@ class Regimes:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Regimes:
     """Fit the law at every k, log-spaced up to V unless others are requested."""
-    method = request.method[0]
-    if group.is_measured:
-        k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), "log")
-        evidence = weigh_group(connection, group, request, k_grid, ())
-        points = size_points(group, evidence, request, k_grid, {"rbp"})
-    else:
-        points = size_points(group, [], request if request.k.by_number else request.but(k="log"), [], {"rbp"})
-    regimes = []
-    for series in points:
-        law = doubted(group, fit_points(series, method))
-        regimes.append(_regime(series, law))
+    points = known_points(connection, group, request if request.k.by_number else request.but(k="log"), {"rbp"})
+    regimes = [_regime(series, doubted(group, fit_points(series, request.method[0]))) for series in points]
     noise = None
     if group.is_measured and group.n_resampled > 1:
         S = [run.x for run in group.runs if run.x is not None]
         measured = [_at_k(series, regime) for series, regime in zip(points, regimes, strict=True)]
         noise = noise_model(S, group.runs[-1].n_tokens or 0, measured)
         if noise is not None:
-            pairs = zip(regimes, measured, strict=True)
-            regimes = [replace(regime, predicted=predict_noise(noise, at)) for regime, at in pairs]
+            predicted = [predict_noise(noise, at) for at in measured]
+            regimes = [replace(regime, predicted=of_k) for regime, of_k in zip(regimes, predicted, strict=True)]
     reach = supported(regime.law for regime in regimes)
     return Regimes(group, tuple(regimes), reach, request.resamples, noise)
 
 
 def _at_k(points: Points, regime: Regime) -> AtK:
-    fit = regime.law.fit
+    fit = regime.fit
     ln_y_BN = np.zeros((0, len(points.runs)))
     with np.errstate(divide="ignore", invalid="ignore"):  # no miss has no logarithm, and is left out
         ln_y_N = np.log(points.y_N)
@@ -94,13 +94,12 @@ def _at_k(points: Points, regime: Regime) -> AtK:
             ln_y_BN = Resampled.of(points.y_BN, points.n_documents).ln_y_BN
     about = fit.uncertainty
     models = 0.0 if about is None else max(about.scatter**2 - about.text_scatter**2, 0.0) ** 0.5
-    return AtK(regime.k, ln_y_N, ln_y_BN, fit.alpha, fit.r2, models, regime.stands)
+    return AtK(ln_y_N, ln_y_BN, fit.alpha, fit.r2, models, regime.stands)
 
 
 def _regime(points: Points, law: Law) -> Regime:
     n_misses = signal = binomial_sd = document_sd = None
-    largest = points.runs[-1]
-    y = float(points.y_N[-1])
+    largest, y, fit = points.runs[-1], float(points.y_N[-1]), law.fit
     if largest.n_tokens is not None and 0 < y < math.inf:
         share = math.exp(-y)
         n_misses = round(largest.n_tokens * (1 - share))
@@ -108,10 +107,9 @@ def _regime(points: Points, law: Law) -> Regime:
     if points.y_BN is not None and points.doubt is None:
         usable_B = Resampled.of(points.y_BN[:, -1:], points.n_documents).ln_y_BN
         document_sd = float(usable_B.std(ddof=1)) if len(usable_B) > 1 else None
-    fit = law.fit
     if fit.alpha is not None:
         signal = fit.alpha * math.log(max(points.S_N) / min(points.S_N))
-    return Regime(points.k or 0, law, n_misses, signal, binomial_sd, document_sd, stands(law))
+    return Regime(law, n_misses, signal, binomial_sd, document_sd, stands(law))
 
 
 def keep(store: Store, regimes: Regimes) -> list[Record]:
@@ -119,11 +117,12 @@ def keep(store: Store, regimes: Regimes) -> list[Record]:
     records = []
     for regime in regimes.regimes:
         record = fit_record(regimes.group, regime.law, regimes.resamples)
-        more = {name: value for name, value in vars(regime).items() if name not in ("k", "law", "predicted")}
+        more = {name: value for name, value in vars(regime).items() if name not in ("law", "predicted")}
         more |= {"supported_up_to_k": regimes.supported}
-        more |= {"predicted": None if regime.predicted is None else vars(regime.predicted)}
+        more |= {"predicted": None if regime.predicted is None else regime.predicted.record()}
         if regimes.noise is not None:
-            more |= {"law_alpha": regimes.noise.alpha, "clumping": regimes.noise.clumping}
+            clumping = float(np.diag(regimes.noise.dispersion_NN).mean())
+            more |= {"law_alpha": regimes.noise.alpha, "clumping": clumping}
         record["params"] = record["params"] | {"regime": more}
         records.append(record)
     return keep_fits(store, records)

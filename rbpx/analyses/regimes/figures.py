@@ -3,9 +3,10 @@
 Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from rbpx.analyses.question import one_by_one
 from rbpx.analyses.regimes.analysis import Regime, Regimes
 from rbpx.display.chart.figure import Figure, Undrawn, drawn
 from rbpx.display.chart.marks import Chart, Mark, Scale, bars, line, points, rule
@@ -23,12 +24,11 @@ _K: Final = Scale("k", "k", log=True)
 
 
 def _by_noise(regime: Regime) -> Estimate | None:
-    noise = regime.predicted
-    return None if noise is None else Estimate(noise.r2, noise.r2_lo, noise.r2_hi)
+    return None if regime.predicted is None else regime.predicted.r2
 
 
 K: Final[Column[Regime]] = whole("k", "k", lambda regime: regime.k)
-ALPHA: Final[Sequence[Column[Regime]]] = exponent(lambda regime: regime.law.fit)
+ALPHA: Final[Sequence[Column[Regime]]] = exponent(lambda regime: regime.fit)
 BY_NOISE: Final[Sequence[Column[Regime]]] = (
     *with_ends(
         "R² by noise", "r2_by_noise", _by_noise, decimals(3),
@@ -43,84 +43,70 @@ BY_NOISE: Final[Sequence[Column[Regime]]] = (
 )  # fmt: skip
 _EXPONENTS: Final = View[Regime](
     "alpha",
-    (
-        K,
-        ALPHA,
-        text("law", "law", lambda regime: _LAW[0] if regime.stands else _LAW[1]),
-        state(lambda regime: regime.law.fit.status),
-    ),
+    K,
+    ALPHA,
+    text("law", "law", lambda regime: _LAW[0] if regime.stands else _LAW[1]),
+    state(lambda regime: regime.fit.status),
 )
-_R2: Final = View[Regime]("r2", (K, determination(lambda regime: regime.law.fit), BY_NOISE))
+_R2: Final = View[Regime]("r2", (K, determination(lambda regime: regime.fit), BY_NOISE))
 _FLOOR: Final = View[_Noise](
     "noise",
-    (
-        text("line", "what", lambda row: row[0]),
-        whole("k", "k", lambda row: row[1].k),
-        magnitude("in ln(−ln RBP_k)", "ln_y", lambda row: row[2]),
-        whole("misses", "n_misses", lambda row: row[1].n_misses),
-    ),
+    text("line", "what", lambda row: row[0]),
+    whole("k", "k", lambda row: row[1].k),
+    magnitude("in ln(−ln RBP_k)", "ln_y", lambda row: row[2]),
+    whole("misses", "n_misses", lambda row: row[1].n_misses),
 )
 
 
-def figures(results: Sequence[Regimes], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+@one_by_one
+def figures(regimes: Regimes, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
     """Alpha against k, R2 against k, and the change by the law beside the noise."""
-    return [figure for regimes in results for figure in _of_group(regimes, fit_ids)]
-
-
-def _of_group(regimes: Regimes, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    fitted = [regime for regime in regimes.regimes if regime.law.fit.r2 is not None]
-    titles = ("Exponent against k", "R² against k", "Noise floor")
+    fitted = [regime for regime in regimes.regimes if regime.fit.r2 is not None]
+    titles = {"alpha": "Exponent against k", "r2": "R² against k", "noise": "Noise floor"}
     if not fitted:
-        names = ("alpha", "r2", "noise")
-        return [Undrawn(name, title, "No k has a law here.") for name, title in zip(names, titles, strict=True)]
+        yield from (Undrawn(name, title, "No k has a law here.") for name, title in titles.items())
+        return
     group, origin, end = regimes.group, from_fits(fit_ids, regimes.group), []
     words, reach = AXES[group.axis], "it does not hold at the first k"
     if regimes.supported is not None:
         reach, end = f"the law holds up to k = {regimes.supported:,}", [rule(k=regimes.supported)]
-    low, high = (of(fitted, key=lambda regime: regime.law.fit.alpha or 0.0) for of in (min, max))
-    ends = " to ".join(f"{of.law.fit.alpha or 0.0:.3f} at k = {of.k:,}" for of in (low, high))
+    low, high = (of(fitted, key=lambda regime: regime.fit.alpha or 0.0) for of in (min, max))
+    ends = " to ".join(f"{of.fit.alpha or 0.0:.3f} at k = {of.k:,}" for of in (low, high))
     intervals = line(plain=True), bars("alpha_lo", "alpha_hi")
-    worst = min(fitted, key=lambda regime: regime.law.fit.r2 or 0.0)
-    found: list[Figure | Undrawn] = [
-        drawn(
-            _EXPONENTS.table(titles[0], fitted, axis=group.axis),
-            Chart(_K, Scale("alpha", "α"), (*intervals, points(), *end), "law", "law", _LAW),
-            f"Alpha of the law in {words.x} for {group.title}, from {ends}; {reach}.",
-            f"α of −ln RBP_k = {words.constant}·{words.x}^−α with its 95 % interval, documents and models; {reach}.",
-            origin,
-        ),
-        drawn(
-            _R2.table(titles[1], fitted),
-            Chart(_K, Scale("r2", "R²"), (*_noise_marks(fitted), line(), points(), *end)),
-            f"R2 of the law in {words.x} for {group.title} at each k; smallest at k = {worst.k:,}: "
-            f"{worst.law.fit.r2:.3f}.",
-            f"Points: R² of the regression of ln(−ln RBP_k) on ln {words.x}. Dashed line and band: what it would be if "
-            "the law went on as where it holds, under the noise of so few misses; median and 95 %.",
-            origin,
-        ),
-    ]
+    yield drawn(
+        _EXPONENTS.table(titles["alpha"], fitted, axis=group.axis),
+        Chart(_K, Scale("alpha", "α"), (*intervals, points(), *end), "law", "law", _LAW),
+        f"Alpha of the law in {words.x} for {group.title}, from {ends}; {reach}.",
+        f"α of −ln RBP_k = {words.constant}·{words.x}^−α with its 95 % interval, documents and models; {reach}.",
+        origin,
+    )
+    worst = min(fitted, key=lambda regime: regime.fit.r2 or 0.0)
+    yield drawn(
+        _R2.table(titles["r2"], fitted),
+        Chart(_K, Scale("r2", "R²"), (*_noise_marks(fitted), line(), points(), *end)),
+        f"R2 of the law in {words.x} for {group.title} at each k; smallest at k = {worst.k:,}: {worst.fit.r2:.3f}.",
+        f"Points: R² of the regression of ln(−ln RBP_k) on ln {words.x}. Dashed line and band: what it would be if "
+        "the law went on as where it holds, under the noise of so few misses; median and 95 %.",
+        origin,
+    )
     if all(regime.document_sd is None and regime.binomial_sd is None for regime in fitted):
-        return [*found, Undrawn("noise", titles[2], "Noise is counted in tokens, which imported results do not have.")]
-    marks = (line(), points(), *end)
-    floor = drawn(
-        _FLOOR.table(titles[2], [row for regime in fitted for row in _noise_of(regime)]),
-        Chart(_K, Scale("ln_y", "in ln(−ln RBP_k)", log=True), marks, "what"),
+        yield Undrawn("noise", titles["noise"], "Noise is counted in tokens, which imported results do not have.")
+        return
+    yield drawn(
+        _FLOOR.table(titles["noise"], [row for regime in fitted for row in _noise_of(regime)]),
+        Chart(_K, Scale("ln_y", "in ln(−ln RBP_k)", log=True), (line(), points(), *end), "what"),
         f"Change of ln(−ln RBP_k) by the law for {group.title}, beside the noise at the largest {words.one}; {reach}.",
         f"Change of ln(−ln RBP_k) by the law from the smallest to the largest {words.one}, and standard deviations at "
         "the largest, over documents and if its tokens were independent (the count). Where they meet, signal and noise "
         f"cannot be distinguished; {reach}.",
         origin,
     )
-    return [*found, floor]
 
 
 def _noise_marks(fitted: Sequence[Regime]) -> list[Mark]:
     """The median and the band of R2 that noise would leave a law that goes on."""
-    rows = [
-        {"k": regime.k, "r2": noise.r2, "lo": noise.r2_lo, "hi": noise.r2_hi}
-        for regime in fitted
-        if (noise := regime.predicted) is not None
-    ]
+    known = [(regime.k, regime.predicted.r2) for regime in fitted if regime.predicted is not None]
+    rows = [{"k": k, "r2": r2.value, "lo": r2.lo, "hi": r2.hi} for k, r2 in known]
     return [Mark("band", rows), line(rows, look={"strokeDash": [4, 3]})] if rows else []
 
 

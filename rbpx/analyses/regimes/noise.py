@@ -3,8 +3,8 @@
 Misses at a large k are few, and those of one document come together: over documents they are as a beta-binomial, whose
 variance is that of a count times a factor that does not depend on k (with one correlation within documents and few
 misses a token). So cov(ln y_i, ln y_j) = A_ij / sqrt(m_i m_j), m the misses of each size, and A, which also says how
-much the sizes share, for they read the same documents, is measured where the law stands. Around the law with the
-exponent that it has there, and as many misses as there are at each k, R2 is drawn.
+much the sizes share, for they read the same documents, is measured where the law stands. R2 is drawn around a
+law with the exponent that it has there, with as many misses as were counted at each k.
 
 Shapes: N sizes, K values of k, B draws.
 """
@@ -17,9 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.interval import student_t
-
-__all__ = ["AtK", "NoiseModel", "Predicted", "noise_model", "predict_noise"]
+from rbpx.laws.interval import Estimate, by_name, student_t
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +31,6 @@ class AtK:
     """What was measured at one k.
 
     Attributes:
-        k: the k.
         ln_y_N: ln(-ln RBP_k) of each size; not finite where no token is a miss.
         ln_y_BN: under resampled documents; usable rows alone.
         alpha: of its law; None without numbers.
@@ -42,7 +39,6 @@ class AtK:
         stands: whether the law stands there.
     """
 
-    k: int
     ln_y_N: Floats
     ln_y_BN: Floats
     alpha: float | None
@@ -60,7 +56,8 @@ class NoiseModel:
         n_tokens: of the text.
         alpha: mean over the k that stand: that of one law over them.
         models_sd: root mean square over the same.
-        dispersion_NN: A; on its diagonal 1 for independent tokens.
+        dispersion_NN: A; on its diagonal how many times more variable a count of misses is than that of independent
+            tokens.
         r2: mean of the measured R2 there.
     """
 
@@ -71,20 +68,13 @@ class NoiseModel:
     dispersion_NN: Floats
     r2: float
 
-    @property
-    def clumping(self) -> float:
-        """How many times more variable a count of misses is than that of independent tokens."""
-        return float(np.diag(self.dispersion_NN).mean())
-
 
 @dataclass(frozen=True)
 class Predicted:
     """What the noise does at one k.
 
     Attributes:
-        r2: median of R2, if the law went on as it is where it stands.
-        r2_lo: lower end of what 95 % of texts of this length would show.
-        r2_hi: upper end.
+        r2: median of R2, if the law went on as it is where it stands, and what 95 % of texts of this length would show.
         explained: share of the fall of R2 that the noise accounts for: predicted over measured; None where R2 has not
             fallen.
         is_noise: whether the measured R2 is no lower than that; if it is, something else ends the law.
@@ -92,12 +82,19 @@ class Predicted:
             hides it.
     """
 
-    r2: float
-    r2_lo: float
-    r2_hi: float
+    r2: Estimate
     explained: float | None
     is_noise: bool | None
     n_tokens: float | None
+
+    def record(self) -> dict[str, float | None]:
+        """As plain values."""
+        return {
+            **by_name(r2=self.r2),
+            "explained": self.explained,
+            "is_noise": self.is_noise,
+            "n_tokens": self.n_tokens,
+        }
 
 
 def noise_model(S: Sequence[float], n_tokens: int, series: Sequence[AtK]) -> NoiseModel | None:
@@ -140,15 +137,10 @@ def predict_noise(model: NoiseModel, at: AtK) -> Predicted | None:
     about_BN = draws_BN - draws_BN.mean(axis=1, keepdims=True)
     slope_B = about_BN @ x_N / float(x_N @ x_N)
     r2, lo, hi = np.quantile(slope_B**2 * float(x_N @ x_N) / (about_BN**2).sum(axis=1), _LEVELS)
-    fell = None if at.r2 is None else model.r2 - at.r2
+    fell = 0.0 if at.r2 is None else model.r2 - at.r2
+    explained = float((model.r2 - r2) / fell) if fell > 0 else None
     lever_N = x_N / float(x_N @ x_N)
     room = (model.alpha / student_t(len(x_N) - 2)) ** 2 - model.models_sd**2 * float(lever_N @ lever_N)
-    needed = float(lever_N @ noise_NN @ lever_N) / room if room > 0 else math.inf
-    return Predicted(
-        float(r2),
-        float(min(lo, r2)),
-        float(max(hi, r2)),
-        float((model.r2 - r2) / fell) if fell is not None and fell > 0 else None,
-        None if at.r2 is None else bool(lo <= at.r2),
-        model.n_tokens * needed if math.isfinite(needed) else None,
-    )
+    n_tokens = model.n_tokens * (float(lever_N @ noise_NN @ lever_N) / room) if room > 0 else None
+    is_noise = None if at.r2 is None else bool(lo <= at.r2)
+    return Predicted(Estimate(float(r2), float(lo), float(hi)), explained, is_noise, n_tokens)

@@ -1,11 +1,5 @@
-"""Quantities as surfaces in size and training tokens, and what to train under a budget."""
+"""Quantities as surfaces in size and training tokens, and the best of a budget.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="predict",
-    summary="quantities as surfaces in size and training tokens, and the best of a budget",
-    help="""\
 Fits y(S, D) to all trainings of a family on a text whose tokens D are known, measured or imported: -ln RBP_k at any
 k, cross-entropy, error-entropy, whatever laws= names. form= chooses y = E + A S^-alpha + B D^-beta (chinchilla),
 kaplan, data_constrained, or all, which are then compared by AIC, BIC and their errors on the largest runs, held out.
@@ -13,7 +7,13 @@ kaplan, data_constrained, or all, which are then compared by AIC, BIC and their 
 Intervals are over trainings, each with all its checkpoints, and over documents where those are known. Beside the
 constants stand the best S and D of each of budgets=, C = 6 S D, how they move if the head counts, and IsoFLOP and
 envelope estimates. Where size and tokens vary together, as at a fixed D/S, the status is collinear: ask design.
-Kept in `fits`.""",
+Kept in `fits`.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="predict",
     examples=(
         "python -m rbpx surface",
         "python -m rbpx surface laws='[cross_entropy]' form=all budgets='[1e18,1e20]' --plot",
@@ -22,7 +22,6 @@ Kept in `fits`.""",
     title="Size and tokens",
     sizes=3,
     draws=True,
-    in_report=True,
     trainings=True,
     keys=("k", "ties", "resamples", "seed", "laws", "form", "objective", "delta", "budgets", "unique_tokens", "last"),
     lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "

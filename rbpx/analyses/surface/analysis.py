@@ -4,36 +4,218 @@ Source: arXiv 2203.15556 (chinchilla, the objective, IsoFLOP, the envelope), 200
 (data_constrained).
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
 
-from rbpx.analyses.surface.law import FormFit, SurfaceLaw, Surfaces, surface_laws
-from rbpx.analyses.surface.words import compute
 from rbpx.config.request import Request
+from rbpx.counts import number_of
 from rbpx.groups.fits import keep_fits
-from rbpx.groups.surface_fits import listed, surface_record
-from rbpx.groups.surface_points import MOST_RESAMPLES, trained_quantities
+from rbpx.groups.surface_fits import doubts_of_points, listed, surface_record
+from rbpx.groups.surface_points import MOST_RESAMPLES, Trained, flops_as_stated, flops_with_head, trained_quantities
 from rbpx.groups.trainings import TrainingGroup
-from rbpx.laws.interval import Estimate, by_name
-from rbpx.laws.surface.isoflop import AlongC, IsoFlop
-from rbpx.laws.surface.optimum import Optimum
+from rbpx.laws.interval import NO_ESTIMATE, Estimate, by_name
+from rbpx.laws.surface.checks import AgainstAxis, Compared, against_axes, compare_each, mean_error
+from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.isoflop import (
+    AlongC,
+    Budget,
+    Chosen,
+    Envelope,
+    IsoFlop,
+    envelope,
+    isoflop,
+    lined_up,
+    reached_budgets,
+)
+from rbpx.laws.surface.optimum import Optimum, optima, split
+from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.status import Status, first_of
 from rbpx.store.store import Record, Store
 
-__all__ = ["analyse", "keep"]
+Floats = npt.NDArray[np.float64]
 
 _CONSTANTS: Final = ("A", "B", "E", "alpha", "beta")  # columns; all constants of a form stand in params
 _BEST: Final = ("optima", "optima_with_head", "optima_as_stated", "isoflop", "isoflop_with_head", "envelope")
-_NONE: Final = Estimate(None, None, None)
+_UNUSABLE: Final = {Status.collinear_design, Status.not_identified}
+_SMALL: Final = 1.1  # of S: models with more parameters than that in all have a head that counts
+
+
+@dataclass(frozen=True, eq=False)
+class FormFit:
+    """One form of one quantity.
+
+    Attributes:
+        compared: its fit, and its predictions of the largest runs.
+        reasons: every status that holds.
+        optima: the best of each budget for C = 6 S D; empty where the design cannot tell size from tokens, without
+            numbers where no point depends on a constant.
+        with_head: the same where all parameters count, for C = 6 N D; empty where they are not known.
+        as_stated: the same for C as sources state it; empty where none does.
+        split: exponents of the best S and D in C; None where the form has none.
+        against: what is left along each axis.
+    """
+
+    compared: Compared
+    reasons: tuple[Status, ...]
+    optima: tuple[Optimum, ...]
+    with_head: tuple[Optimum, ...]
+    as_stated: tuple[Optimum, ...]
+    split: tuple[Estimate, Estimate] | None
+    against: tuple[AgainstAxis, ...]
+
+    @property
+    def fit(self) -> SurfaceFit:
+        """The fit to all points."""
+        return self.compared.fit
+
+    @property
+    def status(self) -> Status:
+        """The first of the reasons."""
+        return first_of(self.reasons)
+
+    @property
+    def shown(self) -> tuple[Optimum, ...]:
+        """The best of each budget, C as sources state it where any does."""
+        return self.as_stated or self.optima
+
+    @property
+    def held_out_error(self) -> float | None:
+        """Mean of |error| at the largest S, D and C, each predicted from the others."""
+        return mean_error(self.compared.held_out)
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceLaw:
+    """One quantity.
+
+    Attributes:
+        trained: its points.
+        forms: those asked for, in order.
+        isoflop: the best of each budget by a parabola, C as sources state it, else 6 S D; None where a value is not
+            positive.
+        isoflop_with_head: the same along budgets C = 6 N D, N all parameters; None where they are not known.
+        envelope: the best size of those trained, C as in `isoflop`; None as before.
+        chosen: why these budgets.
+    """
+
+    trained: Trained
+    forms: tuple[FormFit, ...]
+    isoflop: IsoFlop | None
+    isoflop_with_head: IsoFlop | None
+    envelope: Envelope | None
+    chosen: Chosen
+
+    @property
+    def compute(self) -> str:
+        """What C is: as sources state it, 6 S D, or either."""
+        n, all_of_them = self.trained.n_stated, len(self.trained.members)
+        if n == 0:
+            return "6 S D"
+        return "stated" if n == all_of_them else f"stated for {n} of {number_of(all_of_them, 'point')}, else 6 S D"
+
+    @property
+    def head_counts(self) -> bool:
+        """Whether all parameters of some model are so many more than S that compute is rather 6 N D than 6 S D."""
+        totals = [(run.total_params, run.non_embedding_params) for run in self.trained.members]
+        return self.isoflop_with_head is not None and any(N is not None and N > _SMALL * S for N, S in totals)
+
+    @property
+    def flops_per_token(self) -> Callable[[Floats], Floats]:
+        """Training FLOPs of a token at a size, as the pictures count them: stated, else with a head that counts."""
+        with_head = flops_with_head(self.trained.members) if self.head_counts else None
+        return flops_as_stated(self.trained) or with_head or six_S
+
+    @property
+    def pictured_budgets(self) -> Sequence[Budget]:
+        """The IsoFLOP curves along such compute."""
+        pictured = self.isoflop_with_head if self.head_counts and not self.trained.n_stated else self.isoflop
+        return () if pictured is None else pictured.budgets
+
+    @property
+    def best(self) -> FormFit:
+        """The form with the least AIC; the first one where none has any."""
+        return _least_aic(self.forms)
+
+    @property
+    def optimal(self) -> FormFit | None:
+        """The same of the forms that tell size from tokens and whose constants all have a value; None without one."""
+        usable = [each for each in self.forms if each.fit.surface is not None and not _UNUSABLE & set(each.reasons)]
+        return _least_aic(usable) if usable else None
+
+
+def _least_aic(forms: Sequence[FormFit]) -> FormFit:
+    known = [each for each in forms if each.fit.aic is not None]
+    return min(known, key=lambda each: each.fit.aic or 0.0) if known else forms[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Surfaces:
+    """The surfaces of one family on one text; `unique_tokens` those that the best of a budget may use."""
+
+    group: TrainingGroup
+    laws: tuple[SurfaceLaw, ...]
+    resamples: int
+    unique_tokens: float | None = None
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Surfaces:
-    """Fit every requested form to every requested quantity of one group of trainings."""
-    n_resamples = min(request.resamples, MOST_RESAMPLES)
-    laws = surface_laws(trained_quantities(connection, group, request), group, request, n_resamples)
+    """Fit every requested form to each quantity of a group, and find the best of each budget in every way there is."""
+    n_resamples, quantities = min(request.resamples, MOST_RESAMPLES), trained_quantities(connection, group, request)
+    options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
+    compared = compare_each([(each.runs, request.form) for each in quantities], n_resamples, **options)
+    laws = tuple(_law(*each, group, request) for each in zip(quantities, compared, strict=True))
     return Surfaces(group, laws, n_resamples, request.unique_tokens)
+
+
+def _law(trained: Trained, compared: Sequence[Compared], group: TrainingGroup, request: Request) -> SurfaceLaw:
+    runs, C_N = trained.runs, trained.C_N
+    is_positive = len(runs.y_N) > 0 and bool((runs.y_N > 0).all())
+    asked = tuple(request.budgets)
+    chosen, reached = _budgets(runs, asked, C_N) if is_positive else (Chosen.asked, asked)
+    largest = float(C_N.max()) if len(C_N) else 1.0
+    budgets = asked or (*reached, 10 * largest)
+    forms = tuple(_form(each, trained, group, budgets, request.unique_tokens) for each in compared)
+    if not is_positive:
+        return SurfaceLaw(trained, forms, None, None, None, chosen)
+    with_head, stated = flops_with_head(trained.members), flops_as_stated(trained) or six_S
+    counted = None
+    if with_head is not None:
+        of_head_N = runs.D_N * with_head(runs.S_N)
+        counted = isoflop(runs, _budgets(runs, asked, of_head_N)[1], with_head, of_head_N)
+    return SurfaceLaw(trained, forms, isoflop(runs, reached, stated, C_N), counted, envelope(runs, C_N=C_N), chosen)
+
+
+def _budgets(runs: Runs, asked: tuple[float, ...], C_N: Floats) -> tuple[Chosen, tuple[float, ...]]:
+    if asked:
+        return Chosen.asked, asked
+    together = lined_up(runs, C_N)
+    return (Chosen.lined_up, together) if together else (Chosen.evenly_spaced, reached_budgets(runs, C_N=C_N))
+
+
+def _form(
+    compared: Compared, trained: Trained, group: TrainingGroup, budgets: Sequence[float], U: float | None
+) -> FormFit:
+    fit = compared.fit
+    reasons = doubts_of_points(group, trained, fit)
+    surface, against = fit.surface, () if fit.surface is None else against_axes(fit.surface, trained.runs)
+    if surface is None or Status.collinear_design in reasons:
+        return FormFit(compared, reasons, (), (), (), None, against)
+
+    def best(flops_per_token: Callable[[Floats], Floats] | None) -> tuple[Optimum, ...]:
+        if flops_per_token is None:
+            return ()
+        if Status.not_identified in reasons:
+            return tuple(Optimum(C, NO_ESTIMATE, NO_ESTIMATE, NO_ESTIMATE) for C in budgets)
+        return tuple(optima(surface, budgets, flops_per_token, U))
+
+    is_split = {"alpha", "beta"} <= fit.constants.keys() and Status.not_identified not in reasons
+    by = best(six_S), best(flops_with_head(trained.members)), best(flops_as_stated(trained))
+    return FormFit(compared, reasons, *by, split(surface) if is_split else None, against)
 
 
 def keep(store: Store, surfaces: Surfaces) -> list[Record]:
@@ -45,6 +227,7 @@ def keep(store: Store, surfaces: Surfaces) -> list[Record]:
 
 def _record(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record:
     """The row of `fits`."""
+    best = law.envelope
     more = {
         "resamples": surfaces.resamples,
         "unique_tokens": surfaces.unique_tokens,
@@ -56,9 +239,9 @@ def _record(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record:
         "optima_with_head": _optima(form.with_head),
         "optima_as_stated": _optima(form.as_stated),
         "exponents_of_optimum": None if form.split is None else dict(zip("ab", map(listed, form.split), strict=True)),
-        "isoflop": _isoflop(law, law.isoflop, compute(law)),
+        "isoflop": _isoflop(law, law.isoflop, law.compute),
         "isoflop_with_head": _isoflop(law, law.isoflop_with_head, "6 N D"),
-        "envelope": _envelope(law),
+        "envelope": None if best is None else {"law": _along(best.law), "n_budgets": len(best.C)},
         "held_out": [
             {**asdict(test), "predicted": listed(test.predicted), "held": test.is_inside}
             for test in form.compared.held_out
@@ -69,8 +252,8 @@ def _record(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record:
 
 def _row(record: Record, form: FormFit) -> Record:
     """The row that is printed: that of `fits`, with the constants and what they say in columns of their own."""
-    a, b = form.split or (_NONE, _NONE)
-    constants = {name: form.fit.constants.get(name, _NONE) for name in _CONSTANTS}
+    a, b = form.split or (NO_ESTIMATE, NO_ESTIMATE)
+    constants = {name: form.fit.constants.get(name, NO_ESTIMATE) for name in _CONSTANTS}
     own: Record = {"objective": form.fit.objective, "n_runs": form.fit.n_runs, **by_name(**constants, a=a, b=b)}
     own |= {"held_out_error": form.held_out_error, "reasons": [reason.value for reason in form.reasons]}
     return record | own | {name: record["params"][name] for name in _BEST}
@@ -83,22 +266,12 @@ def _optima(optima: Sequence[Optimum]) -> list[Record]:
 def _isoflop(law: SurfaceLaw, isoflop: IsoFlop | None, compute: str) -> Record | None:
     if isoflop is None:
         return None
-    budgets = [
-        {
-            "C": each.C,
-            **by_name(S=each.S, D=each.D),
-            "y": each.y,
-            "n_sizes": len(each.sizes),
-            "n_interpolated": each.n_interpolated,
-            "status": each.status.value,
-        }
-        for each in isoflop.budgets
-    ]
+    budgets: list[Record] = []
+    for each in isoflop.budgets:
+        counts: Record = {"n_sizes": len(each.sizes), "n_interpolated": each.n_interpolated}
+        of = {"C": each.C, **by_name(S=each.S, D=each.D), "y": each.y}
+        budgets.append({**of, **counts, "status": each.status.value})
     return {"budgets": budgets, "law": _along(isoflop.law), "C": compute, "chosen": law.chosen.value}
-
-
-def _envelope(law: SurfaceLaw) -> Record | None:
-    return None if law.envelope is None else {"law": _along(law.envelope.law), "n_budgets": len(law.envelope.C)}
 
 
 def _along(along: AlongC | None) -> Record | None:

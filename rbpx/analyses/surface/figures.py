@@ -4,21 +4,22 @@ Source: arXiv 2203.15556, figures 2 to 4.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from rbpx.analyses.surface.law import SurfaceLaw, Surfaces
-from rbpx.analyses.surface.words import compute, together
+from rbpx.analyses.question import one_by_one
+from rbpx.analyses.surface.analysis import SurfaceLaw, Surfaces
+from rbpx.analyses.surface.words import together
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
 from rbpx.display.chart.marks import Chart, Mark, Rows, Scale, line, points, scale_of, spread
 from rbpx.display.column import magnitude, text, with_ends
 from rbpx.display.numbers import short
 from rbpx.display.view import View
-from rbpx.display.vocabulary import headline, law_title
+from rbpx.display.vocabulary import headline
 from rbpx.groups.group import Run
 from rbpx.groups.question import from_fits
 from rbpx.laws.names import Axis
@@ -38,47 +39,34 @@ _S: Final = scale_of(Axis.S, "S")
 
 RUNS: Final = View[tuple[Run, float, float, float]](
     "contours",
-    (
-        text("size", "size", lambda row: row[0].size),
-        magnitude("S", "S", lambda row: row[1]),
-        magnitude("D", "D", lambda row: row[2]),
-        magnitude("y", "y", lambda row: row[3]),
-    ),
+    text("size", "size", lambda row: row[0].size),
+    magnitude("S", "S", lambda row: row[1]),
+    magnitude("D", "D", lambda row: row[2]),
+    magnitude("y", "y", lambda row: row[3]),
 )
 ISOFLOP: Final = View[tuple[str, float, float]](
     "isoflop",
-    (
-        text("budget", "budget", lambda row: row[0]),
-        magnitude("S", "S", lambda row: row[1]),
-        magnitude("y", "y", lambda row: row[2]),
-    ),
+    text("budget", "budget", lambda row: row[0]),
+    magnitude("S", "S", lambda row: row[1]),
+    magnitude("y", "y", lambda row: row[2]),
 )
 BEST: Final = View[tuple[str, Optimum | Budget]](
     "optimum",
-    (
-        text("by", "way", lambda row: row[0]),
-        magnitude("C", "C", lambda row: row[1].C),
-        with_ends("best S", "S", lambda row: row[1].S, short),
-        magnitude("best D", "D", lambda row: row[1].D.value),
-    ),
+    text("by", "way", lambda row: row[0]),
+    magnitude("C", "C", lambda row: row[1].C),
+    with_ends("best S", "S", lambda row: row[1].S, short),
+    magnitude("best D", "D", lambda row: row[1].D.value),
 )
 
 
-def figures(results: Sequence[Surfaces], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+@one_by_one
+def figures(of: Surfaces, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
     """Contours, IsoFLOP curves and the optimum of cross-entropy and of -ln RBP at the smallest k."""
-    found: list[Figure | Undrawn] = []
-    for of in results:
-        fitted = [law for law in of.laws if law.best.fit.surface is not None]
-        fitted.sort(key=lambda law: headline(law.trained.law, law.trained.k))
-        for law in fitted[:_MOST_LAWS]:
-            origin, name = from_fits(fit_ids, of.group), f"{law.trained.law}{law.trained.k or ''}"
-            for each in (_contours(law, origin), _isoflop(law, origin), _optimum(law, origin)):
-                found.append(replace(each, name=f"{each.name}-{name}", title=f"{each.title}: {_title(law)}"))
-    return found
-
-
-def _title(law: SurfaceLaw) -> str:
-    return law_title(law.trained.law, law.trained.k)
+    fitted = [law for law in of.laws if law.best.fit.surface is not None]
+    for law in sorted(fitted, key=lambda law: headline(law.trained.law, law.trained.k))[:_MOST_LAWS]:
+        origin, name = from_fits(fit_ids, of.group), f"{law.trained.law}{law.trained.k or ''}"
+        for each in (_contours(law, origin), _isoflop(law, origin), _optimum(law, origin)):
+            yield replace(each, name=f"{each.name}-{name}", title=f"{each.title}: {law.trained.title}")
 
 
 def _contours(law: SurfaceLaw, origin: Origin) -> Figure:
@@ -107,10 +95,8 @@ def _contour_lines(law: SurfaceLaw) -> Rows:
     surface, runs = law.best.fit.surface, law.trained.runs
     if surface is None:
         return []
-    S_G, D_F = (
-        np.geomspace(each.min() / _BEYOND, each.max() * _BEYOND, n)
-        for each, n in ((runs.S_N, _STEPS), (runs.D_N, _FINE))
-    )
+    S_G = np.geomspace(runs.S_N.min() / _BEYOND, runs.S_N.max() * _BEYOND, _STEPS)
+    D_F = np.geomspace(runs.D_N.min() / _BEYOND, runs.D_N.max() * _BEYOND, _FINE)
     fitted = replace(surface, theta_BP=surface.theta_BP[:0])  # contours have no intervals
     ln_y_GF = fitted.ln_y(np.repeat(S_G, _FINE), np.tile(D_F, _STEPS))[0].reshape(_STEPS, _FINE)
     least, most = (float(each) for each in np.quantile(ln_y_GF, [0.04, 0.96]))
@@ -128,7 +114,7 @@ def _contour_lines(law: SurfaceLaw) -> Rows:
 
 
 def _isoflop(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
-    budgets = [each for each in _budgets(law) if len(each.sizes) >= 3]
+    budgets = [each for each in law.pictured_budgets if len(each.sizes) >= 3]
     if not budgets:
         why = f"No budget of compute is reached by three sizes; train sizes for equal {_flops(law)}."
         return Undrawn("isoflop", "IsoFLOP curves", why)
@@ -136,11 +122,8 @@ def _isoflop(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
     rows = [
         (name, S, sign * y) for name, each in chosen.items() for S, y in zip(each.sizes, each.y_of_sizes, strict=True)
     ]
-    minima = [
-        {"budget": name, "S": each.S.value, "y": sign * each.y}
-        for name, each in chosen.items()
-        if each.S.value is not None and each.y is not None
-    ]
+    best = [(name, each.S.value, each.y) for name, each in chosen.items()]
+    minima = [{"budget": name, "S": S, "y": sign * y} for name, S, y in best if S is not None and y is not None]
     curves: Rows = [
         {"budget": name, "S": S, "y": sign * y} for name, each in chosen.items() for S, y in _parabola(each)
     ]
@@ -148,7 +131,7 @@ def _isoflop(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
     least = "; ".join(f"{best['budget']}: least y at S = {best['S']:.3g}" for best in minima)
     return drawn(
         ISOFLOP.table("IsoFLOP curves", rows),
-        Chart(_S, Scale("y", _title(law), log=sign == 1), (line(curves), points(), *ring), "budget", height=320),
+        Chart(_S, Scale("y", law.trained.title, log=sign == 1), (line(curves), points(), *ring), "budget", height=320),
         f"{least or 'no minimum lies between sizes'}.",
         f"Runs of each budget {_flops(law)}, sizes between two runs interpolated in ln D, with a parabola in ln S; "
         "rings: minima.",
@@ -169,7 +152,7 @@ def _optimum(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
     if not best:
         why = "No surface has an optimum: size and tokens vary together, or a constant has no value."
         return Undrawn("optimum", title, why)
-    minima = [each for each in _budgets(law) if each.S.value is not None]
+    minima = [each for each in law.pictured_budgets if each.S.value is not None]
     table = BEST.table(title, [*(("surface", each) for each in best), *(("IsoFLOP", each) for each in minima)])
     by_surface, by_isoflop = table.records()[: len(best)], table.records()[len(best) :]
     band = [row for row in by_surface if row["S_lo"] is not None and row["S_hi"] is not None]
@@ -194,12 +177,8 @@ def _best(law: SurfaceLaw) -> list[Optimum]:
     return [each for each in optima(surface, budgets, law.flops_per_token) if each.S.value is not None]
 
 
-def _budgets(law: SurfaceLaw) -> Sequence[Budget]:
-    return () if law.pictured is None else law.pictured.budgets
-
-
 def _flops(law: SurfaceLaw) -> str:
     """What C is in a figure."""
     if law.trained.n_stated:
-        return f"C as {compute(law)}"
+        return f"C as {law.compute}"
     return "C = 6 N D, N all parameters" if law.head_counts else "C = 6 S D"

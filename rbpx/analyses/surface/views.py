@@ -1,17 +1,15 @@
 """Surfaces as tables: the constants of each form, and the best of each budget."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from rbpx.analyses.question import Question, each
-from rbpx.analyses.surface.analysis import analyse, keep
+from rbpx.analyses.question import Question, each, one_by_one
+from rbpx.analyses.surface.analysis import FormFit, SurfaceLaw, Surfaces, analyse, keep
 from rbpx.analyses.surface.figures import figures
-from rbpx.analyses.surface.law import FormFit, SurfaceLaw, Surfaces
 from rbpx.analyses.surface.words import computes, sentences
 from rbpx.display.column import Cell, Column, decimal, ends, magnitude, share, state, text, whole, with_ends, written
-from rbpx.display.numbers import UNKNOWN, number, rough, short, significant
+from rbpx.display.numbers import UNKNOWN, decimals, rough, short, significant
 from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import law_title
 from rbpx.laws.interval import Estimate
 from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.surface.isoflop import Budget
@@ -48,37 +46,33 @@ def _scatter(row: Fitted) -> float | None:
     return None if row.form.fit.surface is None else row.form.fit.surface.scatter
 
 
-def _law_name(row: Fitted | Best) -> str:
-    return law_title(row.law.trained.law, row.law.trained.k)
+def _four(value: float | None) -> str:
+    return significant(value, 4)
 
 
 SURFACES: Final = View[Fitted](
     "surfaces",
-    (
-        text("law", "law", _law_name),
-        text("form", "form", lambda row: row.form.fit.form, spare=12),
-        with_ends("α", "alpha", _exponent(0), means="exponent of S; intervals are over trainings and documents"),
-        with_ends("β", "beta", _exponent(1), means="exponent of D"),
-        with_ends("E", "E", _constant("E"), spare=1, ends_spare=5),
-        with_ends("A", "A", _constant("A"), lambda value: significant(value, 4), spare=6),
-        with_ends("B", "B", _constant("B"), lambda value: significant(value, 4), spare=7),
-        with_ends(
-            "a", "a", lambda row: None if row.form.split is None else row.form.split[0],
-            lambda value: number(value, 3), "the best S grows as C^a", spare=3, ends_spare=8,
-        ),
-        whole("points", "n_points", lambda row: row.form.fit.n_points, spare=4),
-        written(
-            "objective", "objective", lambda row: row.form.fit.objective, lambda value: significant(value, 6), spare=9
-        ),
-        decimal("AIC", "aic", lambda row: row.form.fit.aic, 1, spare=10),
-        decimal("BIC", "bic", lambda row: row.form.fit.bic, 1, spare=10),
-        written("sd", "scatter", _scatter, rough, "scatter of the runs in ln y", spare=11),
-        share(
-            "held out", "held_out_error", lambda row: row.form.held_out_error,
-            means="mean |error| at the largest S, D and C, each predicted from the others", spare=2,
-        ),
-        state(lambda row: row.form.status),
+    text("law", "law", lambda row: row.law.trained.title),
+    text("form", "form", lambda row: row.form.fit.form, spare=12),
+    with_ends("α", "alpha", _exponent(0), means="exponent of S; intervals are over trainings and documents"),
+    with_ends("β", "beta", _exponent(1), means="exponent of D"),
+    with_ends("E", "E", _constant("E"), spare=1, ends_spare=5),
+    with_ends("A", "A", _constant("A"), _four, spare=6),
+    with_ends("B", "B", _constant("B"), _four, spare=7),
+    with_ends(
+        "a", "a", lambda row: None if row.form.split is None else row.form.split[0],
+        decimals(3), "the best S grows as C^a", spare=3, ends_spare=8,
     ),
+    whole("points", "n_points", lambda row: row.form.fit.n_points, spare=4),
+    written("objective", "objective", lambda row: row.form.fit.objective, lambda value: significant(value, 6), spare=9),
+    decimal("AIC", "aic", lambda row: row.form.fit.aic, 1, spare=10),
+    decimal("BIC", "bic", lambda row: row.form.fit.bic, 1, spare=10),
+    written("sd", "scatter", _scatter, rough, "scatter of the runs in ln y", spare=11),
+    share(
+        "held out", "held_out_error", lambda row: row.form.held_out_error,
+        means="mean |error| at the largest S, D and C, each predicted from the others", spare=2,
+    ),
+    state(lambda row: row.form.status),
 )  # fmt: skip
 
 
@@ -101,40 +95,33 @@ def _ratio(row: Best) -> float | None:
 
 OPTIMA: Final = View[Best](
     "optima",
-    (
-        text("law", "law", _law_name),
-        text("form", "form", lambda row: row.form.fit.form, spare=2),
-        magnitude("C", "C", lambda row: row.by_form.C),
-        with_ends("best S", "S", lambda row: row.by_form.S, short),
-        with_ends("best D", "D", lambda row: row.by_form.D, short, ends_spare=5),
-        magnitude("D/S", "ratio", _ratio, spare=1),
-        decimal("y", "y", lambda row: row.by_form.y.value, spare=4),
-        Column("IsoFLOP S", ("isoflop_S",), _isoflop, "minimum of a parabola in ln S through runs of the budget", 3),
-        ends("isoflop_S_lo isoflop_S_hi", _isoflop_ends, short, spare=7),
-        magnitude(
-            "N total", "S_with_head", lambda row: None if row.with_head is None else row.with_head.S.value,
-            "best S where all parameters count, C = 6 N D", spare=6,
-        ),
+    text("law", "law", lambda row: row.law.trained.title),
+    text("form", "form", lambda row: row.form.fit.form, spare=2),
+    magnitude("C", "C", lambda row: row.by_form.C),
+    with_ends("best S", "S", lambda row: row.by_form.S, short),
+    with_ends("best D", "D", lambda row: row.by_form.D, short, ends_spare=5),
+    magnitude("D/S", "ratio", _ratio, spare=1),
+    decimal("y", "y", lambda row: row.by_form.y.value, spare=4),
+    Column("IsoFLOP S", ("isoflop_S",), _isoflop, "minimum of a parabola in ln S through runs of the budget", 3),
+    ends("isoflop_S_lo isoflop_S_hi", _isoflop_ends, short, spare=7),
+    magnitude(
+        "N total", "S_with_head", lambda row: None if row.with_head is None else row.with_head.S.value,
+        "best S where all parameters count, C = 6 N D", spare=6,
     ),
 )  # fmt: skip
 
 
-def tables(results: Sequence[Surfaces]) -> list[Table]:
+@one_by_one
+def tables(of: Surfaces) -> Iterator[Table]:
     """The surfaces of a group, a table for each form, then the best of each budget."""
-    found = []
-    for of in results:
-        fitted = [Fitted(law, form) for law in of.laws for form in law.forms]
-        for name in dict.fromkeys(row.form.fit.form for row in fitted):
-            of_form, kind = [row for row in fitted if row.form.fit.form == name], FORMS[name]
-            view = View(f"{SURFACES.name}-{name}", SURFACES.columns)
-            found.append(
-                view.table(f"{name}: {kind.equation}", of_form, of.group.title, note=f"{name}: {kind.source}.")
-            )
-        best = [row for law in of.laws for row in _best(law)]
-        if best:
-            title = f"The best of a budget, {computes(row.law for row in best)}"
-            found.append(OPTIMA.table(title, best, of.group.title))
-    return found
+    fitted, about = [Fitted(law, form) for law in of.laws for form in law.forms], of.group.title
+    for name in dict.fromkeys(row.form.fit.form for row in fitted):
+        rows, kind = [row for row in fitted if row.form.fit.form == name], FORMS[name]
+        view = View(f"{SURFACES.name}-{name}", SURFACES.columns)
+        yield view.table(f"{name}: {kind.equation}", rows, about, note=f"{name}: {kind.source}.")
+    best = [row for law in of.laws for row in _best(law)]
+    if best:
+        yield OPTIMA.table(f"The best of a budget, {computes(row.law for row in best)}", best, about)
 
 
 def _best(law: SurfaceLaw) -> list[Best]:

@@ -1,13 +1,13 @@
 """Surfaces in sentences."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 
-from rbpx.analyses.surface.law import FormFit, SurfaceLaw, Surfaces
+from rbpx.analyses.question import one_by_one
+from rbpx.analyses.surface.analysis import FormFit, SurfaceLaw, Surfaces
 from rbpx.config.training import is_raw
 from rbpx.counts import number_of
 from rbpx.display.numbers import number, percent, rough, short
-from rbpx.display.section import interval
-from rbpx.display.vocabulary import law_title
+from rbpx.display.section import interval_of
 from rbpx.groups.surface_points import Trained
 from rbpx.groups.trainings import TrainingGroup
 from rbpx.laws.surface.design import Design
@@ -15,16 +15,13 @@ from rbpx.laws.surface.isoflop import Chosen
 from rbpx.status import Status
 
 
-def sentences(results: Sequence[Surfaces]) -> list[str]:
+@one_by_one
+def sentences(of: Surfaces) -> Iterator[str]:
     """Of which runs the surfaces are, what they leave, which form stands, and how the best of a budget grows."""
-    found = []
-    for of in results:
-        found.append(_about(of.group))
-        for law in of.laws:
-            ways = (together(law.trained, law.best.fit.design), _left(law.best), _compared(law), _without_optimum(law))
-            said = [each for each in (*ways, _isoflop(law), _growth(law)) if each is not None]
-            found += [f"{law_title(law.trained.law, law.trained.k)}: {each}." for each in said]
-    return found
+    yield _about(of.group)
+    for law in of.laws:
+        ways = (together(law.trained, law.best.fit.design), _left(law.best), _compared(law), _without_optimum(law))
+        yield from (f"{law.trained.title}: {said}." for said in (*ways, _isoflop(law), _growth(law)) if said)
 
 
 def _about(group: TrainingGroup) -> str:
@@ -65,7 +62,7 @@ def together(trained: Trained, design: Design | None) -> str | None:
         few += [f"{number_of(design.n_D, 'number')} of tokens"] if design.n_D < 3 else []
         return f"{' and '.join(few)} alone: a surface needs 3 of each"
     if max(ratios) < 1.1 * min(ratios):
-        return f"every run has {short(ratios[0])} tokens for a parameter, so size and tokens vary together"
+        return f"every run has {short(ratios[0])} tokens per parameter, so size and tokens vary together"
     if max(budgets) < 1.1 * min(budgets):
         return f"all runs have one budget, C = {short(budgets[0])}, so size and tokens vary together"
     return f"tokens are nearly a power of size (sd of ln D about it {rough(design.sd)})"
@@ -93,18 +90,16 @@ def _left(form: FormFit) -> str | None:
 
 def _compared(law: SurfaceLaw) -> str | None:
     """Which form describes the points best and which predicts best; None where one was asked for."""
-    known = [each for each in law.forms if each.fit.aic is not None]
+    known, least = [(each, each.fit.aic) for each in law.forms if each.fit.aic is not None], law.best
     if len(known) < 2:
         return None
-    least = law.best
-    aic = least.fit.aic or 0.0
-    against = [f"{each.fit.form} {(each.fit.aic or 0.0) - aic:+.1f}" for each in known if each is not least]
+    against = [f"{each.fit.form} {aic - (least.fit.aic or 0.0):+.1f}" for each, aic in known if each is not least]
     said = f"least AIC: {least.fit.form} ({', '.join(against)})"
-    tested = [each for each in known if each.held_out_error is not None]
+    tested = [(error, each.fit.form) for each, _ in known if (error := each.held_out_error) is not None]
     if not tested:
         return said
-    best = min(tested, key=lambda each: each.held_out_error or 0.0)
-    return f"{said}; least held-out error: {best.fit.form} ({percent(best.held_out_error).lstrip('+')})"
+    error, form = min(tested, key=lambda each: each[0])
+    return f"{said}; least held-out error: {form} ({percent(error).lstrip('+')})"
 
 
 def _growth(law: SurfaceLaw) -> str | None:
@@ -115,39 +110,29 @@ def _growth(law: SurfaceLaw) -> str | None:
         "envelope": None if law.envelope is None or law.envelope.law is None else law.envelope.law.a,
     }
     known = [(way, a) for way, a in ways.items() if a is not None and a.value is not None]
-    by = ", ".join(f"{way} {interval(a.value, a.lo, a.hi)}" for way, a in known)
+    by = ", ".join(f"{way} {interval_of(a)}" for way, a in known)
     if not by:
         return None
     shown = () if law.optimal is None else law.optimal.shown
     best = next(((each.C, each.D.value / each.S.value) for each in shown if each.S.value and each.D.value), None)
-    has = "" if best is None else f"; at C = {short(best[0])} it has {short(best[1])} tokens for a parameter"
+    has = "" if best is None else f"; at C = {short(best[0])} it has {short(best[1])} tokens per parameter"
     return f"the best size grows as C^a, a by {by}{has}"
-
-
-def compute(law: SurfaceLaw) -> str:
-    """What C is: as sources state it, 6 S D, or either."""
-    n, all_of_them = law.trained.n_stated, len(law.trained.members)
-    if n == 0:
-        return "6 S D"
-    return "stated" if n == all_of_them else f"stated for {n} of {number_of(all_of_them, 'point')}, else 6 S D"
 
 
 def computes(laws: Iterable[SurfaceLaw]) -> str:
     """What C is in a table of several quantities."""
-    stated = {compute(law) != "6 S D" for law in laws}
+    stated = {law.compute != "6 S D" for law in laws}
     return "C = 6 S D" if stated <= {False} else "C as stated" if stated == {True} else "C as stated, else 6 S D"
 
 
 def _without_optimum(law: SurfaceLaw) -> str | None:
     """Why a form has no say in the best of a budget; None where all have, or size is not told from tokens at all."""
-    barred = [each for each in law.forms if Status.not_identified in each.reasons and each.optima]
-    if not barred:
-        return None
     named = "; ".join(
         f"{each.fit.form} ({', '.join(name for name, of in each.fit.constants.items() if of.value is None)})"
-        for each in barred
+        for each in law.forms
+        if Status.not_identified in each.reasons and each.optima
     )
-    return f"no best of a budget by a form with constants that are not identified: {named}"
+    return f"no best of a budget by a form with constants that are not identified: {named}" if named else None
 
 
 def _isoflop(law: SurfaceLaw) -> str | None:
@@ -164,5 +149,5 @@ def _isoflop(law: SurfaceLaw) -> str | None:
     }
     return (
         f"IsoFLOP: a minimum at {law.isoflop.n_found} of {number_of(len(budgets), 'budget')} ({why[law.chosen]}), "
-        f"C {'=' if compute(law) == '6 S D' else 'as'} {compute(law)}"
+        f"C {'=' if law.compute == '6 S D' else 'as'} {law.compute}"
     )

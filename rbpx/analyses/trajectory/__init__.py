@@ -1,18 +1,18 @@
-"""How quantities and single tokens change along training."""
+"""Quantities against training tokens at each size, and tokens learned and forgotten.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="forecasts",
-    summary="quantities against training tokens at each size, and tokens learned and forgotten",
-    help="""\
 For each size with several checkpoints (raw ones where there are any, and not the finished models beside them) or
 trainings of several lengths: each quantity against its training tokens D, and the law y = E + B D^-beta after a
 warm-up, which is found by F tests, or given by warm_up=. The law needs five points after it. Measured runs also tell
 what became of each token of the text: never a hit, always one, learned (a miss that became a hit and stayed one),
 forgotten, or unstable (changed more than once), along training and along sizes, with the ids that did so most often;
 and from which D on tokens were settled, their state final. k= is the rank that makes a hit, 1 if left out. Laws are
-kept in `fits`.""",
+kept in `fits`.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="forecasts",
     examples=(
         "python -m rbpx trajectory",
         "python -m rbpx trajectory size=25k k=1 warm_up=1e6",
@@ -21,7 +21,6 @@ kept in `fits`.""",
     title="Along training",
     sizes=3,
     draws=True,
-    in_report=True,
     trainings=True,
     raw=True,
     keys=("k", "ties", "resamples", "seed", "laws", "warm_up", "top", "last"),

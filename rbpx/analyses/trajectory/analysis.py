@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from itertools import product
+from typing import Final
 
 import duckdb
 import numpy as np
@@ -10,16 +11,16 @@ import numpy as np
 from rbpx.analyses.trajectory.tokens import TokenHistories, token_histories
 from rbpx.config.request import Request
 from rbpx.groups.checkpoints import tokens_of
-from rbpx.groups.fits import alike, record_of
+from rbpx.groups.fits import alike, keep_fits, record_of
 from rbpx.groups.group import MEASURED, Run
 from rbpx.groups.surface_points import Trained, trained_quantities
 from rbpx.groups.trainings import TrainingGroup
+from rbpx.laws.interval import by_name
 from rbpx.laws.names import Method
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.trajectory.warm_up import AfterWarmUp, fit_after_warm_up
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
-
-__all__ = ["Trajectories", "Trajectory", "analyse", "keep"]
 
 DEFAULT_K: Final = (1,)
 
@@ -30,9 +31,7 @@ class Trajectory:
 
     Attributes:
         name: of the size, or of the model where several trainings of a size differ.
-        law: the quantity.
-        k: None where it has none.
-        sign: as in `Trained`.
+        trained: the quantity, with its points of all sizes.
         runs: in order of D, one for each D.
         D: tokens of each.
         y: the quantity there, positive; the geometric mean where several trainings have the same D.
@@ -41,9 +40,7 @@ class Trajectory:
     """
 
     name: str
-    law: str
-    k: int | None
-    sign: int
+    trained: Trained
     runs: tuple[Run, ...]
     D: tuple[float, ...]
     y: tuple[float, ...]
@@ -55,6 +52,11 @@ class Trajectory:
         """Its size."""
         return float(self.runs[0].non_embedding_params)
 
+    @property
+    def fit(self) -> PowerLawFit | None:
+        """The numbers of its law; None where there is none."""
+        return None if self.after is None else self.after.law
+
 
 @dataclass(frozen=True, eq=False)
 class Trajectories:
@@ -63,7 +65,6 @@ class Trajectories:
     group: TrainingGroup
     laws: tuple[Trajectory, ...]
     histories: tuple[TokenHistories, ...]
-    warm_up: float | None
     top: int
 
 
@@ -72,18 +73,16 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     by_size = _by_size(group.runs)
     several = {name: runs for name, runs in by_size.items() if len({tokens_of(run) for run in runs}) > 1}
     if not several:
-        return Trajectories(replace(group, runs=group.runs[:1]), (), (), request.warm_up, request.top)
-    kept = [run for run in group.runs if any(run is each for runs in several.values() for each in runs)]
-    of_several = replace(group, runs=tuple(kept))
+        return Trajectories(replace(group, runs=group.runs[:1]), (), (), request.top)
+    of_several = replace(group, runs=tuple(run for run in group.runs if _name(run) in several))
     laws = [
         _trajectory(name, trained, request.warm_up)
         for trained in trained_quantities(connection, of_several, request)
         for name in several
         if any(_name(run) == name for run in trained.members)
     ]
-    return Trajectories(
-        of_several, tuple(laws), tuple(_histories(connection, group, request)), request.warm_up, request.top
-    )
+    histories = tuple(_histories(connection, group, request)) if group.is_measured else ()
+    return Trajectories(of_several, tuple(laws), histories, request.top)
 
 
 def _name(run: Run) -> str:
@@ -109,36 +108,27 @@ def _trajectory(name: str, trained: Trained, warm_up: float | None) -> Trajector
     runs = tuple(trained.members[of_size[at]] for at in first_T)
     with np.errstate(divide="ignore", invalid="ignore"):
         y_T = np.exp(np.bincount(place_N, np.log(y_N)) / np.bincount(place_N))
-    after = None
-    status = Status.too_few_sizes
-    if not np.all((y_T > 0) & np.isfinite(y_T)):
-        status = Status.not_positive
-    else:
-        after = fit_after_warm_up(D_T, y_T, warm_up)
-        status = status if after is None else after.law.status
-    values = tuple(D_T.tolist()), tuple(y_T.tolist())
-    return Trajectory(name, trained.law, trained.k, trained.sign, runs, *values, after, status)
+    is_positive = bool(np.all((y_T > 0) & np.isfinite(y_T)))
+    after = fit_after_warm_up(D_T, y_T, warm_up) if is_positive else None
+    status = Status.too_few_sizes if is_positive else Status.not_positive
+    status = status if after is None else after.law.status
+    return Trajectory(name, trained, runs, tuple(D_T.tolist()), tuple(y_T.tolist()), after, status)
 
 
 def _histories(
     connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request
 ) -> Iterable[TokenHistories]:
     """Along the training of each size, then along the last runs of all sizes."""
-    if not group.is_measured:
-        return
-    by_size = _by_size(group.runs)
-    last: dict[float, Run] = {}
+    by_size, last = _by_size(group.runs), dict[float, Run]()
     for runs in by_size.values():
         last.setdefault(runs[-1].non_embedding_params, runs[-1])
     sizes = [last[S] for S in sorted(last)]
     series = [(runs, [tokens_of(run) or 0.0 for run in runs], ("training", name)) for name, runs in by_size.items()]
     series.append((sizes, [float(run.non_embedding_params) for run in sizes], ("size", "sizes")))
-    for k in request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K):
-        for runs, at, along in series:
-            if len(runs) > 1:
-                found = token_histories(connection, runs, at, along, k, group.ties, request.top)
-                if found is not None:
-                    yield found
+    for k, (runs, at, along) in product(request.k.grid(group.vocab_size, DEFAULT_K), series):
+        found = token_histories(connection, runs, at, along, k, group.ties, request.top) if len(runs) > 1 else None
+        if found is not None:
+            yield found
 
 
 def keep(store: Store, trajectories: Trajectories) -> list[Record]:
@@ -147,23 +137,19 @@ def keep(store: Store, trajectories: Trajectories) -> list[Record]:
     names = group.names()
     rows: list[Record] = []
     for each in trajectories.laws:
-        run = each.runs[0]
-        of_run = {
-            "size": f"{run.size}{_seed(run)}",
-            "model": None if run.source == MEASURED else run.model,
-            "S": each.S,
-        }
-        named = {**names, **of_run, "law": each.law, "k": each.k}
+        run, sign = each.runs[0], each.trained.sign
+        model = None if run.source == MEASURED else run.model
+        named = {**names, "size": f"{run.size}{_seed(run)}", "model": model, "S": each.S}
+        named |= {"law": each.trained.law, "k": each.trained.k}
         rows.append({"kind": "law", **named, **_law_row(store, group, each)})
-        rows += [{"kind": "point", **named, "D": D, "y": each.sign * y} for D, y in zip(each.D, each.y, strict=True)]
+        rows += [{"kind": "point", **named, "D": D, "y": sign * y} for D, y in zip(each.D, each.y, strict=True)]
     for tokens in trajectories.histories:
         named = {**names, "size": tokens.of, "along": tokens.along, "k": tokens.k}
         shares = {history.name: share for history, share in tokens.shares.items()}
         counts = {"n_tokens": tokens.n_tokens, **shares, "half_settled_at": tokens.half_settled}
         rows.append({"kind": "tokens", **named, **counts, "run_ids": group.run_ids})
-        axis = "D" if tokens.along == "training" else "S"
         settled = zip(tokens.at, tokens.settled_by, strict=True)
-        rows += [{"kind": "settled", **named, axis: at, "share": share} for at, share in settled]
+        rows += [{"kind": "settled", **named, tokens.x: at, "share": share} for at, share in settled]
         for token in tokens.ids:
             own = {"history": token.history.name, "token_id": token.token_id, "text": token.text}
             rows.append({"kind": "token", **named, **own, "n": token.n, "n_scored": token.n_scored})
@@ -172,29 +158,15 @@ def keep(store: Store, trajectories: Trajectories) -> list[Record]:
 
 def _law_row(store: Store, group: TrainingGroup, each: Trajectory) -> Record:
     """The law of a trajectory, which is written to `fits`; nulls where there is none."""
-    after = each.after
+    after, k = each.after, each.trained.k
     if after is None:
         return {"n_points": len(each.D), "status": each.status.value, "run_ids": []}
     fit = after.law
-    about: dict[str, Any] = {"axis": "D", "warm_up_until": after.D, "is_found": after.is_found, "p": list(after.p)}
-    run_ids = [run_id for run in each.runs[after.first :] for run_id in run.run_ids]
-    more: Record = {"k": each.k, "size": each.name, "axis": "D", "params": fit.record() | about}
+    about: Record = {"axis": "D", "warm_up_until": after.D, "is_found": after.is_found, "p": list(after.p)}
+    run_ids = {run_id for run in each.runs[after.first :] for run_id in run.run_ids}
+    more: Record = {"k": k, "size": each.name, "axis": "D", "params": fit.record() | about}
     more["n"] = ["along training", list(each.D[after.first :])]
-    record = record_of(group, each.law, fit, sorted(set(run_ids)), Method.offset, **more)
-    store.write_record("fits", record["fit_id"], record)
-    return {
-        "fit_id": record["fit_id"],
-        "run_ids": record["run_ids"],
-        "n_points": fit.n_points,
-        "D_first": after.D,
-        "is_found": after.is_found,
-        "B": fit.C,
-        "B_lo": fit.constant.lo,
-        "B_hi": fit.constant.hi,
-        "beta": fit.alpha,
-        "beta_lo": fit.alpha_lo,
-        "beta_hi": fit.alpha_hi,
-        "E": fit.offset.value,
-        "r2": fit.r2,
-        "status": each.status.value,
-    }
+    (record,) = keep_fits(store, [record_of(group, each.trained.law, fit, sorted(run_ids), Method.offset, **more)])
+    row: Record = {"fit_id": record["fit_id"], "run_ids": record["run_ids"], "n_points": fit.n_points}
+    row |= {"D_first": after.D, "is_found": after.is_found, **by_name(B=fit.constant, beta=fit.exponent)}
+    return row | {"E": fit.offset.value, "r2": fit.r2, "status": each.status.value}

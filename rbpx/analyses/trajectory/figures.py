@@ -1,17 +1,18 @@
 """Along training drawn: quantities against D with their laws, and how early tokens settle."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from rbpx.analyses.question import one_by_one
 from rbpx.analyses.trajectory.analysis import Trajectories, Trajectory
 from rbpx.analyses.trajectory.tokens import TokenHistories
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
+from rbpx.display.chart.figure import Figure, Origin, drawn
 from rbpx.display.chart.marks import Chart, Rows, Scale, line, points, scale_of, spread
 from rbpx.display.column import Column, decimal, magnitude, text
 from rbpx.display.numbers import short
 from rbpx.display.view import View
-from rbpx.display.vocabulary import headline, law_title
+from rbpx.display.vocabulary import headline
 from rbpx.groups.question import from_fits
 from rbpx.laws.names import Axis
 from rbpx.laws.prediction import along
@@ -23,32 +24,31 @@ _SIZE: Final[Column[_Point]] = text("size", "size", lambda point: point[0])
 _D: Final[Column[_Point]] = magnitude("D", "D", lambda point: point[1])
 
 
-def figures(results: Sequence[Trajectories], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+@one_by_one
+def figures(of: Trajectories, fit_ids: Sequence[str]) -> Iterator[Figure]:
     """Cross-entropy and -ln RBP at the smallest k along training, then how early tokens settle."""
-    found: list[Figure | Undrawn] = []
-    for of in results:
-        origin = from_fits(fit_ids, of.group)
-        kinds = sorted(dict.fromkeys((law.law, law.k) for law in of.laws), key=lambda kind: headline(*kind))
-        for kind in kinds[:_MOST_LAWS]:
-            found.append(_trajectories([law for law in of.laws if (law.law, law.k) == kind], origin))
-        training = [tokens for tokens in of.histories if tokens.along == "training"]
-        found += [_settled([tokens for tokens in training if tokens.k == training[0].k], origin)] if training else []
-    return found
+    origin = from_fits(fit_ids, of.group)
+    kinds = sorted(dict.fromkeys((law.trained.law, law.trained.k) for law in of.laws), key=lambda kind: headline(*kind))
+    for kind in kinds[:_MOST_LAWS]:
+        yield _trajectories([law for law in of.laws if (law.trained.law, law.trained.k) == kind], origin)
+    training = [tokens for tokens in of.histories if tokens.along == "training"]
+    if training:
+        yield _settled([tokens for tokens in training if tokens.k == training[0].k], origin)
 
 
 def _trajectories(of_kind: Sequence[Trajectory], origin: Origin) -> Figure:
     laws = spread(of_kind, MOST_SERIES)
-    law, k, what = laws[0].law, laws[0].k, law_title(laws[0].law, laws[0].k)
-    rows = [(of.name, D, of.sign * y) for of in laws for D, y in zip(of.D, of.y, strict=True)]
+    trained, what = laws[0].trained, laws[0].trained.title
+    rows = [(of.name, D, trained.sign * y) for of in laws for D, y in zip(of.D, of.y, strict=True)]
     curves: Rows = [
-        {"size": of.name, "D": at.S, "y": of.sign * at.y}
+        {"size": of.name, "D": at.S, "y": trained.sign * at.y}
         for of in laws
-        if of.after is not None and of.after.law.alpha is not None
-        for at in along(of.after.law, _STEPS)
+        if of.fit is not None and of.fit.alpha is not None
+        for at in along(of.fit, _STEPS)
     ]
-    falls = [f"{of.name} from {short(of.sign * of.y[0])} to {short(of.sign * of.y[-1])}" for of in laws]
-    view = View(f"{law}{k or ''}", (_SIZE, _D, magnitude(what, "y", lambda point: point[2])))
-    y = Scale("y", what, log=all(of.sign == 1 for of in laws))
+    falls = [f"{of.name} from {short(trained.sign * of.y[0])} to {short(trained.sign * of.y[-1])}" for of in laws]
+    view = View(f"{trained.law}{trained.k or ''}", (_SIZE, _D, magnitude(what, "y", lambda point: point[2])))
+    y = Scale("y", what, log=trained.sign == 1)
     marks = (*([line(curves)] if curves else []), points())
     return drawn(
         view.table(f"{what} along training", rows),

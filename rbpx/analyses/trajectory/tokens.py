@@ -8,14 +8,11 @@ from dataclasses import dataclass
 
 import duckdb
 import numpy as np
-from numpy.typing import NDArray
 
 from rbpx.groups.group import Run
 from rbpx.laws.trajectory.histories import History, histories, settled
 from rbpx.store.queries import ask
 from rbpx.ties import Ties
-
-__all__ = ["TokenCount", "TokenHistories", "token_histories"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,11 @@ class TokenHistories:
     ids: tuple[TokenCount, ...]
 
     @property
+    def x(self) -> str:
+        """What they lie along: D or S."""
+        return "D" if self.along == "training" else "S"
+
+    @property
     def half_settled(self) -> float | None:
         """The first D, or S, from which on half of the tokens never change; None without tokens."""
         return next((at for at, share in zip(self.at, self.settled_by, strict=True) if share >= 0.5), None)
@@ -92,21 +94,9 @@ def token_histories(
     if rows.num_rows == 0:
         return None
     hit_TM = rows["hits"].combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(-1, len(runs)).T
-    history_M, settled_M = histories(hit_TM), settled(hit_TM)
-    M = hit_TM.shape[1]
+    history_M, settled_M, token_id_M = histories(hit_TM), settled(hit_TM), rows["token_id"].to_numpy()
     shares = {each: float((history_M == each).mean()) for each in History}
-    by = np.cumsum(np.bincount(settled_M, minlength=len(runs))) / M
-    ids = _ids(connection, run_ids[0], rows["token_id"].to_numpy(), history_M, top)
-    return TokenHistories(*along, k, tuple(at), M, shares, tuple(by.tolist()), ids)
-
-
-def _ids(
-    connection: duckdb.DuckDBPyConnection,
-    run_id: str,
-    token_id_M: NDArray[np.int32],
-    history_M: NDArray[np.int8],
-    top: int,
-) -> tuple[TokenCount, ...]:
+    by = np.cumsum(np.bincount(settled_M, minlength=len(runs))) / len(token_id_M)
     n_scored = np.bincount(token_id_M)
     named: list[tuple[History, int, int]] = []
     for history in History:
@@ -114,7 +104,7 @@ def _ids(
         order = np.argsort(-counts, kind="stable")[:top]
         named += [(history, int(token_id), int(counts[token_id])) for token_id in order if counts[token_id]]
     wanted = sorted({token_id for _, token_id, _ in named})
-    texts = {row["token_id"]: row["text"] for row in ask(
-        connection, "token_texts", run_id=run_id, token_ids=wanted
-    ).to_pylist()}  # fmt: skip
-    return tuple(TokenCount(h, t, texts.get(t), n, int(n_scored[t])) for h, t, n in named)
+    known = ask(connection, "token_texts", run_id=run_ids[0], token_ids=wanted)
+    texts = dict(zip(*known.select(["token_id", "text"]).to_pydict().values(), strict=True))
+    ids = tuple(TokenCount(h, t, texts.get(t), n, int(n_scored[t])) for h, t, n in named)
+    return TokenHistories(*along, k, tuple(at), len(token_id_M), shares, tuple(by.tolist()), ids)

@@ -1,18 +1,18 @@
-"""Along training as tables: the law of each size, what became of its tokens, and which tokens those are."""
+"""Along training in tables and words: the law of each size, what became of its tokens, and which tokens those are."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import Final
 
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.trajectory.analysis import Trajectories, Trajectory, analyse, keep
 from rbpx.analyses.trajectory.figures import figures
 from rbpx.analyses.trajectory.tokens import TokenCount, TokenHistories
-from rbpx.analyses.trajectory.words import sentences
+from rbpx.counts import number_of
 from rbpx.display.column import Cell, Column, decimal, ends, magnitude, share, state, text, whole, with_ends
 from rbpx.display.numbers import short, significant
 from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import law_title, legible
+from rbpx.display.vocabulary import legible
 from rbpx.laws.interval import Estimate
 from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.trajectory.histories import History
@@ -26,12 +26,11 @@ _Named = tuple[TokenHistories, dict[History, TokenCount | None]]  # of each hist
 
 
 def _of_law(of: Callable[[PowerLawFit], Estimate]) -> Callable[[Trajectory], Estimate | None]:
-    return lambda law: None if law.after is None else of(law.after.law)
+    return lambda law: None if law.fit is None else of(law.fit)
 
 
 def _half_settled(tokens: TokenHistories) -> Cell:
-    x = "S" if tokens.along == "size" else "D"
-    return Cell((f"{x} = {short(tokens.half_settled)}",), (tokens.half_settled,))
+    return Cell((f"{tokens.x} = {short(tokens.half_settled)}",), (tokens.half_settled,))
 
 
 def _share(history: History) -> Column[TokenHistories]:
@@ -50,63 +49,75 @@ def _id(history: History, spare: int = 0) -> Column[_Named]:
 
 LAWS: Final = View[Trajectory](
     "laws",
-    (
-        text("law", "law", lambda law: law_title(law.law, law.k)),
-        text("size", "size", lambda law: law.name),
-        magnitude("S", "S", lambda law: law.S, spare=4),
-        whole("points", "n_points", lambda law: len(law.D), spare=1),
-        ends("D_least D_greatest", lambda law: (law.D[0], law.D[-1]), short, "D", spare=2),
-        magnitude("from D", "D_first", lambda law: None if law.after is None else law.after.D),
-        with_ends("β", "beta", _of_law(lambda fit: fit.exponent)),
-        with_ends("E", "E", _of_law(lambda fit: fit.offset), ends_spare=3),
-        with_ends("B", "B", _of_law(lambda fit: fit.constant), lambda value: significant(value, 4), spare=6),
-        decimal("R²", "r2", lambda law: None if law.after is None else law.after.law.r2, 3, spare=5),
-        state(lambda law: law.status),
-    ),
+    text("law", "law", lambda law: law.trained.title),
+    text("size", "size", lambda law: law.name),
+    magnitude("S", "S", lambda law: law.S, spare=4),
+    whole("points", "n_points", lambda law: len(law.D), spare=1),
+    ends("D_least D_greatest", lambda law: (law.D[0], law.D[-1]), short, "D", spare=2),
+    magnitude("from D", "D_first", lambda law: None if law.after is None else law.after.D),
+    with_ends("β", "beta", _of_law(lambda fit: fit.exponent)),
+    with_ends("E", "E", _of_law(lambda fit: fit.offset), ends_spare=3),
+    with_ends("B", "B", _of_law(lambda fit: fit.constant), lambda value: significant(value, 4), spare=6),
+    decimal("R²", "r2", lambda law: None if law.fit is None else law.fit.r2, 3, spare=5),
+    state(lambda law: law.status),
 )  # fmt: skip
 HISTORIES: Final = View[TokenHistories](
     "histories",
-    (
-        text("along", "along", lambda tokens: tokens.along),
-        text("of", "size", lambda tokens: tokens.of),
-        whole("k", "k", lambda tokens: tokens.k),
-        whole("runs", "n_runs", lambda tokens: len(tokens.at), spare=2),
-        whole("tokens", "n_tokens", lambda tokens: tokens.n_tokens, spare=1),
-        *(_share(history) for history in History),
-        Column(
-            "half settled", ("half_settled_at",), _half_settled, "from there on half of the tokens never change again"
-        ),
-    ),
+    text("along", "along", lambda tokens: tokens.along),
+    text("of", "size", lambda tokens: tokens.of),
+    whole("k", "k", lambda tokens: tokens.k),
+    whole("runs", "n_runs", lambda tokens: len(tokens.at), spare=2),
+    whole("tokens", "n_tokens", lambda tokens: tokens.n_tokens, spare=1),
+    *(_share(history) for history in History),
+    Column("half settled", ("half_settled_at",), _half_settled, "from there on half of the tokens never change again"),
 )
 IDS: Final = View[_Named](
     "ids",
-    (
-        text("of", "size", lambda row: row[0].of),
-        whole("k", "k", lambda row: row[0].k),
-        _id(History.learned),
-        _id(History.forgotten),
-        _id(History.unstable, spare=1),
-    ),
+    text("of", "size", lambda row: row[0].of),
+    whole("k", "k", lambda row: row[0].k),
+    _id(History.learned),
+    _id(History.forgotten),
+    _id(History.unstable, spare=1),
 )
 
 
-def tables(results: Sequence[Trajectories]) -> list[Table]:
+@one_by_one
+def tables(of: Trajectories) -> list[Table]:
     """The laws of a group, the histories of its tokens, and the ids that have each history most often."""
-    note = "y = E + B·D^−β from the first D that follows it (F tests at 1 %, or warm_up=); intervals take checkpoints "
-    found = []
-    for of in results:
-        about, named = of.group.title, [row for tokens in of.histories for row in _named(tokens, of.top)]
-        found += [
-            LAWS.table("Laws in training tokens", of.laws, about, note=f"{note}to scatter independently."),
-            HISTORIES.table("What became of each token", of.histories, about),
-            IDS.table("Token ids by how often (of how many)", named, about),
-        ]
+    note = (
+        "y = E + B·D^−β from the first D that follows it (F tests at 1 %, or warm_up=); intervals take checkpoints to "
+        "scatter independently."
+    )
+    about, named = of.group.title, [row for tokens in of.histories for row in _named(tokens, of.top)]
+    found = (
+        LAWS.table("Laws in training tokens", of.laws, about, note=note),
+        HISTORIES.table("What became of each token", of.histories, about),
+        IDS.table("Token ids by how often (of how many)", named, about),
+    )
     return [table for table in found if table.rows]
 
 
 def _named(tokens: TokenHistories, top: int) -> list[_Named]:
     ids = [[token for token in tokens.ids if token.history is history][:top] for history in _OFTEN]
     return [(tokens, dict(zip(_OFTEN, row, strict=True))) for row in zip_longest(*ids)]
+
+
+@one_by_one
+def sentences(of: Trajectories) -> Iterator[str]:
+    """How many trainings have several points, what is left out, and how many tokens changed along each."""
+    left_out = {"finished models": of.group.n_other, "checkpoints with the weights of another": of.group.n_same}
+    named = ", ".join(f"{n} {what}" for what, n in left_out.items() if n)
+    n_trainings = number_of(len({law.name for law in of.laws}), "training")
+    yield f"{n_trainings} with several points{f'; left out: {named}' if named else ''}."
+    for tokens in of.histories:
+        along = "sizes" if tokens.along == "size" else f"the training of {tokens.of}"
+        changed = (History.learned, History.forgotten, History.unstable)
+        learned, forgotten, unstable = (f"{tokens.shares[history]:.1%}" for history in changed)
+        yield (
+            f"Along {along}, {learned} of {tokens.n_tokens:,} tokens were learned at k = {tokens.k}, {forgotten} "
+            f"forgotten, {unstable} changed more than once; half never change from {tokens.x} = "
+            f"{short(tokens.half_settled)} on."
+        )
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures)
