@@ -5,9 +5,9 @@ Each folder beside this file has one, as QUESTION of its views; mypy sees a part
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rbpx.measure.results import Failure
     from rbpx.store.store import Record, Store
 
-__all__ = ["Measured", "OfGroup", "Question", "each"]
+__all__ = ["Measured", "OfGroup", "Question", "each", "one_by_one"]
 
 
 class OfGroup(Protocol):
@@ -47,6 +47,9 @@ class Measured(Protocol):
 
 Of = TypeVar("Of", bound="Group")
 Result = TypeVar("Result", bound=OfGroup)
+One = TypeVar("One")
+Told = TypeVar("Told")
+More = ParamSpec("More")
 Drawn = Sequence["Figure | Undrawn"]
 
 
@@ -110,5 +113,16 @@ def each(
 
     def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Of], request: Request) -> Sequence[Result]:
         return [analyse(connection, group, request) for group in groups]
+
+    return of_all
+
+
+def one_by_one(
+    tell: Callable[Concatenate[One, More], Iterable[Told]],
+) -> Callable[Concatenate[Sequence[One], More], list[Told]]:
+    """What tells one result (its tables, sentences or figures), as what tells several, one after another."""
+
+    def of_all(results: Sequence[One], /, *more: More.args, **named: More.kwargs) -> list[Told]:
+        return [told for result in results for told in tell(result, *more, **named)]
 
     return of_all
