@@ -33,16 +33,17 @@ class OfGroup(Protocol):
         """What it is about; None for a file."""
 
 
-class Measured(Protocol):
-    """What was measured for a question."""
+@dataclass(frozen=True)
+class Measured:
+    """What was measured for a question.
 
-    @property
-    def run_ids(self) -> tuple[str, ...]:
-        """The runs that it may look at now."""
+    Attributes:
+        run_ids: the runs that it may look at now.
+        failures: runs that could not be measured.
+    """
 
-    @property
-    def failures(self) -> tuple[Failure, ...]:
-        """Runs that could not be measured."""
+    run_ids: tuple[str, ...]
+    failures: tuple[Failure, ...]
 
 
 Of = TypeVar("Of", bound="Group")

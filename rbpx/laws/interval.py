@@ -13,6 +13,7 @@ from scipy.special import ndtri, stdtrit  # scipy.stats checks its arguments for
 
 __all__ = [
     "LEVEL",
+    "NO_ESTIMATE",
     "Estimate",
     "Z",
     "around",
@@ -43,6 +44,9 @@ class Estimate:
     def ends(self) -> tuple[float, float] | None:
         """Both ends; None where one is not known."""
         return None if self.lo is None or self.hi is None else (self.lo, self.hi)
+
+
+NO_ESTIMATE: Final = Estimate(None, None, None)
 
 
 def by_name(**estimates: Estimate) -> dict[str, float | None]:

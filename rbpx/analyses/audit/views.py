@@ -1,13 +1,13 @@
 """Audits of precision as tables: ranks that moved, and the shifts of each run and of the laws."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import duckdb
 
 from rbpx.analyses.audit.analysis import Audit, RunAudit, records
 from rbpx.analyses.audit.rank_changes import SAME_NATS
-from rbpx.analyses.question import Measured, Question
+from rbpx.analyses.question import Measured, Question, one_by_one
 from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.display.column import decimal, magnitude, share, state, text, whole, with_ends
@@ -67,8 +67,12 @@ SHIFTS: Final = View[tuple[RunAudit, str, Shift]](
 )
 
 
-def _shifts(run: RunAudit) -> list[tuple[str, Shift]]:
-    return [("CE", run.cross_entropy_nats), *((f"RBP_{k}", of) for k, of in run.rbp.items())]
+def _shifts(audit: Audit) -> Iterator[tuple[RunAudit, str, Shift]]:
+    """What differs in a document, cross-entropy first."""
+    for run in audit.runs:
+        for (_, k), shift in sorted(run.shifts.items(), key=lambda of: of[0][1] is not None):
+            if shift.difference.value:
+                yield run, "CE" if k is None else f"RBP_{k}", shift
 
 
 def _is_unmoved(audit: Audit) -> bool:
@@ -80,36 +84,34 @@ def _documents(audit: Audit) -> str:
     return f"{audit.n_documents:,} of {number_of(audit.n_stored, 'document')}"
 
 
-def tables(results: Sequence[Audit]) -> list[Table]:
-    """For each group how many ranks moved, and how that shifts each run and the laws; none where no rank did."""
-    found = []
-    for audit in (audit for audit in results if not _is_unmoved(audit)):
+@one_by_one
+def tables(audit: Audit) -> Iterator[Table]:
+    """How many ranks moved, and how that shifts each run and the laws; none where no rank did."""
+    if not _is_unmoved(audit):
         title, about = f"Ranks again in float32, {_documents(audit)}", audit.group.title
-        found.append(MOVES.table(title, audit.runs, about, note=f"Ranks have ties {audit.group.ties.value}."))
-        shifts = [(run, *of) for run in audit.runs for of in _shifts(run) if of[1].difference.value]
+        yield MOVES.table(title, audit.runs, about, note=f"Ranks have ties {audit.group.ties.value}.")
         note = "On the same documents; what differs in none of them is left out."
-        found.append(SHIFTS.table("RBP_k and nats again in float32", shifts, about, note=note))
+        yield SHIFTS.table("RBP_k and nats again in float32", _shifts(audit), about, note=note)
         note = "Intervals are over documents and models; no variation: no rank crossed k, so nothing shifts."
-        found.append(LAWS.table("α of the laws again in float32", audit.laws, about, note=note if audit.laws else ""))
-    return found
+        yield LAWS.table("α of the laws again in float32", audit.laws, about, note=note if audit.laws else "")
 
 
-def sentences(results: Sequence[Audit]) -> list[str]:
+@one_by_one
+def sentences(audit: Audit) -> Iterator[str]:
     """A line for a group of which nothing moved."""
-    return [
-        f"{number_of(len(audit.runs), 'size')}, {_documents(audit)}, "
-        f"{number_of(sum(each.moves.n_tokens for each in audit.runs), 'token')} again in float32: no rank moved, and "
-        f"no log-probability by more than {short(max(each.moves.largest_logprob_move for each in audit.runs))} nats."
-        for audit in results
-        if _is_unmoved(audit)
-    ]
+    if _is_unmoved(audit):
+        n_tokens = sum(each.moves.n_tokens for each in audit.runs)
+        largest = short(max(each.moves.largest_logprob_move for each in audit.runs))
+        yield (
+            f"{number_of(len(audit.runs), 'size')}, {_documents(audit)}, {number_of(n_tokens, 'token')} again in "
+            f"float32: no rank moved, and no log-probability by more than {largest} nats."
+        )
 
 
 def _remeasure(request: Request) -> tuple[Sequence[Audit], Measured]:
     from rbpx.analyses.audit.remeasure import remeasure  # with torch, which a table does not need
 
-    found = remeasure(request)
-    return found.results, found
+    return remeasure(request)
 
 
 def _anew(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Audit]:

@@ -5,20 +5,19 @@ which tokens they score and in how these are ranked, never in the documents, so 
 Shapes: B resamples.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
 
 import duckdb
 
-from rbpx.config.options import Dtype
 from rbpx.config.request import Request
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import fit_points
 from rbpx.groups.group import ALIKE, Group, Run
-from rbpx.groups.points import size_points, weigh_group
-from rbpx.groups.shifts import LawShift, Shift, shift_law, shift_run
+from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.shifts import Key, LawShift, Shift, places, shift_law, shifts_of_run
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
@@ -31,15 +30,7 @@ COLUMNS: Final = tuple(
     name for name in ALIKE if name not in ("source", "family", "dataset", "text_hash", "revision", "variant")
 )
 _LAWS: Final = ("rbp", "cross_entropy")
-_PLAIN: Final = {
-    "protocol": "paper",
-    "dtype": Dtype.float32.value,
-    "bos": "tokenizer",
-    "padding": "counted",
-}  # of the reference
-
-Key = tuple[str, int | None]
-"""A law and its k."""
+_PLAIN: Final = {"protocol": "paper", "dtype": "float32", "bos": "tokenizer", "padding": "counted"}  # of the reference
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,19 +92,34 @@ def _text(group: Group) -> tuple[str, ...]:
 def _compare(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Choices:
     first = max(groups, key=_plainness)
     others = sorted((group for group in groups if group is not first), key=lambda group: len(_apart(first, group)))
-    k_grid = request.k_grid(min(run.vocab_size or 0 for group in groups for run in group.runs), DEFAULT_K)
+    k_grid = request.k_grid(min(group.vocab_size for group in groups), DEFAULT_K)
     rule_asked_for = request.ties or rule_of(first.first.protocol)
-    reference = replace(first, ties=rule_asked_for)
-    evidence = weigh_group(connection, reference, request, k_grid, _LAWS)
-    ways = []
-    for group in [first, *others]:
-        for rule in [rule_asked_for, *(other for other in Ties if other is not rule_asked_for)]:
-            if group is first and rule is rule_asked_for:
-                continue
-            way = replace(group, ties=rule)
-            way_evidence = weigh_group(connection, way, request, k_grid, _LAWS)
-            ways += _way(reference, evidence, way, way_evidence, request, k_grid)
-    return Choices(reference, _reference(reference, evidence, request, k_grid), tuple(ways), tuple(k_grid))
+    sides = [
+        _Side(way, weigh_group(connection, way, request, k_grid, _LAWS))
+        for group in (first, *others)
+        for way in (replace(group, ties=rule) for rule in sorted(Ties, key=lambda rule: rule is not rule_asked_for))
+    ]
+    ways = [way for side in sides[1:] for way in _way(sides[0], side, request, k_grid)]
+    return Choices(sides[0].group, _reference(sides[0], request, k_grid), tuple(ways), tuple(k_grid))
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One way, and the curves of each of its runs."""
+
+    group: Group
+    evidence: Sequence[Evidence]
+
+    def laws(self, request: Request, k_grid: Sequence[int]) -> dict[Key, Points]:
+        """The points of each law at the k that every way has."""
+        points = size_points(self.group, self.evidence, request, k_grid, _LAWS)
+        return {(each.law, each.k): each for each in points if each.k in (None, *k_grid)}
+
+    def of_trainings(self, trainings: Container[Any]) -> "_Side":
+        """At some sizes only."""
+        kept = [at for at, run in enumerate(self.group.runs) if run.training in trainings]
+        runs = tuple(self.group.runs[at] for at in kept)
+        return _Side(replace(self.group, runs=runs), [self.evidence[at] for at in kept])
 
 
 def _plainness(group: Group) -> tuple[Any, ...]:
@@ -128,80 +134,60 @@ def _apart(reference: Group, group: Group) -> dict[str, Any]:
     return {name: value for name, value, other in pairs if value != other}
 
 
-def _reference(group: Group, evidence: Sequence[Evidence], request: Request, k_grid: Sequence[int]) -> Reference:
-    largest = evidence[-1]
-    values: dict[Key, Estimate] = {}
-    for (law, k), at in _places(k_grid).items():
-        resampled_B = largest.resampled[law].T[at].T
-        values[law, k] = estimate(float(largest.measured[law][at]), resampled_B, group.n_resampled, Recipe.expanded)
-    points = size_points(group, evidence, request, k_grid, _LAWS) if group.n_sizes >= 3 else []
-    laws = {(each.law, each.k): fit_points(each, Method.ols).fit for each in points if each.k in (None, *k_grid)}
-    return Reference(group.runs[-1], values, laws)
+def _reference(side: _Side, request: Request, k_grid: Sequence[int]) -> Reference:
+    group, largest = side.group, side.evidence[-1]
+    values = {
+        key: estimate(
+            float(largest.measured[key[0]][at]), largest.resampled[key[0]].T[at].T, group.n_resampled, Recipe.expanded
+        )
+        for key, at in places(k_grid).items()
+    }
+    points = side.laws(request, k_grid) if group.n_sizes >= 3 else {}
+    return Reference(group.runs[-1], values, {key: fit_points(of, Method.ols).fit for key, of in points.items()})
 
 
-def _places(k_grid: Sequence[int]) -> dict[Key, tuple[int, ...]]:
-    """The place of each quantity of a run in its evidence."""
-    return {**{("rbp", k): (at,) for at, k in enumerate(k_grid)}, ("cross_entropy", None): ()}
-
-
-def _way(
-    reference: Group,
-    evidence: Sequence[Evidence],
-    way: Group,
-    way_evidence: Sequence[Evidence],
-    request: Request,
-    k_grid: Sequence[int],
-) -> list[Way]:
+def _way(reference: _Side, way: _Side, request: Request, k_grid: Sequence[int]) -> list[Way]:
     """One way against the reference; none where they have no size in common."""
-    assert way.n_documents == reference.n_documents, "one text has the same documents in every way"
-    both = {run.training for run in reference.runs} & {run.training for run in way.runs}
+    n = way.group.n_resampled
+    assert way.group.n_documents == reference.group.n_documents, "one text has the same documents in every way"
+    both = {run.training for run in reference.group.runs} & {run.training for run in way.group.runs}
     if not both:
         return []
-    sides = []
-    for group, measured in ((reference, evidence), (way, way_evidence)):
-        kept = [at for at, run in enumerate(group.runs) if run.training in both]
-        sides.append((replace(group, runs=tuple(group.runs[at] for at in kept)), [measured[at] for at in kept]))
-    (one, before), (other, after) = sides
-    shifts = {
-        (law, k): shift_run(before[-1], after[-1], law, way.n_resampled, *at)
-        for (law, k), at in _places(k_grid).items()
-    }
+    before, after = reference.of_trainings(both), way.of_trainings(both)
+    shifts = shifts_of_run(before.evidence[-1], after.evidence[-1], k_grid, n)
     laws: dict[Key, LawShift] = {}
     if len({S for S, _ in both}) >= 3:
-        points = [size_points(group, measured, request, k_grid, _LAWS) for group, measured in sides]
-        pairs = [pair for pair in zip(*points, strict=True) if pair[0].k in (None, *k_grid)]
-        laws = {(a.law, a.k): shift_law(one, a, b) for a, b in pairs}
-    differs = _apart(reference, way)
-    if way.ties is not reference.ties:
-        differs["ties"] = way.ties.value
-    return [Way(other, differs, other.runs[-1], shifts, laws)]
+        points = after.laws(request, k_grid)
+        laws = {key: shift_law(before.group, of, points[key]) for key, of in before.laws(request, k_grid).items()}
+    differs = _apart(reference.group, way.group)
+    if way.group.ties is not reference.group.ties:
+        differs["ties"] = way.group.ties.value
+    return [Way(after.group, differs, after.group.runs[-1], shifts, laws)]
 
 
 def keep(store: Store, choices: Choices) -> list[Record]:
     """Rows for programs, one for each quantity of each way, the reference first; differences are not stored."""
-    names, reference = choices.group.names(), choices.reference
-    about = _about(reference.run)
-    rows: list[Record] = []
-    for (law, k), value in reference.values.items():
-        rows.append({"kind": "reference", **names, **about, "quantity": law, "k": k, **vars(value), "status": "ok"})
-    for (law, k), fit in reference.laws.items():
-        row = {"kind": "reference", **names, **_of_law(choices.group), "quantity": f"alpha_{law}", "k": k}
-        rows.append(row | vars(fit.exponent) | {"status": fit.status.value})
+    group, reference = choices.group, choices.reference
+    about, of_laws = _about("reference", group, reference.run), _about("reference", group)
+    rows = [_row(about, key, value, status="ok") for key, value in reference.values.items()]
+    rows += [_row(of_laws, key, fit.exponent, status=fit.status.value) for key, fit in reference.laws.items()]
     for way in choices.ways:
-        names, about = way.group.names(), _about(way.run)
-        for (law, k), shift in way.shifts.items():
-            row = {"kind": "difference", **names, **about, "quantity": law, "k": k, **vars(shift.difference)}
-            rows.append(row | {"of": shift.after, "status": "ok"})
-        for (law, k), shifted in way.laws.items():
-            row = {"kind": "difference", **names, **_of_law(way.group), "quantity": f"alpha_{law}", "k": k}
-            fit = shifted.difference
-            rows.append(row | vars(fit.exponent) | {"of": shifted.after.alpha, "status": fit.status.value})
+        about, of_laws = _about("difference", way.group, way.run), _about("difference", way.group)
+        rows += [_row(about, key, of.difference, of=of.after, status="ok") for key, of in way.shifts.items()]
+        for key, law in way.laws.items():
+            fit = law.difference
+            rows.append(_row(of_laws, key, fit.exponent, of=law.after.alpha, status=fit.status.value))
     return rows
 
 
-def _about(run: Run) -> Record:
-    return {"size": run.size, "n_points": 1, "n_tokens": run.n_tokens, "run_ids": list(run.run_ids)}
+def _about(kind: str, group: Group, run: Run | None = None) -> Record:
+    """What rows say of the largest size, or (without a run) of the laws through all."""
+    names: Record = {"kind": kind, **group.names()}
+    if run is None:
+        return names | {"size": None, "n_points": len(group.runs), "n_tokens": None, "run_ids": group.run_ids}
+    return names | {"size": run.size, "n_points": 1, "n_tokens": run.n_tokens, "run_ids": list(run.run_ids)}
 
 
-def _of_law(group: Group) -> Record:
-    return {"size": None, "n_points": len(group.runs), "n_tokens": None, "run_ids": group.run_ids}
+def _row(about: Record, key: Key, value: Estimate, **more: Any) -> Record:
+    law, k = key
+    return {**about, "quantity": law if about["size"] else f"alpha_{law}", "k": k, **vars(value), **more}

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
-from rbpx.analyses.choices.analysis import COLUMNS, Choices, Key, Way, analyse, keep
+from rbpx.analyses.choices.analysis import COLUMNS, Choices, Way, analyse, keep
 from rbpx.analyses.question import Question
 from rbpx.display.column import state, text, with_ends
 from rbpx.display.numbers import UNKNOWN
 from rbpx.display.view import Table, View
 from rbpx.groups.group import Group
+from rbpx.groups.shifts import Key
 from rbpx.laws.interval import Estimate
 from rbpx.laws.power import PowerLawFit
 from rbpx.status import Status
