@@ -5,8 +5,8 @@ which tokens they score and in how these are ranked, never in the documents, so 
 Shapes: B resamples.
 """
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Final
 
@@ -15,13 +15,13 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import fit_points
-from rbpx.groups.group import ALIKE, Group, Run
+from rbpx.groups.group import ALIKE, Group
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.shifts import Key, LawShift, Shift, places, shift_law, shifts_of_run
+from rbpx.groups.shifts import Key, places, shift_law, shifts_of_run
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit
+from rbpx.status import Status
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties, rule_of
 
@@ -33,48 +33,54 @@ _LAWS: Final = ("rbp", "cross_entropy")
 _PLAIN: Final = {"protocol": "paper", "dtype": "float32", "bos": "tokenizer", "padding": "counted"}  # of the reference
 
 
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """The way that the others are compared with.
+@dataclass(frozen=True)
+class Number:
+    """What a way gives, or how far that is from the reference.
 
     Attributes:
-        run: of the largest size.
-        values: of that run, rbp (shares) and cross_entropy (nats).
-        laws: of all sizes; empty for fewer than 3.
+        key: RBP at some k (a share), or cross-entropy (nats).
+        of_law: whether it is the exponent of the law through all sizes, and not the value of the largest.
+        of: the largest size, or how many sizes there are.
+        value: the number.
+        absolute: where it is a difference, what the way itself gives.
+        status: of the law.
     """
 
-    run: Run
-    values: dict[Key, Estimate]
-    laws: dict[Key, PowerLawFit]
+    key: Key
+    of_law: bool
+    of: str
+    value: Estimate
+    absolute: float | None = field(default=None, compare=False)
+    status: Status = Status.ok
+
+    @property
+    def is_same(self) -> bool:
+        """Whether no document differs."""
+        return self.value.value == 0 and self.value.lo is None and self.status in (Status.ok, Status.no_variation)
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """Another way, at the sizes that both have.
+    """Another way, at the sizes that it has in common with the reference.
 
     Attributes:
         group: its runs, with its tie rule.
         differs: the columns in which it differs from the reference, and `ties`, with its values.
-        run: of the largest size that both have.
-        shifts: from the reference, of that size.
-        laws: shifts of the laws; empty for fewer than 3 sizes.
+        numbers: differences from the reference: of the largest size, then of the laws; no laws below 3 sizes.
     """
 
     group: Group
     differs: dict[str, Any]
-    run: Run
-    shifts: dict[Key, Shift]
-    laws: dict[Key, LawShift]
+    numbers: tuple[Number, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """All ways in which one family was measured on one text; `group` is the reference."""
+    """All ways in which one family was measured on one text; `group` is the reference, `numbers` what it gives."""
 
     group: Group
-    reference: Reference
+    numbers: tuple[Number, ...]
     ways: tuple[Way, ...]
-    k_grid: tuple[int, ...]
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Choices]:
@@ -100,7 +106,7 @@ def _compare(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], req
         for way in (replace(group, ties=rule) for rule in sorted(Ties, key=lambda rule: rule is not rule_asked_for))
     ]
     ways = [way for side in sides[1:] for way in _way(sides[0], side, request, k_grid)]
-    return Choices(sides[0].group, _reference(sides[0], request, k_grid), tuple(ways), tuple(k_grid))
+    return Choices(sides[0].group, tuple(_reference(sides[0], request, k_grid)), tuple(ways))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,60 +140,54 @@ def _apart(reference: Group, group: Group) -> dict[str, Any]:
     return {name: value for name, value, other in pairs if value != other}
 
 
-def _reference(side: _Side, request: Request, k_grid: Sequence[int]) -> Reference:
+def _reference(side: _Side, request: Request, k_grid: Sequence[int]) -> Iterator[Number]:
     group, largest = side.group, side.evidence[-1]
-    values = {
-        key: estimate(
-            float(largest.measured[key[0]][at]), largest.resampled[key[0]].T[at].T, group.n_resampled, Recipe.expanded
-        )
-        for key, at in places(k_grid).items()
-    }
-    points = side.laws(request, k_grid) if group.n_sizes >= 3 else {}
-    return Reference(group.runs[-1], values, {key: fit_points(of, Method.ols).fit for key, of in points.items()})
+    for (law, k), at in places(k_grid).items():
+        value, resampled_B = float(largest.measured[law][at]), largest.resampled[law].T[at].T
+        found = estimate(value, resampled_B, group.n_resampled, Recipe.expanded)
+        yield Number((law, k), False, group.runs[-1].size, found)
+    if group.n_sizes >= 3:
+        for key, points in side.laws(request, k_grid).items():
+            fit = fit_points(points, Method.ols).fit
+            yield Number(key, True, f"{len(group.runs)} sizes", fit.exponent, status=fit.status)
 
 
 def _way(reference: _Side, way: _Side, request: Request, k_grid: Sequence[int]) -> list[Way]:
     """One way against the reference; none where they have no size in common."""
-    n = way.group.n_resampled
     assert way.group.n_documents == reference.group.n_documents, "one text has the same documents in every way"
     both = {run.training for run in reference.group.runs} & {run.training for run in way.group.runs}
     if not both:
         return []
     before, after = reference.of_trainings(both), way.of_trainings(both)
-    shifts = shifts_of_run(before.evidence[-1], after.evidence[-1], k_grid, n)
-    laws: dict[Key, LawShift] = {}
+    shifts = shifts_of_run(before.evidence[-1], after.evidence[-1], k_grid, way.group.n_resampled)
+    size, sizes = after.group.runs[-1].size, f"{len(after.group.runs)} sizes"
+    numbers = [Number(key, False, size, shift.difference, shift.after) for key, shift in shifts.items()]
     if len({S for S, _ in both}) >= 3:
         points = after.laws(request, k_grid)
-        laws = {key: shift_law(before.group, of, points[key]) for key, of in before.laws(request, k_grid).items()}
+        for key, of in before.laws(request, k_grid).items():
+            law = shift_law(before.group, of, points[key])
+            numbers.append(Number(key, True, sizes, law.difference.exponent, law.after.alpha, law.difference.status))
     differs = _apart(reference.group, way.group)
     if way.group.ties is not reference.group.ties:
         differs["ties"] = way.group.ties.value
-    return [Way(after.group, differs, after.group.runs[-1], shifts, laws)]
+    return [Way(after.group, differs, tuple(numbers))]
 
 
 def keep(store: Store, choices: Choices) -> list[Record]:
-    """Rows for programs, one for each quantity of each way, the reference first; differences are not stored."""
-    group, reference = choices.group, choices.reference
-    about, of_laws = _about("reference", group, reference.run), _about("reference", group)
-    rows = [_row(about, key, value, status="ok") for key, value in reference.values.items()]
-    rows += [_row(of_laws, key, fit.exponent, status=fit.status.value) for key, fit in reference.laws.items()]
-    for way in choices.ways:
-        about, of_laws = _about("difference", way.group, way.run), _about("difference", way.group)
-        rows += [_row(about, key, of.difference, of=of.after, status="ok") for key, of in way.shifts.items()]
-        for key, law in way.laws.items():
-            fit = law.difference
-            rows.append(_row(of_laws, key, fit.exponent, of=law.after.alpha, status=fit.status.value))
+    """Rows for programs, one for each number of each way, the reference first; none is stored."""
+    rows = _rows("reference", choices.group, choices.numbers)
+    return rows + [row for way in choices.ways for row in _rows("difference", way.group, way.numbers)]
+
+
+def _rows(kind: str, group: Group, numbers: Sequence[Number]) -> list[Record]:
+    largest, rows = group.runs[-1], []
+    of_size: Record = {"size": largest.size, "n_points": 1, "n_tokens": largest.n_tokens}
+    of_size |= {"run_ids": list(largest.run_ids)}
+    of_laws: Record = {"size": None, "n_points": len(group.runs), "n_tokens": None, "run_ids": group.run_ids}
+    for each in numbers:
+        law, k = each.key
+        row = {"kind": kind, **group.names(), **(of_laws if each.of_law else of_size)}
+        row |= {"quantity": f"alpha_{law}" if each.of_law else law, "k": k, **vars(each.value)}
+        row |= {"of": each.absolute} if kind == "difference" else {}
+        rows.append(row | {"status": each.status.value})
     return rows
-
-
-def _about(kind: str, group: Group, run: Run | None = None) -> Record:
-    """What rows say of the largest size, or (without a run) of the laws through all."""
-    names: Record = {"kind": kind, **group.names()}
-    if run is None:
-        return names | {"size": None, "n_points": len(group.runs), "n_tokens": None, "run_ids": group.run_ids}
-    return names | {"size": run.size, "n_points": 1, "n_tokens": run.n_tokens, "run_ids": list(run.run_ids)}
-
-
-def _row(about: Record, key: Key, value: Estimate, **more: Any) -> Record:
-    law, k = key
-    return {**about, "quantity": law if about["size"] else f"alpha_{law}", "k": k, **vars(value), **more}
