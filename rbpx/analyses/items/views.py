@@ -1,14 +1,13 @@
 """Items of tasks as tables: scores, exact match at k, the laws of emergence, and single items to look at."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from rbpx.analyses.items.analysis import GroupItems, RunItems, analyse, keep
-from rbpx.analyses.items.emergence import HITS
-from rbpx.analyses.items.exact_match import ExactMatch
+from rbpx.analyses.items.exact_match import HITS, ExactMatch
 from rbpx.analyses.items.figures import figures
-from rbpx.analyses.question import Question
+from rbpx.analyses.question import Question, one_by_one
 from rbpx.counts import number_of
 from rbpx.display.column import Cell, Column, decimal, state, text, whole, with_ends, written
 from rbpx.display.numbers import UNKNOWN, decimals, short
@@ -17,13 +16,12 @@ from rbpx.display.visible import visible
 from rbpx.groups.group import Run
 from rbpx.groups.item_views import ItemView
 from rbpx.laws.interval import Estimate
-from rbpx.laws.outcome_counts import Correction
 from rbpx.laws.outcomes import OutcomeFit
 
 _LONGEST: Final = 120  # characters of a context that are shown, the last ones
 _Scored = tuple[GroupItems, RunItems]
 _Matched = tuple[GroupItems, RunItems, ExactMatch]
-_Law = tuple[GroupItems, int, Correction, OutcomeFit]
+_Law = tuple[GroupItems, int, OutcomeFit]
 
 
 _TASK: Final[Column[_Scored | _Matched | _Law]] = text("task", "dataset", lambda row: row[0].group.first.dataset)
@@ -97,14 +95,14 @@ LAWS: Final = View[_Law](
     (
         _TASK,
         text("k", "k", lambda row: str(row[1])),
-        text("hits", "correction", lambda row: HITS[row[2]], "what is assumed of those of one item"),
-        with_ends("α", "alpha", lambda row: Estimate(row[3].alpha, row[3].alpha_lo, row[3].alpha_hi)),
+        text("hits", "correction", lambda row: HITS[row[2].correction], "what is assumed of those of one item"),
+        with_ends("α", "alpha", lambda row: row[2].exponent),
         with_ends(
-            "correlation", "r", lambda row: Estimate(row[3].r, row[3].r_lo, row[3].r_hi), decimals(3),
+            "correlation", "r", lambda row: Estimate(row[2].r, row[2].r_lo, row[2].r_hi), decimals(3),
             "of two hits of one item, 0 where they are independent", ends_spare=1,
         ),
-        decimal("AIC", "aic", lambda row: row[3].aic, 1, "the least fits best", 2),
-        state(lambda row: row[3].status),
+        decimal("AIC", "aic", lambda row: row[2].aic, 1, "the least fits best", 2),
+        state(lambda row: row[2].status),
     ),
 )  # fmt: skip
 
@@ -114,7 +112,7 @@ def tables(results: Sequence[GroupItems]) -> list[Table]:
     about, ties = results[0].group.title_of_family, ", ".join(dict.fromkeys(r.group.ties.value for r in results))
     scored = [(items, each) for items in results for each in items.runs]
     matched = [(items, each, match) for items, each in scored for match in each.matches]
-    laws = [(items, law.k, of, fit) for items in results for law in items.emergence for of, fit in law.fits.items()]
+    laws = [(items, *law) for items in results for law in items.laws]
     emerging = "A token is a hit with −ln RBP_k = C·S^−α: maximum likelihood of the exact matches, each of its length."
     return [
         SCORES.table("Scores of items", scored, about),
@@ -158,26 +156,22 @@ def _tail(context: str) -> str:
     return shown if len(shown) <= _LONGEST else f"…{shown[-_LONGEST:]}"
 
 
-def sentences(results: Sequence[GroupItems]) -> list[str]:
+@one_by_one
+def sentences(items: GroupItems) -> Iterator[str]:
     """What the largest and the smallest model score on each task, and how many items a tie decides."""
-    return [sentence for items in results for sentence in _of_task(items)]
-
-
-def _of_task(items: GroupItems) -> list[str]:
     every = [each for each in items.runs if each.part is None and each.scores.acc.value is not None]
     if not every:
-        return [f"{items.group.title}: {number_of(items.runs[-1].scores.n_items, 'text')}, read whole."]
+        yield f"{items.group.title}: {number_of(items.runs[-1].scores.n_items, 'text')}, read whole."
+        return
     n_items, chance = every[-1].scores.n_items, every[-1].scores.chance
     ends = ", ".join(f"{each.scores.acc.value:.3f} at {each.run.size}" for each in every[-1:] + every[:-1][:1])
-    what = "greedy decoding gives" if chance is None else "accuracy"
-    guess = "" if chance is None else f"; chance {chance:.3f}"
-    found = [f"{items.group.title}: {number_of(n_items, 'item')}; {what} {ends}{guess}."]
+    what = f"greedy decoding gives {ends}" if chance is None else f"accuracy {ends}; chance {chance:.3f}"
+    yield f"{items.group.title}: {number_of(n_items, 'item')}; {what}."
     n_tied = sum(each.scores.n_tied for each in every)
     if n_tied and chance is None:
-        found.append(f"{n_tied} items are greedy but for a tie, which the lowest id would win.")
+        yield f"{n_tied} items are greedy but for a tie, which the lowest id would win."
     elif n_tied:
-        found.append(f"Right choices that tie with another, where the first counts: {n_tied}.")
-    return found
+        yield f"Right choices that tie with another, where the first counts: {n_tied}."
 
 
 QUESTION = Question(analyse, keep, tables, sentences, figures)
