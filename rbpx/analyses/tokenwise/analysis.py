@@ -10,7 +10,7 @@ Source: arXiv 2306.11343, for the learner.
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -21,10 +21,11 @@ import pyarrow as pa
 
 from rbpx.analyses.tokenwise.derivatives import Block, blocks_of
 from rbpx.analyses.tokenwise.judgement import UNJUDGED, Judgement, judge
-from rbpx.analyses.tokenwise.law import hit_chance, learn_blocks, ln_hit_chance, unbiased_risk
+from rbpx.analyses.tokenwise.law import hit_chance, learn, ln_hit_chance, unbiased_risk
 from rbpx.config.request import Request
-from rbpx.groups.group import Group, Run
+from rbpx.groups.group import Group
 from rbpx.groups.points import side_by_side
+from rbpx.laws.interval import by_name
 from rbpx.status import Status
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
@@ -37,7 +38,6 @@ FOLDS: Final = 5
 FEATURES: Final = (
     "ln_position", "ln_frequency", "smaller_neg_logprob", "smaller_ln_rank", "smaller_neg_logprob_before"
 )  # fmt: skip
-LEARNERS: Final = ("outcomes", "naive", "constant", "tokens")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,18 +48,18 @@ class Learner:
         name: "outcomes" (the fixed point of the unbiased risk), "naive" (each token has the outcome of its sequence),
             "constant" (one chance for all, from the share of passes) or "tokens" (the true hits, the ceiling).
         n: tokens of a sequence; None for "tokens".
+        status: of the first fold that has no model; ok if all have one.
         judgement: against the true hits; unjudged unless the status is ok.
         told_nats: its log loss estimated from the outcomes of the unseen documents; None where it was not estimated.
         coefficients: mean over the folds, per standard deviation of each feature; None where there are none.
-        status: of the first fold that has no model; ok if all have one.
     """
 
     name: str
     n: int | None
-    judgement: Judgement
-    told_nats: float | None
-    coefficients: dict[str, float] | None
     status: Status
+    judgement: Judgement = field(default_factory=UNJUDGED.copy)
+    told_nats: float | None = None
+    coefficients: dict[str, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +74,9 @@ class Tokenwise:
 
 @dataclass(frozen=True, eq=False)
 class TokenwiseResult:
-    """The learners of one group at every requested k; `smaller` is the run that supplies the features."""
+    """The learners of one group at every requested k; its last run but one supplies the features of the last."""
 
     group: Group
-    run: Run
-    smaller: Run
     by_k: tuple[Tokenwise, ...]
 
 
@@ -123,18 +121,17 @@ class _Tokens:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> TokenwiseResult:
     """Learn and judge at each k, in a measured group."""
-    run, smaller = group.runs[-1], group.runs[-2]
+    smaller, run = group.runs[-2:]
     k_grid = request.k_grid(min(run.vocab_size or 0, smaller.vocab_size or 0), DEFAULT_K)
     parameters: dict[str, Any] = {"run_id": run.run_id, "smaller_run_id": smaller.run_id, "ties": group.ties.value}
     table = ask(connection, "token_features", **parameters)
     lengths = request.n_listed(DEFAULT_N)
     if not table.num_rows:  # no document has a token with all features
-        too_short = tuple(Learner("outcomes", n, UNJUDGED, None, None, Status.too_short) for n in lengths)
-        return TokenwiseResult(group, run, smaller, tuple(Tokenwise(k, 0, math.nan, too_short) for k in k_grid))
+        too_short = tuple(Learner("outcomes", n, Status.too_short) for n in lengths)
+        return TokenwiseResult(group, tuple(Tokenwise(k, 0, math.nan, too_short) for k in k_grid))
     tokens, rank_T = _tokens(table, group, request.seed), table["rank"].to_numpy()
     with side_by_side() as pool:
-        by_k = tuple(_tokenwise(pool, tokens, k, rank_T <= k, lengths) for k in k_grid)
-    return TokenwiseResult(group, run, smaller, by_k)
+        return TokenwiseResult(group, tuple(_tokenwise(pool, tokens, k, rank_T <= k, lengths) for k in k_grid))
 
 
 def _tokens(table: pa.Table, group: Group, seed: int) -> _Tokens:
@@ -177,7 +174,7 @@ def _learn_in_folds(tokens: _Tokens, folds: Sequence[Sequence[Block]]) -> _Learn
         seen = [block for fold, blocks in enumerate(folds) if fold != at for block in blocks]
         if not seen:  # no document is left to learn from
             return _Learning(z_T, thetas, Status.one_document)
-        learned = learn_blocks(seen, thetas[-1] if thetas else None)  # from where the fold before ended
+        learned = learn(seen, thetas[-1] if thetas else None)  # from where the fold before ended
         if learned.status is not Status.ok:
             return _Learning(z_T, thetas, learned.status)
         thetas.append(learned.theta_F)
@@ -196,20 +193,18 @@ def _learners(tokens: _Tokens, hit_T: npt.NDArray[np.bool_], n: int) -> list[Lea
     """The three that see outcomes only."""
     at_QN = tokens.sequences(n)
     if not len(at_QN):
-        return [Learner("outcomes", n, UNJUDGED, None, None, Status.too_short)]
+        return [Learner("outcomes", n, Status.too_short)]
     passed_Q, fold_Q = np.asarray(hit_T[at_QN].all(axis=1)), tokens.fold_T[at_QN[:, 0]]
     of_folds = [np.flatnonzero(fold_Q == fold) for fold in range(len(tokens.unseen))]
     folds = [blocks_of(tokens.x_TF[at_QN[of_fold]], passed_Q[of_fold]) for of_fold in of_folds]
-    ways = (
-        _learn_in_folds(tokens, folds),
-        _learn_in_folds(tokens, [[block.of_tokens() for block in blocks] for blocks in folds]),
-        _learn_in_folds(tokens, [[block.of_constant() for block in blocks] for blocks in folds]),
-    )
-    eta_QN = hit_chance(ways[0].z_T[at_QN])
+    outcomes = _learn_in_folds(tokens, folds)
+    naive = _learn_in_folds(tokens, [[block.of_tokens() for block in blocks] for blocks in folds])
+    constant = _learn_in_folds(tokens, [[block.of_constant() for block in blocks] for blocks in folds])
+    eta_QN = hit_chance(outcomes.z_T[at_QN])
     learners = []
-    for name, learning in zip(LEARNERS, ways, strict=False):
+    for name, learning in (("outcomes", outcomes), ("naive", naive), ("constant", constant)):
         told_nats = None
-        if ways[0].status is Status.ok and learning.status is Status.ok:
+        if outcomes.status is Status.ok and learning.status is Status.ok:
             z_QN = learning.z_T[at_QN]
             told_nats = unbiased_risk(eta_QN, passed_Q, -ln_hit_chance(z_QN), -ln_hit_chance(-z_QN))
         learners.append(_judged(name, n, learning, tokens, hit_T, told_nats))
@@ -220,23 +215,21 @@ def _judged(
     name: str, n: int | None, learning: _Learning, tokens: _Tokens, hit_T: Any, told_nats: float | None
 ) -> Learner:
     if learning.status is not Status.ok:
-        return Learner(name, n, UNJUDGED, None, None, learning.status)
+        return Learner(name, n, learning.status)
     theta_F = np.mean(learning.thetas, axis=0)
     coefficients = dict(zip(tokens.names, theta_F.tolist(), strict=False))
-    return Learner(name, n, judge(learning.z_T, hit_T, tokens.document_T), told_nats, coefficients, learning.status)
+    return Learner(name, n, Status.ok, judge(learning.z_T, hit_T, tokens.document_T), told_nats, coefficients)
 
 
 def keep(store: Store, result: TokenwiseResult) -> list[Record]:
     """A row for each learner, for programs; a learner is not a law, so nothing enters `fits`."""
     rows = []
-    about = result.group.names() | {"size": result.run.size, "smaller": result.smaller.size}
+    smaller, run = result.group.runs[-2:]
+    about = result.group.names() | {"size": run.size, "smaller": smaller.size}
     for each in result.by_k:
         for learner in each.learners:
             row: Record = {**about, "k": each.k, "n": learner.n, "learner": learner.name, "status": learner.status}
-            row |= {"n_tokens": each.n_tokens, "rbp": each.rbp, "run_ids": [result.run.run_id, result.smaller.run_id]}
-            judged = learner.judgement
-            for name, of in (("auc", judged.auc), ("log_loss_nats", judged.log_loss_nats), ("excess", judged.excess)):
-                value, lo, hi = (None, None, None) if of is None else (of.value, of.lo, of.hi)
-                row |= {name: value, f"{name}_lo": lo, f"{name}_hi": hi}
+            row |= {"n_tokens": each.n_tokens, "rbp": each.rbp, "run_ids": [run.run_id, smaller.run_id]}
+            row |= by_name(**learner.judgement)
             rows.append(row | {"told_nats": learner.told_nats, "coefficients": learner.coefficients})
     return rows

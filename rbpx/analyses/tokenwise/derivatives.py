@@ -41,7 +41,13 @@ class Block:
 
 
 def blocks_of(x_QNF: Floats, passed_Q: NDArray[np.bool_]) -> list[Block]:
-    """Sequences as blocks, some at a time."""
+    """Sequences as blocks, some at a time.
+
+    Raises:
+        ValueError: shapes disagree.
+    """
+    if x_QNF.ndim != 3 or passed_Q.shape != x_QNF.shape[:1]:
+        raise ValueError(f"features have shape {x_QNF.shape}, outcomes {passed_Q.shape}")
     step = max(1, _TOKENS // x_QNF.shape[1])
     parts = [slice(begin, begin + step) for begin in range(0, len(x_QNF), step)]
     return [Block(np.ascontiguousarray(x_QNF[part].transpose(2, 1, 0)), passed_Q[part]) for part in parts]

@@ -18,19 +18,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.analyses.tokenwise.derivatives import Block, blocks_of, derivatives
+from rbpx.analyses.tokenwise.derivatives import Block, derivatives
 from rbpx.status import Status
 
-__all__ = [
-    "Learned",
-    "hit_chance",
-    "hit_given_outcome",
-    "learn",
-    "learn_blocks",
-    "ln_hit_chance",
-    "ln_likelihood",
-    "unbiased_risk",
-]
+__all__ = ["Learned", "hit_chance", "hit_given_outcome", "learn", "ln_hit_chance", "unbiased_risk"]
 
 Floats = NDArray[np.float64]
 
@@ -75,15 +66,10 @@ def hit_given_outcome(eta_QN: ArrayLike, passed_Q: ArrayLike) -> Floats:
         passed_Q: whether each sequence passed.
     """
     eta = np.asarray(eta_QN, dtype=np.float64)
-    with np.errstate(divide="ignore"):  # a token that is sure to be a miss
+    with np.errstate(divide="ignore", invalid="ignore"):  # a token that is sure to be a miss; a sequence that is sure
         ln_pass_Q = np.log(eta).sum(axis=1)
-    return _hit_given_outcome(eta, ln_pass_Q, np.asarray(passed_Q, dtype=bool))
-
-
-def _hit_given_outcome(eta_QN: Floats, ln_pass_Q: Floats, passed_Q: NDArray[np.bool_]) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):  # a sequence that is sure to fail, or sure to pass
-        of_failed_QN = (eta_QN - np.exp(ln_pass_Q)[:, None]) / -np.expm1(ln_pass_Q)[:, None]
-    return np.where(passed_Q[:, None], 1.0, of_failed_QN)
+        of_failed_QN = (eta - np.exp(ln_pass_Q)[:, None]) / -np.expm1(ln_pass_Q)[:, None]
+    return np.where(np.asarray(passed_Q, dtype=bool)[:, None], 1.0, of_failed_QN)
 
 
 def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike, loss_miss_QN: ArrayLike) -> float:
@@ -104,12 +90,7 @@ def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike
     return float(np.mean(weight_QN * np.asarray(loss_hit_QN) + (1 - weight_QN) * np.asarray(loss_miss_QN)))
 
 
-def ln_likelihood(theta_F: Floats, x_QNF: Floats, passed_Q: NDArray[np.bool_]) -> float:
-    """ln-likelihood of the outcomes, sum over passes of ln prod eta and over failures of ln(1 - prod eta)."""
-    return _total(_ln_pass(theta_F, x_QNF), passed_Q)
-
-
-def learn(x_QNF: ArrayLike, passed_Q: ArrayLike, start_F: Floats | None = None) -> Learned:
+def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
     """The fixed point of the unbiased risk of log loss under the weights of its own minimiser.
 
     The slope of that risk at its own weights is X^T (P(hit | outcome) - eta); steps are taken with Fisher's information
@@ -118,21 +99,9 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike, start_F: Floats | None = None) 
     sequences is not concave; the search starts where every token has the same chance.
 
     Args:
-        x_QNF: features of each token; one of them constant.
-        passed_Q: whether each sequence passed.
+        blocks: sequences, at least one; one of the features is constant.
         start_F: where to start instead; near the end, as the fixed point of most of the same sequences, it saves steps.
-
-    Raises:
-        ValueError: shapes disagree, or there are no sequences.
     """
-    x, passed = np.asarray(x_QNF, dtype=np.float64), np.asarray(passed_Q, dtype=bool)
-    if x.ndim != 3 or passed.shape != x.shape[:1] or not len(passed):
-        raise ValueError(f"features have shape {x.shape}, outcomes {passed.shape}")
-    return learn_blocks(blocks_of(x, passed), start_F)
-
-
-def learn_blocks(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
-    """As `learn`, from sequences that are laid out as `derivatives` needs them."""
     F, N, _ = blocks[0].x_FNq.shape
     n_passed, n_sequences = sum(int(each.passed_q.sum()) for each in blocks), sum(len(each.passed_q) for each in blocks)
     if n_passed in (0, n_sequences):
@@ -159,12 +128,3 @@ def learn_blocks(blocks: Sequence[Block], start_F: Floats | None = None) -> Lear
             step_F = step_F / 2
         theta_F = theta_F + step_F
     return Learned(np.full(F, np.nan), step, Status.not_converged)
-
-
-def _ln_pass(theta_F: Floats, x_QNF: Floats) -> Floats:
-    return np.asarray(ln_hit_chance(x_QNF @ theta_F).sum(axis=1))
-
-
-def _total(ln_pass_Q: Floats, passed_Q: NDArray[np.bool_]) -> float:
-    with np.errstate(divide="ignore"):  # a failure that was sure to pass: no likelihood is left
-        return float(ln_pass_Q[passed_Q].sum() + np.log(-np.expm1(ln_pass_Q[~passed_Q])).sum())
