@@ -54,22 +54,6 @@ More = ParamSpec("More")
 Drawn = Sequence["Figure | Undrawn"]
 
 
-def _nothing(results: Sequence[Result]) -> Sequence[str]:
-    return ()
-
-
-def _no_passages(results: Sequence[Result]) -> Sequence[Passage]:
-    return ()
-
-
-def _undrawn(results: Sequence[Result], fit_ids: Sequence[str]) -> Drawn:
-    return ()
-
-
-def _unchecked(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[Group], request: Request) -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class Question(Generic[Of, Result]):
     """One question.
@@ -94,11 +78,11 @@ class Question(Generic[Of, Result]):
     analyse: Callable[[duckdb.DuckDBPyConnection, Sequence[Of], Request], Sequence[Result]]
     keep: Callable[[Store, Result], list[Record]]
     tables: Callable[[Sequence[Result]], Sequence[Table]]
-    sentences: Callable[[Sequence[Result]], Sequence[str]] = _nothing
-    figures: Callable[[Sequence[Result], Sequence[str]], Drawn] = _undrawn
-    passages: Callable[[Sequence[Result]], Sequence[Passage]] = _no_passages
-    texts: Callable[[Sequence[Result]], Sequence[Passage]] = _no_passages
-    check: Callable[[duckdb.DuckDBPyConnection, Store, Sequence[Group], Request], None] = _unchecked
+    sentences: Callable[[Sequence[Result]], Sequence[str]] = lambda results: ()
+    figures: Callable[[Sequence[Result], Sequence[str]], Drawn] = lambda results, fit_ids: ()
+    passages: Callable[[Sequence[Result]], Sequence[Passage]] = lambda results: ()
+    texts: Callable[[Sequence[Result]], Sequence[Passage]] = lambda results: ()
+    check: Callable[[duckdb.DuckDBPyConnection, Store, Sequence[Group], Request], None] = lambda *asked: None
     measure: Callable[[Request], Measured] | None = None
     remeasure: Callable[[Request], tuple[Sequence[Result], Measured]] | None = None
     of_file: Callable[[Path, Request], Result] | None = None
