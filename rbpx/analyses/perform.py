@@ -28,13 +28,12 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
     unknown = [name for name in names if name not in analyses()]
     if unknown:
         raise RbpxError(f"analyses={unknown[0]} is unknown; known: {', '.join(analyses())}")
-    request, rows, named_rows = grids[0][0], list[Record](), list[Record]()
+    request, rows = grids[0][0], list[Record]()
     if request.format is Format.html:
         return _write_page(names, grids, required)
     for name in names:
-        results, new_rows = _apart(answer(name, grids, required))
-        rows += new_rows
-        named_rows += [{"analysis": name, **row} for row in new_rows]
+        results, found = _apart(answer(name, grids, required))
+        rows += [{"analysis": name, **row} for row in found]
         if results and request.format is Format.table:
             told.show(name, results)
             if request.plot:
@@ -42,8 +41,9 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
     if request.format is not Format.table:
         from rbpx.display.records import print_records
 
-        print_records(rows, request.format, request.output if writes else None)
-    return named_rows
+        unnamed = ({name: value for name, value in row.items() if name != "analysis"} for row in rows)
+        print_records(unnamed, request.format, request.output if writes else None)
+    return rows
 
 
 def _write_page(names: Sequence[str], grids: Sequence[Grid], required: bool) -> list[Record]:
@@ -63,7 +63,7 @@ def _apart(found: Answer) -> tuple[list[OfGroup], list[Record]]:
 
 
 def print_results(name: str, results: Sequence[OfGroup], request: Request) -> None:
-    """Print results that stand in no store, as the question's table or as rows for programs."""
+    """Print results that are in no store, as the question's tables or as rows for programs."""
     if request.format is not Format.table:
         from rbpx.display.records import print_records
 
