@@ -67,11 +67,6 @@ class Comparison:
     hits: tuple[Hits, ...]
     moves: dict[str, Estimate]
 
-    @property
-    def names(self) -> tuple[str, str]:
-        """What the two are called."""
-        return name_of(self.a), name_of(self.b)
-
 
 @dataclass(frozen=True, eq=False)
 class _Met:
@@ -105,18 +100,15 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         RbpxError: a side is not named, is several runs on one text, or there is no text that both were measured on.
     """
     sides = Side.read("a", request.a), Side.read("b", request.b)
-    found = [_compare(connection, group, a, b, request) for group, a, b in _pairs(groups, sides)]
-    if not found:
-        raise RbpxError(_nothing(groups, sides))
-    return found
-
-
-def _pairs(groups: Sequence[Group], sides: tuple[Side, Side]) -> Iterator[tuple[Group, Run, Run]]:
-    """The two runs of each text; read alike, whatever their family, revision and dtype."""
+    found = []
     for members in runs_by_text(groups):
         a, b = (side.one_of(run for _, run in members) for side in sides)
         if a is not None and b is not None:
-            yield next(group for group, run in members if run is a), a, b
+            group = next(group for group, run in members if run is a)
+            found.append(_compare(connection, group, a, b, request))
+    if not found:
+        raise RbpxError(_nothing(groups, sides))
+    return found
 
 
 def _nothing(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
@@ -136,7 +128,7 @@ def _compare(connection: duckdb.DuckDBPyConnection, group: Group, a: Run, b: Run
     unit, met = _meet(rows_a, rows_b, a, b)
     whole_3D = met.sums()
     sliced = dict(_slices(connection, met, request))
-    source_ids = dict(zip(*_columns(ask(connection, "compared_documents", run_id=a.run_id)), strict=True))
+    source_ids = dict(zip(*ask(connection, "compared_documents", run_id=a.run_id).to_pydict().values(), strict=True))
     parts = [compared("text", a.dataset, whole_3D, whole_3D)]
     for by, of in (("kind", _kinds(met)), ("place", _places(met)), ("slice", sliced)):
         parts += [compared(by, name, met.sums(chosen_M), whole_3D) for name, chosen_M in of.items()]
@@ -145,11 +137,9 @@ def _compare(connection: duckdb.DuckDBPyConnection, group: Group, a: Run, b: Run
         doc_id = int(met.doc_ids[at])
         name = f"{doc_id} {source_ids.get(doc_id, '')}".strip()
         parts.append(compared("document", name, whole_3D[:, at : at + 1], whole_3D))
-    known = tuple(part for part in parts if part is not None)
-    passages = tuple(_passages(met, source_ids, request.top))
-    return Comparison(
-        group, a, b, unit, known, passages, *_hits(met, request, min(a.vocab_size or 0, b.vocab_size or 0))
-    )
+    known, passages = filter(None, parts), _passages(met, source_ids, request.top)
+    hits, moves = _hits(met, request, min(a.vocab_size or 0, b.vocab_size or 0))
+    return Comparison(group, a, b, unit, tuple(known), tuple(passages), hits, moves)
 
 
 def _meet(rows_a: pa.Table, rows_b: pa.Table, a: Run, b: Run) -> tuple[str, _Met]:
@@ -190,10 +180,7 @@ def _words(text: Stretches, rows_a: pa.Table, rows_b: pa.Table) -> Iterator[str 
         n_bytes, first = (rows[name].fill_null(-1).to_numpy()[of_M] for name in ("n_bytes", "first_byte"))
         known.append((rows["text"].take(pa.array(of_M)).to_pylist(), n_bytes.tolist(), (text.begin_M - first).tolist()))
     for m, length in enumerate(text.length_M.tolist()):
-        parts = (
-            words[m] if n_bytes[m] in (-1, length) else part_of(words[m], n_bytes[m], begin[m], length)
-            for words, n_bytes, begin in known
-        )
+        parts = (part_of(words[m], n_bytes[m], begin[m], length) for words, n_bytes, begin in known)
         yield next((part for part in parts if part is not None), None)
 
 
@@ -217,38 +204,27 @@ def _slices(
         RbpxError: a condition is wrong, or nothing meets it.
     """
     limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
-    conditions = request.conditions()
-    if not conditions:
-        return
-    rows, columns = _rows(met), TOKEN_COLUMNS if _is_one_tokenizer(*met.rows) else COLUMNS
-    for name, where in conditions.items():
+    rows = _rows(met) if request.conditions() else None
+    for name, where in request.conditions().items():
         try:
             chosen = ask_where(connection, rows, where, "chosen_rows", limits)
         except RbpxError as problem:
+            columns = TOKEN_COLUMNS if _is_one_tokenizer(*met.rows) else COLUMNS
             raise RbpxError(
                 f"slices.{name}={where!r} is not a valid condition: {problem}; give one SQL expression over {columns}"
             ) from None
         if not chosen.num_rows:
             raise RbpxError(f"slices.{name}={where!r} is true of nothing that both models scored; change it")
-        chosen_M: npt.NDArray[np.bool_] = np.zeros(rows.num_rows, bool)
-        chosen_M[chosen["row"].to_numpy()] = True
-        yield name, chosen_M
+        yield name, np.isin(np.arange(len(met.words_M)), chosen["row"].to_numpy())
 
 
 def _rows(met: _Met) -> pa.Table:
     """The stretches as a table for conditions."""
-    text = met.text
-    columns: dict[str, Any] = {
-        "row": np.arange(len(text.doc_M)),
-        "doc_id": text.doc_M,
-        "first_byte": text.begin_M,
-        "n_bytes": text.length_M,
-        "text": pa.array(met.words_M, pa.string()),
-        "nats_a": text.nats_a_M,
-        "nats_b": text.nats_b_M,
-    }
-    if _is_one_tokenizer(*met.rows):
-        rows_a, rows_b = met.rows
+    text, (rows_a, rows_b) = met.text, met.rows
+    columns: dict[str, Any] = {"row": np.arange(len(text.doc_M)), "text": pa.array(met.words_M, pa.string())}
+    columns |= {"doc_id": text.doc_M, "first_byte": text.begin_M, "n_bytes": text.length_M}
+    columns |= {"nats_a": text.nats_a_M, "nats_b": text.nats_b_M}
+    if _is_one_tokenizer(rows_a, rows_b):
         columns |= {name: rows_a[name].to_numpy()[text.a_M] for name in ("position", "token_id")}
         columns |= {"rank_a": rows_a["rank"].to_numpy()[text.a_M], "rank_b": rows_b["rank"].to_numpy()[text.b_M]}
     return pa.table(columns)
@@ -283,21 +259,17 @@ def _hits(met: _Met, request: Request, vocab_size: int) -> tuple[tuple[Hits, ...
     return tuple(found), shares(doc_N, D, better=b_N < a_N, equal=b_N == a_N, worse=b_N > a_N)
 
 
-def _columns(table: pa.Table) -> list[list[Any]]:
-    return [column.to_pylist() for column in table.columns]
-
-
 def keep(store: Store, comparison: Comparison) -> list[Record]:
     """Rows for programs, told apart by `kind`: part, hits, moves, passage; no law is stored."""
-    a, b = comparison.a, comparison.b
-    names: Record = {"a": comparison.names[0], "b": comparison.names[1], "run_id_a": a.run_id, "run_id_b": b.run_id}
+    a, b, unit = comparison.a, comparison.b, comparison.unit
+    names: Record = {"a": name_of(a), "b": name_of(b), "run_id_a": a.run_id, "run_id_b": b.run_id}
     names |= {name: getattr(a, name) for name in ("dataset", "text_hash", "protocol", "window", "stride")}
-    names |= {"ties": comparison.group.ties.value, "unit": comparison.unit}
+    names |= {"ties": comparison.group.ties.value, "unit": unit}
     rows: list[Record] = []
     for part in comparison.parts:
         row = {"kind": "part", **names, "by": part.by, "name": part.name}
         row |= by_name(bits_a=part.a, bits_b=part.b, change=part.change)
-        rows.append(row | {"share": part.share, f"n_{comparison.unit}s": part.n_units, "documents": part.n_documents})
+        rows.append(row | {"share": part.share, f"n_{unit}s": part.n_units, "documents": part.n_documents})
     rows += [{"kind": "hits", **names, "k": k, **by_name(**of)} for k, of in comparison.hits]
     if comparison.moves:
         rows.append({"kind": "moves", **names, **by_name(**comparison.moves)})

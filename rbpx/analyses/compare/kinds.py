@@ -41,12 +41,12 @@ def part_of(text: str | None, n_bytes: int, begin: int, length: int) -> str | No
 
     Args:
         text: of the token, as its tokenizer writes it alone.
-        n_bytes: of the document that the token stands for.
+        n_bytes: of the document that the token stands for; -1 where that is not known, and all of it is the part.
         begin: first byte of the part in the token.
         length: bytes of the part.
     """
-    if text is None:
-        return None
+    if text is None or n_bytes in (-1, length):
+        return text
     written = text.encode("utf-8", "surrogatepass")
     if len(written) != n_bytes:
         return None

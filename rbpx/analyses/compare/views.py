@@ -11,6 +11,7 @@ from rbpx.display.names import shortened
 from rbpx.display.numbers import signed
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
+from rbpx.groups.side import name_of
 
 _LISTED: Final = 5  # documents and passages of each text
 _OF_TOKENS: Final = (
@@ -21,7 +22,7 @@ _OF_TOKENS: Final = (
 @one_by_one
 def tables(compared: Comparison) -> Iterator[Table]:
     """The parts of a text, hits where both have one tokenizer, and passages."""
-    unit, about = compared.unit, f"{compared.a.dataset}: a = {compared.names[0]}, b = {compared.names[1]}"
+    unit, about = compared.unit, f"{compared.a.dataset}: a = {name_of(compared.a)}, b = {name_of(compared.b)}"
     note = (
         f"Of what both scored; nats of a token are spread over its bytes. Length and place: in {unit}s, from the "
         "beginning of a document. 95 %: over documents, none for one; --format json has all documents."
