@@ -24,7 +24,7 @@ class Analysis:
         help: the page of its `--help`.
         examples: commands that can be typed.
         title: heading of its section in a report.
-        sizes: models that a group of runs needs.
+        sizes: models that a group of runs needs; more than one where a law is fitted.
         in_report: whether a report has it.
         draws: whether it has figures.
         keys: what it can be asked beside what narrows every question, for its page.
@@ -50,7 +50,7 @@ class Analysis:
     help: str
     examples: tuple[str, ...]
     title: str
-    sizes: int
+    sizes: int = 1
     in_report: bool = False
     draws: bool = False
     tokens: bool = False

@@ -13,7 +13,6 @@ same sizes, with intervals from documents resampled on both sides together, and 
 Measure the ways first, for example: measure dtype=bfloat16.""",
     examples=("python -m rbpx choices dataset=pydoc", "python -m rbpx choices k='[1,100]' --format csv"),
     title="Ways of measuring",
-    sizes=1,
     tokens=True,
     across=True,
     keys=("k", "ties"),

@@ -64,16 +64,14 @@ class Temperatures:
     Attributes:
         group: as selected.
         runs: those that were measured.
-        raw: the law of cross-entropy at T = 1; None where nothing was measured.
-        tempered: that of cross-entropy at T*.
+        laws: of cross-entropy at T = 1, and at T*; none where nothing was measured.
         difference: of the exponents, T* minus raw.
         resamples: of the documents.
     """
 
     group: Group
     runs: tuple[RunTemperature, ...]
-    raw: Law | None
-    tempered: Law | None
+    laws: tuple[Law, ...]
     difference: PowerLawFit | None
     resamples: int
 
@@ -90,7 +88,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
             one_NB.append(one_B)
             best_NB.append(best_B)
     if not runs:
-        return Temperatures(group, (), None, None, None, request.resamples)
+        return Temperatures(group, (), (), None, request.resamples)
 
     def points(law: str, values: Sequence[Estimate], y_NB: Sequence[Floats], doubt: Status | None) -> Points:
         y_N = np.array([each.value for each in values], dtype=np.float64)
@@ -100,9 +98,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     limits = Status.at_limit if any(each.status is not Status.ok for each in runs) else doubt
     raw = points("cross_entropy", [each.at_one for each in runs], one_NB, doubt)
     best = points(LAW, [each.at_best for each in runs], best_NB, limits)
-    laws = fit_all([raw, best], Method.ols)
+    laws = tuple(fit_all([raw, best], Method.ols))
     difference = shift_law(group, raw, best).difference if len(runs) >= 3 else None
-    return Temperatures(group, tuple(runs), laws[0], laws[1], difference, request.resamples)
+    return Temperatures(group, tuple(runs), laws, difference, request.resamples)
 
 
 def _temperature(
@@ -133,15 +131,16 @@ def _temperature(
 def keep(store: Store, result: Temperatures) -> list[Record]:
     """Write the law at T* to the store; return a row for each run, then one for each law, for programs."""
     rows: list[Record] = [{"kind": "run", **result.group.names(), **_row(each)} for each in result.runs]
-    if result.raw is None or result.tempered is None:
+    if not result.laws:
         return rows
+    raw, tempered = result.laws
     found = [by_name(temperature=each.temperature) for each in result.runs]
     own: Record = {name: [of_run[name] for of_run in found] for name in found[0]}
     exponent = NO_ESTIMATE if result.difference is None else result.difference.exponent
-    own |= {"alpha_raw": result.raw.fit.alpha, **by_name(alpha_difference=exponent)}
-    raw = fit_record(result.group, result.raw, result.resamples)
-    (tempered,) = keep_fits(store, [fit_record(result.group, result.tempered, result.resamples, own)])
-    return [*rows, {"kind": "law", **raw}, {"kind": "law", **tempered}]
+    own |= {"alpha_raw": raw.fit.alpha, **by_name(alpha_difference=exponent)}
+    kept = keep_fits(store, [fit_record(result.group, tempered, result.resamples, own)])
+    laws = [fit_record(result.group, raw, result.resamples), *kept]
+    return rows + [{"kind": "law", **law} for law in laws]
 
 
 def _row(each: RunTemperature) -> Record:

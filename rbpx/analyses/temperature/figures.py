@@ -52,7 +52,7 @@ def figures(result: Temperatures, fit_ids: Sequence[str]) -> Iterator[Figure | U
     """T* against S, what other temperatures cost, and both laws."""
     known = [(size, each) for size, each in labelled(result.runs) if each.temperature.value is not None]
     group, origin = result.group, from_fits(fit_ids, result.group)
-    if result.raw is None or result.tempered is None:
+    if not result.laws:
         names = f"family={group.first.family} dataset={group.first.dataset}"
         reason = "A store holds no logits, so this needs another pass over the models: python -m rbpx temperature "
         yield Undrawn("temperature", TITLE, reason + names)
@@ -70,7 +70,7 @@ def figures(result: Temperatures, fit_ids: Sequence[str]) -> Iterator[Figure | U
         yield _costs(result, known, origin)
     else:
         yield Undrawn("temperature", TITLE, "Every T* lies beyond the temperatures that were measured.")
-    laws = [("T = 1", result.raw.fit), ("T*", result.tempered.fit)]
+    laws = [(name, law.fit) for name, law in zip(("T = 1", "T*"), result.laws, strict=True)]
     title, y = "Cross-entropy at T = 1 and at T*", Scale("nats", "nats a token", log=True)
     words = (f"{title} against size for {group.title}.", "Bands: where 95 % of new models would lie.")
     yield law_figure("laws", title, laws, scale_of(group.axis), y, words, origin)

@@ -48,7 +48,7 @@ def tables(result: Temperatures) -> Iterator[Table]:
         T = [1 / beta for beta in result.runs[0].beta_J]
         note = f"T is searched from {min(T):g} to {max(T):g}; where T* lies beyond, CE at T* is that at the nearer end."
         yield RUNS.table("Temperatures", labelled(result.runs), result.group.title, note=note)
-        laws = [(law_title(law.law), law.fit) for law in (result.raw, result.tempered) if law is not None]
+        laws = [(law_title(law.law), law.fit) for law in result.laws]
         laws += [] if result.difference is None else [("their ratio", result.difference)]
         yield LAWS.table("Laws of cross-entropy", laws, result.group.title)
 
@@ -65,8 +65,8 @@ def sentences(result: Temperatures) -> Iterator[str]:
     else:
         best, gain = interval_of(last.temperature), -(last.difference.value or 0.0)
         yield f"{last.run.size} does best at T = {best}; its cross-entropy is {gain:.4f} nats lower there."
-    if result.raw is not None and result.tempered is not None and fit is not None and fit.alpha is not None:
-        raw, tempered = (number(law.fit.alpha) for law in (result.raw, result.tempered))
+    if fit is not None and fit.alpha is not None:
+        raw, tempered = (number(law.fit.alpha) for law in result.laws)
         yield (
             f"The exponent of cross-entropy is {raw} as measured and {tempered} at the temperature of each size, a "
             f"difference of {interval_of(fit.exponent, 4)}: that much of the law is calibration. No rank moves."

@@ -13,7 +13,6 @@ comparable under one tokenizer only, the others under any. Families measured on 
 side; intervals are over documents.""",
     examples=("python -m rbpx units dataset=pydoc", "python -m rbpx units family='[ladder]' ties=mid --format csv"),
     title="Units across tokenizers",
-    sizes=1,
     tokens=True,
     keys=("k", "ties", "resamples"),
 )
