@@ -15,8 +15,6 @@ from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
 from rbpx.groups.group import Group
 
-__all__ = ["plot", "section", "show", "tables", "together"]
-
 Shown = TypeVar("Shown", Figure, Undrawn, Figure | Undrawn, Table)
 _MOST_IN_WORDS = 3  # sections whose sentences are printed; of more it is said where they are
 

@@ -10,8 +10,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Block", "blocks_of", "derivatives"]
-
 Floats = NDArray[np.float64]
 
 _TOKENS: Final = 8192  # of a block, whose terms stay in the cache of a core

@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from rbpx.analyses.tokenwise.law import hit_chance, ln_hit_chance
 from rbpx.laws.interval import NO_ESTIMATE, Estimate, from_influence
 
-__all__ = ["UNJUDGED", "Judgement", "judge"]
-
 Floats = NDArray[np.float64]
 
 

@@ -21,8 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 from rbpx.analyses.tokenwise.derivatives import Block, derivatives
 from rbpx.status import Status
 
-__all__ = ["Learned", "hit_chance", "hit_given_outcome", "learn", "ln_hit_chance", "unbiased_risk"]
-
 Floats = NDArray[np.float64]
 
 _STEPS: Final = 200
