@@ -70,19 +70,18 @@ class Moves:
         return self.n_changed / self.n_tokens
 
 
-def engine_allowance(own: Moves | None, tolerance: float) -> Allowance:
+def engine_allowance(share: float, nats: float, tolerance: float) -> Allowance:
     """How far the run of another engine may be from float32.
 
     Two right implementations in one precision round independently, so they are about as far from float32 as each other.
 
     Args:
-        own: what the engine's precision moves in a run of rbpx; None for float32, where it is what two runs may differ
-            by.
+        share: of the tokens that the engine's precision changes in a run of rbpx; 0 for float32, where two runs may
+            differ too.
+        nats: how far it moves a log-probability there.
         tolerance: how many times as much is allowed.
     """
-    share = SAME_SHARE if own is None else max(SAME_SHARE, own.share_changed)
-    nats = SAME_NATS if own is None else max(SAME_NATS, own.largest_logprob_move)
-    return Allowance(tolerance * share, tolerance * nats)
+    return Allowance(tolerance * max(SAME_SHARE, share), tolerance * max(SAME_NATS, nats))
 
 
 def count_moves(pairs: pa.Table, k_grid: Sequence[int]) -> Moves:

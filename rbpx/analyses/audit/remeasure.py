@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from rbpx.analyses.again import Again, measured_again, name_of
 from rbpx.analyses.audit.analysis import Audit, Remeasured, RunAudit, analyse
-from rbpx.analyses.audit.rank_changes import Moves, engine_allowance
+from rbpx.analyses.audit.rank_changes import engine_allowance
 from rbpx.analyses.question import Measured
 from rbpx.config.options import Dtype
 from rbpx.config.request import Request
@@ -119,19 +119,18 @@ def _measure(
         )
     if run.engine is None:
         return Remeasured(pairs), told
-    own = None
+    share = nats = 0.0
     if run.dtype != Dtype.float32.value:
         rows, _ = again.score(run, choose, measure_windows, shows=False)
-        own = _own_moves(pa.table(rows.columns), exact)
-    return Remeasured(pairs, engine_allowance(own, again.request.tolerance)), told
+        share, nats = _rounding(pa.table(rows.columns), exact)
+    return Remeasured(pairs, engine_allowance(share, nats, again.request.tolerance)), told
 
 
-def _own_moves(rounded: pa.Table, exact: pa.Table) -> Moves:
-    """What the precision of an engine's run moves in a run of rbpx."""
+def _rounding(rounded: pa.Table, exact: pa.Table) -> tuple[float, float]:
+    """What a precision changes: the share of tokens of another rank, and the largest move of a log-probability."""
     ranks, exact_ranks = (table["greater"].to_numpy() + table["ties"].to_numpy() for table in (rounded, exact))
     nats = abs(rounded["logprob"].to_numpy().astype("float64") - exact["logprob"].to_numpy())
-    n_changed = int((ranks != exact_ranks).sum())
-    return Moves(len(nats), n_changed, n_changed, None, None, float(nats.max()), {}, {})
+    return float((ranks != exact_ranks).mean()), float(nats.max())
 
 
 def _refused(audit: RunAudit) -> list[Failure]:

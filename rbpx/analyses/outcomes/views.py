@@ -23,7 +23,7 @@ _NOTE: Final = (
     "by maximum likelihood; else the number of hits is beta-binomial, r the correlation of two of a sequence. No "
     "interval: the likelihood has no maximum in more than 5 % of the resamples of the documents."
 )
-_Sequences = tuple[OutcomeLaws, int]
+_Sequences = tuple[str, Floats, Floats | None]  # their name; how many there are and passed, [2, M]; correlations [M]
 _Law = tuple[str, Estimate, Estimate | None, Estimate | None, Status]
 
 
@@ -31,35 +31,24 @@ def _of_k(laws: OutcomeLaws, what: str) -> str:
     return what if laws.k is None else f"k = {laws.k:,}, {what}"
 
 
-def _range(values_M: Floats) -> tuple[float | None, float | None]:
-    return (None, None) if np.isnan(values_M).any() else (float(values_M.min()), float(values_M.max()))
+def _range(values_M: Floats | None) -> tuple[float | None, float | None]:
+    if values_M is None or np.isnan(values_M).any():
+        return None, None
+    return float(values_M.min()), float(values_M.max())
 
 
-def _passed(row: _Sequences, m: int) -> float | None:
-    trials, passed = row[0].counts.n_2ML[:, m, row[1]]
+def _passed(trials: float, passed: float) -> float | None:
     return float(passed / trials) if trials else None
-
-
-def _correlations(row: _Sequences) -> tuple[float | None, float | None]:
-    """The smallest and the largest over the sizes; one token has none."""
-    counts, at = row[0].counts, row[1]
-    return (None, None) if counts.r_ML is None or counts.lengths[at] == 1 else _range(counts.r_ML[:, at])
 
 
 SEQUENCES: Final = View[_Sequences](
     "sequences",
     (
-        text("sequences", "sequences", lambda row: _of_k(row[0], f"N = {row[0].counts.lengths[row[1]]}")),
-        ends(
-            "least most",
-            lambda row: _range(row[0].counts.n_2ML[0, :, row[1]]),
-            lambda n: f"{n:,.0f}",
-            "number",
-            "of a size",
-        ),
-        magnitude("smallest", "smallest", lambda row: _passed(row, 0), "share that passed, then of the largest"),
-        magnitude("largest", "largest", lambda row: _passed(row, -1)),
-        ends("r_least r_most", _correlations, heading="r", means="over the sizes, on the tokens"),
+        text("sequences", "sequences", lambda row: row[0]),
+        ends("least most", lambda row: _range(row[1][0]), lambda n: f"{n:,.0f}", "number", "of a size"),
+        magnitude("smallest", "smallest", lambda row: _passed(*row[1][:, 0]), "share that passed, then of the largest"),
+        magnitude("largest", "largest", lambda row: _passed(*row[1][:, -1])),
+        ends("r_least r_most", lambda row: _range(row[2]), heading="r", means="over the sizes, on the tokens"),
     ),
 )
 LAWS: Final = View[_Law](
@@ -72,6 +61,12 @@ LAWS: Final = View[_Law](
         state(lambda row: row[4]),
     ),
 )
+
+
+def _sequences(laws: OutcomeLaws) -> Iterator[_Sequences]:
+    for at, n in enumerate(laws.counts.lengths):
+        r_M = None if laws.counts.r_ML is None or n == 1 else laws.counts.r_ML[:, at]
+        yield _of_k(laws, f"N = {n}"), laws.counts.n_2ML[..., at], r_M
 
 
 def _laws(laws: OutcomeLaws) -> Iterator[_Law]:
@@ -105,7 +100,7 @@ def _short(size: str) -> str:
 @one_by_one
 def tables(result: OutcomesResult) -> Iterator[Table]:
     """The sequences and the laws, then for each k the shares of hits that these imply."""
-    sequences = [(laws, at) for laws in result.by_k for at in range(len(laws.counts.lengths))]
+    sequences = [each for laws in result.by_k for each in _sequences(laws)]
     yield SEQUENCES.table("Sequences of N tokens", sequences, result.title, note=_NOTE)
     recovered = [law for laws in result.by_k for law in _laws(laws)]
     yield LAWS.table("−ln RBP_k = C · S^−α from the outcomes", recovered, result.title)
