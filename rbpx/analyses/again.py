@@ -42,7 +42,7 @@ class Again:
     failures: list[Failure] = field(default_factory=list)
 
     def each(self, runs: Sequence[Run], measure: Callable[[Run], tuple[Found, str]]) -> Iterator[tuple[Run, Found]]:
-        """The runs that can be measured, with what `measure` finds; it also returns what is told of the run."""
+        """The runs that could be measured, with what `measure` found; it also returns what is printed of the run."""
         for run in runs:
             try:
                 found, told = measure(run)

@@ -1,4 +1,4 @@
-"""One question to the store: requests in, its results and the rows of its fits out; the same way for every question."""
+"""Asks the store a question: requests in, results and the rows of their fits out; the same way for every question."""
 
 import logging
 from collections.abc import Callable, Container, Generator, Iterator, Sequence
@@ -267,7 +267,7 @@ def _of_trainings(question: Analysis, request: Request) -> bool:
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
-    """Grids that ask the same of different runs, together: what looks across groups looks across all of them."""
+    """Grids that ask the same of different runs are put together, so that a question across groups sees all of them."""
     together: list[list[Grid]] = []
     for grid in grids:
         same = next((others for others in together if _question(others[0][0]) == _question(grid[0])), None)
@@ -279,7 +279,7 @@ def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
 
 
 def _question(request: Request) -> Request:
-    """A request without what narrows it."""
+    """A request without the keys that narrow it to some runs."""
     request = replace(request, variant=None) if request.base is None else request
     return replace(request, model=None, dataset=None, protocol=None, family=None, source=None, size="all")
 

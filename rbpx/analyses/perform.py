@@ -1,4 +1,4 @@
-"""Questions asked and printed: requests in, tables, plots or rows on stdout out; what was fitted is kept."""
+"""Asks questions and prints the answers: tables, plots or rows on stdout; what was fitted is kept."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from rbpx.store.store import Record
 
 
 def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, writes: bool = False) -> list[Record]:
-    """Ask each question about all grids as one, keep what was fitted, print it; the rows, `analysis` in each.
+    """Ask each question about all grids together, keep what was fitted, print it, and return rows with `analysis`.
 
     Args:
         names: questions.
@@ -47,7 +47,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
 
 
 def _write_page(names: Sequence[str], grids: Sequence[Grid], required: bool) -> list[Record]:
-    """Write the page of its own that a question has; the rows, as in `perform`."""
+    """Write the page that a question has of its own; returns the rows, as `perform` does."""
     (name,) = names  # that it has one was checked before anything was asked
     results, rows = _apart(answer(name, grids, required))
     page = question(name).page
@@ -73,6 +73,6 @@ def print_results(name: str, results: Sequence[OfGroup], request: Request) -> No
 
 
 def rows_of(name: str, results: Sequence[OfGroup]) -> list[Record]:
-    """The rows of results that stand in no store."""
+    """The rows of results that are in no store."""
     rows = question(name).rows
     return [] if rows is None else [row for result in results for row in rows(result)]

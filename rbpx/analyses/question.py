@@ -70,9 +70,9 @@ class Question(Generic[Of, Result]):
         measure: measures what the store lacks for it, before it is asked.
         remeasure: measures again, in place of asking the store; gives results beside what was measured.
         of_file: its result of a file, in place of the store.
-        rows: those of a result that stands in no store, for programs.
-        page: a page of its own kind, in place of one of a report's kind.
-        says_all: whether a terminal has its sentences about however many groups, as no table says what they do.
+        rows: for programs, of a result that is in no store.
+        page: a page of its own, in place of one in the form of a report.
+        says_all: whether a terminal prints its sentences however many groups there are, because no table says the same.
     """
 
     analyse: Callable[[duckdb.DuckDBPyConnection, Sequence[Of], Request], Sequence[Result]]
@@ -94,7 +94,7 @@ class Question(Generic[Of, Result]):
 def each(
     analyse: Callable[[duckdb.DuckDBPyConnection, Of, Request], Result],
 ) -> Callable[[duckdb.DuckDBPyConnection, Sequence[Of], Request], Sequence[Result]]:
-    """What looks at one group, as a question that looks at several."""
+    """Turn what looks at one group into what looks at several."""
 
     def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Of], request: Request) -> Sequence[Result]:
         return [analyse(connection, group, request) for group in groups]

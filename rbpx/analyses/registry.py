@@ -1,4 +1,4 @@
-"""The questions that there are: each folder beside this file is one, and says of itself what it needs and shows."""
+"""All questions: each folder beside this file is one, and says what it needs and what it shows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def analyses() -> Mapping[str, Analysis]:
-    """All questions by verb, each behind the one that it follows; of several, those first that fewest follow."""
+    """All questions by verb, each after the one that it follows; where several follow one, the shortest line first."""
     described = {name: analysis(name) for name in names()}
     followers: dict[str, list[str]] = {}
     for name, each in described.items():

@@ -1,4 +1,4 @@
-"""Results told: on a terminal, or as sections of a page, each from the same tables, sentences and figures."""
+"""Tells results on a terminal or in sections of a page, from the same tables, sentences and figures."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,9 +20,9 @@ _MOST_IN_WORDS = 3  # sections whose sentences are printed; of more it is said w
 
 
 def together(name: str, results: Sequence[OfGroup]) -> list[list[OfGroup]]:
-    """Results that are told together: each by itself; where groups are compared, those of a family, or all.
+    """Results grouped as they are told: each by itself; where a question compares groups, all of them together.
 
-    They are those of a family where a page has a section for each.
+    Where it has a section in a report, those of each family are told together.
     """
     if not analysis(name).across:
         return [[result] for result in results]

@@ -16,9 +16,9 @@ A run of another engine (engine=vllm) is compared with rbpx's float32 on the sam
 status 1, where it is more than tolerance=2 times as far from it as rbpx's own run in its dtype, or, in float32,
 as two runs may be: in the share of tokens of another rank, or in the largest difference of a log-probability.
 
-Runs that were measured in float32 by the same versions on the same kind of device could not come out otherwise and
-are left out; dtype=float32 measures them all the same, and the table says whether they come out as they were, up
-to rounding. dtype= narrows to runs of that dtype.""",
+Runs that were measured in float32 by the same versions on the same kind of device would give the same numbers again,
+so they are left out; dtype=float32 measures them all the same, and the table says whether they agree up to rounding.
+dtype= narrows to runs of that dtype.""",
     examples=(
         "python -m rbpx audit dataset=pydoc",
         "python -m rbpx audit dtype=bfloat16 limit=20 k='[1,10,100,1000]' --format json",

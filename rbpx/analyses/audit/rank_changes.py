@@ -14,8 +14,8 @@ import pyarrow as pa
 
 Floats = npt.NDArray[np.float64]
 
-SAME_SHARE: Final = 1e-3  # of the tokens may change
-SAME_NATS: Final = 1e-4  # a log-probability may move by
+SAME_SHARE: Final = 1e-3  # this share of the tokens may change
+SAME_NATS: Final = 1e-4  # a log-probability may move by this much
 
 
 @dataclass(frozen=True)

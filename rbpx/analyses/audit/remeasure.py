@@ -76,7 +76,7 @@ def remeasure(request: Request) -> tuple[list[Audit], Measured]:
 
 
 def _without_same(groups: list[Group], store: Store, processes: ProcessGroup) -> list[Group]:
-    """The groups without the runs that cannot come out otherwise here; a line says how many those are."""
+    """The groups without the runs that would give the same numbers here; a line says how many those are."""
     device = ", ".join(device_names([str(processes.device)]))
 
     def is_same(run: Run) -> bool:

@@ -20,9 +20,9 @@ from rbpx.store.store import Record, Store
 
 _IS_SAME: Final = {None: None, True: "yes", False: "no"}
 _SAME: Final = (
-    f"a second measurement in float32 agrees, with at most 1 token in 1,000 changed and differences up to {SAME_NATS:g}"
-    " nats; an engine's run, that it is no further from rbpx's float32 than tolerance= times as much, or, in 16 bits, "
-    "than that many times as far as rbpx's own run in that precision"
+    "whether a second measurement in float32 agrees: at most 1 token in 1,000 changed, log-probabilities within "
+    f"{SAME_NATS:g} nats; the run of another engine may be tolerance= times as far from rbpx's float32 or, in 16 bits, "
+    "tolerance= times as far as rbpx's own run in that precision"
 )
 MOVES: Final = View[RunAudit](
     "moves",
@@ -90,7 +90,7 @@ def tables(audit: Audit) -> Iterator[Table]:
     if not _is_unmoved(audit):
         title, about = f"Ranks again in float32, {_documents(audit)}", audit.group.title
         yield MOVES.table(title, audit.runs, about, note=f"Ranks have ties {audit.group.ties.value}.")
-        note = "On the same documents; what differs in none of them is left out."
+        note = "On the same documents; a number that differs in none of them is left out."
         yield SHIFTS.table("RBP_k and nats again in float32", _shifts(audit), about, note=note)
         note = "Intervals are over documents and models; no variation: no rank crossed k, so nothing shifts."
         yield LAWS.table("α of the laws again in float32", audit.laws, about, note=note if audit.laws else "")
@@ -103,8 +103,8 @@ def sentences(audit: Audit) -> Iterator[str]:
         n_tokens = sum(each.moves.n_tokens for each in audit.runs)
         largest = short(max(each.moves.largest_logprob_move for each in audit.runs))
         yield (
-            f"{number_of(len(audit.runs), 'size')}, {_documents(audit)}, {number_of(n_tokens, 'token')} again in "
-            f"float32: no rank moved, and no log-probability by more than {largest} nats."
+            f"{number_of(len(audit.runs), 'size')}, {_documents(audit)}, {number_of(n_tokens, 'token')} measured "
+            f"again in float32: no rank moved, and no log-probability moved by more than {largest} nats."
         )
 
 

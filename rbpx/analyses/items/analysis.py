@@ -1,4 +1,4 @@
-"""Items of tasks (verb items): runs on items in, their scores and exact matches by size, and the law of these, out."""
+"""Items of tasks (verb items): the scores and exact matches of each run on items, and the law of the exact matches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

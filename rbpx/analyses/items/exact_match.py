@@ -1,4 +1,4 @@
-"""Exact match at k: items of which every target token is a hit, beside what independent or like tokens would give.
+"""Exact match at k: items of which every target token is a hit, beside what independent or correlated tokens give.
 
 An item's target is a window of its own length, so what the emergence law says of windows (arXiv 2510.20387, eqs. 6 to
 8), p_{n,k} = RBP_k^n, is tested on items: the mean over items of RBP_k^n, n the tokens of each. Over all sizes an item
@@ -57,7 +57,7 @@ class ExactMatch:
 def exact_match(
     ranks: Sequence[Floats], weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDArray[np.bool_], k: int
 ) -> ExactMatch:
-    """Exact match of chosen items at one k, with intervals over items; predictions are made anew of each resample.
+    """Exact match of chosen items at one k, with intervals over items; predictions are made again from each resample.
 
     Args:
         ranks: of the tokens of each item's target.

@@ -1,4 +1,4 @@
-"""Scores of the items of one run: the log-likelihoods of its targets and choices in, shares and means out.
+"""Scores the items of one run: log-likelihoods of targets and choices in, shares and means out.
 
 Shapes: I items, B resamples of them.
 """

@@ -1,4 +1,4 @@
-"""From outcomes to tokens (verb outcomes): runs, or the rows of a benchmark, in; the law of single tokens out.
+"""Recovers the law of single tokens from outcomes (verb outcomes): of the runs in a store, or of a user's benchmark.
 
 Each document of a run is cut into sequences of N scored tokens, a sequence passes if all are hits, and the tokens are
 discarded, as in the results of a benchmark. The store still has the tokens, so the bias of the recovered law is

@@ -22,7 +22,7 @@ from rbpx.store.store import Record
 if TYPE_CHECKING:
     from rbpx.analyses.again import Again
 
-_SAME_NATS: Final = 1e-2  # cross-entropy may differ by from the stored one, which 16 bits on another device reach
+_SAME_NATS: Final = 1e-2  # cross-entropy may differ by this much from the stored one, as it does in 16 bits elsewhere
 
 
 def measure(request: Request) -> Measured:
@@ -62,7 +62,8 @@ def _measure(again: "Again", run: Run) -> tuple[None, str]:
     facts = store.manifest(run.run_id)
     if facts.get("engine") is not None:  # what rbpx would compute is not what the engine did
         raise RbpxError(
-            f"{facts['engine']} measured it, which tells no losses at other temperatures; measure it without engine="
+            f"{facts['engine']} measured it, which gives no losses at other temperatures; measure it again without "
+            "engine="
         )
     score = partial(measure_temperatures, run.run_id)
     table, told = again.score(run, lambda documents: [each for each in documents if each.is_true], score)

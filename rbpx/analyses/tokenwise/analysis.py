@@ -174,7 +174,7 @@ def _learners(tokens: _Tokens, hit_T: npt.NDArray[np.bool_], n: int) -> list[Lea
 def _learn(
     name: str, n: int | None, tokens: _Tokens, hit_T: npt.NDArray[np.bool_], folds: Sequence[Sequence[Block]]
 ) -> tuple[Learner, Floats]:
-    """Learns from the sequences of all other folds; a learner, and the logit of each token without its document.
+    """A learner, and the logit of each token by what was learned from the sequences of all other folds.
 
     A fold without a model leaves tokens that cannot be judged.
     """

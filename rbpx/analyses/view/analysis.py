@@ -53,18 +53,18 @@ class Reading:
 
     @property
     def nats_a_token(self) -> float:
-        """Their mean; 0 of none."""
+        """The mean; 0 without tokens."""
         return sum(token.nats for token in self.tokens) / max(len(self.tokens), 1)
 
     @property
     def hit_share(self) -> float:
-        """The share of rank 1; 0 of none."""
+        """The share of tokens of rank 1; 0 without tokens."""
         return sum(token.rank == 1 for token in self.tokens) / max(len(self.tokens), 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Viewed:
-    """One document under all models that were asked for, the one that is shown first last.
+    """One document under all models that were asked for; the last one is shown first.
 
     Attributes:
         group: of the last reading.

@@ -1,4 +1,4 @@
-"""A text on a page: views in, HTML that needs no network and no other file out."""
+"""Writes the page of a text: HTML that needs no network and no other file."""
 
 import json
 from collections.abc import Sequence
