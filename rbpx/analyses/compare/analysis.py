@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rbpx.analyses.compare.difference import Floats, Part, compared, shares
-from rbpx.analyses.compare.kinds import Kind, kind_of, part_of
+from rbpx.analyses.compare.kinds import KINDS, kind_of, part_of
 from rbpx.analyses.compare.meeting import SPAN, Stretches, Tokens, meet, telling_spans
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
@@ -185,8 +185,8 @@ def _words(text: Stretches, rows_a: pa.Table, rows_b: pa.Table) -> Iterator[str 
 
 
 def _kinds(met: _Met) -> dict[str, npt.NDArray[np.bool_]]:
-    kind_M = np.array([kind_of(word).value for word in met.words_M])
-    return {kind.value: kind_M == kind.value for kind in Kind if (kind_M == kind.value).any()}
+    kind_M = np.array([kind_of(word) for word in met.words_M])
+    return {kind: kind_M == kind for kind in KINDS if (kind_M == kind).any()}
 
 
 def _places(met: _Met) -> dict[str, npt.NDArray[np.bool_]]:

@@ -1,39 +1,30 @@
 """Kinds of text: the characters of a token or of a part of one in, what they are out."""
 
-from enum import StrEnum
 from functools import lru_cache
+from typing import Final
 
-
-class Kind(StrEnum):
-    """What a stretch of text is, white space around it aside; `unknown` where its text is not in the store."""
-
-    word = "word"
-    number = "number"
-    white_space = "white space"
-    punctuation = "punctuation"
-    non_ascii = "non-ASCII"
-    mixed = "mixed"
-    unknown = "unknown"
+KINDS: Final = ("word", "number", "white space", "punctuation", "non-ASCII", "mixed", "unknown")
+"""What a stretch of text is, white space around it aside; `unknown` where its text is not in the store."""
 
 
 @lru_cache(maxsize=65_536)
-def kind_of(text: str | None) -> Kind:
+def kind_of(text: str | None) -> str:
     """The kind of a stretch: letters and _ make words, digits numbers; one character beyond ASCII makes it non-ASCII.
 
     A tokenizer writes a part of a character as U+FFFD, and only characters beyond ASCII have parts.
     """
     if not text:
-        return Kind.unknown
+        return "unknown"
     core = text.strip()
     if not core:
-        return Kind.white_space
+        return "white space"
     if not core.isascii():
-        return Kind.non_ascii
+        return "non-ASCII"
     if all(c.isalpha() or c == "_" for c in core):
-        return Kind.word
+        return "word"
     if core.isdigit():
-        return Kind.number
-    return Kind.mixed if any(c.isalnum() or c == "_" for c in core) else Kind.punctuation
+        return "number"
+    return "mixed" if any(c.isalnum() or c == "_" for c in core) else "punctuation"
 
 
 def part_of(text: str | None, n_bytes: int, begin: int, length: int) -> str | None:

@@ -62,21 +62,18 @@ class Learner:
 
 
 @dataclass(frozen=True, eq=False)
-class Tokenwise:
-    """The learners at one k, and the values they are compared with."""
-
-    k: int
-    n_tokens: int
-    rbp: float
-    learners: tuple[Learner, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class TokenwiseResult:
-    """The learners of one group at every requested k; its last run but one supplies the features of the last."""
+    """The learners of one group; its last run but one supplies the features of the last.
+
+    Attributes:
+        group: the runs.
+        n_tokens: that are judged.
+        learners: with the k that their hits are at, and the true share of hits.
+    """
 
     group: Group
-    by_k: tuple[Tokenwise, ...]
+    n_tokens: int
+    learners: tuple[tuple[int, float, Learner], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +116,15 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     table = ask(connection, "token_features", **parameters)
     lengths = request.n_listed(DEFAULT_N)
     if not table.num_rows:  # no document has a token with all features
-        too_short = tuple(Learner("outcomes", n, Status.too_short) for n in lengths)
-        return TokenwiseResult(group, tuple(Tokenwise(k, 0, math.nan, too_short) for k in k_grid))
+        too_short = [Learner("outcomes", n, Status.too_short) for n in lengths]
+        return TokenwiseResult(group, 0, tuple((k, math.nan, each) for k in k_grid for each in too_short))
     tokens, rank_T = _tokens(table, group, request.seed), table["rank"].to_numpy()
+    found: list[tuple[int, float, Learner]] = []
     with side_by_side() as pool:
-        return TokenwiseResult(group, tuple(_tokenwise(pool, tokens, k, rank_T <= k, lengths) for k in k_grid))
+        for k in k_grid:
+            hit_T = rank_T <= k
+            found += [(k, float(hit_T.mean()), each) for each in _at_one_k(pool, tokens, hit_T, lengths)]
+    return TokenwiseResult(group, len(rank_T), tuple(found))
 
 
 def _tokens(table: pa.Table, group: Group, seed: int) -> _Tokens:
@@ -140,13 +141,13 @@ def _tokens(table: pa.Table, group: Group, seed: int) -> _Tokens:
     return _Tokens(np.column_stack([np.ones(len(x_TF)), x_TF]), names, document_T, fold_T)
 
 
-def _tokenwise(
-    pool: ThreadPoolExecutor, tokens: _Tokens, k: int, hit_T: npt.NDArray[np.bool_], lengths: Sequence[int]
-) -> Tokenwise:
+def _at_one_k(
+    pool: ThreadPoolExecutor, tokens: _Tokens, hit_T: npt.NDArray[np.bool_], lengths: Sequence[int]
+) -> list[Learner]:
+    """All learners of one k."""
     ceiling = pool.submit(lambda: _learn("tokens", None, tokens, hit_T, tokens.blocks(tokens.sequences(1), hit_T)))
     by_length = pool.map(lambda n: _learners(tokens, hit_T, n), lengths)
-    learners = [each for of_length in by_length for each in of_length]
-    return Tokenwise(k, len(hit_T), float(hit_T.mean()), (*learners, ceiling.result()[0]))
+    return [*(each for of_length in by_length for each in of_length), ceiling.result()[0]]
 
 
 def _learners(tokens: _Tokens, hit_T: npt.NDArray[np.bool_], n: int) -> list[Learner]:
@@ -199,10 +200,9 @@ def keep(store: Store, result: TokenwiseResult) -> list[Record]:
     rows = []
     smaller, run = result.group.runs[-2:]
     about = result.group.names() | {"size": run.size, "smaller": smaller.size}
-    for each in result.by_k:
-        for learner in each.learners:
-            row: Record = {**about, "k": each.k, "n": learner.n, "learner": learner.name, "status": learner.status}
-            row |= {"n_tokens": each.n_tokens, "rbp": each.rbp, "run_ids": [run.run_id, smaller.run_id]}
-            row |= by_name(**learner.judgement)
-            rows.append(row | {"told_nats": learner.told_nats, "coefficients": learner.coefficients})
+    for k, rbp, learner in result.learners:
+        row: Record = {**about, "k": k, "n": learner.n, "learner": learner.name, "status": learner.status}
+        row |= {"n_tokens": result.n_tokens, "rbp": rbp, "run_ids": [run.run_id, smaller.run_id]}
+        row |= by_name(**learner.judgement)
+        rows.append(row | {"told_nats": learner.told_nats, "coefficients": learner.coefficients})
     return rows
