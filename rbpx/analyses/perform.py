@@ -29,16 +29,16 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
     if unknown:
         raise RbpxError(f"analyses={unknown[0]} is unknown; known: {', '.join(analyses())}")
     request, rows = grids[0][0], list[Record]()
-    if request.format is Format.html:
-        return _write_page(names, grids, required)
     for name in names:
         results, found = _apart(answer(name, grids, required))
         rows += [{"analysis": name, **row} for row in found]
-        if results and request.format is Format.table:
+        if request.format is Format.html:
+            _write_page(name, results, request.output)
+        elif results and request.format is Format.table:
             told.show(name, results)
             if request.plot:
                 told.plot(name, results)
-    if request.format is not Format.table:
+    if request.format not in (Format.table, Format.html):
         from rbpx.display.records import print_records
 
         unnamed = ({name: value for name, value in row.items() if name != "analysis"} for row in rows)
@@ -46,16 +46,13 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
     return rows
 
 
-def _write_page(names: Sequence[str], grids: Sequence[Grid], required: bool) -> list[Record]:
-    """Write the page that a question has of its own; returns the rows, as `perform` does."""
-    (name,) = names  # that it has one was checked before anything was asked
-    results, rows = _apart(answer(name, grids, required))
+def _write_page(name: str, results: Sequence[OfGroup], output: str | None) -> None:
+    """Write the page that a question has of its own."""
     page = question(name).page
     if page is None:
         raise RbpxError(f"format=html is of one question: python -m rbpx {name} --format html")
-    with opened(grids[0][0].output) as file:
+    with opened(output) as file:
         file.write(page(results))
-    return [{"analysis": name, **row} for row in rows]
 
 
 def _apart(found: Answer) -> tuple[list[OfGroup], list[Record]]:
