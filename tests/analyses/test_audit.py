@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.analyses.audit.analysis import Remeasured, analyse
-from rbpx.analyses.audit.rank_changes import SAME_NATS, Moves, count_moves
+from rbpx.analyses.audit.analysis import SAME_NATS, Moves, Remeasured, analyse, count_moves
 from rbpx.config.request import Request
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.groups.group import Group, Run

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
-from rbpx.analyses.compare.kinds import kind_of, part_of
 from rbpx.analyses.compare.meeting import Tokens, meet
+from rbpx.analyses.compare.parts import kind_of, part_of
 from tests.support.checkpoints import TINY_TEXT, build_checkpoint
 from tests.support.commands import here
 from tests.support.stores import Measured, columns_of, runs_by_size, without_bytes, write_jsonl

@@ -17,8 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from rbpx.analyses.again import Again, measured_again, name_of
-from rbpx.analyses.audit.analysis import Audit, Remeasured, RunAudit, analyse
-from rbpx.analyses.audit.rank_changes import engine_allowance
+from rbpx.analyses.audit.analysis import Audit, Remeasured, RunAudit, analyse, engine_allowance
 from rbpx.analyses.question import Measured
 from rbpx.config.options import Dtype
 from rbpx.config.request import Request

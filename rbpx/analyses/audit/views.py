@@ -5,8 +5,7 @@ from typing import Final
 
 import duckdb
 
-from rbpx.analyses.audit.analysis import Audit, RunAudit, records
-from rbpx.analyses.audit.rank_changes import SAME_NATS
+from rbpx.analyses.audit.analysis import SAME_NATS, Audit, RunAudit, records
 from rbpx.analyses.question import Measured, Question, one_by_one
 from rbpx.config.request import Request
 from rbpx.counts import number_of

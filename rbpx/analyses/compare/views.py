@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rbpx.analyses.compare.analysis import Comparison, Hits, Passage, analyse, keep
-from rbpx.analyses.compare.difference import Part
+from rbpx.analyses.compare.parts import Part
 from rbpx.analyses.question import Question, one_by_one
 from rbpx.display.column import share, text, whole, with_ends, written
 from rbpx.display.names import shortened

@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rbpx.analyses.tokenwise.derivatives import Block, blocks_of
 from rbpx.analyses.tokenwise.judgement import UNJUDGED, Judgement, judge
-from rbpx.analyses.tokenwise.law import hit_chance, learn, ln_hit_chance, unbiased_risk
+from rbpx.analyses.tokenwise.law import Block, blocks_of, hit_chance, learn, ln_hit_chance, unbiased_risk
 from rbpx.config.request import Request
 from rbpx.groups.group import Group
 from rbpx.groups.points import side_by_side

@@ -1,4 +1,4 @@
-"""How far two models are apart on a part of a text: sums by document in, both levels and b - a with intervals out.
+"""Parts of a text: of which kind a stretch is, and how far apart two models are on a part, with intervals.
 
 Everything is computed for each side alike and subtracted last, so that swapping the sides flips signs and no digit.
 Shapes: D documents, N tokens that both scored; the 3 sums are nats of a, nats of b, and bytes (or tokens).
@@ -6,6 +6,8 @@ Shapes: D documents, N tokens that both scored; the 3 sums are nats of a, nats o
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +15,9 @@ import numpy.typing as npt
 from rbpx.laws.interval import Estimate, from_influence
 
 Floats = npt.NDArray[np.float64]
+
+KINDS: Final = ("word", "number", "white space", "punctuation", "non-ASCII", "mixed", "unknown")
+"""What a stretch of text is, white space around it aside; `unknown` where its text is not in the store."""
 
 
 @dataclass(frozen=True)
@@ -74,3 +79,40 @@ def _ratio(sum_D: Floats, units_D: Floats) -> Estimate:
     units = units_D.sum()
     value = float(sum_D.sum() / units)
     return from_influence(value, (sum_D - value * units_D) / units)
+
+
+@lru_cache(maxsize=65_536)
+def kind_of(text: str | None) -> str:
+    """The kind of a stretch: letters and _ make words, digits numbers; one character beyond ASCII makes it non-ASCII.
+
+    A tokenizer writes a part of a character as U+FFFD, and only characters beyond ASCII have parts.
+    """
+    if not text:
+        return "unknown"
+    core = text.strip()
+    if not core:
+        return "white space"
+    if not core.isascii():
+        return "non-ASCII"
+    if all(c.isalpha() or c == "_" for c in core):
+        return "word"
+    if core.isdigit():
+        return "number"
+    return "mixed" if any(c.isalnum() or c == "_" for c in core) else "punctuation"
+
+
+def part_of(text: str | None, n_bytes: int, begin: int, length: int) -> str | None:
+    """The part of a token's text from byte `begin`, `length` bytes long; None where the text is not those bytes.
+
+    Args:
+        text: of the token, as its tokenizer writes it alone.
+        n_bytes: of the document that the token stands for; -1 where that is not known, and all of it is the part.
+        begin: first byte of the part in the token.
+        length: bytes of the part.
+    """
+    if text is None or n_bytes in (-1, length):
+        return text
+    written = text.encode("utf-8", "surrogatepass")
+    if len(written) != n_bytes:
+        return None
+    return written[begin : begin + length].decode("utf-8", "replace")
