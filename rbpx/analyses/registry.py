@@ -1,7 +1,7 @@
-"""All questions: each folder beside this file is one, and says what it needs and what it shows."""
+"""The questions that there are: each folder beside this file is one, and says of itself what it needs and shows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -20,11 +20,11 @@ class Analysis:
 
     Attributes:
         after: the question that it follows among the verbs and among the sections of a report; empty for the first.
-        summary: what it answers, for the list of verbs.
-        help: the page of its `--help`.
         examples: commands that can be typed.
         title: heading of its section in a report.
         sizes: models that a group of runs needs; more than one where a law is fitted.
+        summary: what it answers, for the list of verbs: the first line of the docstring of its folder.
+        help: the page of its `--help`: the rest of that docstring.
         in_report: whether a report has it.
         draws: whether it has figures.
         keys: what it can be asked beside what narrows every question, for its page.
@@ -46,11 +46,11 @@ class Analysis:
     """
 
     after: str
-    summary: str
-    help: str
     examples: tuple[str, ...]
     title: str
     sizes: int = 1
+    summary: str = ""
+    help: str = ""
     in_report: bool = False
     draws: bool = False
     tokens: bool = False
@@ -78,7 +78,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def analyses() -> Mapping[str, Analysis]:
-    """All questions by verb, each after the one that it follows; where several follow one, the shortest line first."""
+    """All questions by verb, each behind the one that it follows; of several, those first that fewest follow."""
     described = {name: analysis(name) for name in names()}
     followers: dict[str, list[str]] = {}
     for name, each in described.items():
@@ -91,10 +91,14 @@ def analyses() -> Mapping[str, Analysis]:
     return {name: described[name] for name in from_here("")[1:]}
 
 
+@cache
 def analysis(name: str) -> Analysis:
     """What one question says of itself."""
-    described: Analysis = import_module(f"rbpx.analyses.{name}").ANALYSIS
-    return described
+    folder = import_module(f"rbpx.analyses.{name}")
+    described: Analysis = folder.ANALYSIS
+    first, _, page = (folder.__doc__ or "").partition("\n\n")
+    summary = described.summary or f"{first[:1].lower()}{first[1:].removesuffix('.')}"
+    return replace(described, summary=summary, help=described.help or page.strip())
 
 
 def question(name: str) -> "Question[Group, OfGroup]":

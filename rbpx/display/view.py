@@ -1,6 +1,6 @@
 """Tables over rows: a view names the columns, once for all formats; a table is a view of some rows."""
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Generic, Never, TypeVar
@@ -14,6 +14,7 @@ from rbpx.status import Status
 __all__ = ["Table", "View"]
 
 Row = TypeVar("Row")
+Columns = Column[Row] | Sequence["Columns[Row]"]
 
 
 @dataclass(frozen=True)
@@ -73,18 +74,15 @@ class Table:
         return found
 
 
-@dataclass(frozen=True)
 class View(Generic[Row]):
     """The columns of a table over rows of one kind; those of a number and its interval stand together in a sequence."""
 
-    name: str
-    columns: Sequence[Column[Row] | Sequence[Column[Row]]]
+    def __init__(self, name: str, *columns: "Columns[Row]") -> None:
+        self.name, self.columns = name, columns
 
     def all_columns(self) -> list[Column[Row]]:
         """Its columns, one by one."""
-        return [
-            each for together in self.columns for each in ([together] if isinstance(together, Column) else together)
-        ]
+        return list(_one_by_one(self.columns))
 
     def table(self, title: str, rows: Iterable[Row], about: str = "", axis: Axis = Axis.S, note: str = "") -> Table:
         """The table of some rows.
@@ -108,6 +106,14 @@ class View(Generic[Row]):
         )
         cells = tuple(tuple(column.cell(row) for column in columns) for row in rows)
         return Table(self.name, title, tuple(column.without_rows() for column in columns), cells, note, about)
+
+
+def _one_by_one(columns: "Columns[Row]") -> Iterator[Column[Row]]:
+    if isinstance(columns, Column):
+        yield columns
+    else:
+        for each in columns:
+            yield from _one_by_one(each)
 
 
 def _named(text: str, axis: Axis) -> str:

@@ -25,44 +25,38 @@ _SAME: Final = (
 )
 MOVES: Final = View[RunAudit](
     "moves",
-    (
-        text("size", "size", lambda row: row.run.size),
-        whole("tokens", "n_tokens", lambda row: row.moves.n_tokens),
-        share(
-            "changed", "changed", lambda row: row.moves.share_changed, 3,
-            "tokens whose number of greater or of equal logits differs",
-        ),
-        share("moved", "moved", lambda row: row.moves.n_moved / row.moves.n_tokens, 3, "those whose rank differs"),
-        magnitude("by", "median_move", lambda row: row.moves.median_move, "median change of a rank, then the largest"),
-        magnitude("largest", "largest_move", lambda row: row.moves.largest_move),
-        magnitude(
-            "nats", "largest_logprob_move", lambda row: row.moves.largest_logprob_move,
-            "the largest difference of a log-probability",
-        ),
-        text("same", "is_same", lambda row: _IS_SAME[row.is_same], _SAME),
+    text("size", "size", lambda row: row.run.size),
+    whole("tokens", "n_tokens", lambda row: row.moves.n_tokens),
+    share(
+        "changed", "changed", lambda row: row.moves.share_changed, 3,
+        "tokens whose number of greater or of equal logits differs",
     ),
+    share("moved", "moved", lambda row: row.moves.n_moved / row.moves.n_tokens, 3, "those whose rank differs"),
+    magnitude("by", "median_move", lambda row: row.moves.median_move, "median change of a rank, then the largest"),
+    magnitude("largest", "largest_move", lambda row: row.moves.largest_move),
+    magnitude(
+        "nats", "largest_logprob_move", lambda row: row.moves.largest_logprob_move,
+        "the largest difference of a log-probability",
+    ),
+    text("same", "is_same", lambda row: _IS_SAME[row.is_same], _SAME),
 )  # fmt: skip
 LAWS: Final = View[LawShift](
     "laws",
-    (
-        text("law", "law", lambda law: law_title(law.law, law.k)),
-        decimal("stored", "stored", lambda law: law.before.alpha),
-        decimal("float32", "again", lambda law: law.after.alpha),
-        with_ends("difference", "difference", lambda law: law.difference.exponent, lambda value: signed(value, 5)),
-        state(lambda law: law.difference.status),
-    ),
+    text("law", "law", lambda law: law_title(law.law, law.k)),
+    decimal("stored", "stored", lambda law: law.before.alpha),
+    decimal("float32", "again", lambda law: law.after.alpha),
+    with_ends("difference", "difference", lambda law: law.difference.exponent, lambda value: signed(value, 5)),
+    state(lambda law: law.difference.status),
 )
 
 
 SHIFTS: Final = View[tuple[RunAudit, str, Shift]](
     "shifts",
-    (
-        text("size", "size", lambda row: row[0].run.size),
-        text("of", "of", lambda row: row[1]),
-        decimal("stored", "stored", lambda row: row[2].before),
-        decimal("float32", "again", lambda row: row[2].after),
-        with_ends("difference", "difference", lambda row: row[2].difference, lambda value: signed(value, 5)),
-    ),
+    text("size", "size", lambda row: row[0].run.size),
+    text("of", "of", lambda row: row[1]),
+    decimal("stored", "stored", lambda row: row[2].before),
+    decimal("float32", "again", lambda row: row[2].after),
+    with_ends("difference", "difference", lambda row: row[2].difference, lambda value: signed(value, 5)),
 )
 
 

@@ -85,25 +85,21 @@ def _thousandths(value: float | None) -> str:
 
 REFERENCE: Final = View[Number](
     "reference",
-    (
-        text("quantity", "quantity", _quantity),
-        text("of", "of", lambda row: row.of),
-        with_ends("value", "value", lambda row: row.value),
-        state(lambda row: row.status),
-    ),
+    text("quantity", "quantity", _quantity),
+    text("of", "of", lambda row: row.of),
+    with_ends("value", "value", lambda row: row.value),
+    state(lambda row: row.status),
 )
 DIFFERENCES: Final = View[tuple[str, Number]](
     "differences",
-    (
-        text("way", "way", lambda row: row[0]),
-        text("quantity", "quantity", lambda row: _quantity(row[1])),
-        text("of", "of", lambda row: row[1].of, spare=1),
-        with_ends(
-            "shift", "difference", lambda row: row[1].value, _thousandths,
-            "in thousandths, of CE nats / 1000; what is not listed is the same in every document; 95 % over documents, "
-            "resampled together on both sides, and for α over models too; protocols may score different tokens",
-        ),
-        state(lambda row: row[1].status),
+    text("way", "way", lambda row: row[0]),
+    text("quantity", "quantity", lambda row: _quantity(row[1])),
+    text("of", "of", lambda row: row[1].of, spare=1),
+    with_ends(
+        "shift", "difference", lambda row: row[1].value, _thousandths,
+        "in thousandths, of CE nats / 1000; what is not listed is the same in every document; 95 % over documents, "
+        "resampled together on both sides, and for α over models too; protocols may score different tokens",
     ),
+    state(lambda row: row[1].status),
 )  # fmt: skip
 QUESTION = Question(analyse, keep, tables, sentences)

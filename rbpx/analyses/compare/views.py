@@ -50,34 +50,28 @@ def _part(part: Part) -> str:
 
 PARTS: Final = View[Part](
     "parts",
-    (
-        text("part", "name", _part),
-        whole("length", "n_units", lambda part: part.n_units),
-        with_ends("a", "bits_a", lambda part: part.a, ends_spare=3),
-        with_ends("b", "bits_b", lambda part: part.b, ends_spare=3),
-        with_ends("b − a", "change", lambda part: part.change, signed, "below 0, b predicts better"),
-        share("share", "share", lambda part: part.share, means="of the whole difference", spare=1),
-        whole("documents", "documents", lambda part: part.n_documents, spare=2),
-    ),
+    text("part", "name", _part),
+    whole("length", "n_units", lambda part: part.n_units),
+    with_ends("a", "bits_a", lambda part: part.a, ends_spare=3),
+    with_ends("b", "bits_b", lambda part: part.b, ends_spare=3),
+    with_ends("b − a", "change", lambda part: part.change, signed, "below 0, b predicts better"),
+    share("share", "share", lambda part: part.share, means="of the whole difference", spare=1),
+    whole("documents", "documents", lambda part: part.n_documents, spare=2),
 )
 HITS: Final = View[Hits](
     "hits",
-    (
-        whole("k", "k", lambda row: row[0]),
-        with_ends("RBP of a", "rbp_a", lambda row: row[1]["rbp_a"], ends_spare=2),
-        with_ends("of b", "rbp_b", lambda row: row[1]["rbp_b"], ends_spare=2),
-        with_ends("gained", "gained", lambda row: row[1]["gained"]),
-        with_ends("lost", "lost", lambda row: row[1]["lost"]),
-        with_ends("same", "same", lambda row: row[1]["same"], means="tokens that both hit or both miss", ends_spare=1),
-    ),
+    whole("k", "k", lambda row: row[0]),
+    with_ends("RBP of a", "rbp_a", lambda row: row[1]["rbp_a"], ends_spare=2),
+    with_ends("of b", "rbp_b", lambda row: row[1]["rbp_b"], ends_spare=2),
+    with_ends("gained", "gained", lambda row: row[1]["gained"]),
+    with_ends("lost", "lost", lambda row: row[1]["lost"]),
+    with_ends("same", "same", lambda row: row[1]["same"], means="tokens that both hit or both miss", ends_spare=1),
 )
 PASSAGES: Final = View[Passage](
     "passages",
-    (
-        text("text", "text", lambda passage: shortened(repr(passage.text)[1:-1], 46)),
-        written("b − a, bits", "change_bits", lambda passage: passage.change_bits, lambda bits: signed(bits, 1)),
-        whole("document", "doc_id", lambda passage: passage.doc_id),
-        whole("place", "first_byte", lambda passage: passage.first_byte, spare=1),
-    ),
+    text("text", "text", lambda passage: shortened(repr(passage.text)[1:-1], 46)),
+    written("b − a, bits", "change_bits", lambda passage: passage.change_bits, lambda bits: signed(bits, 1)),
+    whole("document", "doc_id", lambda passage: passage.doc_id),
+    whole("place", "first_byte", lambda passage: passage.first_byte, spare=1),
 )
 QUESTION = Question(analyse, keep, tables, sentences)

@@ -43,60 +43,54 @@ def _of_run(of: Callable[[Row], RunItems]) -> Sequence[Column[Row]]:
 
 SCORES: Final = View[RunItems](
     "scores",
-    (
-        _of_run(lambda of: of),
-        whole("items", "n_items", lambda of: of.scores.n_items),
-        decimal("chance", "chance", lambda of: of.scores.chance, 3, "what guessing gets", 2),
-        with_ends(
-            "acc", "acc", lambda of: of.scores.acc, decimals(3),
-            "share of items whose right choice has the highest log-likelihood or, without choices, whose target is "
-            "what greedy decoding gives", 1,
-        ),
-        decimal(
-            "stderr", "acc_stderr", lambda of: of.scores.acc_stderr, 3,
-            "standard error of acc, as lm-evaluation-harness gives it", 3,
-        ),
-        written(
-            "p", "p_chance", lambda of: of.scores.p_chance,
-            lambda p: UNKNOWN if p is None else f"{p:.1e}", "how likely guessing is to do as well", 5,
-        ),
-        with_ends(
-            "acc_norm", "acc_norm", lambda of: of.scores.acc_norm, decimals(3),
-            "with log-likelihoods over the characters of a choice", 6, 7,
-        ),
-        with_ends("acc_bytes", "acc_bytes", lambda of: of.scores.acc_bytes, decimals(3), "over its bytes", 8, 10),
-        with_ends(
-            "perplexity", "perplexity", lambda of: of.scores.perplexity, short,
-            "of a whole target; byte and word ppl: of a byte and of a word", 9, 11,
-        ),
-        with_ends("bits/byte", "bits_per_byte", lambda of: of.scores.bits_per_byte, spare=4, ends_spare=12),
-        with_ends("byte ppl", "byte_perplexity", lambda of: of.scores.byte_perplexity, short, spare=13),
-        with_ends("word ppl", "word_perplexity", lambda of: of.scores.word_perplexity, short, spare=10),
+    _of_run(lambda of: of),
+    whole("items", "n_items", lambda of: of.scores.n_items),
+    decimal("chance", "chance", lambda of: of.scores.chance, 3, "what guessing gets", 2),
+    with_ends(
+        "acc", "acc", lambda of: of.scores.acc, decimals(3),
+        "share of items whose right choice has the highest log-likelihood or, without choices, whose target is "
+        "what greedy decoding gives", 1,
     ),
+    decimal(
+        "stderr", "acc_stderr", lambda of: of.scores.acc_stderr, 3,
+        "standard error of acc, as lm-evaluation-harness gives it", 3,
+    ),
+    written(
+        "p", "p_chance", lambda of: of.scores.p_chance,
+        lambda p: UNKNOWN if p is None else f"{p:.1e}", "how likely guessing is to do as well", 5,
+    ),
+    with_ends(
+        "acc_norm", "acc_norm", lambda of: of.scores.acc_norm, decimals(3),
+        "with log-likelihoods over the characters of a choice", 6, 7,
+    ),
+    with_ends("acc_bytes", "acc_bytes", lambda of: of.scores.acc_bytes, decimals(3), "over its bytes", 8, 10),
+    with_ends(
+        "perplexity", "perplexity", lambda of: of.scores.perplexity, short,
+        "of a whole target; byte and word ppl: of a byte and of a word", 9, 11,
+    ),
+    with_ends("bits/byte", "bits_per_byte", lambda of: of.scores.bits_per_byte, spare=4, ends_spare=12),
+    with_ends("byte ppl", "byte_perplexity", lambda of: of.scores.byte_perplexity, short, spare=13),
+    with_ends("word ppl", "word_perplexity", lambda of: of.scores.word_perplexity, short, spare=10),
 )  # fmt: skip
 MATCHES: Final = View[_Matched](
     "matches",
-    (
-        _of_run(lambda row: row[0]),
-        text("k", "k", lambda row: str(row[1].k)),
-        decimal("RBP_k", "rbp", lambda row: row[1].rbp, spare=3),
-        with_ends("exact match", "measured", lambda row: row[1].measured, number, _EXACT_MATCH),
-        with_ends("independent", "independent", lambda row: row[1].independent, number, _INDEPENDENT, ends_spare=4),
-        decimal("correlation", "rho", lambda row: row[1].rho, 3, _CORRELATION, 2),
-        with_ends("correlated", "correlated", lambda row: row[1].correlated, number, _CORRELATED, ends_spare=5),
-    ),
+    _of_run(lambda row: row[0]),
+    text("k", "k", lambda row: str(row[1].k)),
+    decimal("RBP_k", "rbp", lambda row: row[1].rbp, spare=3),
+    with_ends("exact match", "measured", lambda row: row[1].measured, number, _EXACT_MATCH),
+    with_ends("independent", "independent", lambda row: row[1].independent, number, _INDEPENDENT, ends_spare=4),
+    decimal("correlation", "rho", lambda row: row[1].rho, 3, _CORRELATION, 2),
+    with_ends("correlated", "correlated", lambda row: row[1].correlated, number, _CORRELATED, ends_spare=5),
 )  # fmt: skip
 LAWS: Final = View[_Law](
     "laws",
-    (
-        text("task", "dataset", lambda row: row[0]),
-        text("k", "k", lambda row: str(row[1])),
-        text("hits", "correction", lambda row: HITS[row[2].correction], "what is assumed of those of one item"),
-        with_ends("α", "alpha", lambda row: row[2].exponent),
-        with_ends("correlation", "r", _fitted_r, decimals(3), _CORRELATION, ends_spare=1),
-        decimal("AIC", "aic", lambda row: row[2].aic, 1, "the least fits best", 2),
-        state(lambda row: row[2].status),
-    ),
+    text("task", "dataset", lambda row: row[0]),
+    text("k", "k", lambda row: str(row[1])),
+    text("hits", "correction", lambda row: HITS[row[2].correction], "what is assumed of those of one item"),
+    with_ends("α", "alpha", lambda row: row[2].exponent),
+    with_ends("correlation", "r", _fitted_r, decimals(3), _CORRELATION, ends_spare=1),
+    decimal("AIC", "aic", lambda row: row[2].aic, 1, "the least fits best", 2),
+    state(lambda row: row[2].status),
 )  # fmt: skip
 
 

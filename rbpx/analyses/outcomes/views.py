@@ -43,23 +43,19 @@ def _passed(trials: float, passed: float) -> float | None:
 
 SEQUENCES: Final = View[_Sequences](
     "sequences",
-    (
-        text("sequences", "sequences", lambda row: row[0]),
-        ends("least most", lambda row: _range(row[1][0]), lambda n: f"{n:,.0f}", "number", "of a size"),
-        magnitude("smallest", "smallest", lambda row: _passed(*row[1][:, 0]), "share that passed, then of the largest"),
-        magnitude("largest", "largest", lambda row: _passed(*row[1][:, -1])),
-        ends("r_least r_most", lambda row: _range(row[2]), heading="r", means="over the sizes, on the tokens"),
-    ),
+    text("sequences", "sequences", lambda row: row[0]),
+    ends("least most", lambda row: _range(row[1][0]), lambda n: f"{n:,.0f}", "number", "of a size"),
+    magnitude("smallest", "smallest", lambda row: _passed(*row[1][:, 0]), "share that passed, then of the largest"),
+    magnitude("largest", "largest", lambda row: _passed(*row[1][:, -1])),
+    ends("r_least r_most", lambda row: _range(row[2]), heading="r", means="over the sizes, on the tokens"),
 )
 LAWS: Final = View[_Law](
     "laws",
-    (
-        text("hits taken as", "law", lambda row: row[0]),
-        with_ends("α", "alpha", lambda row: row[1]),
-        with_ends("bias", "bias", lambda row: row[2], signed, "of α against the law of the tokens", ends_spare=2),
-        with_ends("fitted r", "r", lambda row: row[3], means="one for all sizes and N", spare=1, ends_spare=3),
-        state(lambda row: row[4]),
-    ),
+    text("hits taken as", "law", lambda row: row[0]),
+    with_ends("α", "alpha", lambda row: row[1]),
+    with_ends("bias", "bias", lambda row: row[2], signed, "of α against the law of the tokens", ends_spare=2),
+    with_ends("fitted r", "r", lambda row: row[3], means="one for all sizes and N", spare=1, ends_spare=3),
+    state(lambda row: row[4]),
 )
 
 

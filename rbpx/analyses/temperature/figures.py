@@ -21,23 +21,19 @@ from rbpx.laws.temperature import loss_at
 TITLE: Final = "The temperature that the text prefers"
 PREFERRED: Final = View[tuple[str, RunTemperature]](
     "temperature",
-    (
-        text("size", "size", lambda row: row[0]),
-        place(lambda row: row[1].run, spare=2),
-        with_ends(
-            "T*", "temperature", lambda row: row[1].temperature,
-            means="where softmax(z / T) has the least mean cross-entropy; above 1 the model is overconfident here; "
-            "intervals are over documents, T* found again for each resample",
-        ),
+    text("size", "size", lambda row: row[0]),
+    place(lambda row: row[1].run, spare=2),
+    with_ends(
+        "T*", "temperature", lambda row: row[1].temperature,
+        means="where softmax(z / T) has the least mean cross-entropy; above 1 the model is overconfident here; "
+        "intervals are over documents, T* found again for each resample",
     ),
 )  # fmt: skip
 COSTS: Final = View[tuple[str, float, float]](
     "loss",
-    (
-        text("size", "size", lambda row: row[0]),
-        decimal("T", "T", lambda row: row[1], 3),
-        decimal("nats above the least", "nats", lambda row: row[2]),
-    ),
+    text("size", "size", lambda row: row[0]),
+    decimal("T", "T", lambda row: row[1], 3),
+    decimal("nats above the least", "nats", lambda row: row[2]),
 )
 _DRAWN_T: Final = np.geomspace(0.7, 1.6, 37)
 

@@ -17,27 +17,23 @@ from rbpx.laws.power import PowerLawFit
 
 RUNS: Final = View[tuple[str, RunTemperature]](
     "temperatures",
-    (
-        *PREFERRED.columns,
-        decimal("CE", "cross_entropy_nats", lambda row: row[1].at_one.value, means="nats a token"),
-        with_ends("at T*", "cross_entropy_at_temperature_nats", lambda row: row[1].at_best, ends_spare=1),
-        with_ends(
-            "difference", "difference_nats", lambda row: row[1].difference, signed, ends_spare=3,
-            means="CE at T* minus CE; no rank moves",
-        ),
-        state(lambda row: row[1].status),
+    *PREFERRED.columns,
+    decimal("CE", "cross_entropy_nats", lambda row: row[1].at_one.value, means="nats a token"),
+    with_ends("at T*", "cross_entropy_at_temperature_nats", lambda row: row[1].at_best, ends_spare=1),
+    with_ends(
+        "difference", "difference_nats", lambda row: row[1].difference, signed, ends_spare=3,
+        means="CE at T* minus CE; no rank moves",
     ),
+    state(lambda row: row[1].status),
 )  # fmt: skip
 LAWS: Final = View[tuple[str, PowerLawFit]](
     "laws",
-    (
-        text("law", "law", lambda row: row[0]),
-        exponent(lambda row: row[1], means="over documents and models; α of their ratio is the difference"),
-        constant(lambda row: row[1], spare=3),
-        determination(lambda row: row[1], ends_spare=4),
-        backtest(lambda row: row[1], spare=2),
-        state(lambda row: row[1].status),
-    ),
+    text("law", "law", lambda row: row[0]),
+    exponent(lambda row: row[1], means="over documents and models; α of their ratio is the difference"),
+    constant(lambda row: row[1], spare=3),
+    determination(lambda row: row[1], ends_spare=4),
+    backtest(lambda row: row[1], spare=2),
+    state(lambda row: row[1].status),
 )
 
 

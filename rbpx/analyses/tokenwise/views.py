@@ -26,28 +26,26 @@ def tables(result: TokenwiseResult) -> Iterator[Table]:
 
 LEARNERS: Final = View[_Row](
     "learners",
-    (
-        text("k", "k", lambda row: str(row[0])),
-        text(
-            "learned from", "learner", lambda row: row[2].name,
-            "outcomes: which sequences of N tokens passed; naive: each token with the outcome of its sequence; "
-            "constant: outcomes, without features; tokens: the true hits, the ceiling",
-        ),
-        whole("N", "n", lambda row: row[2].n),
-        with_ends(
-            "AUC", "auc", lambda row: None if row[2].name == "constant" else row[2].judgement["auc"], decimals(3),
-            "not of a constant, which differs between folds and ranks nothing",
-        ),
-        with_ends(
-            "loss", "log_loss_nats", lambda row: row[2].judgement["log_loss_nats"], means="log loss, nats", ends_spare=4
-        ),
-        decimal("est.", "told_nats", lambda row: row[2].told_nats, means="loss, estimated from outcomes", spare=3),
-        with_ends(
-            "excess", "excess", lambda row: row[2].judgement["excess"], decimals(3),
-            "mean predicted chance less RBP_k, the true share of hits", 1, 5,
-        ),
-        decimal("RBP_k", "rbp", lambda row: row[1], 3, spare=2),
-        state(lambda row: row[2].status),
+    text("k", "k", lambda row: str(row[0])),
+    text(
+        "learned from", "learner", lambda row: row[2].name,
+        "outcomes: which sequences of N tokens passed; naive: each token with the outcome of its sequence; "
+        "constant: outcomes, without features; tokens: the true hits, the ceiling",
     ),
+    whole("N", "n", lambda row: row[2].n),
+    with_ends(
+        "AUC", "auc", lambda row: None if row[2].name == "constant" else row[2].judgement["auc"], decimals(3),
+        "not of a constant, which differs between folds and ranks nothing",
+    ),
+    with_ends(
+        "loss", "log_loss_nats", lambda row: row[2].judgement["log_loss_nats"], means="log loss, nats", ends_spare=4
+    ),
+    decimal("est.", "told_nats", lambda row: row[2].told_nats, means="loss, estimated from outcomes", spare=3),
+    with_ends(
+        "excess", "excess", lambda row: row[2].judgement["excess"], decimals(3),
+        "mean predicted chance less RBP_k, the true share of hits", 1, 5,
+    ),
+    decimal("RBP_k", "rbp", lambda row: row[1], 3, spare=2),
+    state(lambda row: row[2].status),
 )  # fmt: skip
 QUESTION = Question(each(analyse), keep, tables)

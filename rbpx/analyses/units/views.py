@@ -34,30 +34,26 @@ SIZE: Final[Column[RunUnits]] = text("size", "size", lambda row: row[0].size)
 QUANTILES: Final = {percent: "median" if percent == 50 else f"{percent} %" for percent in PERCENTS}
 BITS: Final = View[RunUnits](
     "bits",
-    (
-        SIZE,
-        whole("S", "non_embedding_params", lambda row: row[0].non_embedding_params, spare=2),
-        whole("V", "vocab_size", lambda row: row[0].vocab_size, spare=1),
-        whole("tokens", "n_tokens", lambda row: row[0].n_tokens, spare=3),
-        _estimate("nats/token", "nats_per_token", means="compares models of one tokenizer only, as ranks do"),
-        _estimate(
-            "bits/byte", "bits_per_byte",
-            means="nats of the scored tokens / ln 2 / bytes (UTF-8) of the text that they encode, so without the first "
-            "token and special tokens; in a family one constant times nats/token, so their law in S has the α of "
-            "cross-entropy (fit laws=cross_entropy); –: the run was measured before bytes were counted by token: "
-            "`store rm` it and measure again",
-        ),
-        _estimate("tok/byte", "tokens_per_byte", ends_spare=5),
-        text("run", "run_id", lambda row: row[0].run_id, spare=4),
+    SIZE,
+    whole("S", "non_embedding_params", lambda row: row[0].non_embedding_params, spare=2),
+    whole("V", "vocab_size", lambda row: row[0].vocab_size, spare=1),
+    whole("tokens", "n_tokens", lambda row: row[0].n_tokens, spare=3),
+    _estimate("nats/token", "nats_per_token", means="compares models of one tokenizer only, as ranks do"),
+    _estimate(
+        "bits/byte", "bits_per_byte",
+        means="nats of the scored tokens / ln 2 / bytes (UTF-8) of the text that they encode, so without the first "
+        "token and special tokens; in a family one constant times nats/token, so their law in S has the α of "
+        "cross-entropy (fit laws=cross_entropy); –: the run was measured before bytes were counted by token: "
+        "`store rm` it and measure again",
     ),
+    _estimate("tok/byte", "tokens_per_byte", ends_spare=5),
+    text("run", "run_id", lambda row: row[0].run_id, spare=4),
 )  # fmt: skip
 RANKS: Final = View[RunUnits]("ranks", (SIZE, *(_estimate(of, f"rank_{p}", _rank) for p, of in QUANTILES.items())))
 RELATIVE: Final = View[RunUnits](
     "relative",
-    (
-        SIZE,
-        *(_estimate(of, f"relative_rank_{p}", rough, ends_spare=1) for p, of in QUANTILES.items()),
-        *(_estimate(f"V/{1 / share:.0f}", f"rbp_at_{share:g}_V", decimals(3)) for share in SHARES),
-    ),
+    SIZE,
+    *(_estimate(of, f"relative_rank_{p}", rough, ends_spare=1) for p, of in QUANTILES.items()),
+    *(_estimate(f"V/{1 / share:.0f}", f"rbp_at_{share:g}_V", decimals(3)) for share in SHARES),
 )
 QUESTION = Question(each(analyse), keep, tables)

@@ -106,27 +106,23 @@ def _ranks(of: ItemReading) -> str:
 
 SURPRISES: Final = View[Token](
     "surprises",
-    (
-        text("token", "text", lambda token: _quoted(token.text)),
-        whole("at", "position", lambda token: token.position),
-        whole("rank", "rank", lambda token: token.rank),
-        [_best(place, heading) for place, heading in enumerate(("best", "second", "third", "fourth", "fifth"))],
-    ),
+    text("token", "text", lambda token: _quoted(token.text)),
+    whole("at", "position", lambda token: token.position),
+    whole("rank", "rank", lambda token: token.rank),
+    [_best(place, heading) for place, heading in enumerate(("best", "second", "third", "fourth", "fifth"))],
 )
 ITEM: Final = View[tuple[Reading, ItemReading]](
     "item",
-    (
-        text("model", "model", lambda row: row[0].name),
-        text(
-            "right", "right", lambda row: "yes" if row[1].is_right else "no",
-            "by log-likelihood among choices, or greedily where there are none",
-        ),
-        magnitude(
-            "probability", "probability", lambda row: row[1].probability,
-            "of the right choice among the choices, or of the target",
-        ),
-        text("ranks of its tokens", "ranks", lambda row: _ranks(row[1])),
+    text("model", "model", lambda row: row[0].name),
+    text(
+        "right", "right", lambda row: "yes" if row[1].is_right else "no",
+        "by log-likelihood among choices, or greedily where there are none",
     ),
+    magnitude(
+        "probability", "probability", lambda row: row[1].probability,
+        "of the right choice among the choices, or of the target",
+    ),
+    text("ranks of its tokens", "ranks", lambda row: _ranks(row[1])),
 )  # fmt: skip
 
 
