@@ -20,8 +20,8 @@ from rbpx.store.store import Record, Store
 _IS_SAME: Final = {None: None, True: "yes", False: "no"}
 _SAME: Final = (
     "whether a second measurement in float32 agrees: at most 1 token in 1,000 changed, log-probabilities within "
-    f"{SAME_NATS:g} nats; the run of another engine may be tolerance= times as far from rbpx's float32 or, in 16 bits, "
-    "tolerance= times as far as rbpx's own run in that precision"
+    f"{SAME_NATS:g} nats; the run of another engine may differ from rbpx's float32 by tolerance= times as much or, in "
+    "16 bits, by tolerance= times as much as rbpx's own run in that precision"
 )
 MOVES: Final = View[RunAudit](
     "moves",
