@@ -16,12 +16,11 @@ from rbpx.config.request import Request
 from rbpx.display.progress import counted
 from rbpx.errors import DamageError, RbpxError
 from rbpx.groups.along import select_along
-from rbpx.groups.document_ranks import document_ranks_kept
 from rbpx.groups.documents import with_documents
-from rbpx.groups.enough_sizes import with_enough_sizes
 from rbpx.groups.group import Group
 from rbpx.groups.processes import in_processes, several_processes
-from rbpx.groups.selection import select, select_alike, select_runs
+from rbpx.groups.selection import select, select_alike, select_runs, with_enough_sizes
+from rbpx.groups.token_ranks import document_ranks_kept
 from rbpx.groups.trainings import select_trainings
 from rbpx.laws.names import Axis
 from rbpx.store.bounded import SqlLimits
@@ -280,8 +279,8 @@ def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
 
 def _question(request: Request) -> Request:
     """A request without the keys that narrow it to some runs."""
-    request = replace(request, variant=None) if request.base is None else request
-    return replace(request, model=None, dataset=None, protocol=None, family=None, source=None, size="all")
+    request = request.but(variant=None) if request.base is None else request
+    return request.but(model=None, dataset=None, protocol=None, family=None, source=None, size="all")
 
 
 def _suits(question: Analysis, group: Group) -> bool:

@@ -26,7 +26,7 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
         "dataset": None if request.dataset is None else request.dataset.name,
         "size": None if request.size == "all" else request.size,
         "revision": revisions[0] if len(revisions) == 1 else revisions,
-        "variant": None if request.variants() is None else request.variant,
+        "variant": None if request.variants is None else request.variant,
     }
     for at, (name, value) in enumerate(asked.items()):
         present = list(dict.fromkeys(row[at] for row in rows if row[at] is not None))

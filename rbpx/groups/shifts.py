@@ -17,7 +17,8 @@ from rbpx.groups.points import Points
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit, fit_power_law
+from rbpx.laws.power import fit_power_law
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.resampled import Resampled
 
 Floats = npt.NDArray[np.float64]

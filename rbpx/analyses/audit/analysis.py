@@ -188,7 +188,7 @@ def analyse(
     place = {doc_id: at for at, doc_id in enumerate(doc_ids)}
     sampled = Group(tuple(_sampled(run, again.pairs, len(doc_ids)) for run, again in measured), group.ties)
     weights_BD = document_weights(len(doc_ids), request.resamples, request.seed)
-    k_grid = request.k_grid(sampled.vocab_size, DEFAULT_K)
+    k_grid = request.k.grid(sampled.vocab_size, DEFAULT_K)
     runs, sides = list[RunAudit](), (list[Evidence](), list[Evidence]())
     for run, again in measured:
         pairs = again.pairs

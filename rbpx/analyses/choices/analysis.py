@@ -98,7 +98,7 @@ def _text(group: Group) -> tuple[str, ...]:
 def _compare(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Choices:
     first = max(groups, key=_plainness)
     others = sorted((group for group in groups if group is not first), key=lambda group: len(_apart(first, group)))
-    k_grid = request.k_grid(min(group.vocab_size for group in groups), DEFAULT_K)
+    k_grid = request.k.grid(min(group.vocab_size for group in groups), DEFAULT_K)
     rule_asked_for = request.ties or rule_of(first.first.protocol)
     sides = [
         _Side(way, weigh_group(connection, way, request, k_grid, _LAWS))

@@ -203,8 +203,8 @@ def _slices(
         RbpxError: a condition is wrong, or nothing meets it.
     """
     limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
-    rows = _rows(met) if request.conditions() else None
-    for name, where in request.conditions().items():
+    rows = _rows(met) if request.conditions else None
+    for name, where in request.conditions.items():
         try:
             chosen = ask_where(connection, rows, where, "chosen_rows", limits)
         except RbpxError as problem:
@@ -252,7 +252,7 @@ def _hits(met: _Met, request: Request, vocab_size: int) -> tuple[tuple[Hits, ...
     doc_ids, doc_N = np.unique(key >> 32, return_inverse=True)
     a_N, b_N = (rows["rank"].to_numpy()[at_N] for rows, at_N in zip(met.rows, at, strict=True))
     found, D = [], len(doc_ids)
-    for k in request.k_grid(vocab_size, DEFAULT_K):
+    for k in request.k.grid(vocab_size, DEFAULT_K):
         a, b = a_N <= k, b_N <= k
         found.append((k, shares(doc_N, D, rbp_a=a, rbp_b=b, gained=b & ~a, lost=a & ~b, same=a == b)))
     return tuple(found), shares(doc_N, D, better=b_N < a_N, equal=b_N == a_N, worse=b_N > a_N)

@@ -8,8 +8,9 @@ import numpy as np
 
 from rbpx.analyses.items.exact_match import ExactMatch, exact_match, laws_of_items
 from rbpx.analyses.items.scores import Scores, score
+from rbpx.config.keys.tokens import ITEM_SLICES
 from rbpx.config.protocol import HARNESS
-from rbpx.config.request import ITEM_SLICES, Request
+from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, Run
 from rbpx.groups.item_answers import Answers, item_answers
@@ -84,7 +85,7 @@ def _analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
         of_runs.append(answers)
         scored = weights_BI[:, : len(answers.nats_I)]
         # A text of thousands of tokens is never matched as a whole.
-        k_grid = request.k_grid(run.vocab_size or 2, DEFAULT_K) if answers.of_items else []
+        k_grid = request.k.grid(run.vocab_size or 2, DEFAULT_K) if answers.of_items else []
         for part, chosen_I in _parts(answers, group, request):
             matches = tuple(exact_match(answers.ranks, scored, chosen_I, k) for k in k_grid)
             runs.append(RunItems(run, part, score(answers, scored, chosen_I), matches))

@@ -22,14 +22,13 @@ from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document
 from rbpx.groups.group import Group
-from rbpx.groups.text_ranks import text_ranks
+from rbpx.groups.token_ranks import text_ranks
 from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.line import line
+from rbpx.laws.logarithms import line, neg_ln
 from rbpx.laws.outcomes import OutcomeFit
 from rbpx.laws.power import fit_power_law
 from rbpx.laws.resampled import Resampled
-from rbpx.laws.shares import neg_ln
-from rbpx.laws.trend import judged
+from rbpx.laws.verdict import judged
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
@@ -41,7 +40,7 @@ DEFAULT_N: Final = (1, 2, 5, 10, 20, 50)
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> OutcomesResult:
     """Cut, count, and fit at each k, a measured group."""
-    k_grid, lengths = request.k_grid(group.vocab_size, DEFAULT_K), request.n_listed(DEFAULT_N)
+    k_grid, lengths = request.k.grid(group.vocab_size, DEFAULT_K), request.n.listed(DEFAULT_N)
     of_runs = []
     for run in group.runs:
         doc_T, rank_T = text_ranks(connection, run.run_id, group.ties)
@@ -152,11 +151,11 @@ def analyse_file(path: Path, request: Request) -> OutcomesResult:
         RbpxError: the file or a row is invalid.
     """
     trials = read_trials(read_table(path))
-    wanted = None if request.k is None else set(request.k_listed())
+    wanted = None if not request.k.by_number else set(request.k.listed())
     k_grid = sorted({one.k for one in trials}, key=lambda k: k or 0)
     chosen = [k for k in k_grid if wanted is None or k in wanted]
     lengths = sorted({one.N for one in trials})
-    has_length = bool(set(lengths) & set(request.n_listed(lengths)))
+    has_length = bool(set(lengths) & set(request.n.listed(lengths)))
     for is_there, name, asked, values in ((chosen, "k", request.k, k_grid), (has_length, "n", request.n, lengths)):
         if not is_there:
             known = ", ".join("none" if value is None else str(value) for value in values)
@@ -169,7 +168,7 @@ def analyse_file(path: Path, request: Request) -> OutcomesResult:
 
 def _laws_of_trials(trials: Sequence[Trial], k: int | None, request: Request) -> OutcomeLaws:
     names = {one.S: one.size for one in sorted(trials, key=lambda one: one.S)}
-    S, wanted = tuple(names), request.n_listed([one.N for one in trials])
+    S, wanted = tuple(names), request.n.listed([one.N for one in trials])
     lengths = tuple(sorted({one.N for one in trials} & set(wanted)))
     groups = sorted({one.group or "" for one in trials})
     counts_2MLD = np.zeros((2, len(S), len(lengths), len(groups)))

@@ -17,7 +17,7 @@ from rbpx.laws.interval import Estimate
 from rbpx.laws.names import MLE
 from rbpx.laws.outcome_counts import Correction, Outcomes
 from rbpx.laws.outcomes import OutcomeFit, fit_outcomes, implied_rbp
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.store.store import Record
 
 Floats = npt.NDArray[np.float64]

@@ -22,7 +22,7 @@ from rbpx.groups.temperatures import Curves, loss_curves
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Method
-from rbpx.laws.power import PowerLawFit
+from rbpx.laws.power_fit import PowerLawFit
 from rbpx.laws.temperature import minimum
 from rbpx.status import Status
 from rbpx.store.store import Record, Store

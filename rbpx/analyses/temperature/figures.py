@@ -10,11 +10,10 @@ from rbpx.analyses.temperature.analysis import RunTemperature, Temperatures
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.chart.marks import Chart, Scale, bars, line, points, rule, scale_of
+from rbpx.display.chart.marks import Chart, Scale, bars, line, points, rule, scale_of, spread
 from rbpx.display.column import decimal, place, text, with_ends
-from rbpx.display.spread import spread
 from rbpx.display.view import View
-from rbpx.groups.labels import labels_of
+from rbpx.groups.group import labels_of
 from rbpx.groups.question import from_fits
 from rbpx.laws.temperature import loss_at
 

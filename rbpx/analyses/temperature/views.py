@@ -9,11 +9,11 @@ from rbpx.analyses.temperature.figures import PREFERRED, figures, labelled
 from rbpx.config.request import Request
 from rbpx.display.column import decimal, state, text, with_ends
 from rbpx.display.law_columns import backtest, constant, determination, exponent
-from rbpx.display.names import law_title
 from rbpx.display.numbers import number, signed
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
-from rbpx.laws.power import PowerLawFit
+from rbpx.display.vocabulary import law_title
+from rbpx.laws.power_fit import PowerLawFit
 
 RUNS: Final = View[tuple[str, RunTemperature]](
     "temperatures",

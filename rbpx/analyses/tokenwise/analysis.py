@@ -110,10 +110,10 @@ class _Tokens:
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> TokenwiseResult:
     """Learn and judge at each k, in a measured group."""
     smaller, run = group.runs[-2:]
-    k_grid = request.k_grid(min(run.vocab_size or 0, smaller.vocab_size or 0), DEFAULT_K)
+    k_grid = request.k.grid(min(run.vocab_size or 0, smaller.vocab_size or 0), DEFAULT_K)
     parameters: dict[str, Any] = {"run_id": run.run_id, "smaller_run_id": smaller.run_id, "ties": group.ties.value}
     table = ask(connection, "token_features", **parameters)
-    lengths = request.n_listed(DEFAULT_N)
+    lengths = request.n.listed(DEFAULT_N)
     if not table.num_rows:  # no document has a token with all features
         too_short = [Learner("outcomes", n, Status.too_short) for n in lengths]
         return TokenwiseResult(group, 0, tuple((k, math.nan, each) for k in k_grid for each in too_short))

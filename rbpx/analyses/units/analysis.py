@@ -17,8 +17,8 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from rbpx.config.request import Request
-from rbpx.groups.document_ranks import document_ranks
 from rbpx.groups.group import Group, Run
+from rbpx.groups.token_ranks import document_ranks
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate, by_name
 from rbpx.store.queries import ask

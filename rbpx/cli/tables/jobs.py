@@ -23,7 +23,7 @@ def print_jobs(requests: Sequence[Request], line: "CommandLine") -> None:
     Raises:
         RbpxError: there are fewer cells than shards, or one shard is named.
     """
-    shard = requests[0].part()
+    shard = requests[0].shard
     if shard is not None and shard.number is not None:
         raise RbpxError(f"shard={shard} is one of the commands that --format jobs prints; give their number, shard=16")
     n_cells = divide(requests, 1)[0].n_cells

@@ -36,7 +36,7 @@ def start(job: Job) -> "Measured | None":
     """Measure the grid of a job that has a process of its own; None where it waits for the rest of its sweep."""
     from rbpx.measure.runner import measure_grids
 
-    shard = job.request.part()
+    shard = job.request.shard
     if shard is not None and shard.number is None:
         raise RbpxError(f"shard={shard} names no part; give one of shard=1/{shard} to shard={shard}/{shard}")
     if job.alone and shard is not None:
@@ -69,7 +69,7 @@ def _names(grid: "Measured") -> tuple[str, str]:
 
     assert grid.request.model is not None
     assert grid.request.dataset is not None
-    return members(grid.request.model, grid.request.sizes())[0], grid.request.dataset.name
+    return members(grid.request.model, grid.request.size)[0], grid.request.dataset.name
 
 
 def measured(outcomes: Sequence[Outcome]) -> "list[Measured]":

@@ -46,7 +46,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
 
         print_jobs(requests, line)
         return
-    parts = places_in(requests, requests[0].part())
+    parts = places_in(requests, requests[0].shard)
     planned = [
         cell
         for outcome, places in zip(outcomes, parts, strict=True)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rbpx.api.measuring import measure
 from rbpx.cli.verb import GRID_KEYS, Job, Outcome, Verb
-from rbpx.cli.verbs import measure
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:

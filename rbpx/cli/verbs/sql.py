@@ -26,7 +26,7 @@ def start(job: Job) -> None:
     """Answer the query."""
     from rbpx.display.records import print_table
     from rbpx.store.bounded import SqlLimits
-    from rbpx.store.complete import known_complete
+    from rbpx.store.export import known_complete
     from rbpx.store.index import refresh_if_writable
     from rbpx.store.queries import connect, user_rows
     from rbpx.store.remote import open_store
