@@ -1,4 +1,4 @@
-"""One question to the store: requests in, its results and the rows of its fits out; the same way for every question."""
+"""Asks the store a question: requests in, results and the rows of their fits out; the same way for every question."""
 
 import logging
 from collections.abc import Callable, Container, Generator, Hashable, Iterator, Sequence
@@ -17,8 +17,7 @@ from rbpx.errors import DamageError, RbpxError
 from rbpx.groups.along import select_along
 from rbpx.groups.documents import with_documents
 from rbpx.groups.group import Group
-from rbpx.groups.points import evidence_kept
-from rbpx.groups.processes import are_elsewhere, in_processes, n_processes, several_processes
+from rbpx.groups.processes import in_processes, several_processes
 from rbpx.groups.selection import select, select_alike, select_runs, with_enough_sizes
 from rbpx.groups.token_ranks import document_ranks_kept
 from rbpx.groups.trainings import select_trainings
@@ -278,7 +277,7 @@ def _of_trainings(question: Analysis, request: Request) -> bool:
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
-    """Grids that ask the same of different runs, together: what looks across groups looks across all of them."""
+    """Grids that ask the same of different runs are put together, so that a question across groups sees all of them."""
     together: list[list[Grid]] = []
     for grid in grids:
         same = next((others for others in together if _question(others[0][0]) == _question(grid[0])), None)
@@ -290,7 +289,7 @@ def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
 
 
 def _question(request: Request) -> Request:
-    """A request without what narrows it."""
+    """A request without the keys that narrow it to some runs."""
     request = request.but(variant=None) if request.base is None else request
     return request.but(model=None, dataset=None, protocol=None, family=None, source=None, size="all")
 

@@ -1,4 +1,4 @@
-"""Questions asked and printed: requests in, tables, plots or rows on stdout out; what was fitted is kept."""
+"""Asks questions and prints the answers: tables, plots or rows on stdout; what was fitted is kept."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from rbpx.store.store import Record
 
 
 def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, writes: bool = False) -> list[Record]:
-    """Ask each question about all grids as one, keep what was fitted, print it; the rows, `analysis` in each.
+    """Ask each question about all grids together, keep what was fitted, print it, and return rows with `analysis`.
 
     Args:
         names: questions.
@@ -28,34 +28,31 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
     unknown = [name for name in names if name not in analyses()]
     if unknown:
         raise RbpxError(f"analyses={unknown[0]} is unknown; known: {', '.join(analyses())}")
-    request, rows, named_rows = grids[0][0], list[Record](), list[Record]()
-    if request.format is Format.html:
-        return _write_page(names, grids, required)
+    request, rows = grids[0][0], list[Record]()
     for name in names:
-        results, new_rows = _apart(answer(name, grids, required))
-        rows += new_rows
-        named_rows += [{"analysis": name, **row} for row in new_rows]
-        if results and request.format is Format.table:
+        results, found = _apart(answer(name, grids, required))
+        rows += [{"analysis": name, **row} for row in found]
+        if request.format is Format.html:
+            _write_page(name, results, request.output)
+        elif results and request.format is Format.table:
             told.show(name, results)
             if request.plot:
                 told.plot(name, results)
-    if request.format is not Format.table:
+    if request.format not in (Format.table, Format.html):
         from rbpx.display.records import print_records
 
-        print_records(rows, request.format, request.output if writes else None)
-    return named_rows
+        unnamed = ({name: value for name, value in row.items() if name != "analysis"} for row in rows)
+        print_records(unnamed, request.format, request.output if writes else None)
+    return rows
 
 
-def _write_page(names: Sequence[str], grids: Sequence[Grid], required: bool) -> list[Record]:
-    """Write the page of its own that a question has; the rows, as in `perform`."""
-    (name,) = names  # that it has one was checked before anything was asked
-    results, rows = _apart(answer(name, grids, required))
+def _write_page(name: str, results: Sequence[OfGroup], output: str | None) -> None:
+    """Write the page that a question has of its own."""
     page = question(name).page
     if page is None:
         raise RbpxError(f"format=html is of one question: python -m rbpx {name} --format html")
-    with opened(grids[0][0].output) as file:
+    with opened(output) as file:
         file.write(page(results))
-    return [{"analysis": name, **row} for row in rows]
 
 
 def _apart(found: Answer) -> tuple[list[OfGroup], list[Record]]:
@@ -63,7 +60,7 @@ def _apart(found: Answer) -> tuple[list[OfGroup], list[Record]]:
 
 
 def print_results(name: str, results: Sequence[OfGroup], request: Request) -> None:
-    """Print results that stand in no store, as the question's table or as rows for programs."""
+    """Print results that are in no store, as the question's tables or as rows for programs."""
     if request.format is not Format.table:
         from rbpx.display.records import print_records
 
@@ -73,6 +70,6 @@ def print_results(name: str, results: Sequence[OfGroup], request: Request) -> No
 
 
 def rows_of(name: str, results: Sequence[OfGroup]) -> list[Record]:
-    """The rows of results that stand in no store."""
+    """The rows of results that are in no store."""
     rows = question(name).rows
     return [] if rows is None else [row for result in results for row in rows(result)]

@@ -33,16 +33,17 @@ class OfGroup(Protocol):
         """What it is about; None for a file."""
 
 
-class Measured(Protocol):
-    """What was measured for a question."""
+@dataclass(frozen=True)
+class Measured:
+    """What was measured for a question.
 
-    @property
-    def run_ids(self) -> tuple[str, ...]:
-        """The runs that it may look at now."""
+    Attributes:
+        run_ids: the runs that it may look at now.
+        failures: runs that could not be measured.
+    """
 
-    @property
-    def failures(self) -> tuple[Failure, ...]:
-        """Runs that could not be measured."""
+    run_ids: tuple[str, ...]
+    failures: tuple[Failure, ...]
 
 
 Of = TypeVar("Of", bound="Group")
@@ -51,22 +52,6 @@ One = TypeVar("One")
 Told = TypeVar("Told")
 More = ParamSpec("More")
 Drawn = Sequence["Figure | Undrawn"]
-
-
-def _nothing(results: Sequence[Result]) -> Sequence[str]:
-    return ()
-
-
-def _no_passages(results: Sequence[Result]) -> Sequence[Passage]:
-    return ()
-
-
-def _undrawn(results: Sequence[Result], fit_ids: Sequence[str]) -> Drawn:
-    return ()
-
-
-def _unchecked(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[Group], request: Request) -> None:
-    return None
 
 
 @dataclass(frozen=True)
@@ -85,19 +70,19 @@ class Question(Generic[Of, Result]):
         measure: measures what the store lacks for it, before it is asked.
         remeasure: measures again, in place of asking the store; gives results beside what was measured.
         of_file: its result of a file, in place of the store.
-        rows: those of a result that stands in no store, for programs.
-        page: a page of its own kind, in place of one of a report's kind.
-        says_all: whether a terminal has its sentences about however many groups, as no table says what they do.
+        rows: for programs, of a result that is in no store.
+        page: a page of its own, in place of one in the form of a report.
+        says_all: whether a terminal prints its sentences however many groups there are, because no table says the same.
     """
 
     analyse: Callable[[duckdb.DuckDBPyConnection, Sequence[Of], Request], Sequence[Result]]
     keep: Callable[[Store, Result], list[Record]]
     tables: Callable[[Sequence[Result]], Sequence[Table]]
-    sentences: Callable[[Sequence[Result]], Sequence[str]] = _nothing
-    figures: Callable[[Sequence[Result], Sequence[str]], Drawn] = _undrawn
-    passages: Callable[[Sequence[Result]], Sequence[Passage]] = _no_passages
-    texts: Callable[[Sequence[Result]], Sequence[Passage]] = _no_passages
-    check: Callable[[duckdb.DuckDBPyConnection, Store, Sequence[Group], Request], None] = _unchecked
+    sentences: Callable[[Sequence[Result]], Sequence[str]] = lambda results: ()
+    figures: Callable[[Sequence[Result], Sequence[str]], Drawn] = lambda results, fit_ids: ()
+    passages: Callable[[Sequence[Result]], Sequence[Passage]] = lambda results: ()
+    texts: Callable[[Sequence[Result]], Sequence[Passage]] = lambda results: ()
+    check: Callable[[duckdb.DuckDBPyConnection, Store, Sequence[Group], Request], None] = lambda *asked: None
     measure: Callable[[Request], Measured] | None = None
     remeasure: Callable[[Request], tuple[Sequence[Result], Measured]] | None = None
     of_file: Callable[[Path, Request], Result] | None = None
@@ -109,7 +94,7 @@ class Question(Generic[Of, Result]):
 def each(
     analyse: Callable[[duckdb.DuckDBPyConnection, Of, Request], Result],
 ) -> Callable[[duckdb.DuckDBPyConnection, Sequence[Of], Request], Sequence[Result]]:
-    """Turn what analyses one group into what analyses several, one after another."""
+    """Turn what looks at one group into what looks at several."""
 
     def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Of], request: Request) -> Sequence[Result]:
         return [analyse(connection, group, request) for group in groups]

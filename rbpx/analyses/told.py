@@ -1,4 +1,4 @@
-"""Results told: on a terminal, or as sections of a page, each from the same tables, sentences and figures."""
+"""Tells results on a terminal or in sections of a page, from the same tables, sentences and figures."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,16 +14,14 @@ from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
 from rbpx.groups.group import Group
 
-__all__ = ["plot", "section", "show", "tables", "together"]
-
 Shown = TypeVar("Shown", Figure, Undrawn, Figure | Undrawn, Table)
 _MOST_IN_WORDS = 3  # sections whose sentences are printed; of more it is said where they are
 
 
 def together(name: str, results: Sequence[OfGroup]) -> list[list[OfGroup]]:
-    """Results that are told together: each by itself; where groups are compared, those of a family, or all.
+    """Results grouped as they are told: each by itself; where a question compares groups, all of them together.
 
-    They are those of a family where a page has a section for each.
+    Where it has a section in a report, those of each family are told together.
     """
     if not analysis(name).across:
         return [[result] for result in results]
@@ -79,17 +77,13 @@ def plot(name: str, results: Sequence[OfGroup]) -> None:
 
 def section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Section:
     """The section of a page about one result, or about those of a family, where each says what it is about."""
-    if analysis(name).trainings and not analysis(name).across:
-        parts = [(_title(name, [each]), _section(name, [each], fit_ids)) for each in results]
-        return _joined(f"{analysis(name).title}, {_groups(results)[0].first.family}", parts)
-    return _section(name, results, fit_ids)
-
-
-def _joined(title: str, parts: Sequence[tuple[str, Section]]) -> Section:
-    """Sections about several groups of runs as one."""
+    described = analysis(name)
+    if described.across or not described.trainings:
+        return _section(name, results, fit_ids)
+    parts = [(_title(name, [each]), _section(name, [each], fit_ids)) for each in results]
     return Section(
-        parts[0][1].name,
-        title,
+        name,
+        f"{described.title}, {_groups(results)[0].first.family}",
         tuple(f"{of}: {sentence}" for of, part in parts for sentence in part.sentences),
         tuple(_numbered(figure, at, of) for at, (of, part) in enumerate(parts) for figure in part.figures),
         tuple(_numbered(table, at, of) for at, (of, part) in enumerate(parts) for table in part.sheets),
@@ -102,24 +96,22 @@ def _joined(title: str, parts: Sequence[tuple[str, Section]]) -> Section:
     )
 
 
-def _told_apart(found: Sequence[Table]) -> list[Table]:
-    """Tables of one name, which are about several groups, each with its own name, and what it is about in its title."""
-    names = [table.name for table in found]
-    return [
-        _numbered(table, at, table.about) if names.count(table.name) > 1 else table for at, table in enumerate(found)
-    ]
+def _section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Section:
+    asked = question(name)
+    tables = [table for table in asked.tables(results) if table.rows]
+    names = [table.name for table in tables]  # those of one name are about several groups
+    tables = [_numbered(each, at, each.about) if names.count(each.name) > 1 else each for at, each in enumerate(tables)]
+    return Section(
+        name,
+        ", ".join(filter(None, [analysis(name).title, _title(name, results) if analysis(name).across else ""])),
+        tuple(asked.sentences(results)),
+        tuple(asked.figures(results, fit_ids)),
+        tuple(table.without_empty() for table in tables),
+        tuple(Doubt(status, tuple(dict.fromkeys(of))) for table in tables for status, of in table.doubts().items()),
+        tuple(asked.passages(results)),
+    )
 
 
 def _numbered(each: Shown, at: int, of: str) -> Shown:
     """One of several of a name, with a name of its own, and what it is about in its title."""
     return replace(each, name=f"{each.name}-{at}", title=f"{each.title}: {of}")
-
-
-def _section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Section:
-    asked = question(name)
-    found = _told_apart([table for table in asked.tables(results) if table.rows])
-    doubts = tuple(Doubt(status, tuple(dict.fromkeys(of))) for table in found for status, of in table.doubts().items())
-    title = ", ".join(filter(None, [analysis(name).title, _title(name, results) if analysis(name).across else ""]))
-    figures, passages = tuple(asked.figures(results, fit_ids)), tuple(asked.passages(results))
-    sheets = tuple(table.without_empty() for table in found)
-    return Section(name, title, tuple(asked.sentences(results)), figures, sheets, doubts, passages)

@@ -4,6 +4,7 @@ Both sides are resampled with the same documents, so what a document does on bot
 sizes, B resamples.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,13 @@ from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
+from rbpx.laws.power import fit_power_law
 from rbpx.laws.power_fit import PowerLawFit
+from rbpx.laws.resampled import Resampled
+
+Floats = npt.NDArray[np.float64]
+Key = tuple[str, int | None]
+"""A law and its k."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +61,19 @@ def shift_law(group: Group, before: Points, after: Points) -> LawShift:
     return LawShift(before.law, before.k, fits[0], fits[1], power_law_of(group, after.over(before)))
 
 
-def shift_run(before: Evidence, after: Evidence, law: str, n_documents: int, *at: int) -> Shift:
-    """The change of one quantity of one run: cross-entropy (nats), or rbp `at` a place of the k grid."""
-    values = [float(e.measured[law][at]) for e in (before, after)]
-    resampled = [e.resampled[law].T[at].T for e in (before, after)]
-    return shift(values[0], values[1], resampled[0], resampled[1], n_documents)
+def places(k_grid: Sequence[int]) -> dict[Key, tuple[int, ...]]:
+    """RBP at each k, then cross-entropy: the place of each in the evidence on a run."""
+    return {**{("rbp", k): (at,) for at, k in enumerate(k_grid)}, ("cross_entropy", None): ()}
+
+
+def shifts_of_run(before: Evidence, after: Evidence, k_grid: Sequence[int], n_documents: int) -> dict[Key, Shift]:
+    """The changes of one run: of RBP (shares) at each k, then of cross-entropy (nats)."""
+    shifts = {}
+    for (law, k), at in places(k_grid).items():
+        values = [float(each.measured[law][at]) for each in (before, after)]
+        resampled = [each.resampled[law].T[at].T for each in (before, after)]
+        shifts[law, k] = shift(values[0], values[1], resampled[0], resampled[1], n_documents)
+    return shifts
 
 
 def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_documents: int) -> Shift:

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.analyses.audit.analysis import analyse
-from rbpx.analyses.audit.rank_changes import SAME_NATS, Moves, count_moves
+from rbpx.analyses.audit.analysis import SAME_NATS, Moves, Remeasured, analyse, count_moves
 from rbpx.config.request import Request
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.groups.group import Group, Run
@@ -393,9 +392,10 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
         drawn = [drawn_run(size, z_D1, rng) for size in S]
         group = Group(tuple(run for run, _, _ in drawn), Ties.pessimistic)
         request = Request(resamples=200, k=1, seed=seed)
-        audit = analyse([(run, pairs) for run, pairs, _ in drawn], group, list(range(N_DOCUMENTS)), request)
+        measured = [(run, Remeasured(pairs)) for run, pairs, _ in drawn]
+        audit = analyse(measured, group, list(range(N_DOCUMENTS)), request)
         truth = drawn[0][2]
-        for name, found in (("rbp", audit.runs[0].rbp[1]), ("cross_entropy", audit.runs[0].cross_entropy_nats)):
+        for (name, _), found in audit.runs[0].shifts.items():
             lo, hi = found.difference.lo, found.difference.hi
             assert lo is not None
             assert hi is not None

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
-from rbpx.analyses.compare.kinds import kind_of, part_of
 from rbpx.analyses.compare.meeting import Tokens, meet
+from rbpx.analyses.compare.parts import kind_of, part_of
 from tests.support.checkpoints import TINY_TEXT, build_checkpoint
 from tests.support.commands import here
 from tests.support.stores import Measured, columns_of, runs_by_size, without_bytes, write_jsonl
@@ -70,7 +70,7 @@ def test_stretches_hold_the_nats_of_the_bytes_that_both_scored(seed: int) -> Non
 def test_the_parts_of_a_token_are_its_bytes() -> None:
     assert part_of(" naïve", 7, 1, 2) == "na"
     assert part_of("naïve", 5, 0, 2) is None, "five bytes are not what the text is, so nothing is known of it"
-    assert [kind_of(t).value for t in (" the", "\n  ", "42", "+=", "é", "�", "x1", None)] == [
+    assert [kind_of(t) for t in (" the", "\n  ", "42", "+=", "é", "�", "x1", None)] == [
         *("word", "white space", "number", "punctuation", "non-ASCII", "non-ASCII", "mixed", "unknown")
     ]
 

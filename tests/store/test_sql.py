@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import rbpx
-from rbpx.analyses.outcomes.sequences import cut_sequences
+from rbpx.analyses.outcomes.analysis import cut_sequences
 from rbpx.errors import RbpxError
 from rbpx.groups.token_ranks import text_ranks
 from rbpx.store.queries import ask, ask_user, ask_where, connect

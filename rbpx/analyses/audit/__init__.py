@@ -1,11 +1,5 @@
-"""What float32 would change: ranks, RBP_k, cross-entropy, alpha."""
+"""What float32 would change: ranks, RBP_k, cross-entropy, alpha.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="tokenwise",
-    summary="what float32 would change: ranks, RBP_k, cross-entropy, alpha",
-    help="""\
 Measures 50 documents (limit=) of each run again in float32, the same documents for every size, and compares
 them with what is stored: how many ranks moved and how far, how many tokens crossed k, and how much RBP_k,
 cross-entropy and the exponents of their laws change, with intervals from documents resampled on both sides
@@ -16,15 +10,20 @@ A run of another engine (engine=vllm) is compared with rbpx's float32 on the sam
 status 1, where it is more than tolerance=2 times as far from it as rbpx's own run in its dtype, or, in float32,
 as two runs may be: in the share of tokens of another rank, or in the largest difference of a log-probability.
 
-Runs that were measured in float32 by the same versions on the same kind of device could not come out otherwise and
-are left out; dtype=float32 measures them all the same, and the table says whether they come out as they were, up
-to rounding. dtype= narrows to runs of that dtype.""",
+Runs that were measured in float32 by the same versions on the same kind of device would give the same numbers again,
+so they are left out; dtype=float32 measures them all the same, and the table says whether they agree up to rounding.
+dtype= narrows to runs of that dtype.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="tokenwise",
     examples=(
         "python -m rbpx audit dataset=pydoc",
         "python -m rbpx audit dtype=bfloat16 limit=20 k='[1,10,100,1000]' --format json",
     ),
     title="Audit of precision",
-    sizes=1,
     tokens=True,
     measures=True,
     primary="audit",

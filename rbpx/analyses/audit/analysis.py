@@ -1,46 +1,113 @@
 """Precision of runs (verb audit): stored tokens compared with the same ones measured in float32.
 
 RBP_k, cross-entropy and the exponents of their laws are taken of the same documents on both sides, and these documents
-are resampled together. Shapes: B resamples, D documents measured again.
+are resampled together. A token moves if its rank does, under one tie rule; it changes if the number of greater or of
+equal logits does, which it may without moving. Shapes: B resamples, D documents measured again.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
-from rbpx.analyses.audit.rank_changes import Allowance, Moves, count_moves
 from rbpx.config.options import Dtype
 from rbpx.config.request import Request
-from rbpx.errors import MeasureError
 from rbpx.groups.evidence import Evidence, weigh
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points import size_points
-from rbpx.groups.shifts import LawShift, Shift, shift_law, shift_run
+from rbpx.groups.shifts import Key, LawShift, Shift, shift_law, shifts_of_run
 from rbpx.laws.bootstrap import document_weights
-from rbpx.store.queries import ask_beside
+from rbpx.laws.interval import by_name
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)
 _LAWS: Final = ("rbp", "cross_entropy")
+SAME_SHARE: Final = 1e-3  # this share of the tokens may change
+SAME_NATS: Final = 1e-4  # a log-probability may move by this much
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How far a measurement may be from another.
+
+    Attributes:
+        share: of its tokens may change.
+        nats: that a log-probability may move by.
+    """
+
+    share: float
+    nats: float
+
+    def holds(self, moves: "Moves") -> bool:
+        """Whether a measurement is within it."""
+        return moves.n_changed <= self.share * moves.n_tokens and moves.largest_logprob_move <= self.nats
+
+
+@dataclass(frozen=True)
+class Moves:
+    """How the tokens of one run moved when they were measured again.
+
+    Attributes:
+        n_tokens: compared.
+        n_changed: those whose number of greater or of equal logits differs.
+        n_moved: those whose rank differs.
+        median_move: of the ranks that moved, in ranks; None where none did.
+        largest_move: the same.
+        largest_logprob_move: nats, of all tokens.
+        n_lost: by k, tokens that were hits (rank at most k) and no longer are.
+        n_gained: by k, tokens that were not hits and are now.
+    """
+
+    n_tokens: int
+    n_changed: int
+    n_moved: int
+    median_move: float | None
+    largest_move: float | None
+    largest_logprob_move: float
+    n_lost: dict[int, int]
+    n_gained: dict[int, int]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether two measurements agree up to rounding: 1 token in 1,000 changed, logprob by 1e-4 at most."""
+        return Allowance(SAME_SHARE, SAME_NATS).holds(self)
+
+    @property
+    def share_changed(self) -> float:
+        """The share of the tokens that changed."""
+        return self.n_changed / self.n_tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Remeasured:
+    """A run that was measured again.
+
+    Attributes:
+        pairs: its ranks beside those of the same tokens in float32 (query `rank_pairs`).
+        allowed: how far the run of another engine may be from float32; None for a run of rbpx.
+    """
+
+    pairs: pa.Table
+    allowed: Allowance | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class RunAudit:
-    """One run against itself in float32: what moved, and the shift of RBP at each k and of cross-entropy (nats).
+    """One run against itself in float32.
 
     Attributes:
+        run: the run.
+        moves: what moved.
+        shifts: of RBP at each k, then of cross-entropy (nats).
         allowed: how far the run of another engine may be from it; None for a run of rbpx.
     """
 
     run: Run
     moves: Moves
-    rbp: dict[int, Shift]
-    cross_entropy_nats: Shift
-    allowed: Allowance | None = None
+    shifts: dict[Key, Shift]
+    allowed: Allowance | None
 
     @property
     def is_same(self) -> bool | None:
@@ -70,82 +137,78 @@ class Audit:
     laws: tuple[LawShift, ...]
 
 
-def sample_documents(group: Group, limit: int, seed: int) -> list[int]:
-    """Which documents of a group are measured again, the same ones for every size, in order."""
-    return sorted(np.random.default_rng(seed).permutation(group.n_documents)[:limit].tolist())
+def engine_allowance(share: float, nats: float, tolerance: float) -> Allowance:
+    """How far the run of another engine may be from float32.
 
+    Two right implementations in one precision round independently, so they are about as far from float32 as each other.
 
-def pair_ranks(
-    connection: duckdb.DuckDBPyConnection, group: Group, run: Run, doc_ids: Sequence[int], again: pa.Table
-) -> pa.Table:
-    """The ranks of a run beside those of the same tokens measured again (query `rank_pairs`).
-
-    Raises:
-        MeasureError: a token occurs in only one of the two.
+    Args:
+        share: of the tokens that the engine's precision changes in a run of rbpx; 0 for float32, where two runs may
+            differ too.
+        nats: how far it moves a log-probability there.
+        tolerance: how many times as much is allowed.
     """
-    parameters: dict[str, Any] = {"run_id": run.run_id, "doc_ids": list(doc_ids), "ties": group.ties.value}
-    pairs = ask_beside(connection, again, "rank_pairs", **parameters)
-    alone = pairs["rank"].null_count + pairs["rank_again"].null_count
-    if alone:
-        raise MeasureError(
-            f"its text is cut into other tokens now than when it was measured ({alone:,} pairs of ranks lack one), so "
-            "nothing can be compared; look at the versions with `show`, and measure it anew"
-        )
-    return pairs
+    return Allowance(tolerance * max(SAME_SHARE, share), tolerance * max(SAME_NATS, nats))
+
+
+def count_moves(pairs: pa.Table, k_grid: Sequence[int]) -> Moves:
+    """Count how ranks moved.
+
+    Args:
+        pairs: rank, rank_again, n_tokens, n_changed, largest_logprob_move (query `rank_pairs`), no rank missing.
+        k_grid: the k of RBP.
+    """
+    rank, again = pairs["rank"].to_numpy(), pairs["rank_again"].to_numpy()
+    n_tokens = pairs["n_tokens"].to_numpy()
+    moved = np.repeat(np.abs(again - rank), n_tokens)
+    moved = moved[moved > 0]
+    return Moves(
+        n_tokens=int(n_tokens.sum()),
+        n_changed=int(pairs["n_changed"].to_numpy().sum()),
+        n_moved=len(moved),
+        median_move=float(np.median(moved)) if len(moved) else None,
+        largest_move=float(moved.max()) if len(moved) else None,
+        largest_logprob_move=float(pairs["largest_logprob_move"].to_numpy().max()),
+        n_lost={k: int(n_tokens[(rank <= k) & (again > k)].sum()) for k in k_grid},
+        n_gained={k: int(n_tokens[(rank > k) & (again <= k)].sum()) for k in k_grid},
+    )
 
 
 def analyse(
-    measured: Sequence[tuple[Run, pa.Table]],
-    group: Group,
-    doc_ids: Sequence[int],
-    request: Request,
-    allowed: Mapping[str, Allowance] | None = None,
+    measured: Sequence[tuple[Run, Remeasured]], group: Group, doc_ids: Sequence[int], request: Request
 ) -> Audit:
     """Compare the runs that were measured again, and the laws through them.
 
     Args:
-        measured: runs of the group, in its order, each with its pairs of ranks.
+        measured: runs of the group, in its order.
         group: as selected from the store.
         doc_ids: the documents that were measured again.
         request: k, resamples, seed.
-        allowed: by run_id, how far a run of another engine may be from float32.
     """
     place = {doc_id: at for at, doc_id in enumerate(doc_ids)}
-    sampled = _sampled(group, measured, len(doc_ids))
+    sampled = Group(tuple(_sampled(run, again.pairs, len(doc_ids)) for run, again in measured), group.ties)
     weights_BD = document_weights(len(doc_ids), request.resamples, request.seed)
-    k_grid = request.k.grid(min(run.vocab_size or 0 for run in sampled.runs), DEFAULT_K)
-    evidence: dict[str, list[Evidence]] = {"": [], "_again": []}
-    for run, pairs in measured:
-        doc_id = pa.array([place[doc_id] for doc_id in pairs["doc_id"].to_pylist()])
-        for suffix, side_evidence in evidence.items():
-            counts = {"doc_id": doc_id, "rank": pairs[f"rank{suffix}"], "n_tokens": pairs["n_tokens"]}
-            table = pa.table(counts | {"sum_logprob": pairs[f"sum_logprob{suffix}"]})
-            side_evidence.append(weigh(table, weights_BD, k_grid, run.vocab_size or 0, _LAWS))
-    stored, again = evidence.values()
-    runs = [
-        replace(_compare(run, pairs, one, other, k_grid, len(doc_ids)), allowed=(allowed or {}).get(run.run_id))
-        for (run, pairs), one, other in zip(measured, stored, again, strict=True)
-    ]
-    points = [size_points(sampled, side, request, k_grid, _LAWS) for side in (stored, again)]
+    k_grid = request.k.grid(sampled.vocab_size, DEFAULT_K)
+    runs, sides = list[RunAudit](), (list[Evidence](), list[Evidence]())
+    for run, again in measured:
+        pairs = again.pairs
+        counts = {"doc_id": pa.array([place[doc_id] for doc_id in pairs["doc_id"].to_pylist()])}
+        for side, suffix in zip(sides, ("", "_again"), strict=True):
+            counts |= {name: pairs[f"{name}{suffix}"] for name in ("rank", "sum_logprob")}
+            table = pa.table(counts | {"n_tokens": pairs["n_tokens"]})
+            side.append(weigh(table, weights_BD, k_grid, run.vocab_size or 0, _LAWS))
+        shifts = shifts_of_run(sides[0][-1], sides[1][-1], k_grid, len(doc_ids))
+        runs.append(RunAudit(run, count_moves(pairs, k_grid), shifts, again.allowed))
+    points = [size_points(sampled, side, request, k_grid, _LAWS) for side in sides]
     laws = [] if len(measured) < 3 else [shift_law(sampled, *both) for both in zip(*points, strict=True)]
     return Audit(sampled, len(doc_ids), group.n_documents, tuple(runs), tuple(laws))
 
 
-def _sampled(group: Group, measured: Sequence[tuple[Run, pa.Table]], n_documents: int) -> Group:
-    """The runs as if these documents were the whole sample."""
-    runs = []
-    for run, pairs in measured:
-        n_scored, n_tokens = len(pairs["doc_id"].unique()), int(pairs["n_tokens"].to_numpy().sum())
-        counts: dict[str, Any] = {"n_documents": n_scored, "n_skipped": n_documents - n_scored, "n_tokens": n_tokens}
-        runs.append(replace(run, **counts, cross_entropy_nats=None))
-    return Group(tuple(runs), group.ties)
-
-
-def _compare(
-    run: Run, pairs: pa.Table, stored: Evidence, again: Evidence, k_grid: Sequence[int], n_documents: int
-) -> RunAudit:
-    rbp = {k: shift_run(stored, again, "rbp", n_documents, at) for at, k in enumerate(k_grid)}
-    return RunAudit(run, count_moves(pairs, k_grid), rbp, shift_run(stored, again, "cross_entropy", n_documents))
+def _sampled(run: Run, pairs: pa.Table, n_documents: int) -> Run:
+    """A run as if so many documents were the whole sample."""
+    n_scored, n_tokens = len(pairs["doc_id"].unique()), int(pairs["n_tokens"].to_numpy().sum())
+    n_skipped = n_documents - n_scored
+    return replace(run, n_documents=n_scored, n_skipped=n_skipped, n_tokens=n_tokens, cross_entropy_nats=None)
 
 
 def records(audit: Audit) -> list[Record]:
@@ -153,35 +216,19 @@ def records(audit: Audit) -> list[Record]:
     names: Record = {**audit.group.names(), "n_documents": audit.n_documents}
     rows = []
     for each in audit.runs:
-        of_run = {"size": each.run.size, "run_id": each.run.run_id, "S": each.run.non_embedding_params}
-        of_run |= {name: value for name, value in asdict(each.moves).items() if not isinstance(value, dict)}
-        of_run["is_same"] = each.is_same
-        of_run |= {
-            "allowed_share": None if each.allowed is None else each.allowed.share,
-            "allowed_nats": None if each.allowed is None else each.allowed.nats,
-        }
-        shifts = [("rbp", k, shifted) for k, shifted in each.rbp.items()]
-        for law, k, shifted in [*shifts, ("cross_entropy", None, each.cross_entropy_nats)]:
-            crossed = {} if k is None else {"n_lost": each.moves.n_lost[k], "n_gained": each.moves.n_gained[k]}
-            rows.append({"kind": "run", **names, **of_run, "law": law, "k": k, **_of(shifted), **crossed})
-    for shifted_law in audit.laws:
-        fit, alphas = shifted_law.difference, (shifted_law.before.alpha, shifted_law.after.alpha)
-        row = {
-            "kind": "law",
-            **names,
-            "law": shifted_law.law,
-            "k": shifted_law.k,
-            "stored": alphas[0],
-            "again": alphas[1],
-        }
-        row |= {"difference": fit.alpha, "difference_lo": fit.alpha_lo, "difference_hi": fit.alpha_hi}
-        row |= {"difference_text_lo": fit.alpha_text.lo, "difference_text_hi": fit.alpha_text.hi}
-        row |= {"status": fit.status.value, "n_points": fit.n_points, "run_ids": audit.group.run_ids}
-        rows.append(row)
+        run, moves, allowed = each.run, each.moves, each.allowed
+        of_run = {"size": run.size, "run_id": run.run_id, "S": run.non_embedding_params}
+        of_run |= {name: value for name, value in vars(moves).items() if not isinstance(value, dict)}
+        of_run |= {"is_same": each.is_same, "allowed_share": allowed and allowed.share}
+        of_run |= {"allowed_nats": allowed and allowed.nats}
+        for (law, k), shift in each.shifts.items():
+            row = {"kind": "run", **names, **of_run, "law": law, "k": k, "stored": shift.before, "again": shift.after}
+            crossed = {} if k is None else {"n_lost": moves.n_lost[k], "n_gained": moves.n_gained[k]}
+            rows.append(row | by_name(difference=shift.difference) | crossed)
+    for shifted in audit.laws:
+        fit, ends = shifted.difference, shifted.difference.alpha_text
+        row = {"kind": "law", **names, "law": shifted.law, "k": shifted.k, "stored": shifted.before.alpha}
+        row |= {"again": shifted.after.alpha, **by_name(difference=fit.exponent)}
+        row |= {"difference_text_lo": ends.lo, "difference_text_hi": ends.hi, "status": fit.status.value}
+        rows.append(row | {"n_points": fit.n_points, "run_ids": audit.group.run_ids})
     return rows
-
-
-def _of(shifted: Shift) -> Record:
-    """The columns of a shift."""
-    ends = {"difference_lo": shifted.difference.lo, "difference_hi": shifted.difference.hi}
-    return {"stored": shifted.before, "again": shifted.after, "difference": shifted.difference.value, **ends}

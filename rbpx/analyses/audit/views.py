@@ -1,13 +1,12 @@
 """Audits of precision as tables: ranks that moved, and the shifts of each run and of the laws."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import duckdb
 
-from rbpx.analyses.audit.analysis import Audit, RunAudit, records
-from rbpx.analyses.audit.rank_changes import SAME_NATS
-from rbpx.analyses.question import Measured, Question
+from rbpx.analyses.audit.analysis import SAME_NATS, Audit, RunAudit, records
+from rbpx.analyses.question import Measured, Question, one_by_one
 from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.display.column import decimal, magnitude, share, state, text, whole, with_ends
@@ -20,55 +19,53 @@ from rbpx.store.store import Record, Store
 
 _IS_SAME: Final = {None: None, True: "yes", False: "no"}
 _SAME: Final = (
-    f"a second measurement in float32 agrees, with at most 1 token in 1,000 changed and differences up to {SAME_NATS:g}"
-    " nats; an engine's run, that it is no further from rbpx's float32 than tolerance= times as much, or, in 16 bits, "
-    "than that many times as far as rbpx's own run in that precision"
+    "whether a second measurement in float32 agrees: at most 1 token in 1,000 changed, log-probabilities within "
+    f"{SAME_NATS:g} nats; the run of another engine may differ from rbpx's float32 by tolerance= times as much or, in "
+    "16 bits, by tolerance= times as much as rbpx's own run in that precision"
 )
 MOVES: Final = View[RunAudit](
     "moves",
-    (
-        text("size", "size", lambda row: row.run.size),
-        whole("tokens", "n_tokens", lambda row: row.moves.n_tokens),
-        share(
-            "changed", "changed", lambda row: row.moves.share_changed, 3,
-            "tokens whose number of greater or of equal logits differs",
-        ),
-        share("moved", "moved", lambda row: row.moves.n_moved / row.moves.n_tokens, 3, "those whose rank differs"),
-        magnitude("by", "median_move", lambda row: row.moves.median_move, "median change of a rank, then the largest"),
-        magnitude("largest", "largest_move", lambda row: row.moves.largest_move),
-        magnitude(
-            "nats", "largest_logprob_move", lambda row: row.moves.largest_logprob_move,
-            "the largest difference of a log-probability",
-        ),
-        text("same", "is_same", lambda row: _IS_SAME[row.is_same], _SAME),
+    text("size", "size", lambda row: row.run.size),
+    whole("tokens", "n_tokens", lambda row: row.moves.n_tokens),
+    share(
+        "changed", "changed", lambda row: row.moves.share_changed, 3,
+        "tokens whose number of greater or of equal logits differs",
     ),
+    share("moved", "moved", lambda row: row.moves.n_moved / row.moves.n_tokens, 3, "those whose rank differs"),
+    magnitude("by", "median_move", lambda row: row.moves.median_move, "median change of a rank, then the largest"),
+    magnitude("largest", "largest_move", lambda row: row.moves.largest_move),
+    magnitude(
+        "nats", "largest_logprob_move", lambda row: row.moves.largest_logprob_move,
+        "the largest difference of a log-probability",
+    ),
+    text("same", "is_same", lambda row: _IS_SAME[row.is_same], _SAME),
 )  # fmt: skip
 LAWS: Final = View[LawShift](
     "laws",
-    (
-        text("law", "law", lambda law: law_title(law.law, law.k)),
-        decimal("stored", "stored", lambda law: law.before.alpha),
-        decimal("float32", "again", lambda law: law.after.alpha),
-        with_ends("difference", "difference", lambda law: law.difference.exponent, lambda value: signed(value, 5)),
-        state(lambda law: law.difference.status),
-    ),
+    text("law", "law", lambda law: law_title(law.law, law.k)),
+    decimal("stored", "stored", lambda law: law.before.alpha),
+    decimal("float32", "again", lambda law: law.after.alpha),
+    with_ends("difference", "difference", lambda law: law.difference.exponent, lambda value: signed(value, 5)),
+    state(lambda law: law.difference.status),
 )
 
 
 SHIFTS: Final = View[tuple[RunAudit, str, Shift]](
     "shifts",
-    (
-        text("size", "size", lambda row: row[0].run.size),
-        text("of", "of", lambda row: row[1]),
-        decimal("stored", "stored", lambda row: row[2].before),
-        decimal("float32", "again", lambda row: row[2].after),
-        with_ends("difference", "difference", lambda row: row[2].difference, lambda value: signed(value, 5)),
-    ),
+    text("size", "size", lambda row: row[0].run.size),
+    text("of", "of", lambda row: row[1]),
+    decimal("stored", "stored", lambda row: row[2].before),
+    decimal("float32", "again", lambda row: row[2].after),
+    with_ends("difference", "difference", lambda row: row[2].difference, lambda value: signed(value, 5)),
 )
 
 
-def _shifts(run: RunAudit) -> list[tuple[str, Shift]]:
-    return [("CE", run.cross_entropy_nats), *((f"RBP_{k}", of) for k, of in run.rbp.items())]
+def _shifts(audit: Audit) -> Iterator[tuple[RunAudit, str, Shift]]:
+    """What differs in a document, cross-entropy first."""
+    for run in audit.runs:
+        for (_, k), shift in sorted(run.shifts.items(), key=lambda of: of[0][1] is not None):
+            if shift.difference.value:
+                yield run, "CE" if k is None else f"RBP_{k}", shift
 
 
 def _is_unmoved(audit: Audit) -> bool:
@@ -80,36 +77,34 @@ def _documents(audit: Audit) -> str:
     return f"{audit.n_documents:,} of {number_of(audit.n_stored, 'document')}"
 
 
-def tables(results: Sequence[Audit]) -> list[Table]:
-    """For each group how many ranks moved, and how that shifts each run and the laws; none where no rank did."""
-    found = []
-    for audit in (audit for audit in results if not _is_unmoved(audit)):
+@one_by_one
+def tables(audit: Audit) -> Iterator[Table]:
+    """How many ranks moved, and how that shifts each run and the laws; none where no rank did."""
+    if not _is_unmoved(audit):
         title, about = f"Ranks again in float32, {_documents(audit)}", audit.group.title
-        found.append(MOVES.table(title, audit.runs, about, note=f"Ranks have ties {audit.group.ties.value}."))
-        shifts = [(run, *of) for run in audit.runs for of in _shifts(run) if of[1].difference.value]
-        note = "On the same documents; what differs in none of them is left out."
-        found.append(SHIFTS.table("RBP_k and nats again in float32", shifts, about, note=note))
+        yield MOVES.table(title, audit.runs, about, note=f"Ranks have ties {audit.group.ties.value}.")
+        note = "On the same documents; a number that differs in none of them is left out."
+        yield SHIFTS.table("RBP_k and nats again in float32", _shifts(audit), about, note=note)
         note = "Intervals are over documents and models; no variation: no rank crossed k, so nothing shifts."
-        found.append(LAWS.table("α of the laws again in float32", audit.laws, about, note=note if audit.laws else ""))
-    return found
+        yield LAWS.table("α of the laws again in float32", audit.laws, about, note=note if audit.laws else "")
 
 
-def sentences(results: Sequence[Audit]) -> list[str]:
+@one_by_one
+def sentences(audit: Audit) -> Iterator[str]:
     """A line for a group of which nothing moved."""
-    return [
-        f"{number_of(len(audit.runs), 'size')}, {_documents(audit)}, "
-        f"{number_of(sum(each.moves.n_tokens for each in audit.runs), 'token')} again in float32: no rank moved, and "
-        f"no log-probability by more than {short(max(each.moves.largest_logprob_move for each in audit.runs))} nats."
-        for audit in results
-        if _is_unmoved(audit)
-    ]
+    if _is_unmoved(audit):
+        n_tokens = sum(each.moves.n_tokens for each in audit.runs)
+        largest = short(max(each.moves.largest_logprob_move for each in audit.runs))
+        yield (
+            f"{number_of(len(audit.runs), 'size')}, {_documents(audit)}, {number_of(n_tokens, 'token')} measured "
+            f"again in float32: no rank moved, and no log-probability moved by more than {largest} nats."
+        )
 
 
 def _remeasure(request: Request) -> tuple[Sequence[Audit], Measured]:
     from rbpx.analyses.audit.remeasure import remeasure  # with torch, which a table does not need
 
-    found = remeasure(request)
-    return found.results, found
+    return remeasure(request)
 
 
 def _anew(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Audit]:

@@ -5,24 +5,23 @@ which tokens they score and in how these are ranked, never in the documents, so 
 Shapes: B resamples.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Final
 
 import duckdb
 
-from rbpx.config.options import Dtype
 from rbpx.config.request import Request
 from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import fit_points
-from rbpx.groups.group import ALIKE, Group, Run
-from rbpx.groups.points import size_points, weigh_group
-from rbpx.groups.shifts import LawShift, Shift, shift_law, shift_run
+from rbpx.groups.group import ALIKE, Group
+from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.shifts import Key, places, shift_law, shifts_of_run
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
-from rbpx.laws.power_fit import PowerLawFit
+from rbpx.status import Status
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties, rule_of
 
@@ -31,59 +30,57 @@ COLUMNS: Final = tuple(
     name for name in ALIKE if name not in ("source", "family", "dataset", "text_hash", "revision", "variant")
 )
 _LAWS: Final = ("rbp", "cross_entropy")
-_PLAIN: Final = {
-    "protocol": "paper",
-    "dtype": Dtype.float32.value,
-    "bos": "tokenizer",
-    "padding": "counted",
-}  # of the reference
-
-Key = tuple[str, int | None]
-"""A law and its k."""
+_PLAIN: Final = {"protocol": "paper", "dtype": "float32", "bos": "tokenizer", "padding": "counted"}  # of the reference
 
 
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """The way that the others are compared with.
+@dataclass(frozen=True)
+class Number:
+    """What a way gives, or how far that is from the reference.
 
     Attributes:
-        run: of the largest size.
-        values: of that run, rbp (shares) and cross_entropy (nats).
-        laws: of all sizes; empty for fewer than 3.
+        key: RBP at some k (a share), or cross-entropy (nats).
+        of_law: whether it is the exponent of the law through all sizes, and not the value of the largest.
+        of: the largest size, or how many sizes there are.
+        value: the number.
+        absolute: where it is a difference, what the way itself gives.
+        status: of the law.
     """
 
-    run: Run
-    values: dict[Key, Estimate]
-    laws: dict[Key, PowerLawFit]
+    key: Key
+    of_law: bool
+    of: str
+    value: Estimate
+    absolute: float | None = field(default=None, compare=False)
+    status: Status = Status.ok
+
+    @property
+    def is_same(self) -> bool:
+        """Whether no document differs."""
+        return self.value.value == 0 and self.value.lo is None and self.status in (Status.ok, Status.no_variation)
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """Another way, at the sizes that both have.
+    """Another way, at the sizes that it has in common with the reference.
 
     Attributes:
         group: its runs, with its tie rule.
         differs: the columns in which it differs from the reference, and `ties`, with its values.
-        run: of the largest size that both have.
-        shifts: from the reference, of that size.
-        laws: shifts of the laws; empty for fewer than 3 sizes.
+        numbers: differences from the reference: of the largest size, then of the laws; no laws below 3 sizes.
     """
 
     group: Group
     differs: dict[str, Any]
-    run: Run
-    shifts: dict[Key, Shift]
-    laws: dict[Key, LawShift]
+    numbers: tuple[Number, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """All ways in which one family was measured on one text; `group` is the reference."""
+    """All ways in which one family was measured on one text; `group` is the reference, `numbers` what it gives."""
 
     group: Group
-    reference: Reference
+    numbers: tuple[Number, ...]
     ways: tuple[Way, ...]
-    k_grid: tuple[int, ...]
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Choices]:
@@ -101,19 +98,34 @@ def _text(group: Group) -> tuple[str, ...]:
 def _compare(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Choices:
     first = max(groups, key=_plainness)
     others = sorted((group for group in groups if group is not first), key=lambda group: len(_apart(first, group)))
-    k_grid = request.k.grid(min(run.vocab_size or 0 for group in groups for run in group.runs), DEFAULT_K)
+    k_grid = request.k.grid(min(group.vocab_size for group in groups), DEFAULT_K)
     rule_asked_for = request.ties or rule_of(first.first.protocol)
-    reference = replace(first, ties=rule_asked_for)
-    evidence = weigh_group(connection, reference, request, k_grid, _LAWS)
-    ways = []
-    for group in [first, *others]:
-        for rule in [rule_asked_for, *(other for other in Ties if other is not rule_asked_for)]:
-            if group is first and rule is rule_asked_for:
-                continue
-            way = replace(group, ties=rule)
-            way_evidence = weigh_group(connection, way, request, k_grid, _LAWS)
-            ways += _way(reference, evidence, way, way_evidence, request, k_grid)
-    return Choices(reference, _reference(reference, evidence, request, k_grid), tuple(ways), tuple(k_grid))
+    sides = [
+        _Side(way, weigh_group(connection, way, request, k_grid, _LAWS))
+        for group in (first, *others)
+        for way in (replace(group, ties=rule) for rule in sorted(Ties, key=lambda rule: rule is not rule_asked_for))
+    ]
+    ways = [way for side in sides[1:] for way in _way(sides[0], side, request, k_grid)]
+    return Choices(sides[0].group, tuple(_reference(sides[0], request, k_grid)), tuple(ways))
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One way, and the curves of each of its runs."""
+
+    group: Group
+    evidence: Sequence[Evidence]
+
+    def laws(self, request: Request, k_grid: Sequence[int]) -> dict[Key, Points]:
+        """The points of each law at the k that every way has."""
+        points = size_points(self.group, self.evidence, request, k_grid, _LAWS)
+        return {(each.law, each.k): each for each in points if each.k in (None, *k_grid)}
+
+    def of_trainings(self, trainings: Container[Any]) -> "_Side":
+        """At some sizes only."""
+        kept = [at for at, run in enumerate(self.group.runs) if run.training in trainings]
+        runs = tuple(self.group.runs[at] for at in kept)
+        return _Side(replace(self.group, runs=runs), [self.evidence[at] for at in kept])
 
 
 def _plainness(group: Group) -> tuple[Any, ...]:
@@ -128,80 +140,54 @@ def _apart(reference: Group, group: Group) -> dict[str, Any]:
     return {name: value for name, value, other in pairs if value != other}
 
 
-def _reference(group: Group, evidence: Sequence[Evidence], request: Request, k_grid: Sequence[int]) -> Reference:
-    largest = evidence[-1]
-    values: dict[Key, Estimate] = {}
-    for (law, k), at in _places(k_grid).items():
-        resampled_B = largest.resampled[law].T[at].T
-        values[law, k] = estimate(float(largest.measured[law][at]), resampled_B, group.n_resampled, Recipe.expanded)
-    points = size_points(group, evidence, request, k_grid, _LAWS) if group.n_sizes >= 3 else []
-    laws = {(each.law, each.k): fit_points(each, Method.ols).fit for each in points if each.k in (None, *k_grid)}
-    return Reference(group.runs[-1], values, laws)
+def _reference(side: _Side, request: Request, k_grid: Sequence[int]) -> Iterator[Number]:
+    group, largest = side.group, side.evidence[-1]
+    for (law, k), at in places(k_grid).items():
+        value, resampled_B = float(largest.measured[law][at]), largest.resampled[law].T[at].T
+        found = estimate(value, resampled_B, group.n_resampled, Recipe.expanded)
+        yield Number((law, k), False, group.runs[-1].size, found)
+    if group.n_sizes >= 3:
+        for key, points in side.laws(request, k_grid).items():
+            fit = fit_points(points, Method.ols).fit
+            yield Number(key, True, f"{len(group.runs)} sizes", fit.exponent, status=fit.status)
 
 
-def _places(k_grid: Sequence[int]) -> dict[Key, tuple[int, ...]]:
-    """The place of each quantity of a run in its evidence."""
-    return {**{("rbp", k): (at,) for at, k in enumerate(k_grid)}, ("cross_entropy", None): ()}
-
-
-def _way(
-    reference: Group,
-    evidence: Sequence[Evidence],
-    way: Group,
-    way_evidence: Sequence[Evidence],
-    request: Request,
-    k_grid: Sequence[int],
-) -> list[Way]:
+def _way(reference: _Side, way: _Side, request: Request, k_grid: Sequence[int]) -> list[Way]:
     """One way against the reference; none where they have no size in common."""
-    assert way.n_documents == reference.n_documents, "one text has the same documents in every way"
-    both = {run.training for run in reference.runs} & {run.training for run in way.runs}
+    assert way.group.n_documents == reference.group.n_documents, "one text has the same documents in every way"
+    both = {run.training for run in reference.group.runs} & {run.training for run in way.group.runs}
     if not both:
         return []
-    sides = []
-    for group, measured in ((reference, evidence), (way, way_evidence)):
-        kept = [at for at, run in enumerate(group.runs) if run.training in both]
-        sides.append((replace(group, runs=tuple(group.runs[at] for at in kept)), [measured[at] for at in kept]))
-    (one, before), (other, after) = sides
-    shifts = {
-        (law, k): shift_run(before[-1], after[-1], law, way.n_resampled, *at)
-        for (law, k), at in _places(k_grid).items()
-    }
-    laws: dict[Key, LawShift] = {}
+    before, after = reference.of_trainings(both), way.of_trainings(both)
+    shifts = shifts_of_run(before.evidence[-1], after.evidence[-1], k_grid, way.group.n_resampled)
+    size, sizes = after.group.runs[-1].size, f"{len(after.group.runs)} sizes"
+    numbers = [Number(key, False, size, shift.difference, shift.after) for key, shift in shifts.items()]
     if len({S for S, _ in both}) >= 3:
-        points = [size_points(group, measured, request, k_grid, _LAWS) for group, measured in sides]
-        pairs = [pair for pair in zip(*points, strict=True) if pair[0].k in (None, *k_grid)]
-        laws = {(a.law, a.k): shift_law(one, a, b) for a, b in pairs}
-    differs = _apart(reference, way)
-    if way.ties is not reference.ties:
-        differs["ties"] = way.ties.value
-    return [Way(other, differs, other.runs[-1], shifts, laws)]
+        points = after.laws(request, k_grid)
+        for key, of in before.laws(request, k_grid).items():
+            law = shift_law(before.group, of, points[key])
+            numbers.append(Number(key, True, sizes, law.difference.exponent, law.after.alpha, law.difference.status))
+    differs = _apart(reference.group, way.group)
+    if way.group.ties is not reference.group.ties:
+        differs["ties"] = way.group.ties.value
+    return [Way(after.group, differs, tuple(numbers))]
 
 
 def keep(store: Store, choices: Choices) -> list[Record]:
-    """Rows for programs, one for each quantity of each way, the reference first; differences are not stored."""
-    names, reference = choices.group.names(), choices.reference
-    about = _about(reference.run)
-    rows: list[Record] = []
-    for (law, k), value in reference.values.items():
-        rows.append({"kind": "reference", **names, **about, "quantity": law, "k": k, **vars(value), "status": "ok"})
-    for (law, k), fit in reference.laws.items():
-        row = {"kind": "reference", **names, **_of_law(choices.group), "quantity": f"alpha_{law}", "k": k}
-        rows.append(row | vars(fit.exponent) | {"status": fit.status.value})
-    for way in choices.ways:
-        names, about = way.group.names(), _about(way.run)
-        for (law, k), shift in way.shifts.items():
-            row = {"kind": "difference", **names, **about, "quantity": law, "k": k, **vars(shift.difference)}
-            rows.append(row | {"of": shift.after, "status": "ok"})
-        for (law, k), shifted in way.laws.items():
-            row = {"kind": "difference", **names, **_of_law(way.group), "quantity": f"alpha_{law}", "k": k}
-            fit = shifted.difference
-            rows.append(row | vars(fit.exponent) | {"of": shifted.after.alpha, "status": fit.status.value})
+    """Rows for programs, one for each number of each way, the reference first; none is stored."""
+    rows = _rows("reference", choices.group, choices.numbers)
+    return rows + [row for way in choices.ways for row in _rows("difference", way.group, way.numbers)]
+
+
+def _rows(kind: str, group: Group, numbers: Sequence[Number]) -> list[Record]:
+    largest, rows = group.runs[-1], []
+    of_size: Record = {"size": largest.size, "n_points": 1, "n_tokens": largest.n_tokens}
+    of_size |= {"run_ids": list(largest.run_ids)}
+    of_laws: Record = {"size": None, "n_points": len(group.runs), "n_tokens": None, "run_ids": group.run_ids}
+    for each in numbers:
+        law, k = each.key
+        row = {"kind": kind, **group.names(), **(of_laws if each.of_law else of_size)}
+        row |= {"quantity": f"alpha_{law}" if each.of_law else law, "k": k, **vars(each.value)}
+        row |= {"of": each.absolute} if kind == "difference" else {}
+        rows.append(row | {"status": each.status.value})
     return rows
-
-
-def _about(run: Run) -> Record:
-    return {"size": run.size, "n_points": 1, "n_tokens": run.n_tokens, "run_ids": list(run.run_ids)}
-
-
-def _of_law(group: Group) -> Record:
-    return {"size": None, "n_points": len(group.runs), "n_tokens": None, "run_ids": group.run_ids}

@@ -1,51 +1,29 @@
 """Ways of measuring as tables: the values of the reference, and what differs from it under each other way."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
-from rbpx.analyses.choices.analysis import COLUMNS, Choices, Key, Way, analyse, keep
-from rbpx.analyses.question import Question
+from rbpx.analyses.choices.analysis import COLUMNS, Choices, Number, Way, analyse, keep
+from rbpx.analyses.question import Question, one_by_one
 from rbpx.display.column import state, text, with_ends
 from rbpx.display.numbers import UNKNOWN
 from rbpx.display.view import Table, View
-from rbpx.groups.group import Group
-from rbpx.laws.interval import Estimate
-from rbpx.laws.power_fit import PowerLawFit
-from rbpx.status import Status
 from rbpx.ties import Ties
 
 _SPEAK_FOR_THEMSELVES: Final = ("protocol", "dtype", "ties")  # their values need no name beside them
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A number of the largest size or of a law, or how far it differs; the same where no document differs."""
-
-    quantity: str
-    of: str
-    value: Estimate
-    status: Status = Status.ok
-
-    @property
-    def is_same(self) -> bool:
-        return self.value.value == 0 and self.value.lo is None and self.status in (Status.ok, Status.no_variation)
-
-
-def tables(results: Sequence[Choices]) -> list[Table]:
-    """The reference of each text that is not the same in every way, and what differs."""
-    found = []
-    for choices in results:
-        group, reference = choices.group, choices.reference
-        differing = list(_differing(choices))
-        if differing:
-            way = {name: getattr(group.first, name) for name in COLUMNS} | {"ties": group.ties.value}
-            rows = _rows(group, reference.run.size, reference.values, reference.laws)
-            note = f"The reference of {group.title} is {', '.join(_say(way))}."
-            found.append(REFERENCE.table("The reference", rows, group.title, note=note))
-            found.append(DIFFERENCES.table("Differences from the reference", differing, group.title))
-    return found
+@one_by_one
+def tables(choices: Choices) -> Iterator[Table]:
+    """The reference of a text that is not the same in every way, and what differs."""
+    group = choices.group
+    differing = list(_differing(choices))
+    if differing:
+        way = {name: getattr(group.first, name) for name in COLUMNS} | {"ties": group.ties.value}
+        note = f"The reference of {group.title} is {', '.join(_say(way))}."
+        yield REFERENCE.table("The reference", choices.numbers, group.title, note=note)
+        yield DIFFERENCES.table("Differences from the reference", differing, group.title)
 
 
 def sentences(results: Sequence[Choices]) -> list[str]:
@@ -53,7 +31,7 @@ def sentences(results: Sequence[Choices]) -> list[str]:
     same: dict[str, list[str]] = {}
     for choices in results:
         for _, rules in groupby(choices.ways, key=_runs):
-            alike = [way for way in rules if all(row.is_same for row in _shifts(way))]
+            alike = [way for way in rules if all(number.is_same for number in way.numbers)]
             if alike:
                 same.setdefault(_label(choices, alike, "ties "), []).append(choices.group.title)
     found = [
@@ -65,29 +43,19 @@ def sentences(results: Sequence[Choices]) -> list[str]:
     return found
 
 
-def _differing(choices: Choices) -> Iterator[tuple[str, _Row]]:
+def _differing(choices: Choices) -> Iterator[tuple[str, Number]]:
     """What differs under each way; tie rules under which a number is the same share a row."""
     for _, rules in groupby(choices.ways, key=_runs):
         ways = list(rules)
-        for rows in zip(*map(_shifts, ways), strict=True):
-            for row, alike in groupby(zip(ways, rows, strict=True), key=lambda pair: pair[1]):
-                if not row.is_same:
-                    yield _label(choices, [way for way, _ in alike]), row
+        for numbers in zip(*(way.numbers for way in ways), strict=True):
+            for number, alike in groupby(zip(ways, numbers, strict=True), key=lambda pair: pair[1]):
+                if not number.is_same:
+                    yield _label(choices, [way for way, _ in alike]), number
 
 
-def _shifts(way: Way) -> list[_Row]:
-    shifts = {key: shift.difference for key, shift in way.shifts.items()}
-    return _rows(way.group, way.run.size, shifts, {key: shift.difference for key, shift in way.laws.items()})
-
-
-def _rows(group: Group, size: str, values: Mapping[Key, Estimate], laws: Mapping[Key, PowerLawFit]) -> list[_Row]:
-    of_size = [_Row(_name(key), size, value) for key, value in values.items()]
-    sizes = f"{len(group.runs)} sizes"
-    return of_size + [_Row(f"α {_name(key)}", sizes, fit.exponent, fit.status) for key, fit in laws.items()]
-
-
-def _name(key: Key) -> str:
-    return "CE" if key[1] is None else f"RBP_{key[1]}"
+def _quantity(number: Number) -> str:
+    _, k = number.key
+    return f"{'α ' if number.of_law else ''}{'CE' if k is None else f'RBP_{k}'}"
 
 
 def _runs(way: Way) -> Sequence[str]:
@@ -115,27 +83,23 @@ def _thousandths(value: float | None) -> str:
     return f"{1000 * value:+.{3 if size < 0.1 else 2 if size < 10 else 1 if size < 100 else 0}f}"
 
 
-REFERENCE: Final = View[_Row](
+REFERENCE: Final = View[Number](
     "reference",
-    (
-        text("quantity", "quantity", lambda row: row.quantity),
-        text("of", "of", lambda row: row.of),
-        with_ends("value", "value", lambda row: row.value),
-        state(lambda row: row.status),
-    ),
+    text("quantity", "quantity", _quantity),
+    text("of", "of", lambda row: row.of),
+    with_ends("value", "value", lambda row: row.value),
+    state(lambda row: row.status),
 )
-DIFFERENCES: Final = View[tuple[str, _Row]](
+DIFFERENCES: Final = View[tuple[str, Number]](
     "differences",
-    (
-        text("way", "way", lambda row: row[0]),
-        text("quantity", "quantity", lambda row: row[1].quantity),
-        text("of", "of", lambda row: row[1].of, spare=1),
-        with_ends(
-            "shift", "difference", lambda row: row[1].value, _thousandths,
-            "in thousandths, of CE nats / 1000; what is not listed is the same in every document; 95 % over documents, "
-            "resampled together on both sides, and for α over models too; protocols may score different tokens",
-        ),
-        state(lambda row: row[1].status),
+    text("way", "way", lambda row: row[0]),
+    text("quantity", "quantity", lambda row: _quantity(row[1])),
+    text("of", "of", lambda row: row[1].of, spare=1),
+    with_ends(
+        "shift", "difference", lambda row: row[1].value, _thousandths,
+        "in thousandths, of CE nats / 1000; what is not listed is the same in every document; 95 % over documents, "
+        "resampled together on both sides, and for α over models too; protocols may score different tokens",
     ),
+    state(lambda row: row[1].status),
 )  # fmt: skip
 QUESTION = Question(analyse, keep, tables, sentences)

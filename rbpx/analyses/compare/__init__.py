@@ -1,24 +1,23 @@
-"""Two models on the same text: what one predicts better than the other, and where."""
+"""Two models on one text: bits per byte by kind, position, slice, document; hits gained and lost.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="units",
-    summary="two models on one text: bits per byte by kind, position, slice, document; hits gained and lost",
-    help="""\
 Puts two runs beside each other on every text that both were measured on. a and b name them: FAMILY/SIZE, with
 @REVISION and :DTYPE where there are several, or a run_id; `compare A B` says the same. Nats of a token are spread over
 the bytes of text that it stands for, so models with different tokenizers meet byte by byte; only what both scored
 counts. Differences are b - a in bits per byte: below 0, b is better. Swapping the models flips the sign and nothing
 else. Under one tokenizer also: hits gained and lost at k, the share of tokens that both hit or both miss, and how
-ranks move. Intervals are over documents.""",
+ranks move. Intervals are over documents.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="units",
     examples=(
         "python -m rbpx compare a=ladder/25k b=ladder/200k dataset=pydoc",
         "python -m rbpx compare ladder/3.2m:float32 ladder/3.2m:bfloat16 k=1",
         "python -m rbpx compare ladder/25k ladder/200k slices='{early: \"first_byte < 64\"}' --format json",
     ),
     title="Two models on one text",
-    sizes=1,
     tokens=True,
     across=True,
     words=("a", "b"),

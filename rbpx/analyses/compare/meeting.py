@@ -1,10 +1,13 @@
 """Two models' nats over the same bytes: the tokens of each side in, the stretches of text that both scored out.
 
+Some of these in a row are a place, and those places stand out where the two are furthest apart.
 The nats of a token are spread evenly over the bytes that it stands for. Under one tokenizer a stretch is a token.
 Shapes: N tokens of one side, M stretches.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +15,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+SPAN: Final = 8  # stretches of a place; a line of code or half of a sentence
 _DOCUMENT = np.int64(1) << 32  # places of a text; documents follow each other on one line
 
 
@@ -69,21 +73,25 @@ def meet(a: Tokens, b: Tokens) -> Stretches:
     """The stretches that both sides scored; bytes that only one of them did (first tokens, cut ends) are left out."""
     of_a, of_b = _spans(a), _spans(b)
     edge = np.unique(np.concatenate([of_a.begin, of_a.end, of_b.begin, of_b.end]))
-    begin, end = edge[:-1], edge[1:]
-    at_a, in_a = _inside(of_a, begin)
-    at_b, in_b = _inside(of_b, begin)
-    both = in_a & in_b
-    begin, end, at_a, at_b = begin[both], end[both], at_a[both], at_b[both]
-    length = end - begin
-    return Stretches(
-        begin // _DOCUMENT,
-        begin % _DOCUMENT,
-        length,
-        of_a.token[at_a],
-        of_b.token[at_b],
-        _share(of_a, at_a, length),
-        _share(of_b, at_b, length),
-    )
+    (at_a, in_a), (at_b, in_b) = (_inside(spans, edge[:-1]) for spans in (of_a, of_b))
+    begin, length, at_a, at_b = (each[in_a & in_b] for each in (edge[:-1], np.diff(edge), at_a, at_b))
+    tokens = of_a.token[at_a], of_b.token[at_b]
+    nats = _share(of_a, at_a, length), _share(of_b, at_b, length)
+    return Stretches(begin // _DOCUMENT, begin % _DOCUMENT, length, *tokens, *nats)
+
+
+def telling_spans(text: Stretches) -> Iterator[tuple[int, float]]:
+    """Places that do not overlap, by how far b - a is from 0, furthest first: the first stretch, and b - a (nats)."""
+    change_M = text.nats_b_M - text.nats_a_M
+    if len(change_M) < SPAN:
+        return
+    sum_P = np.lib.stride_tricks.sliding_window_view(change_M, SPAN).sum(axis=1)
+    (within,) = np.nonzero(text.doc_M[: len(sum_P)] == text.doc_M[SPAN - 1 :])
+    taken: npt.NDArray[np.bool_] = np.zeros(len(change_M), bool)
+    for first in within[np.argsort(-np.abs(sum_P[within]), kind="stable")]:
+        if not taken[first : first + SPAN].any():
+            taken[first : first + SPAN] = True
+            yield int(first), float(sum_P[first])
 
 
 def _spans(tokens: Tokens) -> _Spans:

@@ -1,16 +1,17 @@
 """Two models on one text as tables: the whole and its parts, hits at each k, and where the two are furthest apart."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from rbpx.analyses.compare.analysis import Comparison, Part, Passage, analyse, keep
-from rbpx.analyses.compare.hits import Hits
-from rbpx.analyses.question import Question
+from rbpx.analyses.compare.analysis import Comparison, Hits, Passage, analyse, keep
+from rbpx.analyses.compare.parts import Part
+from rbpx.analyses.question import Question, one_by_one
 from rbpx.display.column import share, text, whole, with_ends, written
 from rbpx.display.numbers import signed
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import shortened
+from rbpx.groups.side import name_of
 
 _LISTED: Final = 5  # documents and passages of each text
 _OF_TOKENS: Final = (
@@ -18,32 +19,28 @@ _OF_TOKENS: Final = (
 )
 
 
-def tables(results: Sequence[Comparison]) -> list[Table]:
-    """The parts of each text, hits where both have one tokenizer, and passages."""
-    found = []
-    for compared in results:
-        unit, about = compared.unit, f"{compared.a.dataset}: a = {compared.names[0]}, b = {compared.names[1]}"
-        note = (
-            f"Of what both scored; nats of a token are spread over its bytes. Length and place: in {unit}s, from the "
-            "beginning of a document. 95 %: over documents, none for one; --format json has all documents."
-        )
-        documents = [part for part in compared.parts if part.by == "document"]
-        rows = [*(part for part in compared.parts if part.by != "document"), *documents[:_LISTED]]
-        found.append(PARTS.table(f"Bits per {unit}", rows, about, note=note + (_OF_TOKENS if unit == "token" else "")))
-        note = f"RBP, gained, lost, same: shares of the tokens; ties {compared.group.ties.value}."
-        found.append(HITS.table("Hits", compared.hits, about, note=note))
-        found.append(PASSAGES.table("Where they differ most", compared.passages[:_LISTED], about))
-    return found
+@one_by_one
+def tables(compared: Comparison) -> Iterator[Table]:
+    """The parts of a text, hits where both have one tokenizer, and passages."""
+    unit, about = compared.unit, f"{compared.a.dataset}: a = {name_of(compared.a)}, b = {name_of(compared.b)}"
+    note = (
+        f"Of what both scored; nats of a token are spread over its bytes. Length and place: in {unit}s, from the "
+        "beginning of a document. 95 %: over documents, none for one; --format json has all documents."
+    )
+    documents = [part for part in compared.parts if part.by == "document"]
+    rows = [*(part for part in compared.parts if part.by != "document"), *documents[:_LISTED]]
+    yield PARTS.table(f"Bits per {unit}", rows, about, note=note + (_OF_TOKENS if unit == "token" else ""))
+    note = f"RBP, gained, lost, same: shares of the tokens; ties {compared.group.ties.value}."
+    yield HITS.table("Hits", compared.hits, about, note=note)
+    yield PASSAGES.table("Where they differ most", compared.passages[:_LISTED], about)
 
 
-def sentences(results: Sequence[Comparison]) -> list[str]:
-    """Which way ranks move on each text."""
-    found = []
-    for compared in results:
-        if compared.moves is not None:
-            said = ", ".join(f"{way} {interval_of(of)}" for way, of in vars(compared.moves).items())
-            found.append(f"Ranks on {compared.a.dataset} from a to b, as shares of the tokens: {said}.")
-    return found
+@one_by_one
+def sentences(compared: Comparison) -> Iterator[str]:
+    """Which way ranks move on a text."""
+    if compared.moves:
+        said = ", ".join(f"{way} {interval_of(of)}" for way, of in compared.moves.items())
+        yield f"Ranks on {compared.a.dataset} from a to b, as shares of the tokens: {said}."
 
 
 def _part(part: Part) -> str:
@@ -53,34 +50,28 @@ def _part(part: Part) -> str:
 
 PARTS: Final = View[Part](
     "parts",
-    (
-        text("part", "name", _part),
-        whole("length", "n_units", lambda part: part.difference.n_units),
-        with_ends("a", "bits_a", lambda part: part.difference.a, ends_spare=3),
-        with_ends("b", "bits_b", lambda part: part.difference.b, ends_spare=3),
-        with_ends("b − a", "change", lambda part: part.difference.change, signed, "below 0, b predicts better"),
-        share("share", "share", lambda part: part.difference.share, means="of the whole difference", spare=1),
-        whole("documents", "documents", lambda part: part.difference.n_documents, spare=2),
-    ),
+    text("part", "name", _part),
+    whole("length", "n_units", lambda part: part.n_units),
+    with_ends("a", "bits_a", lambda part: part.a, ends_spare=3),
+    with_ends("b", "bits_b", lambda part: part.b, ends_spare=3),
+    with_ends("b − a", "change", lambda part: part.change, signed, "below 0, b predicts better"),
+    share("share", "share", lambda part: part.share, means="of the whole difference", spare=1),
+    whole("documents", "documents", lambda part: part.n_documents, spare=2),
 )
 HITS: Final = View[Hits](
     "hits",
-    (
-        whole("k", "k", lambda hits: hits.k),
-        with_ends("RBP of a", "rbp_a", lambda hits: hits.rbp_a, ends_spare=2),
-        with_ends("of b", "rbp_b", lambda hits: hits.rbp_b, ends_spare=2),
-        with_ends("gained", "gained", lambda hits: hits.gained),
-        with_ends("lost", "lost", lambda hits: hits.lost),
-        with_ends("same", "same", lambda hits: hits.same, means="tokens that both hit or both miss", ends_spare=1),
-    ),
+    whole("k", "k", lambda row: row[0]),
+    with_ends("RBP of a", "rbp_a", lambda row: row[1]["rbp_a"], ends_spare=2),
+    with_ends("of b", "rbp_b", lambda row: row[1]["rbp_b"], ends_spare=2),
+    with_ends("gained", "gained", lambda row: row[1]["gained"]),
+    with_ends("lost", "lost", lambda row: row[1]["lost"]),
+    with_ends("same", "same", lambda row: row[1]["same"], means="tokens that both hit or both miss", ends_spare=1),
 )
 PASSAGES: Final = View[Passage](
     "passages",
-    (
-        text("text", "text", lambda passage: shortened(repr(passage.text)[1:-1], 46)),
-        written("b − a, bits", "change_bits", lambda passage: passage.change_bits, lambda bits: signed(bits, 1)),
-        whole("document", "doc_id", lambda passage: passage.doc_id),
-        whole("place", "first_byte", lambda passage: passage.first_byte, spare=1),
-    ),
+    text("text", "text", lambda passage: shortened(repr(passage.text)[1:-1], 46)),
+    written("b − a, bits", "change_bits", lambda passage: passage.change_bits, lambda bits: signed(bits, 1)),
+    whole("document", "doc_id", lambda passage: passage.doc_id),
+    whole("place", "first_byte", lambda passage: passage.first_byte, spare=1),
 )
 QUESTION = Question(analyse, keep, tables, sentences)

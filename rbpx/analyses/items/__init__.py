@@ -1,11 +1,5 @@
-"""Accuracy, exact match, perplexity and bits per byte of the items of a task."""
+"""Accuracy, exact match at k, perplexity and bits per byte of the items of a task.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="klaw",
-    summary="accuracy, exact match at k, perplexity and bits per byte of the items of a task",
-    help="""\
 For each model on a dataset with items (a context and a target, or choices of which one is right): acc, the share of
 items whose right choice has the highest log-likelihood, or, without choices, whose target is what greedy decoding
 gives; acc_norm and acc_bytes, the same with log-likelihoods divided by the characters or bytes of the choice;
@@ -23,14 +17,19 @@ with n the tokens of the item. Then comes the correlation of two hits of one ite
 and what exact match would be with that (beta-binomial). The law of emergence is fitted to the successes at all sizes,
 each item with its own length, for hits that are independent, correlate as measured, or correlate as fits best.
 slices=category or domain: the same for each.
-All intervals are over items.""",
+All intervals are over items.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="klaw",
     examples=(
         "python -m rbpx items dataset=lambada",
         "python -m rbpx items dataset=mmlu slices=domain --format csv",
         "python -m rbpx items dataset=arc_easy k='[1,10]'",
     ),
     title="Items of tasks",
-    sizes=1,
     draws=True,
     in_report=True,
     tokens=True,

@@ -1,13 +1,12 @@
-"""Items of tasks (verb items): runs on items in, their scores and exact matches by size, and the law of these, out."""
+"""Items of tasks (verb items): the scores and exact matches of each run on items, and the law of the exact matches."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import duckdb
 import numpy as np
 
-from rbpx.analyses.items.emergence import EmergenceOfItems, emergence_of_items
-from rbpx.analyses.items.exact_match import ExactMatch, exact_match
+from rbpx.analyses.items.exact_match import ExactMatch, exact_match, laws_of_items
 from rbpx.analyses.items.scores import Scores, score
 from rbpx.config.keys.tokens import ITEM_SLICES
 from rbpx.config.protocol import HARNESS
@@ -17,7 +16,8 @@ from rbpx.groups.group import Group, Run
 from rbpx.groups.item_answers import Answers, item_answers
 from rbpx.groups.item_views import ItemView, documents_of_items, item_views, telling_items
 from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.interval import Estimate
+from rbpx.laws.interval import Estimate, by_name
+from rbpx.laws.outcomes import OutcomeFit
 from rbpx.store.store import Record, Store
 
 DEFAULT_K = (1, 10, 100, 1000)
@@ -48,13 +48,13 @@ class GroupItems:
     Attributes:
         group: the runs.
         runs: what they score.
-        emergence: the laws of exact match at each k, over all items; empty below 2 sizes.
+        laws: of exact match over all items, by k and by what is assumed of the hits of one; empty below 2 sizes.
         shown: some of the items, those that the largest model gains and loses most.
     """
 
     group: Group
     runs: tuple[RunItems, ...]
-    emergence: tuple[EmergenceOfItems, ...]
+    laws: tuple[tuple[int, OutcomeFit], ...]
     shown: tuple[ItemView, ...]
 
 
@@ -94,10 +94,10 @@ def _analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
     # Items are cut alike at every size of a family unless its tokenizers differ.
     alike = all([*map(len, each.ranks)] == [*map(len, of_runs[0].ranks)] for each in of_runs)
     fits = group.n_sizes > 1 and alike and request.slices is None
-    emergence = tuple(emergence_of_items(group, of_runs, scored, k) for k in k_grid) if fits else ()
+    laws = tuple((k, law) for k in (k_grid if fits else ()) for law in laws_of_items(group, of_runs, scored, k))
     documents = documents_of_items(connection, request.store, group.runs[-1].run_id)
     shown = item_views(group.runs, of_runs, telling_items(of_runs, _SHOWN), documents)
-    return GroupItems(group, tuple(runs), emergence, tuple(shown))
+    return GroupItems(group, tuple(runs), laws, tuple(shown))
 
 
 def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str | None, np.ndarray]]:
@@ -117,31 +117,24 @@ def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str |
 
 def keep(store: Store, items: GroupItems) -> list[Record]:
     """A row for each run and slice (kind items), for each k of it (kind exact_match), and for each law (kind law)."""
-    rows = []
+    rows: list[Record] = []
     for each in items.runs:
-        run = each.run
-        row: Record = {**items.group.names(), **run.names(), "run_id": run.run_id}
-        row |= {"slice": each.part, "n_items": each.scores.n_items}
-        rows.append({"kind": "items", **row, **_flat(asdict(each.scores))})
-        rows += [{"kind": "exact_match", **row, **_flat(asdict(match))} for match in each.matches]
-    for law in items.emergence:
-        for correction, fit in law.fits.items():
-            row = {"kind": "law", **items.group.names(), "k": law.k, "correction": correction.value}
-            rows.append(row | {name: getattr(fit, name) for name in _OF_LAW} | {"reasons": fit.record().get("reasons")})
+        about = {**items.group.names(), **each.run.names(), "run_id": each.run.run_id}
+        about |= {"slice": each.part, "n_items": each.scores.n_items}
+        rows.append({"kind": "items", **about, **_flat(each.scores)})
+        rows += [{"kind": "exact_match", **about, **_flat(match)} for match in each.matches]
+    for k, fit in items.laws:
+        row = {"kind": "law", **items.group.names(), "k": k, "correction": fit.correction.value}
+        rows.append(row | {name: getattr(fit, name) for name in _OF_LAW} | {"reasons": fit.record().get("reasons")})
     return rows
 
 
 _OF_LAW = ("C", "alpha", "alpha_lo", "alpha_hi", "r", "r_lo", "r_hi", "aic", "n_sizes", "n_sequences", "status")
 
 
-def _flat(values: Record) -> Record:
+def _flat(found: Scores | ExactMatch) -> Record:
     """Numbers as they are; an estimate as three columns."""
     flat: Record = {}
-    for name, value in values.items():
-        if isinstance(value, dict):
-            value = Estimate(**value)
-        if isinstance(value, Estimate):
-            flat |= {name: value.value, f"{name}_lo": value.lo, f"{name}_hi": value.hi}
-        else:
-            flat[name] = value
+    for name, value in vars(found).items():
+        flat |= by_name(**{name: value}) if isinstance(value, Estimate) else {name: value}
     return flat

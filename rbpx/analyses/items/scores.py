@@ -1,4 +1,4 @@
-"""Scores of the items of one run: the log-likelihoods of its targets and choices in, shares and means out.
+"""Scores the items of one run: log-likelihoods of targets and choices in, shares and means out.
 
 Shapes: I items, B resamples of them.
 """
@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from rbpx.groups.item_answers import Answers
 from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import Estimate, of_share
+from rbpx.laws.interval import NO_ESTIMATE, Estimate, of_share
 
 Floats = npt.NDArray[np.float64]
-_UNKNOWN = Estimate(None, None, None)
 
 
 @dataclass(frozen=True)
@@ -60,41 +59,40 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
     """
     drawn_BI = weights_BI[:, chosen_I].astype(np.float64)
     n_items = int(chosen_I.sum())
-    n_I = np.ones(n_items)
-
-    def share(right_I: Floats) -> Estimate:
-        return of_share(int(right_I.sum()), n_items) if np.isfinite(right_I).all() else _UNKNOWN
-
-    def ratio(above_I: Floats, below_I: Floats, power: float | None = None) -> Estimate:
-        if not (np.isfinite(above_I).all() and np.isfinite(below_I).all()):
-            return _UNKNOWN
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a resample may draw none of them
-            value, resampled_B = above_I.sum() / below_I.sum(), (drawn_BI @ above_I) / (drawn_BI @ below_I)
-            if power is not None:
-                value, resampled_B = np.exp(power * value), np.exp(power * resampled_B)
-        return estimate(float(value), resampled_B, n_items, Recipe.percentile)
 
     def of(values_I: Floats) -> Floats:
         return values_I[chosen_I]
 
-    acc = share(of(answers.right_I))
+    def share(right_I: Floats) -> Estimate:
+        right = of(right_I)
+        return of_share(int(right.sum()), n_items) if np.isfinite(right).all() else NO_ESTIMATE
+
+    def ratio(above_I: Floats, below_I: Floats, exponentiated: bool = True) -> Estimate:
+        if not (np.isfinite(above_I).all() and np.isfinite(below_I).all()):
+            return NO_ESTIMATE
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a resample may draw none of them
+            value, resampled_B = above_I.sum() / below_I.sum(), (drawn_BI @ above_I) / (drawn_BI @ below_I)
+            if exponentiated:
+                value, resampled_B = np.exp(value), np.exp(resampled_B)
+        return estimate(float(value), resampled_B, n_items, Recipe.percentile)
+
+    acc = share(answers.right_I)
     chance = float(of(answers.chance_I).mean()) if n_items else math.nan
-    nats_I, bytes_I = of(answers.nats_I), of(answers.bytes_I)
-    is_text = bool(np.isfinite(of(answers.words_I)).all())
+    has_choices = math.isfinite(chance)
+    nats_I, bytes_I, words_I = of(answers.nats_I), of(answers.bytes_I), of(answers.words_I)
+    is_text = bool(np.isfinite(words_I).all())
     return Scores(
         n_items=n_items,
-        chance=chance if math.isfinite(chance) else None,
-        p_chance=_p_of_guessing(int(of(answers.right_I).sum()), of(answers.chance_I))
-        if math.isfinite(chance)
-        else None,
+        chance=chance if has_choices else None,
+        p_chance=_p_of_guessing(int(of(answers.right_I).sum()), of(answers.chance_I)) if has_choices else None,
         acc=acc,
         acc_stderr=None if acc.value is None or n_items < 2 else math.sqrt(acc.value * (1 - acc.value) / (n_items - 1)),
-        acc_norm=share(of(answers.right_by_characters_I)),
-        acc_bytes=share(of(answers.right_by_bytes_I)),
-        perplexity=_UNKNOWN if is_text else ratio(nats_I, n_I, power=1),
-        word_perplexity=ratio(nats_I, of(answers.words_I), power=1),
-        byte_perplexity=ratio(nats_I, bytes_I, power=1),
-        bits_per_byte=ratio(nats_I / math.log(2), bytes_I),
+        acc_norm=share(answers.right_by_characters_I),
+        acc_bytes=share(answers.right_by_bytes_I),
+        perplexity=NO_ESTIMATE if is_text else ratio(nats_I, np.ones(n_items)),
+        word_perplexity=ratio(nats_I, words_I),
+        byte_perplexity=ratio(nats_I, bytes_I),
+        bits_per_byte=ratio(nats_I / math.log(2), bytes_I, exponentiated=False),
         n_tied=int(answers.tied_I[chosen_I].sum()),
     )
 

@@ -1,18 +1,18 @@
-"""What passing and failing sequences say about single tokens."""
+"""What passing and failing sequences say about single tokens.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="improve",
-    summary="what passing and failing sequences say about single tokens",
-    help="""\
 A benchmark reports for each sequence of N tokens whether all of it was right. If tokens are independent, a
 sequence passes with probability exp(-C N S^-alpha), so C, alpha and RBP_k of single tokens can be recovered by
 maximum likelihood (arXiv 2510.20387, eqs. 5 to 8). Give a file of your own rows, with columns model, S (or
 non_embedding_params), n (tokens of a sequence), passed (true or false; or a count, with trials), and optionally
 k and group (task or document, resampled whole). Without a file, the documents in the store are cut into
 sequences, and what is recovered is compared with the tokens themselves: hits cluster, so the bias grows with N,
-and two corrections are given. Two sizes are enough.""",
+and two corrections are given. Two sizes are enough.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="improve",
     examples=(
         "python -m rbpx outcomes FILE.csv",
         "python -m rbpx outcomes dataset=pydoc k=10 n='[1,2,5,10]'",

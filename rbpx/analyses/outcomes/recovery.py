@@ -3,7 +3,7 @@
 Shapes: M sizes, L lengths of a sequence, C cells, each one size and one length, B resamples of the documents.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,21 +24,65 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
+class Counts:
+    """How many sequences there are of each size and length.
+
+    Attributes:
+        S: non-embedding parameters, rising.
+        lengths: tokens of a sequence.
+        n_2ML: sequences, and those that passed.
+        n_2BML: the same under resamples of the documents; None where there are none.
+        r_ML: mean correlation of two hits of a sequence; None where only outcomes are known.
+        r_BML: the same under the resamples.
+        n_documents: documents (or groups) that were resampled.
+    """
+
+    S: tuple[float, ...]
+    lengths: tuple[int, ...]
+    n_2ML: Floats
+    n_2BML: Floats | None
+    r_ML: Floats | None
+    r_BML: Floats | None
+    n_documents: int
+
+    def cells(self, n: int | None) -> Outcomes:
+        """Those of one length, or (None) of all, ordered by size."""
+        at = self._places(n)
+
+        def flat(values_ML: Floats | None) -> Any:
+            return None if values_ML is None else values_ML[..., at].reshape((*values_ML.shape[:-2], -1))
+
+        S_C = np.repeat(np.array(self.S, np.float64), len(at))
+        N_C = np.tile(np.array(self.lengths, np.float64)[at], len(self.S))
+        trials_C, passed_C = flat(self.n_2ML)
+        trials_BC, passed_BC = (None, None) if self.n_2BML is None else flat(self.n_2BML)
+        n_documents = None if self.n_2BML is None else self.n_documents
+        r = flat(self.r_ML), flat(self.r_BML)
+        return Outcomes(S_C, N_C, passed_C, trials_C, passed_BC, trials_BC, *r, n_documents)
+
+    def record(self, n: int | None) -> Record:
+        """The same counts for programs: from them a law can be fitted again."""
+        at, cells = self._places(n), self.cells(n)
+        record: Record = {"S": np.repeat(self.S, len(at)).tolist(), "N": [self.lengths[i] for i in at] * len(self.S)}
+        r = None if cells.r_C is None else [float(r) if np.isfinite(r) else None for r in cells.r_C]
+        return record | {"passed": cells.passed_C.tolist(), "trials": cells.trials_C.tolist(), "r": r}
+
+    def _places(self, n: int | None) -> list[int]:
+        return [*range(len(self.lengths))] if n is None else [self.lengths.index(n)]
+
+
+@dataclass(frozen=True, eq=False)
 class Tokens:
     """The true values, counted from the tokens.
 
     Attributes:
         rbp_M: share of hits of all tokens.
         law: fitted to it, by least squares.
-        r_ML: mean correlation of two hits of a sequence.
-        n_documents: number of resampled documents.
         alpha_B: exponent of the law under resampled documents.
     """
 
     rbp_M: Floats
     law: PowerLawFit
-    r_ML: Floats
-    n_documents: int
     alpha_B: Floats | None
 
 
@@ -49,20 +93,14 @@ class OutcomeLaws:
     Attributes:
         k: a hit is a rank of at most k; None where it is unknown.
         sizes: names of the models, in order of S.
-        S: their non-embedding parameters.
-        lengths: tokens of a sequence.
-        trials_ML: sequences.
-        passed_ML: those that passed.
+        counts: their sequences.
         fits: what is recovered, by length (None: all at once) and correction.
         tokens: the truth; None where only outcomes are known.
     """
 
     k: int | None
     sizes: tuple[str, ...]
-    S: tuple[float, ...]
-    lengths: tuple[int, ...]
-    trials_ML: Floats
-    passed_ML: Floats
+    counts: Counts
     fits: dict[tuple[int | None, Correction], OutcomeFit]
     tokens: Tokens | None
 
@@ -73,7 +111,11 @@ class OutcomeLaws:
         value = fit.alpha - self.tokens.law.alpha
         if fit.alpha_B is None or fit.alpha_lo is None or self.tokens.alpha_B is None:
             return Estimate(value, None, None)
-        return estimate(value, fit.alpha_B - self.tokens.alpha_B, self.tokens.n_documents, Recipe.uncentred)
+        return estimate(value, fit.alpha_B - self.tokens.alpha_B, self.counts.n_documents, Recipe.uncentred)
+
+    def rbp_of_tokens(self, m: int) -> float | None:
+        """The share of hits of all tokens of a size."""
+        return None if self.tokens is None else float(self.tokens.rbp_M[m])
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,82 +127,47 @@ class OutcomesResult:
     by_k: tuple[OutcomeLaws, ...]
 
 
-def recover(
-    S: Sequence[float],
-    lengths: Sequence[int],
-    total_4ML: Floats,
-    total_4BML: Floats | None,
-    correlation: tuple[Floats, Floats | None] | None,
-    n_documents: int,
-) -> dict[tuple[int | None, Correction], OutcomeFit]:
-    """Fit each length separately and all at once; cells are ordered by size."""
+def recover(counts: Counts) -> dict[tuple[int | None, Correction], OutcomeFit]:
+    """Fit each length separately and all at once."""
     fits = {}
-    ways: list[int | None] = [*lengths, *([None] if len(lengths) > 1 else [])]
-    for n in ways:
-        at = [*range(len(lengths))] if n is None else [lengths.index(n)]
-        optional: dict[str, Any] = {}
-        if total_4BML is not None:
-            optional |= {name: _cells(total_4BML[c], at) for c, name in enumerate(("trials_BC", "passed_BC"))}
-            optional |= {"n_documents": n_documents}
-        if correlation is not None:
-            optional |= {"r_C": _cells(correlation[0], at)}
-            optional |= {} if correlation[1] is None else {"r_BC": _cells(correlation[1], at)}
-        N_ML = np.broadcast_to(np.asarray(lengths, dtype=np.float64), total_4ML[0].shape)
-        S_ML = np.broadcast_to(np.asarray(S, dtype=np.float64)[:, None], total_4ML[0].shape)
-        S_C, N_C, passed_C, trials_C = (_cells(each, at) for each in (S_ML, N_ML, total_4ML[1], total_4ML[0]))
-        outcomes = Outcomes(S_C, N_C, passed_C, trials_C, **optional)
+    for n in (*counts.lengths, *([None] if len(counts.lengths) > 1 else [])):
+        outcomes = counts.cells(n)
         fits[n, Correction.none] = fit_outcomes(outcomes)
-        if correlation is not None and n != 1:
+        if counts.r_ML is not None and n != 1:
             fits[n, Correction.measured] = fit_outcomes(outcomes, Correction.measured)
         if n is None:
             fits[n, Correction.free] = fit_outcomes(outcomes, Correction.free)
     return fits
 
 
-def _cells(values_ML: Floats, at: list[int]) -> Floats:
-    chosen = values_ML[..., at]
-    return chosen.reshape((*chosen.shape[:-2], -1))
-
-
 def records(result: OutcomesResult) -> list[Record]:
     """The outcomes, the laws, and RBP_k of every size that each law implies, a row each, for programs."""
-    rows: list[Record] = []
-    for laws in result.by_k:
-        about = ({} if result.group is None else result.group.names()) | {"k": laws.k}
-        for m, S in enumerate(laws.S):
-            for at, length in enumerate(laws.lengths):
-                row = {"kind": "outcomes", "n": length, **about, "size": laws.sizes[m], "non_embedding_params": S}
-                row |= {"n_sequences": int(laws.trials_ML[m, at]), "n_passed": int(laws.passed_ML[m, at])}
-                r = None if laws.tokens is None else float(laws.tokens.r_ML[m, at])
-                rows.append(row | {"correlation": r})
-        for (n, correction), fit in laws.fits.items():
-            more = {"kind": "law", "n": n, "correction": correction.value}
-            rows.append(
-                more | (about | _columns(fit, laws) if result.group is None else _record(result.group, laws, n, fit))
-            )
-            for m, S in enumerate(laws.S if fit.alpha is not None else ()):
-                row = {"kind": "rbp", "n": n, "correction": correction.value, **about, "size": laws.sizes[m]}
-                rbp, lo, hi = implied_rbp(fit, S)
-                row |= {"non_embedding_params": S, "rbp": rbp, "rbp_lo": lo, "rbp_hi": hi}
-                rows.append(row | {"rbp_tokens": None if laws.tokens is None else float(laws.tokens.rbp_M[m])})
-    return rows
+    return [row for laws in result.by_k for row in _records(result.group, laws)]
 
 
-def _record(group: Group, laws: OutcomeLaws, n: int | None, fit: OutcomeFit) -> Record:
-    params = _params(fit, laws) | {"cells": _cells_of(laws, n), "n": n}
-    apart = [n, fit.correction.value, *([] if n is not None else laws.lengths)]
+def _records(group: Group | None, laws: OutcomeLaws) -> Iterator[Record]:
+    about, counts = ({} if group is None else group.names()) | {"k": laws.k}, laws.counts
+    sizes = [{"size": size, "non_embedding_params": S} for size, S in zip(laws.sizes, counts.S, strict=True)]
+    for m, size in enumerate(sizes):
+        for at, length in enumerate(counts.lengths):
+            n_sequences, n_passed = (int(each) for each in counts.n_2ML[:, m, at])
+            r = None if counts.r_ML is None else float(counts.r_ML[m, at])
+            row = {"kind": "outcomes", "n": length, **about, **size, "n_sequences": n_sequences}
+            yield row | {"n_passed": n_passed, "correlation": r}
+    for (n, correction), fit in laws.fits.items():
+        of = {"n": n, "correction": correction.value}
+        yield {"kind": "law", **of, **(about | _columns(fit, laws) if group is None else _row(group, laws, n, fit))}
+        for m, size in enumerate(sizes if fit.alpha is not None else ()):
+            rbp, lo, hi = implied_rbp(fit, counts.S[m])
+            row = {"kind": "rbp", **of, **about, **size, "rbp": rbp, "rbp_lo": lo, "rbp_hi": hi}
+            yield row | {"rbp_tokens": laws.rbp_of_tokens(m)}
+
+
+def _row(group: Group, laws: OutcomeLaws, n: int | None, fit: OutcomeFit) -> Record:
+    """A row of `fits`."""
+    params = _params(fit, laws) | {"cells": laws.counts.record(n), "n": n}
+    apart = [n, fit.correction.value, *([] if n is not None else laws.counts.lengths)]
     return record_of(group, "rbp", fit, group.run_ids, MLE, k=laws.k, n=apart, params=params)
-
-
-def _cells_of(laws: OutcomeLaws, n: int | None) -> Record:
-    """The counts that a law was fitted to, from which it can be fitted again."""
-    at = [*range(len(laws.lengths))] if n is None else [laws.lengths.index(n)]
-    shape = laws.trials_ML.shape
-    of = {"S": np.broadcast_to(np.array(laws.S)[:, None], shape), "N": np.broadcast_to(np.array(laws.lengths), shape)}
-    of |= {"passed": laws.passed_ML, "trials": laws.trials_ML}
-    cells: Record = {name: _cells(values_ML, at).tolist() for name, values_ML in of.items()}
-    r_C = None if laws.tokens is None else _cells(laws.tokens.r_ML, at)
-    return cells | {"r": None if r_C is None else [float(r) if np.isfinite(r) else None for r in r_C]}
 
 
 def _columns(fit: OutcomeFit, laws: OutcomeLaws) -> Record:
@@ -172,5 +179,5 @@ def _columns(fit: OutcomeFit, laws: OutcomeLaws) -> Record:
 def _params(fit: OutcomeFit, laws: OutcomeLaws) -> Record:
     bias = laws.bias(fit)
     more: Record = {name: getattr(fit, name) for name in ("r", "r_lo", "r_hi", "n_sequences", "n_passed")}
-    more |= {"S": list(laws.S), "bias_against_tokens": None if bias is None else vars(bias)}
+    more |= {"S": list(laws.counts.S), "bias_against_tokens": None if bias is None else vars(bias)}
     return fit.record() | more

@@ -1,13 +1,13 @@
 """From outcomes to tokens as tables: what passed, the laws recovered from it, and the RBP_k that they imply."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
 from rbpx.analyses.outcomes.analysis import analyse, analyse_file, keep
 from rbpx.analyses.outcomes.recovery import Floats, OutcomeLaws, OutcomesResult, records
-from rbpx.analyses.question import Question, each
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import Column, decimal, ends, magnitude, state, text, with_ends
 from rbpx.display.numbers import signed
 from rbpx.display.view import Table, View
@@ -23,7 +23,7 @@ _NOTE: Final = (
     "by maximum likelihood; else the number of hits is beta-binomial, r the correlation of two of a sequence. No "
     "interval: the likelihood has no maximum in more than 5 % of the resamples of the documents."
 )
-_Sequences = tuple[OutcomeLaws, int]
+_Sequences = tuple[str, Floats, Floats | None]  # their name; how many there are and passed, [2, M]; correlations [M]
 _Law = tuple[str, Estimate, Estimate | None, Estimate | None, Status]
 
 
@@ -31,56 +31,47 @@ def _of_k(laws: OutcomeLaws, what: str) -> str:
     return what if laws.k is None else f"k = {laws.k:,}, {what}"
 
 
-def _range(values_M: Floats) -> tuple[float | None, float | None]:
-    return (None, None) if np.isnan(values_M).any() else (float(values_M.min()), float(values_M.max()))
+def _range(values_M: Floats | None) -> tuple[float | None, float | None]:
+    if values_M is None or np.isnan(values_M).any():
+        return None, None
+    return float(values_M.min()), float(values_M.max())
 
 
-def _passed(row: _Sequences, m: int) -> float | None:
-    trials = row[0].trials_ML[m, row[1]]
-    return float(row[0].passed_ML[m, row[1]] / trials) if trials else None
-
-
-def _correlations(row: _Sequences) -> tuple[float | None, float | None]:
-    """The smallest and the largest over the sizes; one token has none."""
-    return (
-        (None, None) if row[0].tokens is None or row[0].lengths[row[1]] == 1 else _range(row[0].tokens.r_ML[:, row[1]])
-    )
+def _passed(trials: float, passed: float) -> float | None:
+    return float(passed / trials) if trials else None
 
 
 SEQUENCES: Final = View[_Sequences](
     "sequences",
-    (
-        text("sequences", "sequences", lambda row: _of_k(row[0], f"N = {row[0].lengths[row[1]]}")),
-        ends(
-            "least most", lambda row: _range(row[0].trials_ML[:, row[1]]), lambda n: f"{n:,.0f}", "number", "of a size"
-        ),
-        magnitude("smallest", "smallest", lambda row: _passed(row, 0), "share that passed, then of the largest"),
-        magnitude("largest", "largest", lambda row: _passed(row, -1)),
-        ends("r_least r_most", _correlations, heading="r", means="over the sizes, on the tokens"),
-    ),
+    text("sequences", "sequences", lambda row: row[0]),
+    ends("least most", lambda row: _range(row[1][0]), lambda n: f"{n:,.0f}", "number", "of a size"),
+    magnitude("smallest", "smallest", lambda row: _passed(*row[1][:, 0]), "share that passed, then of the largest"),
+    magnitude("largest", "largest", lambda row: _passed(*row[1][:, -1])),
+    ends("r_least r_most", lambda row: _range(row[2]), heading="r", means="over the sizes, on the tokens"),
 )
 LAWS: Final = View[_Law](
     "laws",
-    (
-        text("hits taken as", "law", lambda row: row[0]),
-        with_ends("α", "alpha", lambda row: row[1]),
-        with_ends("bias", "bias", lambda row: row[2], signed, "of α against the law of the tokens", ends_spare=2),
-        with_ends("fitted r", "r", lambda row: row[3], means="one for all sizes and N", spare=1, ends_spare=3),
-        state(lambda row: row[4]),
-    ),
+    text("hits taken as", "law", lambda row: row[0]),
+    with_ends("α", "alpha", lambda row: row[1]),
+    with_ends("bias", "bias", lambda row: row[2], signed, "of α against the law of the tokens", ends_spare=2),
+    with_ends("fitted r", "r", lambda row: row[3], means="one for all sizes and N", spare=1, ends_spare=3),
+    state(lambda row: row[4]),
 )
 
 
-def _laws(laws: OutcomeLaws) -> list[_Law]:
-    law = None if laws.tokens is None else laws.tokens.law
-    found: list[_Law] = (
-        [] if law is None else [(_of_k(laws, "tokens themselves"), law.exponent, None, None, law.status)]
-    )
+def _sequences(laws: OutcomeLaws) -> Iterator[_Sequences]:
+    for at, n in enumerate(laws.counts.lengths):
+        r_M = None if laws.counts.r_ML is None or n == 1 else laws.counts.r_ML[:, at]
+        yield _of_k(laws, f"N = {n}"), laws.counts.n_2ML[..., at], r_M
+
+
+def _laws(laws: OutcomeLaws) -> Iterator[_Law]:
+    if laws.tokens is not None:
+        law = laws.tokens.law
+        yield _of_k(laws, "tokens themselves"), law.exponent, None, None, law.status
     for (n, correction), fit in laws.fits.items():
-        alpha, r = Estimate(fit.alpha, fit.alpha_lo, fit.alpha_hi), Estimate(fit.r, fit.r_lo, fit.r_hi)
         name = _of_k(laws, f"{'all N' if n is None else f'N = {n}'}, {_TAKEN[correction]}")
-        found.append((name, alpha, laws.bias(fit), r, fit.status))
-    return found
+        yield name, fit.exponent, laws.bias(fit), Estimate(fit.r, fit.r_lo, fit.r_hi), fit.status
 
 
 def _rbp(laws: OutcomeLaws) -> list[Column[int] | Sequence[Column[int]]]:
@@ -88,12 +79,10 @@ def _rbp(laws: OutcomeLaws) -> list[Column[int] | Sequence[Column[int]]]:
 
     def implied(n: int | None, fit: OutcomeFit, spare: int) -> Sequence[Column[int]]:
         name, key = ("all, fitted r", "rbp") if n is None else (f"N = {n}", f"rbp_{n}")
-        return with_ends(name, key, lambda m: Estimate(*implied_rbp(fit, laws.S[m])), ends_spare=spare)
+        return with_ends(name, key, lambda m: Estimate(*implied_rbp(fit, laws.counts.S[m])), ends_spare=spare)
 
     size: Column[int] = text("size", "size", lambda m: _short(laws.sizes[m]))
-    tokens: Column[int] = decimal(
-        "tokens", "rbp_tokens", lambda m: None if laws.tokens is None else float(laws.tokens.rbp_M[m]), spare=1
-    )
+    tokens: Column[int] = decimal("tokens", "rbp_tokens", laws.rbp_of_tokens, spare=1)
     shown = [(n, fit) for (n, how), fit in laws.fits.items() if how is (Correction.none if n else Correction.free)]
     known = [implied(n, fit, at) for at, (n, fit) in enumerate(shown, 1) if fit.alpha is not None]
     return [size, tokens, *known] if known else []
@@ -104,18 +93,17 @@ def _short(size: str) -> str:
     return size if len(size) <= _LONGEST_NAME else f"…{size[-_LONGEST_NAME + 1 :]}"
 
 
-def tables(results: Sequence[OutcomesResult]) -> list[Table]:
-    """Of each result the sequences and the laws, then for each k the shares of hits that these imply."""
-    found = []
-    for of in results:
-        sequences = [(laws, at) for laws in of.by_k for at in range(len(laws.lengths))]
-        found.append(SEQUENCES.table("Sequences of N tokens", sequences, of.title, note=_NOTE))
-        recovered = [law for laws in of.by_k for law in _laws(laws)]
-        found.append(LAWS.table("−ln RBP_k = C · S^−α from the outcomes", recovered, of.title))
-        for laws in (laws for laws in of.by_k if _rbp(laws)):
-            view, title = View[int]("rbp", _rbp(laws)), _of_k(laws, "RBP of single tokens")
-            found.append(view.table(title, range(len(laws.S)), of.title))
-    return found
+@one_by_one
+def tables(result: OutcomesResult) -> Iterator[Table]:
+    """The sequences and the laws, then for each k the shares of hits that these imply."""
+    sequences = [each for laws in result.by_k for each in _sequences(laws)]
+    yield SEQUENCES.table("Sequences of N tokens", sequences, result.title, note=_NOTE)
+    recovered = [law for laws in result.by_k for law in _laws(laws)]
+    yield LAWS.table("−ln RBP_k = C · S^−α from the outcomes", recovered, result.title)
+    for laws in result.by_k:
+        columns, title = _rbp(laws), _of_k(laws, "RBP of single tokens")
+        if columns:
+            yield View[int]("rbp", columns).table(title, range(len(laws.sizes)), result.title)
 
 
 QUESTION = Question(each(analyse), keep, tables, of_file=analyse_file, rows=records)

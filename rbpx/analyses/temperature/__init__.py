@@ -1,11 +1,5 @@
-"""The temperature that a text prefers for each model, and the law of cross-entropy at it."""
+"""The temperature that a text prefers for each model, and the law at it.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="entropy",
-    summary="the temperature that a text prefers for each model, and the law at it",
-    help="""\
 A temperature T divides the logits before the softmax: it moves every probability and no rank. T* minimises the
 mean cross-entropy of softmax(z / T) over the scored tokens of a run; above 1 the model is overconfident on this
 text. Shows T*, cross-entropy at T = 1 and at T*, and both laws in S with the difference of their exponents: what
@@ -14,13 +8,18 @@ of a law is calibration. Intervals are over documents, T* found again for each r
 A store holds no logits, so each run is measured once more, in its own precision: same documents, same protocol,
 checked by hash. What was measured stays in the store (relation temperatures), so a second call, other resamples=
 and the report need no model; a call that was stopped goes on with the next run. device= and tokens_per_batch=
-change speed only. T is searched from 0.5 to 8.""",
+change speed only. T is searched from 0.5 to 8.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="entropy",
     examples=(
         "python -m rbpx temperature dataset=pydoc",
         "python -m rbpx temperature model=ladder dataset=stdlib --plot",
     ),
     title="Temperature",
-    sizes=1,
     completes=True,
     draws=True,
     in_report=True,

@@ -1,10 +1,11 @@
 """Calibration drawn: T* against S, the loss of each size against T, and the laws of cross-entropy at T = 1 and T*."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
+from rbpx.analyses.question import one_by_one
 from rbpx.analyses.temperature.analysis import RunTemperature, Temperatures
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
@@ -19,30 +20,21 @@ from rbpx.laws.temperature import loss_at
 TITLE: Final = "The temperature that the text prefers"
 PREFERRED: Final = View[tuple[str, RunTemperature]](
     "temperature",
-    (
-        text("size", "size", lambda row: row[0]),
-        place(lambda row: row[1].run, spare=2),
-        with_ends(
-            "T*", "temperature", lambda row: row[1].temperature,
-            means="where softmax(z / T) has the least mean cross-entropy; above 1 the model is overconfident here; "
-            "intervals are over documents, T* found again for each resample",
-        ),
+    text("size", "size", lambda row: row[0]),
+    place(lambda row: row[1].run, spare=2),
+    with_ends(
+        "T*", "temperature", lambda row: row[1].temperature,
+        means="where softmax(z / T) has the least mean cross-entropy; above 1 the model is overconfident here; "
+        "intervals are over documents, T* found again for each resample",
     ),
 )  # fmt: skip
 COSTS: Final = View[tuple[str, float, float]](
     "loss",
-    (
-        text("size", "size", lambda row: row[0]),
-        decimal("T", "T", lambda row: row[1], 3),
-        decimal("nats above the least", "nats", lambda row: row[2]),
-    ),
+    text("size", "size", lambda row: row[0]),
+    decimal("T", "T", lambda row: row[1], 3),
+    decimal("nats above the least", "nats", lambda row: row[2]),
 )
 _DRAWN_T: Final = np.geomspace(0.7, 1.6, 37)
-
-
-def figures(results: Sequence[Temperatures], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    """T* against S, what other temperatures cost, and both laws."""
-    return [figure for result in results for figure in _figures(result, from_fits(fit_ids, result.group))]
 
 
 def labelled(runs: Sequence[RunTemperature]) -> list[tuple[str, RunTemperature]]:
@@ -50,31 +42,33 @@ def labelled(runs: Sequence[RunTemperature]) -> list[tuple[str, RunTemperature]]
     return list(zip(labels_of([each.run for each in runs]), runs, strict=True))
 
 
-def _figures(result: Temperatures, origin: Origin) -> list[Figure | Undrawn]:
+@one_by_one
+def figures(result: Temperatures, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
+    """T* against S, what other temperatures cost, and both laws."""
     known = [(size, each) for size, each in labelled(result.runs) if each.temperature.value is not None]
-    if result.raw is None or result.tempered is None:
-        names = f"family={result.group.first.family} dataset={result.group.first.dataset}"
+    group, origin = result.group, from_fits(fit_ids, result.group)
+    if not result.laws:
+        names = f"family={group.first.family} dataset={group.first.dataset}"
         reason = "A store holds no logits, so this needs another pass over the models: python -m rbpx temperature "
-        return [Undrawn("temperature", TITLE, reason + names)]
-    laws = [("T = 1", result.raw.fit), ("T*", result.tempered.fit)]
+        yield Undrawn("temperature", TITLE, reason + names)
+        return
+    if known:
+        ends = " and ".join(f"{each.temperature.value:.3f} at {size}" for size, each in (known[0], known[-1]))
+        marks = (rule(temperature=1.0), line(), bars("temperature_lo", "temperature_hi"), points())
+        yield drawn(
+            PREFERRED.table(TITLE, known),
+            Chart(scale_of(group.axis), Scale("temperature", "T*", form=".2f"), marks),
+            f"T* for {group.title}: {ends}.",
+            "1 is a calibrated model. Bars: 95 % over documents.",
+            origin,
+        )
+        yield _costs(result, known, origin)
+    else:
+        yield Undrawn("temperature", TITLE, "Every T* lies beyond the temperatures that were measured.")
+    laws = [(name, law.fit) for name, law in zip(("T = 1", "T*"), result.laws, strict=True)]
     title, y = "Cross-entropy at T = 1 and at T*", Scale("nats", "nats a token", log=True)
-    words = (f"{title} against size for {result.group.title}.", "Bands: where 95 % of new models would lie.")
-    of_laws = law_figure("laws", title, laws, scale_of(result.group.axis), y, words, origin)
-    if not known:
-        return [Undrawn("temperature", TITLE, "Every T* lies beyond the temperatures that were measured."), of_laws]
-    ends = " and ".join(f"{each.temperature.value:.3f} at {size}" for size, each in (known[0], known[-1]))
-    preferred = drawn(
-        PREFERRED.table(TITLE, known),
-        Chart(
-            scale_of(result.group.axis),
-            Scale("temperature", "T*", form=".2f"),
-            (rule(temperature=1.0), line(), bars("temperature_lo", "temperature_hi"), points()),
-        ),
-        f"T* for {result.group.title}: {ends}.",
-        "1 is a calibrated model. Bars: 95 % over documents.",
-        origin,
-    )
-    return [preferred, _costs(result, known, origin), of_laws]
+    words = (f"{title} against size for {group.title}.", "Bands: where 95 % of new models would lie.")
+    yield law_figure("laws", title, laws, scale_of(group.axis), y, words, origin)
 
 
 def _costs(result: Temperatures, known: Sequence[tuple[str, RunTemperature]], origin: Origin) -> Figure:

@@ -1,57 +1,72 @@
-"""Calibration as tables: T* of each size and what it saves, and the laws of cross-entropy at T = 1 and at T*."""
+"""Calibration as tables and in words: T* of each size, what it saves, and the laws of cross-entropy at T = 1 and T*."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Final
 
-from rbpx.analyses.question import Measured, Question, each
+from rbpx.analyses.question import Measured, Question, each, one_by_one
 from rbpx.analyses.temperature.analysis import RunTemperature, Temperatures, analyse, keep
 from rbpx.analyses.temperature.figures import PREFERRED, figures, labelled
-from rbpx.analyses.temperature.words import sentences
 from rbpx.config.request import Request
 from rbpx.display.column import decimal, state, text, with_ends
 from rbpx.display.law_columns import backtest, constant, determination, exponent
-from rbpx.display.numbers import signed
+from rbpx.display.numbers import number, signed
+from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
 from rbpx.laws.power_fit import PowerLawFit
 
 RUNS: Final = View[tuple[str, RunTemperature]](
     "temperatures",
-    (
-        *PREFERRED.columns,
-        decimal("CE", "cross_entropy_nats", lambda row: row[1].at_one.value, means="nats a token"),
-        with_ends("at T*", "cross_entropy_at_temperature_nats", lambda row: row[1].at_best, ends_spare=1),
-        with_ends(
-            "difference", "difference_nats", lambda row: row[1].cross_entropy_nats.difference, signed, ends_spare=3,
-            means="CE at T* minus CE; no rank moves",
-        ),
-        state(lambda row: row[1].status),
+    *PREFERRED.columns,
+    decimal("CE", "cross_entropy_nats", lambda row: row[1].at_one.value, means="nats a token"),
+    with_ends("at T*", "cross_entropy_at_temperature_nats", lambda row: row[1].at_best, ends_spare=1),
+    with_ends(
+        "difference", "difference_nats", lambda row: row[1].difference, signed, ends_spare=3,
+        means="CE at T* minus CE; no rank moves",
     ),
+    state(lambda row: row[1].status),
 )  # fmt: skip
 LAWS: Final = View[tuple[str, PowerLawFit]](
     "laws",
-    (
-        text("law", "law", lambda row: row[0]),
-        exponent(lambda row: row[1], means="over documents and models; α of their ratio is the difference"),
-        constant(lambda row: row[1], spare=3),
-        determination(lambda row: row[1], ends_spare=4),
-        backtest(lambda row: row[1], spare=2),
-        state(lambda row: row[1].status),
-    ),
+    text("law", "law", lambda row: row[0]),
+    exponent(lambda row: row[1], means="over documents and models; α of their ratio is the difference"),
+    constant(lambda row: row[1], spare=3),
+    determination(lambda row: row[1], ends_spare=4),
+    backtest(lambda row: row[1], spare=2),
+    state(lambda row: row[1].status),
 )
 
 
-def tables(results: Sequence[Temperatures]) -> list[Table]:
-    """The sizes of each group that was measured at other temperatures, then both laws and that of their ratio."""
-    found = []
-    for result in (result for result in results if result.runs):
+@one_by_one
+def tables(result: Temperatures) -> Iterator[Table]:
+    """The sizes that were measured at other temperatures, then both laws and that of their ratio."""
+    if result.runs:
         T = [1 / beta for beta in result.runs[0].beta_J]
         note = f"T is searched from {min(T):g} to {max(T):g}; where T* lies beyond, CE at T* is that at the nearer end."
-        found.append(RUNS.table("Temperatures", labelled(result.runs), result.group.title, note=note))
-        laws = [(law_title(law.law), law.fit) for law in (result.raw, result.tempered) if law is not None]
+        yield RUNS.table("Temperatures", labelled(result.runs), result.group.title, note=note)
+        laws = [(law_title(law.law), law.fit) for law in result.laws]
         laws += [] if result.difference is None else [("their ratio", result.difference)]
-        found.append(LAWS.table("Laws of cross-entropy", laws, result.group.title))
-    return found
+        yield LAWS.table("Laws of cross-entropy", laws, result.group.title)
+
+
+@one_by_one
+def sentences(result: Temperatures) -> Iterator[str]:
+    """What the largest size prefers and gains, and how much of the law is calibration."""
+    if not result.runs:
+        yield "Nothing was measured at other temperatures."
+        return
+    last, fit = result.runs[-1], result.difference
+    if last.temperature.value is None:
+        yield f"{last.run.size} prefers a temperature beyond those that were measured."
+    else:
+        best, gain = interval_of(last.temperature), -(last.difference.value or 0.0)
+        yield f"{last.run.size} does best at T = {best}; its cross-entropy is {gain:.4f} nats lower there."
+    if fit is not None and fit.alpha is not None:
+        raw, tempered = (number(law.fit.alpha) for law in result.laws)
+        yield (
+            f"The exponent of cross-entropy is {raw} as measured and {tempered} at the temperature of each size, a "
+            f"difference of {interval_of(fit.exponent, 4)}: that much of the law is calibration. No rank moves."
+        )
 
 
 def _measure(request: Request) -> Measured:

@@ -1,17 +1,17 @@
-"""Which tokens are right, learned from pass and fail alone."""
+"""Which tokens are right, learned from pass and fail alone.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="outcomes",
-    summary="which tokens are right, learned from pass and fail alone",
-    help="""\
 Discards the ranks of the largest model's tokens and keeps only which sequences of N tokens passed. From that,
 and from features of each token (position, frequency of its id, log-probability and rank under the next smaller
 model), learns how likely each token is a hit, by the unbiased risk of aggregate observations (arXiv
 2306.11343). It is evaluated on held-out documents against the true hits: AUC, log loss, calibration. Beside it
 stand a learner given every token's own label, one that labels each token with its sequence's outcome, and one
-without features. Name two sizes to choose the models.""",
+without features. Name two sizes to choose the models.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="outcomes",
     examples=(
         "python -m rbpx tokenwise dataset=pydoc k=10",
         "python -m rbpx tokenwise size='[200k,1.2m]' n='[5,10]' --format json",

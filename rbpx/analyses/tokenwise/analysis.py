@@ -10,8 +10,7 @@ Source: arXiv 2306.11343, for the learner.
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import duckdb
@@ -19,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rbpx.analyses.tokenwise.derivatives import Block, blocks_of
 from rbpx.analyses.tokenwise.judgement import UNJUDGED, Judgement, judge
-from rbpx.analyses.tokenwise.law import hit_chance, learn_blocks, ln_hit_chance, unbiased_risk
+from rbpx.analyses.tokenwise.law import Block, blocks_of, hit_chance, learn, ln_hit_chance, unbiased_risk
 from rbpx.config.request import Request
-from rbpx.groups.group import Group, Run
+from rbpx.groups.group import Group
 from rbpx.groups.points import side_by_side
+from rbpx.laws.interval import by_name
 from rbpx.status import Status
 from rbpx.store.queries import ask
 from rbpx.store.store import Record, Store
@@ -37,7 +36,6 @@ FOLDS: Final = 5
 FEATURES: Final = (
     "ln_position", "ln_frequency", "smaller_neg_logprob", "smaller_ln_rank", "smaller_neg_logprob_before"
 )  # fmt: skip
-LEARNERS: Final = ("outcomes", "naive", "constant", "tokens")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,38 +46,33 @@ class Learner:
         name: "outcomes" (the fixed point of the unbiased risk), "naive" (each token has the outcome of its sequence),
             "constant" (one chance for all, from the share of passes) or "tokens" (the true hits, the ceiling).
         n: tokens of a sequence; None for "tokens".
+        status: of the first fold that has no model; ok if all have one.
         judgement: against the true hits; unjudged unless the status is ok.
         told_nats: its log loss estimated from the outcomes of the unseen documents; None where it was not estimated.
         coefficients: mean over the folds, per standard deviation of each feature; None where there are none.
-        status: of the first fold that has no model; ok if all have one.
     """
 
     name: str
     n: int | None
-    judgement: Judgement
-    told_nats: float | None
-    coefficients: dict[str, float] | None
     status: Status
-
-
-@dataclass(frozen=True, eq=False)
-class Tokenwise:
-    """The learners at one k, and the values they are compared with."""
-
-    k: int
-    n_tokens: int
-    rbp: float
-    learners: tuple[Learner, ...]
+    judgement: Judgement = field(default_factory=UNJUDGED.copy)
+    told_nats: float | None = None
+    coefficients: dict[str, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class TokenwiseResult:
-    """The learners of one group at every requested k; `smaller` is the run that supplies the features."""
+    """The learners of one group; its last run but one supplies the features of the last.
+
+    Attributes:
+        group: the runs.
+        n_tokens: that are judged.
+        learners: with the k that their hits are at, and the true share of hits.
+    """
 
     group: Group
-    run: Run
-    smaller: Run
-    by_k: tuple[Tokenwise, ...]
+    n_tokens: int
+    learners: tuple[tuple[int, float, Learner], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,26 +83,19 @@ class _Tokens:
         x_TF: features, the first one constant.
         names: of the features.
         document_T: the document of each.
-        unseen: tokens of each fold, documents whole, that are judged by what is learned from the others.
+        fold_T: the fold of each, documents whole; it is judged by what is learned from the others.
     """
 
     x_TF: Floats
     names: tuple[str, ...]
     document_T: npt.NDArray[np.int64]
-    unseen: tuple[npt.NDArray[np.intp], ...]
+    fold_T: npt.NDArray[np.intp]
 
-    @cached_property
-    def x_unseen(self) -> list[Floats]:
-        """Features of the tokens of each fold."""
-        return [self.x_TF[unseen] for unseen in self.unseen]
-
-    @cached_property
-    def fold_T(self) -> npt.NDArray[np.intp]:
-        """The fold of each token."""
-        fold_T = np.empty(len(self.document_T), np.intp)
-        for fold, unseen in enumerate(self.unseen):
-            fold_T[unseen] = fold
-        return fold_T
+    def blocks(self, at_QN: npt.NDArray[np.int64], passed_Q: npt.NDArray[np.bool_]) -> list[list[Block]]:
+        """Sequences of tokens as blocks, those of each fold together."""
+        folds = range(int(self.fold_T.max()) + 1)
+        of_folds = [np.flatnonzero(self.fold_T[at_QN[:, 0]] == fold) for fold in folds]
+        return [blocks_of(self.x_TF[at_QN[of_fold]], passed_Q[of_fold]) for of_fold in of_folds]
 
     def sequences(self, n: int) -> npt.NDArray[np.int64]:
         """Indices [Q, n] of the consecutive sequences of n tokens of each document."""
@@ -123,18 +109,21 @@ class _Tokens:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> TokenwiseResult:
     """Learn and judge at each k, in a measured group."""
-    run, smaller = group.runs[-1], group.runs[-2]
+    smaller, run = group.runs[-2:]
     k_grid = request.k.grid(min(run.vocab_size or 0, smaller.vocab_size or 0), DEFAULT_K)
     parameters: dict[str, Any] = {"run_id": run.run_id, "smaller_run_id": smaller.run_id, "ties": group.ties.value}
     table = ask(connection, "token_features", **parameters)
     lengths = request.n.listed(DEFAULT_N)
     if not table.num_rows:  # no document has a token with all features
-        too_short = tuple(Learner("outcomes", n, UNJUDGED, None, None, Status.too_short) for n in lengths)
-        return TokenwiseResult(group, run, smaller, tuple(Tokenwise(k, 0, math.nan, too_short) for k in k_grid))
+        too_short = [Learner("outcomes", n, Status.too_short) for n in lengths]
+        return TokenwiseResult(group, 0, tuple((k, math.nan, each) for k in k_grid for each in too_short))
     tokens, rank_T = _tokens(table, group, request.seed), table["rank"].to_numpy()
+    found: list[tuple[int, float, Learner]] = []
     with side_by_side() as pool:
-        by_k = tuple(_tokenwise(pool, tokens, k, rank_T <= k, lengths) for k in k_grid)
-    return TokenwiseResult(group, run, smaller, by_k)
+        for k in k_grid:
+            hit_T = rank_T <= k
+            found += [(k, float(hit_T.mean()), each) for each in _at_one_k(pool, tokens, hit_T, lengths)]
+    return TokenwiseResult(group, len(rank_T), tuple(found))
 
 
 def _tokens(table: pa.Table, group: Group, seed: int) -> _Tokens:
@@ -146,97 +135,73 @@ def _tokens(table: pa.Table, group: Group, seed: int) -> _Tokens:
     x_TF = (x_TF[:, kept_F] - x_TF[:, kept_F].mean(axis=0)) / spread_F[kept_F]
     names = ("constant", *(name for name, kept in zip(FEATURES, kept_F, strict=True) if kept))
     document_T = table["doc_id"].to_numpy()
-    fold_T = (np.random.default_rng(seed).permutation(group.n_documents) % FOLDS)[document_T]
-    unseen = tuple(np.flatnonzero(fold_T == fold) for fold in np.unique(fold_T))
-    return _Tokens(np.column_stack([np.ones(len(x_TF)), x_TF]), names, document_T, unseen)
+    fold_D = np.random.default_rng(seed).permutation(group.n_documents) % FOLDS
+    _, fold_T = np.unique(fold_D[document_T], return_inverse=True)  # those with tokens
+    return _Tokens(np.column_stack([np.ones(len(x_TF)), x_TF]), names, document_T, fold_T)
 
 
-def _tokenwise(
-    pool: ThreadPoolExecutor, tokens: _Tokens, k: int, hit_T: npt.NDArray[np.bool_], lengths: Sequence[int]
-) -> Tokenwise:
-    ceiling = pool.submit(_ceiling, tokens, hit_T)
+def _at_one_k(
+    pool: ThreadPoolExecutor, tokens: _Tokens, hit_T: npt.NDArray[np.bool_], lengths: Sequence[int]
+) -> list[Learner]:
+    """All learners of one k."""
+    ceiling = pool.submit(lambda: _learn("tokens", None, tokens, hit_T, tokens.blocks(tokens.sequences(1), hit_T)))
     by_length = pool.map(lambda n: _learners(tokens, hit_T, n), lengths)
-    learners = [each for of_length in by_length for each in of_length]
-    return Tokenwise(k, len(hit_T), float(hit_T.mean()), (*learners, ceiling.result()))
-
-
-@dataclass(frozen=True, eq=False)
-class _Learning:
-    """What was learned in each fold, and the logit of each token by what was learned without its document."""
-
-    z_T: Floats
-    thetas: list[Floats]
-    status: Status
-
-
-def _learn_in_folds(tokens: _Tokens, folds: Sequence[Sequence[Block]]) -> _Learning:
-    """Learn from the sequences of all other folds; a fold without a model leaves tokens that cannot be judged."""
-    z_T = np.full(len(tokens.document_T), np.nan)
-    thetas: list[Floats] = []
-    for unseen, (at, x_uF) in zip(tokens.unseen, enumerate(tokens.x_unseen), strict=True):
-        seen = [block for fold, blocks in enumerate(folds) if fold != at for block in blocks]
-        if not seen:  # no document is left to learn from
-            return _Learning(z_T, thetas, Status.one_document)
-        learned = learn_blocks(seen, thetas[-1] if thetas else None)  # from where the fold before ended
-        if learned.status is not Status.ok:
-            return _Learning(z_T, thetas, learned.status)
-        thetas.append(learned.theta_F)
-        z_T[unseen] = x_uF[:, : len(learned.theta_F)] @ learned.theta_F
-    return _Learning(z_T, thetas, Status.ok)
-
-
-def _ceiling(tokens: _Tokens, hit_T: npt.NDArray[np.bool_]) -> Learner:
-    folds = [
-        blocks_of(x_uF[:, None], hit_T[unseen]) for unseen, x_uF in zip(tokens.unseen, tokens.x_unseen, strict=True)
-    ]
-    return _judged("tokens", None, _learn_in_folds(tokens, folds), tokens, hit_T, None)
+    return [*(each for of_length in by_length for each in of_length), ceiling.result()[0]]
 
 
 def _learners(tokens: _Tokens, hit_T: npt.NDArray[np.bool_], n: int) -> list[Learner]:
     """The three that see outcomes only."""
     at_QN = tokens.sequences(n)
     if not len(at_QN):
-        return [Learner("outcomes", n, UNJUDGED, None, None, Status.too_short)]
-    passed_Q, fold_Q = np.asarray(hit_T[at_QN].all(axis=1)), tokens.fold_T[at_QN[:, 0]]
-    of_folds = [np.flatnonzero(fold_Q == fold) for fold in range(len(tokens.unseen))]
-    folds = [blocks_of(tokens.x_TF[at_QN[of_fold]], passed_Q[of_fold]) for of_fold in of_folds]
-    ways = (
-        _learn_in_folds(tokens, folds),
-        _learn_in_folds(tokens, [[block.of_tokens() for block in blocks] for blocks in folds]),
-        _learn_in_folds(tokens, [[block.of_constant() for block in blocks] for blocks in folds]),
-    )
-    eta_QN = hit_chance(ways[0].z_T[at_QN])
-    learners = []
-    for name, learning in zip(LEARNERS, ways, strict=False):
-        told_nats = None
-        if ways[0].status is Status.ok and learning.status is Status.ok:
-            z_QN = learning.z_T[at_QN]
-            told_nats = unbiased_risk(eta_QN, passed_Q, -ln_hit_chance(z_QN), -ln_hit_chance(-z_QN))
-        learners.append(_judged(name, n, learning, tokens, hit_T, told_nats))
-    return learners
+        return [Learner("outcomes", n, Status.too_short)]
+    passed_Q = np.asarray(hit_T[at_QN].all(axis=1))
+    folds = tokens.blocks(at_QN, passed_Q)
+    outcomes, z_T = _learn("outcomes", n, tokens, hit_T, folds)
+    eta_QN = hit_chance(z_T[at_QN])
+    found = [(outcomes, z_T)]
+    for name, of in (("naive", Block.of_tokens), ("constant", Block.of_constant)):
+        found.append(_learn(name, n, tokens, hit_T, [[of(block) for block in blocks] for blocks in folds]))
+
+    def told(z_QN: Floats) -> float:
+        return unbiased_risk(eta_QN, passed_Q, -ln_hit_chance(z_QN), -ln_hit_chance(-z_QN))
+
+    knows = outcomes.status is Status.ok
+    return [
+        replace(each, told_nats=told(z_T[at_QN])) if knows and each.status is Status.ok else each for each, z_T in found
+    ]
 
 
-def _judged(
-    name: str, n: int | None, learning: _Learning, tokens: _Tokens, hit_T: Any, told_nats: float | None
-) -> Learner:
-    if learning.status is not Status.ok:
-        return Learner(name, n, UNJUDGED, None, None, learning.status)
-    theta_F = np.mean(learning.thetas, axis=0)
-    coefficients = dict(zip(tokens.names, theta_F.tolist(), strict=False))
-    return Learner(name, n, judge(learning.z_T, hit_T, tokens.document_T), told_nats, coefficients, learning.status)
+def _learn(
+    name: str, n: int | None, tokens: _Tokens, hit_T: npt.NDArray[np.bool_], folds: Sequence[Sequence[Block]]
+) -> tuple[Learner, Floats]:
+    """A learner, and the logit of each token by what was learned from the sequences of all other folds.
+
+    A fold without a model leaves tokens that cannot be judged.
+    """
+    z_T = np.full(len(hit_T), np.nan)
+    thetas: list[Floats] = []
+    for fold in range(len(folds)):
+        seen = [block for other, blocks in enumerate(folds) if other != fold for block in blocks]
+        if not seen:  # no document is left to learn from
+            return Learner(name, n, Status.one_document), z_T
+        learned = learn(seen, thetas[-1] if thetas else None)  # from where the fold before ended
+        if learned.status is not Status.ok:
+            return Learner(name, n, learned.status), z_T
+        thetas.append(learned.theta_F)
+        unseen = tokens.fold_T == fold
+        z_T[unseen] = tokens.x_TF[unseen][:, : len(learned.theta_F)] @ learned.theta_F
+    coefficients = dict(zip(tokens.names, np.mean(thetas, axis=0).tolist(), strict=False))
+    return Learner(name, n, Status.ok, judge(z_T, hit_T, tokens.document_T), None, coefficients), z_T
 
 
 def keep(store: Store, result: TokenwiseResult) -> list[Record]:
     """A row for each learner, for programs; a learner is not a law, so nothing enters `fits`."""
     rows = []
-    about = result.group.names() | {"size": result.run.size, "smaller": result.smaller.size}
-    for each in result.by_k:
-        for learner in each.learners:
-            row: Record = {**about, "k": each.k, "n": learner.n, "learner": learner.name, "status": learner.status}
-            row |= {"n_tokens": each.n_tokens, "rbp": each.rbp, "run_ids": [result.run.run_id, result.smaller.run_id]}
-            judged = learner.judgement
-            for name, of in (("auc", judged.auc), ("log_loss_nats", judged.log_loss_nats), ("excess", judged.excess)):
-                value, lo, hi = (None, None, None) if of is None else (of.value, of.lo, of.hi)
-                row |= {name: value, f"{name}_lo": lo, f"{name}_hi": hi}
-            rows.append(row | {"told_nats": learner.told_nats, "coefficients": learner.coefficients})
+    smaller, run = result.group.runs[-2:]
+    about = result.group.names() | {"size": run.size, "smaller": smaller.size}
+    for k, rbp, learner in result.learners:
+        row: Record = {**about, "k": k, "n": learner.n, "learner": learner.name, "status": learner.status}
+        row |= {"n_tokens": result.n_tokens, "rbp": rbp, "run_ids": [run.run_id, smaller.run_id]}
+        row |= by_name(**learner.judgement)
+        rows.append(row | {"told_nats": learner.told_nats, "coefficients": learner.coefficients})
     return rows

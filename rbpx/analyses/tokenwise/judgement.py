@@ -7,37 +7,26 @@ Shapes: T tokens, D documents.
 Source: Obuchowski, Biometrics 53 (1997), 567, for the AUC of clustered data.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.tokenwise.law import hit_chance, ln_hit_chance
-from rbpx.laws.interval import Estimate, from_influence
-
-__all__ = ["UNJUDGED", "Judgement", "judge"]
+from rbpx.laws.interval import NO_ESTIMATE, Estimate, from_influence
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """Predictions compared with what happened; intervals over documents, none where there is one document.
+Judgement = dict[str, Estimate]
+"""Predictions compared with what happened; intervals over documents, none where there is one document.
 
-    Attributes:
-        auc: chance that a hit was given a higher chance than a miss; None where all tokens are hits or all misses.
-        log_loss_nats: mean of -ln of the chance given to what happened.
-        excess: mean predicted chance minus the share of hits.
-    """
+auc: chance that a hit was given a higher chance than a miss; unknown where all tokens are hits or all misses.
+log_loss_nats: mean of -ln of the chance given to what happened.
+excess: mean predicted chance minus the share of hits.
+"""
 
-    auc: Estimate | None
-    log_loss_nats: Estimate
-    excess: Estimate
-
-
-_UNKNOWN: Final = Estimate(None, None, None)
-UNJUDGED: Final = Judgement(None, _UNKNOWN, _UNKNOWN)
+UNJUDGED: Final = dict.fromkeys(("auc", "log_loss_nats", "excess"), NO_ESTIMATE)
 
 
 def judge(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:
@@ -52,8 +41,9 @@ def judge(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:
     given = np.asarray(document_T)
     document = (np.cumsum(np.bincount(given) > 0) - 1)[given]  # those with tokens
     loss_T = -ln_hit_chance(np.where(hit, z, -z))
-    auc = _auc(z, hit, document) if 0 < hit.sum() < len(hit) else None
-    return Judgement(auc, _mean(loss_T, document), _mean(hit_chance(z) - hit, document))
+    auc = _auc(z, hit, document) if 0 < hit.sum() < len(hit) else NO_ESTIMATE
+    excess = _mean(hit_chance(z) - hit, document)
+    return {"auc": auc, "log_loss_nats": _mean(loss_T, document), "excess": excess}
 
 
 def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) -> Estimate:

@@ -5,7 +5,7 @@ P(hit | pass) = 1 and P(hit | fail) = (eta - prod eta) / (1 - prod eta). With th
 any loss is unbiased though no label is seen; the model that is best under the weights that it gives itself, the fixed
 point, is the maximum of the likelihood of the outcomes, because the two have the same slope.
 
-Shapes: Q sequences, N tokens of each, F features.
+Shapes: Q sequences, N tokens of each, F features; q, the sequences of one block.
 
 Source: Wei et al., A Universal Unbiased Method for Classification from Aggregate Observations (arXiv 2306.11343); the
 likelihood: Zhang et al., Learning from Aggregate Observations (arXiv 2004.06316).
@@ -13,24 +13,12 @@ likelihood: Zhang et al., Learning from Aggregate Observations (arXiv 2004.06316
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.analyses.tokenwise.derivatives import Block, blocks_of, derivatives
 from rbpx.status import Status
-
-__all__ = [
-    "Learned",
-    "hit_chance",
-    "hit_given_outcome",
-    "learn",
-    "learn_blocks",
-    "ln_hit_chance",
-    "ln_likelihood",
-    "unbiased_risk",
-]
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +27,8 @@ _HALVINGS: Final = 30
 _DECREMENT: Final = 1e-10  # what another step would gain in ln-likelihood
 _ROUNDING: Final = 1e-13  # of the ln-likelihood: a smaller fall does not count
 _WORST_CONDITION: Final = 1e14
+_TOKENS: Final = 8192  # of a block, whose terms stay in the cache of a core
+_OVERFLOWS: Final = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +44,41 @@ class Learned:
     theta_F: Floats
     n_steps: int
     status: Status
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some of the sequences.
+
+    Attributes:
+        x_FNq: features of their tokens.
+        passed_q: their outcomes.
+    """
+
+    x_FNq: Floats
+    passed_q: NDArray[np.bool_]
+
+    def of_tokens(self) -> "Block":
+        """Each token a sequence of its own, that has the outcome of its sequence."""
+        F, N, _ = self.x_FNq.shape
+        return Block(self.x_FNq.reshape(F, 1, -1), np.tile(self.passed_q, N))
+
+    def of_constant(self) -> "Block":
+        """With the first feature alone."""
+        return Block(self.x_FNq[:1], self.passed_q)
+
+
+def blocks_of(x_QNF: Floats, passed_Q: NDArray[np.bool_]) -> list[Block]:
+    """Sequences as blocks, some at a time.
+
+    Raises:
+        ValueError: shapes disagree.
+    """
+    if x_QNF.ndim != 3 or passed_Q.shape != x_QNF.shape[:1]:
+        raise ValueError(f"features have shape {x_QNF.shape}, outcomes {passed_Q.shape}")
+    step = max(1, _TOKENS // x_QNF.shape[1])
+    parts = [slice(begin, begin + step) for begin in range(0, len(x_QNF), step)]
+    return [Block(np.ascontiguousarray(x_QNF[part].transpose(2, 1, 0)), passed_Q[part]) for part in parts]
 
 
 def hit_chance(z: ArrayLike) -> Floats:
@@ -75,15 +100,10 @@ def hit_given_outcome(eta_QN: ArrayLike, passed_Q: ArrayLike) -> Floats:
         passed_Q: whether each sequence passed.
     """
     eta = np.asarray(eta_QN, dtype=np.float64)
-    with np.errstate(divide="ignore"):  # a token that is sure to be a miss
+    with np.errstate(divide="ignore", invalid="ignore"):  # a token that is sure to be a miss; a sequence that is sure
         ln_pass_Q = np.log(eta).sum(axis=1)
-    return _hit_given_outcome(eta, ln_pass_Q, np.asarray(passed_Q, dtype=bool))
-
-
-def _hit_given_outcome(eta_QN: Floats, ln_pass_Q: Floats, passed_Q: NDArray[np.bool_]) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):  # a sequence that is sure to fail, or sure to pass
-        of_failed_QN = (eta_QN - np.exp(ln_pass_Q)[:, None]) / -np.expm1(ln_pass_Q)[:, None]
-    return np.where(passed_Q[:, None], 1.0, of_failed_QN)
+        of_failed_QN = (eta - np.exp(ln_pass_Q)[:, None]) / -np.expm1(ln_pass_Q)[:, None]
+    return np.where(np.asarray(passed_Q, dtype=bool)[:, None], 1.0, of_failed_QN)
 
 
 def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike, loss_miss_QN: ArrayLike) -> float:
@@ -104,12 +124,7 @@ def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike
     return float(np.mean(weight_QN * np.asarray(loss_hit_QN) + (1 - weight_QN) * np.asarray(loss_miss_QN)))
 
 
-def ln_likelihood(theta_F: Floats, x_QNF: Floats, passed_Q: NDArray[np.bool_]) -> float:
-    """ln-likelihood of the outcomes, sum over passes of ln prod eta and over failures of ln(1 - prod eta)."""
-    return _total(_ln_pass(theta_F, x_QNF), passed_Q)
-
-
-def learn(x_QNF: ArrayLike, passed_Q: ArrayLike, start_F: Floats | None = None) -> Learned:
+def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
     """The fixed point of the unbiased risk of log loss under the weights of its own minimiser.
 
     The slope of that risk at its own weights is X^T (P(hit | outcome) - eta); steps are taken with Fisher's information
@@ -118,21 +133,9 @@ def learn(x_QNF: ArrayLike, passed_Q: ArrayLike, start_F: Floats | None = None) 
     sequences is not concave; the search starts where every token has the same chance.
 
     Args:
-        x_QNF: features of each token; one of them constant.
-        passed_Q: whether each sequence passed.
+        blocks: sequences, at least one; one of the features is constant.
         start_F: where to start instead; near the end, as the fixed point of most of the same sequences, it saves steps.
-
-    Raises:
-        ValueError: shapes disagree, or there are no sequences.
     """
-    x, passed = np.asarray(x_QNF, dtype=np.float64), np.asarray(passed_Q, dtype=bool)
-    if x.ndim != 3 or passed.shape != x.shape[:1] or not len(passed):
-        raise ValueError(f"features have shape {x.shape}, outcomes {passed.shape}")
-    return learn_blocks(blocks_of(x, passed), start_F)
-
-
-def learn_blocks(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
-    """As `learn`, from sequences that are laid out as `derivatives` needs them."""
     F, N, _ = blocks[0].x_FNq.shape
     n_passed, n_sequences = sum(int(each.passed_q.sum()) for each in blocks), sum(len(each.passed_q) for each in blocks)
     if n_passed in (0, n_sequences):
@@ -161,10 +164,39 @@ def learn_blocks(blocks: Sequence[Block], start_F: Floats | None = None) -> Lear
     return Learned(np.full(F, np.nan), step, Status.not_converged)
 
 
-def _ln_pass(theta_F: Floats, x_QNF: Floats) -> Floats:
-    return np.asarray(ln_hit_chance(x_QNF @ theta_F).sum(axis=1))
+def derivatives(blocks: Sequence[Block], theta_F: Floats) -> tuple[float, Floats, Floats]:
+    """Ln-likelihood of the outcomes, its score and Fisher's information, shapes [], [F] and [F, F].
+
+    With e = exp(-z) of each token and 1 + P the product of all 1 + e, a sequence passes with the chance 1 / (1 + P) and
+    fails with P / (1 + P), so that neither loses digits where it is small. With g the sum of x e / (1 + e) over its
+    tokens, the score is g of a pass and -g / P of a failure, the information g g^T / P.
+    """
+    F, most = len(theta_F), max(len(block.passed_q) for block in blocks)
+    value, score_F, information_FF = 0.0, np.zeros(F), np.zeros((F, F))
+    slopes, weighted = np.empty(F * most), np.empty(F * most)  # so large that each new one would be a system call
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # a step too far, that is halved
+        for block in blocks:
+            x_FNq, shape = block.x_FNq, (F, len(block.passed_q))
+            z_Nq = (-theta_F @ x_FNq.reshape(F, -1)).reshape(x_FNq.shape[1:])
+            e_Nq = np.exp(z_Nq)
+            P_q = e_Nq[0].copy()
+            for e_q in e_Nq[1:]:
+                P_q += e_q + P_q * e_q
+            odds_q = 1.0 / P_q
+            ln_q = np.log1p(np.where(block.passed_q, P_q, odds_q))  # of the outcome that there was, negative
+            miss_Nq = np.divide(e_Nq, 1.0 + e_Nq, out=z_Nq)
+            if not P_q.max() < _OVERFLOWS:
+                ln_q, miss_Nq = _finite(ln_q, miss_Nq, P_q, e_Nq, block, theta_F)
+            g_Fq = np.einsum("fnq,nq->fq", x_FNq, miss_Nq, out=slopes[: F * shape[1]].reshape(shape))
+            value -= float(ln_q.sum())
+            score_F += g_Fq @ np.where(block.passed_q, 1.0, -odds_q)
+            information_FF += np.multiply(g_Fq, odds_q, out=weighted[: F * shape[1]].reshape(shape)) @ g_Fq.T
+    return value, score_F, information_FF
 
 
-def _total(ln_pass_Q: Floats, passed_Q: NDArray[np.bool_]) -> float:
-    with np.errstate(divide="ignore"):  # a failure that was sure to pass: no likelihood is left
-        return float(ln_pass_Q[passed_Q].sum() + np.log(-np.expm1(ln_pass_Q[~passed_Q])).sum())
+def _finite(ln_q: Any, miss_Nq: Any, P_q: Any, e_Nq: Any, block: Block, theta_F: Floats) -> tuple[Any, Any]:
+    """Both where the product overflows: there logarithms are added up, and a token is missed for sure."""
+    over_q = ~(P_q < _OVERFLOWS) & block.passed_q
+    z_Nq = np.tensordot(theta_F, block.x_FNq[..., over_q], 1)
+    ln_q[over_q] = np.logaddexp(0.0, -z_Nq).sum(axis=0)
+    return ln_q, np.where(e_Nq < _OVERFLOWS, miss_Nq, 1.0)

@@ -1,25 +1,24 @@
-"""A text with each token coloured by how well the models predict it."""
+"""A text with each token coloured by its rank, in the terminal or on a page with a slider over sizes.
 
-from rbpx.analyses.registry import Analysis
-
-ANALYSIS = Analysis(
-    after="compare",
-    summary="a text with each token coloured by its rank, in the terminal or on a page with a slider over sizes",
-    help="""\
 Prints one document with the largest model's ranks as colours: rank 1 plain, to 10, to 100 and beyond each in its
 own. --format html writes a page that needs no network: a slider over sizes (or revisions), two models side by
 side, ranks or nats, and for each token what it is, its rank, its probability and what changed from the size
 before. doc=N is the document's doc_id; without it, the one on which larger models gain most. Of an item of a task
 the context is shown too, with probability and ranks of its answer under every model. a= and b= choose two models
 by name, as in compare. Where output is not a terminal that shows colours, ‹ › mark ranks to 100 and « » those
-beyond.""",
+beyond.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="compare",
     examples=(
         "python -m rbpx view dataset=pydoc doc=3",
         "python -m rbpx view dataset=pydoc size=25k",
         "python -m rbpx view a=ladder/25k b=ladder/3.2m dataset=pydoc --format html --output text.html",
     ),
     title="A text, token by token",
-    sizes=1,
     in_report=True,
     tokens=True,
     across=True,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from operator import attrgetter
 from typing import Final
 
 import duckdb
@@ -21,51 +21,50 @@ _SHORTEST: Final = 32  # scored tokens that a document has, to be chosen
 
 
 @dataclass(frozen=True)
-class Reading:
-    """One document under one model; lists are in order of the scored tokens.
+class Token:
+    """One scored token under one model.
 
     Attributes:
-        run: the run.
-        name: of the model.
-        positions: of each token in the document; what is missing was not scored.
-        texts: of each; None where it is not in the store.
-        ranks: of each.
-        nats: -logprob of each.
-        best: the best tokens of each, with their nats; empty where they were not kept (`measure best=5`).
+        position: in the document; what is missing was not scored.
+        text: None where it is not in the store.
+        rank: under the tie rule.
+        nats: -logprob.
+        best: the best tokens there, with their nats; empty where they were not kept (`measure best=5`).
     """
 
+    position: int
+    text: str | None
+    rank: float
+    nats: float
+    best: tuple[tuple[str | None, float], ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One document under one model."""
+
     run: Run
-    name: str
-    positions: tuple[int, ...]
-    texts: tuple[str | None, ...]
-    ranks: tuple[float, ...]
-    nats: tuple[float, ...]
-    best: tuple[tuple[tuple[str | None, float], ...], ...] = ()
+    tokens: tuple[Token, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return name_of(self.run)
 
     @property
     def nats_a_token(self) -> float:
-        """Their mean; 0 of none."""
-        return sum(self.nats) / max(len(self.nats), 1)
+        """The mean; 0 without tokens."""
+        return sum(token.nats for token in self.tokens) / max(len(self.tokens), 1)
 
     @property
     def hit_share(self) -> float:
-        """The share of rank 1; 0 of none."""
-        return sum(rank == 1 for rank in self.ranks) / max(len(self.ranks), 1)
-
-    @property
-    def gap_before(self) -> bool:
-        """Whether the document begins with what was not scored."""
-        return bool(self.positions) and self.positions[0] > 0
-
-    @property
-    def gaps_after(self) -> list[bool]:
-        """Whether something that was not scored follows each token; what follows the last is not known."""
-        return [after - before > 1 for before, after in pairwise(self.positions)] + [False] * bool(self.positions)
+        """The share of tokens of rank 1; 0 without tokens."""
+        return sum(token.rank == 1 for token in self.tokens) / max(len(self.tokens), 1)
 
 
 @dataclass(frozen=True, eq=False)
-class View:
-    """One document under all models that were asked for, the one that is shown first last.
+class Viewed:
+    """One document under all models that were asked for; the last one is shown first.
 
     Attributes:
         group: of the last reading.
@@ -81,49 +80,44 @@ class View:
     source_id: str
     rule: str
     readings: tuple[Reading, ...]
-    item: ItemView | None = None
+    item: ItemView | None
 
     @property
     def dataset(self) -> str:
         """The text that the document is of."""
         return self.group.first.dataset
 
+    @property
+    def title(self) -> str:
+        """What the document is called."""
+        return f"{self.dataset}, document {self.doc_id} ({self.source_id})"
 
-def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[View]:
+
+def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Viewed]:
     """One document of each text that the request selects, under its models.
 
     Raises:
         RbpxError: a side names no run, or the document is not there or has nothing that was scored.
     """
-    views = []
-    for members in runs_by_text(groups):
-        chosen = _chosen(members, request)
-        if chosen:
-            views.append(_view(connection, chosen, request))
-    named = " and ".join(f"{side.key}={side.name}" for side in _sides(request))
+    sides = [Side.read(key, name) for key, name in (("a", request.a), ("b", request.b)) if name is not None]
+    chosen = [_chosen(members, sides) for members in runs_by_text(groups)]
+    views = [_view(connection, members, request) for members in chosen if members]
+    named = " and ".join(f"{side.key}={side.name}" for side in sides)
     if named and not views:
         raise RbpxError(f"{named} name no model that was measured on the texts asked about; see python -m rbpx status")
     return views
 
 
-def _chosen(members: list[tuple[Group, Run]], request: Request) -> list[tuple[Group, Run]]:
+def _chosen(members: list[tuple[Group, Run]], sides: Sequence[Side]) -> list[tuple[Group, Run]]:
     """All runs on a text, or those of the sides that were named."""
-    sides = _sides(request)
-    if not sides:
-        return members
     named = [side.one_of(run for _, run in members) for side in sides]
-    return [member for run in named for member in members if member[1] is run]
+    return [member for run in named for member in members if member[1] is run] if sides else members
 
 
-def _sides(request: Request) -> list[Side]:
-    """The models that were named: none, one or two."""
-    return [Side.read(key, name) for key, name in (("a", request.a), ("b", request.b)) if name is not None]
-
-
-def _view(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]], request: Request) -> View:
+def _view(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]], request: Request) -> Viewed:
     group, last = members[-1]
-    runs = [run for _, run in members]
-    ends = list({run.run_id: run for run in (min(runs, key=_size), max(runs, key=_size))}.values())
+    runs, size = [run for _, run in members], attrgetter("non_embedding_params")
+    ends = list({run.run_id: run for run in (min(runs, key=size), max(runs, key=size))}.values())
     read = ends if request.doc is None else runs  # the tokens of two models tell which document tells most
     rows = ask(connection, "view_documents", run_ids=[run.run_id for run in read]).to_pylist()
     names = {row["doc_id"]: row["source_id"] for row in rows}
@@ -135,16 +129,15 @@ def _view(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]
     else:
         doc_id, rule = request.doc, "as asked for"
     if doc_id not in names:
-        known = (
-            f"{min(names)} to {max(names)}" if len(names) == max(names) - min(names) + 1 else f"{len(names)} of them"
-        )
+        is_range = len(names) == max(names) - min(names) + 1
+        known = f"{min(names)} to {max(names)}" if is_range else f"{len(names)} of them"
         raise RbpxError(f"doc={doc_id} has no scored token of {last.dataset}; documents with one: {known}")
     readings = tuple(_reading(connection, each, run, doc_id) for each, run in members)
     item = None
     if answers and doc_id < len(answers[0].nats_I):
         documents = documents_of_items(connection, request.store, last.run_id)
         (item,) = item_views(runs, answers, [doc_id], documents)
-    return View(group, doc_id, names[doc_id], rule, readings, item)
+    return Viewed(group, doc_id, names[doc_id], rule, readings, item)
 
 
 def _answers(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]]) -> list[Answers]:
@@ -172,27 +165,22 @@ def _telling(rows: list[Record], first: Run, last: Run) -> tuple[int, str]:
     return chosen, f"it gains most nats a token from {name_of(first)} to {name_of(last)}"
 
 
-def _size(run: Run) -> float:
-    return run.non_embedding_params
-
-
 def _reading(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, doc_id: int) -> Reading:
-    tokens = ask(connection, "viewed_tokens", run_id=run.run_id, doc_id=doc_id, ties=group.ties.value)
-    position, text, rank, nats = (tuple(column.to_pylist()) for column in tokens.columns)
-    rows = ask(connection, "best_tokens", run_id=run.run_id, doc_id=doc_id).to_pylist()
-    best = {row["position"]: tuple(zip(row["texts"], row["nats"], strict=True)) for row in rows}
-    return Reading(run, name_of(run), position, text, rank, nats, tuple(best[at] for at in position if best))
+    best = {
+        row["position"]: tuple(zip(row["texts"], row["nats"], strict=True))
+        for row in ask(connection, "best_tokens", run_id=run.run_id, doc_id=doc_id).to_pylist()
+    }
+    rows = ask(connection, "viewed_tokens", run_id=run.run_id, doc_id=doc_id, ties=group.ties.value).to_pylist()
+    return Reading(run, tuple(Token(**row, best=best.get(row["position"], ())) for row in rows))
 
 
-def keep(store: Store, view: View) -> list[Record]:
+def keep(store: Store, view: Viewed) -> list[Record]:
     """A row for each token under each model; no law is stored."""
     rows: list[Record] = []
     for reading in view.readings:
         names = {"dataset": view.dataset, "doc_id": view.doc_id, "source_id": view.source_id, "model": reading.name}
         names |= {"run_id": reading.run.run_id, "ties": view.group.ties.value}
-        best = reading.best or [()] * len(reading.positions)
-        columns = reading.positions, reading.texts, reading.ranks, reading.nats, best
-        for position, text, rank, nats, of_place in zip(*columns, strict=True):
-            row = {**names, "position": position, "text": text, "rank": rank, "nats": nats}
-            rows.append(row | {"best": [{"text": word, "nats": each} for word, each in of_place] or None})
+        for token in reading.tokens:
+            best = [{"text": text, "nats": nats} for text, nats in token.best]
+            rows.append({**names, **vars(token), "best": best or None})
     return rows

@@ -1,4 +1,4 @@
-"""The lines that measure a sweep in parts: its requests in, a command for each shard out."""
+"""Commands that measure a sweep in parts: its requests in, a command for each shard out."""
 
 import shlex
 import sys
@@ -25,7 +25,7 @@ def print_jobs(requests: Sequence[Request], line: "CommandLine") -> None:
     """
     shard = requests[0].shard
     if shard is not None and shard.number is not None:
-        raise RbpxError(f"shard={shard} is one of the lines that --format jobs prints; give their number, shard=16")
+        raise RbpxError(f"shard={shard} is one of the commands that --format jobs prints; give their number, shard=16")
     n_cells = divide(requests, 1)[0].n_cells
     n_shards = min(n_cells, _SHARDS) if shard is None else shard.n_shards
     if n_shards > n_cells:
@@ -51,7 +51,7 @@ def print_jobs(requests: Sequence[Request], line: "CommandLine") -> None:
 
 
 def _command(line: "CommandLine") -> str:
-    """The command that measures the whole sweep, without what is said to plan."""
+    """The command that measures the whole sweep, without the keys of `plan`."""
     words = [word for word in line.hydra if word.partition("=")[0] not in _OF_PLAN]
     trusts = ["--trust-config"] if line.trusts_config else []
     return shlex.join(["python", "-m", "rbpx", "measure", *trusts, *words])

@@ -85,7 +85,7 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
     if sources == {CALIBRATED}:
         lines.append("Times at the pace of a small model, measured now.")
     elif sources:
-        lines.append(f"Times at the pace of {', '.join(sorted(sources))}; calibrate=true measures this machine anew.")
+        lines.append(f"Times at the pace of {', '.join(sorted(sources))}; calibrate=true measures this machine again.")
     elif left:
         lines.append("No times: nothing has been measured here yet on this device and dtype; add calibrate=true.")
     if any(not one.counted and one.tokens is not None for one in left):
@@ -95,7 +95,7 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
     meaning = {
         "bfloat16": "bfloat16: add dtype=bfloat16",
         SPLIT: "split: device=split spreads it over GPUs, main memory and disk",
-        NO: "no: not even that helps; fewer tokens_per_batch, or another machine",
+        NO: "no: neither helps; lower tokens_per_batch, or use another machine",
     }
     dtypes = {one.cell_state.cell.dtype for one in planned}
     needed = [text for name, text in meaning.items() if name not in dtypes and any(one.fits == name for one in left)]

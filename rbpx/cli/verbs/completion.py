@@ -17,7 +17,7 @@ put eval "$(rbpx completion bash)" into ~/.bashrc, for zsh eval "$(rbpx completi
 
 
 def start(job: Job) -> None:
-    """Print it."""
+    """Print the script."""
     from rbpx.cli.completion import script
 
     if len(job.words) != 1:

@@ -133,7 +133,7 @@ def _import_samples(files: "Sequence[str]", request: "ImportRequest") -> None:
         _preview(imported, request, file)
         return
     _report(imported, store, request, file)
-    print(f"of {items}; sums and greedy flags tell no ranks, so there are no tokens of it", file=sys.stderr)
+    print(f"of {items}; such samples have no ranks, so no tokens were imported", file=sys.stderr)
     refresh_index(store)
 
 
@@ -161,7 +161,7 @@ def import_study(request: "Request") -> None:
 
 
 def _preview(imported: "Imported", request: "ImportRequest", file: str) -> None:
-    """Print what a file would bring; what is left out beside it."""
+    """Print what a file would bring, and what would be left out."""
     from rbpx.cli.tables.import_preview import print_preview
 
     _say_left_out(imported, file)
@@ -170,7 +170,7 @@ def _preview(imported: "Imported", request: "ImportRequest", file: str) -> None:
 
 
 def _say_left_out(imported: "Imported", file: str) -> None:
-    """Say what of a file does not come in as it is written."""
+    """Say what in a file is left out, or changed, on the way in."""
     lines = [f"ignored columns of {file}: {', '.join(imported.ignored)}"] if imported.ignored else []
     for n, noun, why in (
         (imported.n_not_chosen, "row", "that where= does not choose"),

@@ -20,10 +20,10 @@ VERB = Verb(
     order=20,
     summary="only measure",
     help="""\
-As `run`, without the laws. With best=5 the five best tokens of each place are kept beside the run, which `view` shows;
-ranks do not change by it, and runs that are there are read once more. shard=3/16 measures the third of 16 parts of the
-grid, or of a sweep's: alike on every machine, disjoint, and balanced by cost; python -m rbpx plan ... --format jobs
-prints the lines.""",
+Like `run`, without the laws. best=5 keeps the five best tokens at each place beside the run, and `view` shows them;
+ranks stay the same, and runs that the store holds already are read once more. shard=3/16 measures the third of 16
+parts of the grid, or of the grids of a sweep: the same parts on every machine, disjoint, and balanced by cost;
+python -m rbpx plan ... --format jobs prints the commands.""",
     examples=(
         "python -m rbpx measure model=ladder dataset=pydoc",
         "python -m rbpx measure -m model=gpt2,pythia dataset=wikipedia,c4 shard=3/16",
@@ -41,7 +41,7 @@ def start(job: Job) -> "Measured | None":
     if shard is not None and shard.number is None:
         raise RbpxError(f"shard={shard} names no part; give one of shard=1/{shard} to shard={shard}/{shard}")
     if job.alone and shard is not None:
-        raise RbpxError(f"shard={shard} divides the sweep that a launcher divides too; drop hydra/launcher=")
+        raise RbpxError(f"shard={shard} divides a sweep that the launcher divides already; drop hydra/launcher=")
     return measure_grids([job.request], job.number, job.n_jobs)[0] if job.alone else None
 
 

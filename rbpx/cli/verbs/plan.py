@@ -17,8 +17,9 @@ VERB = Verb(
 For each cell S, peak memory and what would make it fit (bfloat16, device=split), FLOPs, tokens, disk, expected time,
 and whether it is done. Nothing is downloaded or measured. FLOPs: 2 S per token, 2 V D for the logits of a scored one,
 and 4 L A T for attention (arXiv 2203.15556). Tokens are exact where the store holds a run of the same text and
-tokenizer, else estimated (~), and empty where the text is not on this machine. Times are of the most alike run on the
-device, or calibrate=true. --format jobs prints the lines that measure the grid in shards.""",
+tokenizer, else estimated (~), and empty where the text is not on this machine. Times are those of the most similar run
+on the device, or measured now with calibrate=true. --format jobs prints the commands that measure the grid in
+shards.""",
     examples=(
         "python -m rbpx plan model=pythia dataset=pydoc calibrate=true",
         "python -m rbpx plan -m model=gpt2,pythia dataset=wikipedia,c4 shard=16 --format jobs",
@@ -29,14 +30,14 @@ device, or calibrate=true. --format jobs prints the lines that measure the grid 
 
 
 def start(job: Job) -> list[Any]:
-    """The costs of one grid; none where its lines are asked for, which nobody has to wait for."""
+    """The costs of one grid; none where only commands are asked for, which need no costs."""
     from rbpx.measure.plan.plan import plan_grid
 
     return [] if job.request.format is Format.jobs else plan_grid(job.request)
 
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
-    """Print the cells of the whole sweep, or of a part of it, once; or the lines that measure its parts."""
+    """Print each cell of the whole sweep, or of a part of it, once; or the commands that measure its parts."""
     from rbpx.cli.tables.plan import show
     from rbpx.measure.shards import places_in
 

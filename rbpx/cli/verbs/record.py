@@ -17,7 +17,7 @@ VERB = Verb(
     order=30,
     summary="run a named study, and write its findings into its file",
     help="""\
-Measures what a study of experiments/ still needs, does its analyses, and writes the result that the study
+Measures what a study of experiments/ still needs, runs its analyses, and writes the result that the study
 defines in SQL to the end of its file, replacing earlier findings, with the runs it comes from. --output FILE
 writes elsewhere. `run experiment=NAME` does the same without writing.""",
     examples=(
@@ -31,7 +31,7 @@ writes elsewhere. `run experiment=NAME` does the same without writing.""",
 
 
 def start(job: Job) -> "Measured | None":
-    """As `run`, once it is sure that there is a study and a place for its findings."""
+    """Start as `run` does, after checking that there is a study and a place for its findings."""
     from rbpx.config.places import folder
     from rbpx.files.output import check_output
 

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rbpx.analyses.registry import own_keys
-from rbpx.cli.verb import Job, Outcome, Verb
-from rbpx.cli.verbs import measure
-from rbpx.config.keys.runs import GRID
+from rbpx.api.measuring import measure
+from rbpx.cli.verb import GRID_KEYS, Job, Outcome, Verb
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
@@ -62,14 +60,14 @@ def measured(outcomes: Sequence[Outcome]) -> "tuple[list[Measured], list[Request
 
 
 def analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]":
-    """Do and print the analyses of a study, over all cells of its sweep; the rows of their fits."""
+    """Run and print the analyses of a study, over all cells of its sweep; returns the rows of their fits."""
     from rbpx.store.reread import read_again
 
     return read_again(requests[0].store, lambda: _analyse(requests, done))
 
 
 def _analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]":
-    """As `analyse`; over what a study imported where it measures nothing."""
+    """Analyse as `analyse` does; a study that measures nothing, over what it imported."""
     from rbpx.analyses.perform import perform
 
     first = requests[0]
@@ -83,7 +81,7 @@ def _analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record
 
 
 def _of_file(request: "Request", file: str) -> "list[Record]":
-    """Do and print the analyses of a study whose numbers are those of a file; the rows, `analysis` in each."""
+    """Run and print the analyses of a study whose numbers come from a file; returns rows with their `analysis`."""
     from rbpx.analyses.perform import print_results, rows_of
     from rbpx.analyses.registry import question
     from rbpx.config.places import folder

@@ -41,7 +41,7 @@ def start(job: Job) -> None:
 
 
 def reproduced(fit: "Record") -> "Record | None":
-    """The constants of a fit, fitted again from what it carries, and how far they are from those it says."""
+    """The constants of a fit, fitted again from the data it carries, and how far they are from the recorded ones."""
     from rbpx.groups.surface_fits import METHOD, refitted
     from rbpx.laws.outcomes import reproduce_outcomes
     from rbpx.laws.power import reproduce

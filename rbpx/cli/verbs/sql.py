@@ -23,7 +23,7 @@ sql_timeout_s or more memory than sql_memory_mib is stopped.""",
 
 
 def start(job: Job) -> None:
-    """Answer it."""
+    """Answer the query."""
     from rbpx.display.records import print_table
     from rbpx.store.bounded import SqlLimits
     from rbpx.store.export import known_complete

@@ -22,10 +22,10 @@ fits against the runs that they name. It prints a line for each fault with what 
 corrupt files are left out of every answer, with a line that names them. `merge OTHER` copies what another store
 holds and this one lacks, verified on the way; a run that both hold with different bytes is named and stays as
 it is here. `push TARGET` copies this store into another in the same way, `pull SOURCE` copies like merge; any of
-them may be a folder or s3://BUCKET/PATH (gs://, az://). `publish hf://datasets/ORG/NAME` makes of it a dataset on a
-hub, with a card, for `datasets` and DuckDB. `rebuild` makes the index rbpx.duckdb anew, `gc` drops
-orphaned fits and no longer misses files that were deleted by hand, `rm RUN` removes a run, `rm SOURCE` removes
-what was imported, `rm FAMILY` or `rm DATASET` forgets what failed of it, as of a name that was mistyped.""",
+them may be a folder or s3://BUCKET/PATH (gs://, az://). `publish hf://datasets/ORG/NAME` makes it a dataset on a
+hub, with a card, for `datasets` and DuckDB. `rebuild` builds the index rbpx.duckdb again, `gc` drops
+orphaned fits and forgets files that were deleted by hand, `rm RUN` removes a run, `rm SOURCE` removes
+what was imported, `rm FAMILY` or `rm DATASET` forgets its failures, such as those of a name that was mistyped.""",
     examples=(
         "python -m rbpx store verify",
         "python -m rbpx store merge OTHER",
@@ -37,7 +37,7 @@ what was imported, `rm FAMILY` or `rm DATASET` forgets what failed of it, as of 
     keys=("format",),
 )
 
-_KINDS = {"rank_fits": "rank_fits", "vocab": "vocab", "best": "best"}  # of things in a store that are no plain plurals
+_KINDS = {"rank_fits": "rank_fits", "vocab": "vocab", "best": "best"}  # whose singular is not the plural without its s
 _KNOWN = "verify, merge OTHER, push TARGET, pull SOURCE, publish hf://datasets/ORG/NAME, rebuild, gc, rm NAME"
 
 
@@ -46,7 +46,7 @@ def start(job: Job) -> None:
 
     Raises:
         RbpxError: an unknown action, or something that is not in the store.
-        MeasureError: the store cannot be written, `verify` verified faults, or `merge` could not take everything in.
+        MeasureError: the store cannot be written, `verify` found faults, or `merge` could not take everything in.
     """
     from rbpx.store.index import refresh_index
     from rbpx.store.inside import inside
@@ -126,7 +126,7 @@ def _collect_garbage(store: "Store") -> int:
 
 
 def _forget_losses(store: "Store") -> None:
-    """No longer miss what was deleted by hand."""
+    """Forget files that were deleted by hand."""
     from rbpx.store import ledger
 
     lost = [path for path in ledger.missing(store.root) if not ledger.is_evicted(path)]

@@ -1,0 +1,112 @@
+"""Stored runs scored again for a question, one after another: a run that fails stops no other, and its failure is kept.
+
+Torch is loaded here, so questions import this module only where they measure.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from rbpx.config.options import Dtype
+from rbpx.config.placement import Split
+from rbpx.config.request import Request
+from rbpx.counts import number_of
+from rbpx.data.corpus import Document
+from rbpx.data.windows import Window
+from rbpx.display.progress import GridProgress
+from rbpx.errors import RbpxError
+from rbpx.groups.group import Run
+from rbpx.measure.again import Reopener, RunNames
+from rbpx.measure.distributed import ProcessGroup
+from rbpx.measure.results import Failure
+from rbpx.measure.runner import split_of
+from rbpx.models.load import LoadedModel
+from rbpx.store.store import Store
+
+Found = TypeVar("Found")
+Score = Callable[[LoadedModel, Sequence[Window], ProcessGroup, int, Callable[[int], None]], Found]
+"""What scores windows: a model, windows, processes, tokens a batch and what is told of each batch in, rows out."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """Runs of one store that are scored again for a verb; `failures` fills up with those that could not be."""
+
+    verb: str
+    request: Request
+    reopener: Reopener
+    split: Split | None
+    progress: GridProgress
+    failures: list[Failure] = field(default_factory=list)
+
+    def each(self, runs: Sequence[Run], measure: Callable[[Run], tuple[Found, str]]) -> Iterator[tuple[Run, Found]]:
+        """The runs that could be measured, with what `measure` found; it also returns what is printed of the run."""
+        for run in runs:
+            try:
+                found, told = measure(run)
+            except BrokenPipeError:  # whoever read what is printed has seen enough
+                raise
+            except Exception as raised:
+                failure = self.reopener.failed(self.verb, _names(run), raised)
+                self.failures.append(replace(failure, cell=name_of(run)))
+                self.progress.finish(f"{name_of(run)} failed")
+                continue
+            self.reopener.succeeded(self.verb, _names(run))
+            self.progress.finish(f"{name_of(run)}: {told}")
+            yield run, found
+
+    def score(
+        self,
+        run: Run,
+        choose: Callable[[list[Document]], list[Document]],
+        how: Score[Found],
+        dtype: Dtype | None = None,
+        shows: bool = True,
+    ) -> tuple[Found, str]:
+        """Score documents of a run again; what that gives, and how many tokens were scored how fast, in words.
+
+        Args:
+            run: which.
+            choose: which of its documents.
+            how: scores windows.
+            dtype: the precision to load the model in; None for that of the run.
+            shows: whether a bar shows how far it is.
+
+        Raises:
+            RbpxError: the model or the text is not what was measured, or no chosen document has a scored token.
+        """
+        protocol, documents = self.reopener.reopen(_names(run), self.split, dtype)
+        chosen, processes = choose(documents), self.reopener.processes
+        windows = protocol.windows(chosen)
+        n_tokens = sum(window.n_scored for window in windows)
+        if n_tokens == 0:
+            raise RbpxError(f"no document of the {len(chosen):,} drawn has a scored token; give more with limit=N")
+        begin = self.progress.begin if shows else lambda *_: lambda n: None
+        advance = begin(name_of(run), n_tokens, processes.world_size)
+        began = time.monotonic()
+        found = how(protocol.loaded, windows, processes, self.request.tokens_per_batch, advance)
+        wall_s = time.monotonic() - began
+        return found, f"{number_of(n_tokens, 'token')} at {n_tokens / wall_s:,.0f} tokens/s"
+
+
+@contextmanager
+def measured_again(
+    verb: str, title: str, n_runs: int, request: Request, store: Store, processes: ProcessGroup
+) -> Iterator[Again]:
+    """What scores so many runs again, with its progress under a title."""
+    with (
+        GridProgress(title, n_runs, quiet=not processes.is_main) as progress,
+        split_of(request, store) as split,
+    ):
+        yield Again(verb, request, Reopener(store, processes), split, progress)
+
+
+def name_of(run: Run) -> str:
+    """What a run is called while it is measured."""
+    return f"{run.family} {run.size} on {run.dataset} ({', '.join(filter(None, (run.dtype, run.engine)))})"
+
+
+def _names(run: Run) -> RunNames:
+    return RunNames(run.run_id, run.family, run.size, run.dataset)
