@@ -17,7 +17,8 @@ from rbpx.errors import DamageError, RbpxError
 from rbpx.groups.along import select_along
 from rbpx.groups.documents import with_documents
 from rbpx.groups.group import Group
-from rbpx.groups.processes import in_processes, several_processes
+from rbpx.groups.points import evidence_kept
+from rbpx.groups.processes import are_elsewhere, in_processes, n_processes, several_processes
 from rbpx.groups.selection import select, select_alike, select_runs, with_enough_sizes
 from rbpx.groups.token_ranks import document_ranks_kept
 from rbpx.groups.trainings import select_trainings
@@ -289,7 +290,7 @@ def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
 
 
 def _question(request: Request) -> Request:
-    """A request without the keys that narrow it to some runs."""
+    """A request without what narrows it."""
     request = request.but(variant=None) if request.base is None else request
     return request.but(model=None, dataset=None, protocol=None, family=None, source=None, size="all")
 

@@ -24,9 +24,9 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
         "source": request.source,
         "family": request.family or (None if model is None else model.family),
         "dataset": None if request.dataset is None else request.dataset.name,
-        "size": None if request.size == "all" else request.size,
+        "size": request.size,
         "revision": revisions[0] if len(revisions) == 1 else revisions,
-        "variant": None if request.variants is None else request.variant,
+        "variant": request.variants,
     }
     for at, (name, value) in enumerate(asked.items()):
         present = list(dict.fromkeys(row[at] for row in rows if row[at] is not None))
@@ -49,9 +49,17 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
     if others:
         source, ties = others[0]
         hint = f"; source {source} holds ties={ties}: add ties={ties}"
-    narrowing = " ".join(f"{_KEYS.get(name, name)}={value}" for name, value in asked.items() if value is not None)
+    narrowing = " ".join(
+        f"{_KEYS.get(name, name)}={_typed(value)}" for name, value in asked.items() if value is not None
+    )
     under = "" if rule is None else f" with ties={rule}"
     return f"no runs in store={request.store} match {narrowing or 'the request'}{under}{hint}"
+
+
+def _typed(value: Any) -> str:
+    """A name, or a list of them, as it is typed."""
+    names = [str(each) for each in _listed(value)]
+    return names[0] if len(names) == 1 else f"[{','.join(names)}]"
 
 
 def _listed(value: Any) -> list[Any]:

@@ -94,7 +94,7 @@ class Question(Generic[Of, Result]):
 def each(
     analyse: Callable[[duckdb.DuckDBPyConnection, Of, Request], Result],
 ) -> Callable[[duckdb.DuckDBPyConnection, Sequence[Of], Request], Sequence[Result]]:
-    """Turn what looks at one group into what looks at several."""
+    """Turn what analyses one group into what analyses several, one after another."""
 
     def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Of], request: Request) -> Sequence[Result]:
         return [analyse(connection, group, request) for group in groups]

@@ -30,7 +30,7 @@ class Analysis:
         sizes: models that a group of runs needs; more than one where a law is fitted.
         summary: what it answers, for the list of verbs: the first line of the docstring of its folder.
         help: the page of its `--help`: the rest of that docstring.
-        in_report: whether a report has it.
+        in_report: whether a report has it, as it has every question with figures.
         draws: whether it has figures.
         keys: what it can be asked beside what narrows every question, for its page.
         tokens: whether it reads single tokens, which imported results do not have.
@@ -103,7 +103,31 @@ def analysis(name: str) -> Analysis:
     described: Analysis = folder.ANALYSIS
     first, _, page = (folder.__doc__ or "").partition("\n\n")
     summary = described.summary or f"{first[:1].lower()}{first[1:].removesuffix('.')}"
-    return replace(described, summary=summary, help=described.help or page.strip())
+    in_report = described.in_report or described.draws
+    return replace(described, summary=summary, help=described.help or page.strip(), in_report=in_report)
+
+
+def asking(name: str) -> Asking:
+    """What one question can be asked: what narrows it, its own keys, and how its answer is shown.
+
+    Which checkpoints of a training count is asked wherever it matters: not along the raw ones.
+    """
+    described = analysis(name)
+    narrows = _NARROWS if described.raw else (*_NARROWS, "checkpoints")
+    shows = (*(("plot", *LOOKS) if described.draws else ()), *(() if described.measures else ("fresh",)), *_SHOWS)
+    return Asking(name, described.primary, tuple(dict.fromkeys((*narrows, *described.keys, *shows))))
+
+
+def own_keys(name: str) -> tuple[str, ...]:
+    """The keys of one question without those that say which runs it looks at."""
+    return tuple(key for key in asking(name).names if key not in _NARROWS)
+
+
+def report_keys() -> tuple[str, ...]:
+    """The keys of a report: those of its questions, but for what only one of them can be asked."""
+    asked = [asking(name).names for name, each in analyses().items() if each.in_report]
+    one = ("D", "register", "plot", "spreadsheet")
+    return tuple(dict.fromkeys(("group", *(key for names in asked for key in names if key not in one))))
 
 
 def question(name: str) -> "Question[Group, OfGroup]":

@@ -166,11 +166,6 @@ class Group:
         return min(run.vocab_size or 0 for run in self.runs)
 
     @property
-    def vocab_size(self) -> int:
-        """The smallest vocabulary of the runs, below which every k lies; 0 where one is not known."""
-        return min(run.vocab_size or 0 for run in self.runs)
-
-    @property
     def n_sizes(self) -> int:
         """How many different S, or places on another axis, there are; replicates are of one size."""
         return len({run.x for run in self.runs})

@@ -17,12 +17,9 @@ from rbpx.laws.arrays import Floats
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
-from rbpx.laws.power import fit_power_law
 from rbpx.laws.power_fit import PowerLawFit
-from rbpx.laws.resampled import Resampled
 
-Floats = npt.NDArray[np.float64]
-Key = tuple[str, int | None]
+LawAtK = tuple[str, int | None]
 """A law and its k."""
 
 
@@ -61,12 +58,12 @@ def shift_law(group: Group, before: Points, after: Points) -> LawShift:
     return LawShift(before.law, before.k, fits[0], fits[1], power_law_of(group, after.over(before)))
 
 
-def places(k_grid: Sequence[int]) -> dict[Key, tuple[int, ...]]:
+def places(k_grid: Sequence[int]) -> dict[LawAtK, tuple[int, ...]]:
     """RBP at each k, then cross-entropy: the place of each in the evidence on a run."""
     return {**{("rbp", k): (at,) for at, k in enumerate(k_grid)}, ("cross_entropy", None): ()}
 
 
-def shifts_of_run(before: Evidence, after: Evidence, k_grid: Sequence[int], n_documents: int) -> dict[Key, Shift]:
+def shifts_of_run(before: Evidence, after: Evidence, k_grid: Sequence[int], n_documents: int) -> dict[LawAtK, Shift]:
     """The changes of one run: of RBP (shares) at each k, then of cross-entropy (nats)."""
     shifts = {}
     for (law, k), at in places(k_grid).items():

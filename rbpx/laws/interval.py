@@ -12,23 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit  # scipy.stats checks its arguments for 60 times as long
 
-__all__ = [
-    "LEVEL",
-    "NO_ESTIMATE",
-    "Estimate",
-    "Z",
-    "around",
-    "by_name",
-    "document_t",
-    "few_documents",
-    "from_influence",
-    "from_stderr",
-    "half_width",
-    "of_share",
-    "reaching",
-    "student_t",
-]
-
 LEVEL: Final = 0.95
 TAILS: Final = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)  # below both of its ends
 Z: Final = float(ndtri(TAILS[1]))  # the normal quantile of an interval of that level
@@ -51,9 +34,6 @@ class Estimate:
     def leaves_out_0(self) -> bool:
         """Whether 0 lies outside of both ends."""
         return self.ends is not None and not self.ends[0] <= 0 <= self.ends[1]
-
-
-NO_ESTIMATE: Final = Estimate(None, None, None)
 
 
 NO_ESTIMATE: Final = Estimate(None, None, None)

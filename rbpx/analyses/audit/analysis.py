@@ -17,7 +17,7 @@ from rbpx.config.request import Request
 from rbpx.groups.evidence import Evidence, weigh
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points import size_points
-from rbpx.groups.shifts import Key, LawShift, Shift, shift_law, shifts_of_run
+from rbpx.groups.shifts import LawAtK, LawShift, Shift, shift_law, shifts_of_run
 from rbpx.laws.bootstrap import document_weights
 from rbpx.laws.interval import by_name
 from rbpx.store.store import Record
@@ -106,7 +106,7 @@ class RunAudit:
 
     run: Run
     moves: Moves
-    shifts: dict[Key, Shift]
+    shifts: dict[LawAtK, Shift]
     allowed: Allowance | None
 
     @property

@@ -17,7 +17,7 @@ from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import fit_points
 from rbpx.groups.group import ALIKE, Group
 from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.shifts import Key, places, shift_law, shifts_of_run
+from rbpx.groups.shifts import LawAtK, places, shift_law, shifts_of_run
 from rbpx.laws.bootstrap import Recipe, estimate
 from rbpx.laws.interval import Estimate
 from rbpx.laws.names import Method
@@ -46,7 +46,7 @@ class Number:
         status: of the law.
     """
 
-    key: Key
+    key: LawAtK
     of_law: bool
     of: str
     value: Estimate
@@ -116,7 +116,7 @@ class _Side:
     group: Group
     evidence: Sequence[Evidence]
 
-    def laws(self, request: Request, k_grid: Sequence[int]) -> dict[Key, Points]:
+    def laws(self, request: Request, k_grid: Sequence[int]) -> dict[LawAtK, Points]:
         """The points of each law at the k that every way has."""
         points = size_points(self.group, self.evidence, request, k_grid, _LAWS)
         return {(each.law, each.k): each for each in points if each.k in (None, *k_grid)}

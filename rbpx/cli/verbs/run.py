@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rbpx.api.measuring import measure
-from rbpx.cli.verb import GRID_KEYS, Job, Outcome, Verb
+from rbpx.analyses.registry import own_keys
+from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.cli.verbs import measure
+from rbpx.config.keys.runs import GRID
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
