@@ -246,9 +246,9 @@ def read(paths: Sequence[str], columns: Sequence[str]) -> None:
 def bootstrap(store: Store) -> Cost:
     """Counting and resampling alone, without the laws: what `fit` does before it fits."""
     from rbpx.config.request import Request
-    from rbpx.groups.points import weigh_group
-    from rbpx.groups.selection import select
-    from rbpx.store.queries import connect
+    from rbpx.groups.points.sizes import weigh_group
+    from rbpx.groups.select.sizes import select
+    from rbpx.store.sql.queries import connect
 
     request = Request(k=K, laws=["rbp", "cross_entropy"], resamples=1000)
     with connect(store) as connection:

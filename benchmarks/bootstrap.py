@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from rbpx.analyses.fit import analysis as size_laws
 from rbpx.analyses.regimes import analysis as regimes
 from rbpx.config.request import Request
-from rbpx.groups.points import weigh_group
-from rbpx.groups.selection import select
-from rbpx.store.queries import connect
+from rbpx.groups.points.sizes import weigh_group
+from rbpx.groups.select.sizes import select
+from rbpx.store.sql.queries import connect
 from tests.support.synthetic import Truth, write_store
 
 K = sorted({round(10 ** (i / 6.3)) for i in range(32)})[:30]

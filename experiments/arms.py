@@ -30,12 +30,12 @@ from scipy.stats import t as students_t
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.errors import RbpxError
-from rbpx.groups.item_answers import item_answers
-from rbpx.groups.temperatures import loss_curves
-from rbpx.laws.logarithms import line
+from rbpx.groups.points.items import item_answers
+from rbpx.groups.points.temperatures import loss_curves
+from rbpx.laws.numeric.logarithms import line
 from rbpx.laws.temperature import loss_at, minimum
-from rbpx.store.queries import ask, connect
-from rbpx.store.remote import open_store
+from rbpx.store.named import open_store
+from rbpx.store.sql.queries import ask, connect
 from rbpx.ties import Ties
 
 COLUMNS: Final = ["arm", "text", "size", "S", "seed", "quantity", "value"]

@@ -67,7 +67,7 @@ def _do(argv: list[str]) -> int:
         return 0
     from rbpx.cli.kept import print_again
     from rbpx.cli.messages import messages_on_stderr
-    from rbpx.store.remote import opened_once
+    from rbpx.store.named import opened_once
 
     with messages_on_stderr(), opened_once():
         if print_again(line):
@@ -90,7 +90,7 @@ def cli() -> None:
         if getattr(sys, name) is None:  # closed by whoever started this
             setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))
     status = main(sys.argv[1:])
-    bounded = sys.modules.get("rbpx.store.bounded")
+    bounded = sys.modules.get("rbpx.store.sql.bounded")
     if bounded is not None and bounded.is_computing():  # SQL that nothing interrupts, for which Python would wait
         with suppress(OSError):
             sys.stdout.flush()

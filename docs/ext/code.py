@@ -14,13 +14,13 @@ from ext.markdown import block, name, plain, table
 from rbpx.analyses import registry as questions
 from rbpx.cli import registry
 from rbpx.cli.help import help_text
-from rbpx.config.dataset import DatasetConfig
 from rbpx.config.imports import ImportConfig
-from rbpx.config.model import ModelConfig, SizeConfig
+from rbpx.config.model.family import ModelConfig, SizeConfig
 from rbpx.config.places import experiments, folder
-from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import KEYS
 from rbpx.config.study import StudyConfig
+from rbpx.config.text.dataset import DatasetConfig
+from rbpx.config.text.protocol import ProtocolConfig
 from rbpx.display.view import View
 
 

@@ -5,13 +5,13 @@ from typing import Any
 
 from ext.markdown import block, name, plain, table
 from rbpx.config.places import folder
-from rbpx.laws.family import FAMILIES
 from rbpx.laws.names import QUANTITIES, Method
+from rbpx.laws.power.regression import EQUATIONS
 from rbpx.laws.quantity import quantity
-from rbpx.laws.regression import EQUATIONS
+from rbpx.laws.ranks.family import FAMILIES
 from rbpx.status import Status
 from rbpx.store import meanings, schema
-from rbpx.store.relations import BY_FILE
+from rbpx.store.sql.relations import BY_FILE
 
 
 def relations() -> str:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from rbpx.config.model.placement import Split
 from rbpx.config.options import Dtype
-from rbpx.config.placement import Split
 from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.data.corpus import Document

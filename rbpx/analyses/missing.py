@@ -8,7 +8,7 @@ from rbpx.analyses.registry import analysis
 from rbpx.config.request import Request
 from rbpx.config.suggest import did_you_mean
 from rbpx.counts import number_of
-from rbpx.store.remote import open_store
+from rbpx.store.named import open_store
 
 _KEYS = {"revision": "model.revision"}  # of columns whose key has another name
 _THERE = """

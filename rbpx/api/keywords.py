@@ -17,8 +17,8 @@ from rbpx.config.keys.shown import LOOKS
 from rbpx.config.overrides import quoted
 from rbpx.config.request import KEYS, Asking, Request
 from rbpx.errors import RbpxError
-from rbpx.store.imports import dataset_names
-from rbpx.store.remote import open_store
+from rbpx.store.imports.kept import dataset_names
+from rbpx.store.named import open_store
 
 _GROUPS: Final = ("model", "dataset", "protocol")
 _GIVEN: Final = r"(?<![\w'\"])([\w.]+)='([\[{].*?[\]}])'"  # a list or a mapping in quotes

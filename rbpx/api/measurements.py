@@ -16,12 +16,12 @@ from rbpx.config.keys.runs import GRID
 from rbpx.config.request import Asking
 from rbpx.config.typed import what_was_typed
 from rbpx.cores import share_cores
-from rbpx.store.bounded import SqlLimits
-from rbpx.store.export import export
 from rbpx.store.messages import collected_messages
-from rbpx.store.queries import ask, ask_user, connect
-from rbpx.store.remote import open_store
+from rbpx.store.named import open_store
 from rbpx.store.reread import read_again
+from rbpx.store.sql.bounded import SqlLimits
+from rbpx.store.sql.export import export
+from rbpx.store.sql.queries import ask, ask_user, connect
 from rbpx.store.store import Store
 
 if TYPE_CHECKING:

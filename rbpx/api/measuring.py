@@ -10,7 +10,7 @@ from rbpx.display.tables import console, grid, put
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.results import Measured
 from rbpx.measure.runner import measure_grids
-from rbpx.store.remote import own_store
+from rbpx.store.named import own_store
 from rbpx.store.store import Record
 
 

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from rbpx.cli.argv import FLAGS
 from rbpx.cli.registry import verbs
-from rbpx.config.dataset import DatasetConfig
-from rbpx.config.model import ModelConfig
+from rbpx.config.model.family import ModelConfig
 from rbpx.config.places import experiments, folder
-from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import KEYS
+from rbpx.config.text.dataset import DatasetConfig
+from rbpx.config.text.protocol import ProtocolConfig
 from rbpx.errors import RbpxError
 
 SHELLS: Final = ("bash", "zsh")

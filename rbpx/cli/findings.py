@@ -17,8 +17,8 @@ from rbpx.display.visible import visible_line
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.files.output import output_file
-from rbpx.store.bounded import Bounded, SqlLimits, close, limit
-from rbpx.store.queries import is_one_select
+from rbpx.store.sql.bounded import Bounded, SqlLimits, close, limit
+from rbpx.store.sql.queries import is_one_select
 from rbpx.store.store import Record
 from rbpx.version import __version__
 

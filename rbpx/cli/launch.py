@@ -83,8 +83,8 @@ def _held(primary: str, overrides: list[str]) -> list[str]:
     """The datasets that the store holds, where overrides name one that conf/ does not have."""
     if not names_dataset(primary, overrides):
         return []
-    from rbpx.store.imports import dataset_names
-    from rbpx.store.remote import open_store
+    from rbpx.store.imports.kept import dataset_names
+    from rbpx.store.named import open_store
 
     return dataset_names(open_store(store_of(overrides)))
 

@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rbpx.config.model import ModelConfig
+from rbpx.config.model.family import ModelConfig
+from rbpx.config.model.training import UNKNOWN, Training
 from rbpx.config.options import Bos, Padding
 from rbpx.config.request import Request
-from rbpx.config.training import UNKNOWN, Training
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 

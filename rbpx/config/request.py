@@ -13,7 +13,7 @@ from rbpx.config.keys.shown import LOOKS, ShownKeys, StudyKeys
 from rbpx.config.keys.tasks import N_AVERAGED, TaskKeys
 from rbpx.config.keys.tokens import TokenKeys
 from rbpx.config.options import Bos, Device, Format, Padding
-from rbpx.config.protocol import ProtocolConfig
+from rbpx.config.text.protocol import ProtocolConfig
 from rbpx.errors import RbpxError
 from rbpx.ties import OFFICIAL
 

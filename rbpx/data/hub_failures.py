@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rbpx.config.dataset import DatasetConfig
+from rbpx.config.text.dataset import DatasetConfig
 from rbpx.errors import MeasureError, RbpxError, reason
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-from rbpx.config.dataset import DatasetConfig
 from rbpx.config.options import Draw
+from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import Document, draw
 from rbpx.data.hub_failures import explained, place_of, undelivered
 from rbpx.data.parquet_parts import Tell, read_parts

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rbpx.config.items import CHOICE, Task
-from rbpx.config.template import FUNCTIONS, Place, Template
+from rbpx.config.text.items import CHOICE, Task
+from rbpx.config.text.template import FUNCTIONS, Place, Template
 from rbpx.errors import RbpxError
 
 

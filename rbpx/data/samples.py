@@ -12,18 +12,18 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from rbpx.config.dataset import DatasetConfig
-from rbpx.config.items import FEWSHOT_BORDER
 from rbpx.config.options import Chunk, Draw
+from rbpx.config.text.dataset import DatasetConfig
+from rbpx.config.text.items import FEWSHOT_BORDER
 from rbpx.data.corpus import Document, draw, read_source
 from rbpx.data.hub_texts import Sample, read_hub
 from rbpx.data.items import Part
 from rbpx.data.parquet_parts import Tell
 from rbpx.errors import RbpxError, reason
 from rbpx.files.digest import digest
-from rbpx.store.integrity import read_whole
-from rbpx.store.locked import locked
-from rbpx.store.names import SAMPLE_FACTS
+from rbpx.store.checks.integrity import read_whole
+from rbpx.store.checks.names import SAMPLE_FACTS
+from rbpx.store.files.locked import locked
 from rbpx.store.store import Record, Store, now
 
 SAMPLE = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from rbpx.display.column import Column, ends, error, whole, with_ends
 from rbpx.display.numbers import UNKNOWN, number, significant
-from rbpx.laws.power_fit import LawFit
+from rbpx.laws.power.fitted import LawFit
 
 Row = TypeVar("Row", contravariant=True)
 Of = Callable[[Row], LawFit]

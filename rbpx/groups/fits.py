@@ -8,19 +8,19 @@ import numpy as np
 
 from rbpx.files.digest import digest
 from rbpx.groups.group import Group, Run
-from rbpx.groups.points import Points
-from rbpx.laws.backtest import Backtest, backtest, whole_sizes
-from rbpx.laws.bootstrap import MOST_LEFT_OUT
+from rbpx.groups.points.sizes import Points
+from rbpx.laws.forms.offset_test import FormVerdict, compare_forms
+from rbpx.laws.intervals.bootstrap import MOST_LEFT_OUT
+from rbpx.laws.intervals.resampled import Resampled
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.offset_test import FormVerdict, compare_forms
-from rbpx.laws.power import fit_power_law, power_law
-from rbpx.laws.power_fit import LawFit, PowerLawFit
-from rbpx.laws.prediction import Predictor, predictor_of
+from rbpx.laws.numeric.side_by_side import Searching, together
+from rbpx.laws.power.fitted import LawFit, PowerLawFit
+from rbpx.laws.power.law import fit_power_law, power_law
+from rbpx.laws.predict.backtest import Backtest, backtest, whole_sizes
+from rbpx.laws.predict.prediction import Predictor, predictor_of
+from rbpx.laws.predict.verdict import judge, with_reasons
 from rbpx.laws.quantity import quantity
-from rbpx.laws.rank_fit import RankFit
-from rbpx.laws.resampled import Resampled
-from rbpx.laws.side_by_side import Searching, together
-from rbpx.laws.verdict import judge, with_reasons
+from rbpx.laws.ranks.fit import RankFit
 from rbpx.status import Status, in_order
 from rbpx.store.schema import FITS
 from rbpx.store.store import Record, Store, now
@@ -54,7 +54,7 @@ class Law:
 
 
 def fit_points(points: Points, method: Method) -> Law:
-    """Fit one law to its points and judge it by `rbpx.laws.verdict`.
+    """Fit one law to its points and judge it by `rbpx.laws.predict.verdict`.
 
     A doubt known beforehand is one of its reasons, or prevents the fit.
     """
@@ -261,7 +261,7 @@ def stands(law: Law) -> bool:
     """Whether a law holds: a trend that is significant, also over resamples, and no doubt about its form.
 
     0 < RBP_k < 1 at every size, in nearly all resamples too, the interval of alpha lies above 0, and the points do not
-    bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.verdict`).
+    bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.predict.verdict`).
     """
     fit = law.fit
     falls = fit.alpha_lo is not None and fit.alpha_lo > 0

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rbpx.groups.checkpoints import tokens_of
 from rbpx.groups.group import ALIKE, Run
+from rbpx.groups.select.checkpoints import tokens_of
 
 NAMES: Final = (*ALIKE, "ties")  # what a forecast says of its group
 NEAR: Final = 0.005  # S and D may be given in three digits

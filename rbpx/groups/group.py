@@ -5,16 +5,16 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
+from rbpx.config.text.protocol import ProtocolConfig
 from rbpx.counts import number_of
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 from rbpx.ties import Ties
 
 if TYPE_CHECKING:
-    from rbpx.groups.documents import Documents
-    from rbpx.laws.arrays import Floats
+    from rbpx.groups.resampled.documents import Documents
+    from rbpx.laws.numeric.arrays import Floats
 
 ALIKE = (
     *("source", "family", "dataset", "text_hash", "protocol", "window", "stride", "padding", "bos", "dtype"),
@@ -148,7 +148,7 @@ class Group:
 
     def weights(self, request: Request) -> "Floats":
         """How often each document is drawn in each resample, [B, D]."""
-        from rbpx.groups.documents import (
+        from rbpx.groups.resampled.documents import (
             Documents,
         )  # with the statistics of resampling, which a status needs not wait for
 

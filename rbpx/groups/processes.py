@@ -27,7 +27,7 @@ from rbpx.cores import n_cores
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError, first_line
 from rbpx.store.messages import LOGGER
-from rbpx.store.queries import connected_once
+from rbpx.store.sql.queries import connected_once
 from rbpx.version import __version__
 
 if TYPE_CHECKING:

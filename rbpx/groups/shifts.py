@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import fit_points, power_law_of
 from rbpx.groups.group import Group
-from rbpx.groups.points import Points
-from rbpx.laws.arrays import Floats
-from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import Estimate
+from rbpx.groups.points.evidence import Evidence
+from rbpx.groups.points.sizes import Points
+from rbpx.laws.intervals.bootstrap import Recipe, estimate
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Method
-from rbpx.laws.power_fit import PowerLawFit
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.power.fitted import PowerLawFit
 
 LawAtK = tuple[str, int | None]
 """A law and its k."""

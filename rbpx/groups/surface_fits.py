@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from rbpx.files.digest import digest
 from rbpx.groups.fits import record_of
-from rbpx.groups.surface_points import Trained
-from rbpx.groups.trainings import TrainingGroup
-from rbpx.laws.interval import Estimate
-from rbpx.laws.power_fit import LawFit
+from rbpx.groups.points.surfaces import Trained
+from rbpx.groups.select.trainings import TrainingGroup
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.power.fitted import LawFit
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.runs import Runs

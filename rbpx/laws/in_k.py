@@ -25,17 +25,17 @@ from typing import Final
 import numpy as np
 from scipy.special import stdtrit
 
-from rbpx.laws.arrays import Floats
-from rbpx.laws.bootstrap import MIN_RESAMPLES
-from rbpx.laws.interval import LEVEL, Estimate, around, document_t, half_width, student_t
-from rbpx.laws.logarithms import exp_or_none
+from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES
+from rbpx.laws.intervals.estimate import LEVEL, Estimate, around, document_t, half_width, student_t
+from rbpx.laws.intervals.resampled import Resampled
 from rbpx.laws.names import Method
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.power_fit import Bend, PowerLawFit
-from rbpx.laws.power_intervals import Intervals
-from rbpx.laws.resampled import Resampled
-from rbpx.laws.uncertainty import Uncertainty
-from rbpx.laws.verdict import trend_doubts, with_reasons
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric.logarithms import exp_or_none
+from rbpx.laws.power.fitted import Bend, PowerLawFit
+from rbpx.laws.power.intervals import Intervals
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.power.uncertainty import Uncertainty
+from rbpx.laws.predict.verdict import trend_doubts, with_reasons
 from rbpx.status import Status
 
 MIN_K: Final = 4  # of a range: fewer have no bend to test

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
-from rbpx.laws.arrays import Floats
 from rbpx.laws.names import QUANTITIES
+from rbpx.laws.numeric.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from rbpx.config.grid import Cell, cells
 from rbpx.config.hydra.compose import restored
+from rbpx.config.model.placement import Split
 from rbpx.config.options import Dtype, Quantise
-from rbpx.config.placement import Split
 from rbpx.data.corpus import Document, text_hash
 from rbpx.errors import RbpxError, UnexpectedError
 from rbpx.files.digest import digest

@@ -14,7 +14,7 @@ import torch
 
 from rbpx.config.grid import Cell
 from rbpx.config.options import Quantise
-from rbpx.config.protocol import SHORTEST
+from rbpx.config.text.protocol import SHORTEST
 from rbpx.data.corpus import Document
 from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window

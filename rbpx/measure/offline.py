@@ -6,16 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from rbpx.config.dataset import UNNAMED
 from rbpx.config.grid import INCOMPLETE, Cell, cells, members
-from rbpx.config.protocol import ProtocolConfig
+from rbpx.config.model.training import Training, checked_training
 from rbpx.config.request import Request
-from rbpx.config.training import Training, checked_training
+from rbpx.config.text.dataset import UNNAMED
+from rbpx.config.text.protocol import ProtocolConfig
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import RbpxError
 from rbpx.models.folder import hash_model, local_folder
-from rbpx.store import relations
+from rbpx.store.sql import relations
 from rbpx.store.store import Store
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rbpx.config.protocol import HARNESS
+from rbpx.config.text.protocol import HARNESS
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window
 from rbpx.store import schema

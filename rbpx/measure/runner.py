@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rbpx.config.grid import INCOMPLETE, Cell, cells
+from rbpx.config.model.placement import Split
 from rbpx.config.options import Chunk, Device, Quantise
-from rbpx.config.placement import Split
 from rbpx.config.process import is_main_process
 from rbpx.config.request import Request
 from rbpx.counts import number_of
@@ -27,8 +27,8 @@ from rbpx.measure.offline import as_held, hash_members, training_beside
 from rbpx.measure.results import Failure, Measured
 from rbpx.measure.run_tables import scored_share
 from rbpx.store.heartbeat import heartbeat
-from rbpx.store.index import refresh_index
-from rbpx.store.remote import own_store
+from rbpx.store.index.build import refresh_index
+from rbpx.store.named import own_store
 from rbpx.store.store import Record, Store, now
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from pathlib import Path
 from statistics import median
 
 from rbpx.config.grid import Cell, cells
-from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import Request
 from rbpx.config.shard import Shard
+from rbpx.config.text.protocol import ProtocolConfig
 from rbpx.models.architecture import declared_architecture
 from rbpx.models.costs import flops, tokens_read
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
+from rbpx.config.model.placement import Split
 from rbpx.config.options import Quantise
-from rbpx.config.placement import Split
 from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
 from rbpx.models.activations import in_one_pass
 from rbpx.models.architecture import context_of, non_embedding_params, total_params

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from rbpx.config.placement import Split
+from rbpx.config.model.placement import Split
 from rbpx.errors import MeasureError, RbpxError, first_line
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import weight_files

@@ -10,7 +10,7 @@ from rbpx.display.chart.marks import Chart, Scale, bars, curve, line, points, sc
 from rbpx.display.column import Column, decimal, magnitude, text, with_ends
 from rbpx.display.view import View
 from rbpx.groups.group import titles_of
-from rbpx.groups.question import from_fits
+from rbpx.groups.origin import from_fits
 from rbpx.report.overview import alpha_of
 from rbpx.store.store import Record
 

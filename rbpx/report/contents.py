@@ -25,9 +25,9 @@ from rbpx.groups.group import Group, titles_of
 from rbpx.groups.processes import in_processes
 from rbpx.report.across import figures_across
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
-from rbpx.store.index import refresh_index
-from rbpx.store.queries import connected_once
-from rbpx.store.remote import open_store
+from rbpx.store.index.build import refresh_index
+from rbpx.store.named import open_store
+from rbpx.store.sql.queries import connected_once
 from rbpx.store.store import Record, now
 from rbpx.version import __version__
 

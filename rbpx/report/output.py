@@ -12,7 +12,7 @@ from rbpx.errors import RbpxError
 from rbpx.files.output import check_output, opened
 from rbpx.store.answers import kept_answer
 from rbpx.store.messages import collected_messages, repeat
-from rbpx.store.remote import open_store
+from rbpx.store.named import open_store
 
 if TYPE_CHECKING:
     from rbpx.analyses.answer import Answer, Grid

@@ -17,9 +17,9 @@ from rbpx.display.numbers import span as spanned
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import AXES
 from rbpx.groups.group import Group, Run, labels_of, titles_of
-from rbpx.laws.interval import Estimate
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
-from rbpx.laws.power_fit import PowerLawFit
+from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.status import Status
 
 __all__ = ["Fact", "alpha_of", "facts", "glance", "runs_sheet", "table_1", "table_2"]

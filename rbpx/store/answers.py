@@ -21,7 +21,7 @@ from typing import Any, Final
 from rbpx.files.digest import digest
 from rbpx.files.entries import MIB, plain_file
 from rbpx.files.sealed import RECORD_MIB, read_sealed, write_sealed
-from rbpx.store.inside import ANSWERS, RUNNING, WRITTEN, check_folders, inside, is_ours
+from rbpx.store.files.inside import ANSWERS, RUNNING, WRITTEN, check_folders, inside, is_ours
 
 __all__ = ["kept_answer"]
 

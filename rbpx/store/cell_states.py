@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from rbpx.config.grid import Cell
 from rbpx.config.options import Bos
-from rbpx.config.protocol import ProtocolConfig
+from rbpx.config.text.protocol import ProtocolConfig
 from rbpx.store.heartbeat import LastHeartbeat, read_heartbeats
 from rbpx.store.store import Record, Store
 

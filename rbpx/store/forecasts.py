@@ -11,9 +11,9 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from rbpx.errors import RbpxError
-from rbpx.store.ledger import since
-from rbpx.store.locked import locked
-from rbpx.store.names import own_name
+from rbpx.store.checks.names import own_name
+from rbpx.store.files.ledger import since
+from rbpx.store.files.locked import locked
 from rbpx.store.store import Record, Store, now
 
 __all__ = ["backdated", "forecast_id", "lost_before", "register", "rows_of"]

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_write_text
 from rbpx.files.entries import plain_file
-from rbpx.store.inside import RUNNING, inside
+from rbpx.store.checks.values import is_time
+from rbpx.store.files.inside import RUNNING, inside
 from rbpx.store.messages import warn_damage
-from rbpx.store.record_values import is_time
 from rbpx.store.store import Record, Store, now
 
 _LOGGER = logging.getLogger(__name__)

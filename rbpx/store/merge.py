@@ -8,12 +8,12 @@ from pathlib import Path
 
 from rbpx.errors import DamageError, MeasureError, RbpxError
 from rbpx.files.sealed import read_sealed
+from rbpx.store.checks.integrity import checked_runs, file_fault, run_fault
+from rbpx.store.checks.names import record_fault
+from rbpx.store.checks.verify import sums_fault
 from rbpx.store.forecasts import backdated
-from rbpx.store.imports import adopt, imported_run_ids
-from rbpx.store.integrity import checked_runs, file_fault, run_fault
-from rbpx.store.names import record_fault
+from rbpx.store.imports.kept import adopt, imported_run_ids
 from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
-from rbpx.store.verify import sums_fault
 
 
 class _CorruptCopy(Exception):

@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from rbpx.counts import number_of
 from rbpx.errors import MeasureError, RbpxError, first_line
 from rbpx.files.atomic import atomic_write_text
-from rbpx.store import relations
-from rbpx.store.integrity import read_whole, sound_runs
-from rbpx.store.queries import connect
+from rbpx.store.checks.integrity import read_whole, sound_runs
 from rbpx.store.schema import with_all
+from rbpx.store.sql import relations
+from rbpx.store.sql.queries import connect
 from rbpx.store.store import Store
 from rbpx.version import __version__
 

@@ -14,8 +14,8 @@ def read_again(store: str, do: Callable[[], T]) -> T:
         return do()
     except DamageError:
         # imported here because most commands find no damage, and some need no table at all
-        from rbpx.store.integrity import doubt
-        from rbpx.store.remote import open_store
+        from rbpx.store.checks.integrity import doubt
+        from rbpx.store.named import open_store
 
         doubt(open_store(store))
         return do()

@@ -32,8 +32,9 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write, is_full, is_refusal
 from rbpx.files.entries import NoFileError, folder_at, names_in
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.store import ledger
-from rbpx.store.inside import (
+from rbpx.store.checks.names import record_fault
+from rbpx.store.files import ledger
+from rbpx.store.files.inside import (
     check_folders,
     clear_unfinished,
     inside,
@@ -43,7 +44,6 @@ from rbpx.store.inside import (
     whole_run,
 )
 from rbpx.store.messages import warn_damage
-from rbpx.store.names import record_fault
 from rbpx.store.schema import FORMAT, LAYOUT
 
 Record = dict[str, Any]

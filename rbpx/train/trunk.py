@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from rbpx.config.model.training import RAW
 from rbpx.config.recipe import Objective, Recipe, Shape
-from rbpx.config.training import RAW
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write, leftovers
 from rbpx.train.design import Planned, Trunk, training_flops

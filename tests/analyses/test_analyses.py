@@ -13,8 +13,8 @@ from rbpx.analyses.klaw import analysis as klaw
 from rbpx.analyses.predict import analysis as predict
 from rbpx.config.request import Request
 from rbpx.groups.group import Group
-from rbpx.groups.selection import select
-from rbpx.store.queries import connect
+from rbpx.groups.select.sizes import select
+from rbpx.store.sql.queries import connect
 from tests.support.commands import here
 from tests.support.draws import few_or_all, plausible
 from tests.support.stores import columns_of

@@ -19,7 +19,7 @@ from rbpx.config.request import Request
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.groups.group import Group, Run
 from rbpx.groups.shifts import shift
-from rbpx.store.queries import ask_beside, connect
+from rbpx.store.sql.queries import ask_beside, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 from tests.support.commands import Answer, here

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.laws.rank_shapes import RANK_FORMS, RankForm
+from rbpx.laws.ranks.shapes import RANK_FORMS, RankForm
 from tests.support.commands import here
 from tests.support.stores import columns_of, runs_by_size
 from tests.support.synthetic import Truth, write_store

@@ -13,10 +13,10 @@ from scipy.stats import t as student_t
 from rbpx.analyses.emergence.crossing import Crossing, joint_crossing, windows_crossing
 from rbpx.analyses.emergence.hit_windows import Windows, window_share
 from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
-from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.interval import Estimate
-from rbpx.laws.logarithms import neg_ln
-from rbpx.laws.power import fit_power_law
+from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.numeric.logarithms import neg_ln
+from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
 
 S = np.array([1e6, 4e6, 2e7, 1e8, 5e8, 2e9])

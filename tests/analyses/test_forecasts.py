@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.store.names import own_name
+from rbpx.store.checks.names import own_name
+from rbpx.store.checks.verify import verify
 from rbpx.store.store import Store
-from rbpx.store.verify import verify
 from tests.store.test_damage import faults, flipped, run_of
 from tests.support.commands import Answer, here
 from tests.support.stores import Family, manifests, runs_by_size

@@ -8,7 +8,7 @@ import pytest
 
 from rbpx.analyses.emergence.correlation import autocorrelation, beta_binomial_share, effective_tokens
 from rbpx.analyses.emergence.hit_windows import Windows, count_windows, streaks, window_share
-from rbpx.laws.bootstrap import document_weights
+from rbpx.laws.intervals.bootstrap import document_weights
 
 LENGTHS = [1, 2, 5, 10, 50, 100]
 

@@ -18,9 +18,9 @@ from rbpx.display.tables import console
 from rbpx.display.terminal import print_tables
 from rbpx.display.view import View
 from rbpx.display.vocabulary import legible
-from rbpx.groups.selection import select
-from rbpx.laws.interval import Estimate
-from rbpx.store.queries import ask, connect
+from rbpx.groups.select.sizes import select
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.store.sql.queries import ask, connect
 from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.draws import few_or_all, plausible

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-from rbpx.laws.pooled import fit_pooled
+from rbpx.laws.families.pooled import fit_pooled
 from tests.support.commands import Answer, here
 from tests.support.synthetic import Truth, write_store
 

@@ -15,9 +15,9 @@ from rbpx.analyses.ranks import analysis as ranks
 from rbpx.analyses.ranks.compare import compare
 from rbpx.analyses.ranks.views import tables
 from rbpx.config.request import Request
-from rbpx.groups.selection import select
-from rbpx.laws.bootstrap import document_weights
-from rbpx.store.queries import connect
+from rbpx.groups.select.sizes import select
+from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.store.sql.queries import connect
 from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.draws import few_or_all, plausible

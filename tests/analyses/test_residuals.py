@@ -11,7 +11,7 @@ import rbpx
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.figures import figures
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.laws.power import fit_power_law
+from rbpx.laws.power.law import fit_power_law
 from tests.support.synthetic import Truth, write_store
 
 

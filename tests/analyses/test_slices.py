@@ -13,9 +13,9 @@ import pytest
 from rbpx.analyses.gaps import analysis as gaps
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.groups.selection import select
-from rbpx.laws.bootstrap import document_weights
-from rbpx.store.queries import ask, connect
+from rbpx.groups.select.sizes import select
+from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.store.sql.queries import ask, connect
 from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.draws import few_or_all, plausible

@@ -11,7 +11,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.store.queries import RELATIONS
+from rbpx.store.sql.queries import RELATIONS
 from tests.support.commands import Answer, here, start
 from tests.support.stores import Measured, columns_of, run_folders, snapshot
 

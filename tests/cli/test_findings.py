@@ -9,7 +9,7 @@ import yaml
 from rbpx.cli.findings import write_findings
 from rbpx.config.study import StudyConfig
 from rbpx.errors import RbpxError
-from rbpx.store.bounded import SqlLimits
+from rbpx.store.sql.bounded import SqlLimits
 from tests.support.commands import here
 from tests.support.places import EXPERIMENTS
 

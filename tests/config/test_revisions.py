@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rbpx.config.grid import members
-from rbpx.config.model import ModelConfig, SizeConfig
+from rbpx.config.model.family import ModelConfig, SizeConfig
 from rbpx.errors import RbpxError
 
 FAMILY = {

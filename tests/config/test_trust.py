@@ -212,9 +212,9 @@ def test_any_unknown_key_is_refused_however_it_is_written(key: str, sign: str, g
 
 
 def check_unknown(key: str, sign: str, group: str) -> None:
-    from rbpx.config.dataset import DatasetConfig
-    from rbpx.config.model import ModelConfig
-    from rbpx.config.protocol import ProtocolConfig
+    from rbpx.config.model.family import ModelConfig
+    from rbpx.config.text.dataset import DatasetConfig
+    from rbpx.config.text.protocol import ProtocolConfig
 
     known = {*REQUEST_KEYS, "experiment"}
     known |= {name for config in (ModelConfig, DatasetConfig, ProtocolConfig) for name in config.__dataclass_fields__}

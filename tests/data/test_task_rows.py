@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from rbpx.config.dataset import DatasetConfig
 from rbpx.config.keys.tasks import chance_of
-from rbpx.config.template import parse
+from rbpx.config.text.dataset import DatasetConfig
+from rbpx.config.text.template import parse
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import RbpxError

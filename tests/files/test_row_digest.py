@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from rbpx.files import row_digest
 from rbpx.files.digest import digest
 from rbpx.files.row_digest import digest_of_rows, digests_of_rows
-from rbpx.store.observation_ids import run_ids
-from rbpx.store.observations import FIELDS, RUN
+from rbpx.store.imports.ids import run_ids
+from rbpx.store.imports.observations import FIELDS, RUN
 from rbpx.store.schema import OBSERVATIONS, TRAINING
 
 NAMES = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=3) | st.sampled_from(["a", "b"])

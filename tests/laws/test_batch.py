@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from rbpx.laws.names import Method
-from rbpx.laws.power_intervals import R2, offset_ends
-from rbpx.laws.regression import HUBER, NAMES, TOLERANCES, profile_offset, refit, regress
-from rbpx.laws.side_by_side import alone, together
-from rbpx.laws.uncertainty import uncertainty
+from rbpx.laws.numeric.side_by_side import alone, together
+from rbpx.laws.power.intervals import R2, offset_ends
+from rbpx.laws.power.regression import HUBER, NAMES, TOLERANCES, profile_offset, refit, regress
+from rbpx.laws.power.uncertainty import uncertainty
 from tests.support.singly import r2_interval
 
 S = np.logspace(6, 9, 7)
@@ -55,7 +55,7 @@ def test_the_refits_of_resamples_are_those_of_lmfit(method: Method) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_an_offset_is_that_of_lmfit_and_found_without_it(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rbpx.laws.regression._search", lambda *_: pytest.fail("lmfit was asked"))
+    monkeypatch.setattr("rbpx.laws.power.regression._search", lambda *_: pytest.fail("lmfit was asked"))
     ln_y_N = LN_Y + np.random.default_rng(seed + 2).normal(0, 0.01, 7)
     fit = alone(regress(X, ln_y_N, Method.offset))
     assert fit.converged
@@ -67,7 +67,9 @@ def test_an_offset_is_that_of_lmfit_and_found_without_it(seed: int, monkeypatch:
 
 def test_what_the_batch_solver_does_not_end_is_left_to_lmfit(monkeypatch: pytest.MonkeyPatch) -> None:
     polished = alone(regress(X, LN_Y, Method.offset))
-    monkeypatch.setattr("rbpx.laws.regression._polished", lambda x_N, ln_y_N, end_P: replace(polished, converged=False))
+    monkeypatch.setattr(
+        "rbpx.laws.power.regression._polished", lambda x_N, ln_y_N, end_P: replace(polished, converged=False)
+    )
     searched = alone(regress(X, LN_Y, Method.offset))
     assert searched.converged
     assert searched.theta_P == pytest.approx(polished.theta_P, rel=1e-6)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.distribution import DISTRIBUTIONS, fit_distribution, ln_shares
+from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distribution, ln_shares
 from rbpx.status import Status
 from tests.support.rank_models import SAMPLES, TRUE, number, numbers, plain_ln_p
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rbpx.analyses.entropy.bias import entropy_miller_madow
-from rbpx.laws.error_entropy import decompose
+from rbpx.laws.ranks.error_entropy import decompose
 
 
 def by_loops(n_tokens: list[float], sum_logprob: list[float]) -> tuple[float, float, float, float]:

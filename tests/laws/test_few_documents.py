@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
-from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.power_fit import PowerLawFit
-from rbpx.laws.prediction import predict
-from rbpx.laws.resampled import Resampled
+from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.predict.prediction import predict
 from tests.support.draws import plausible
 
 S = np.logspace(4, 7, 5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
-from rbpx.laws.lack_of_fit import curvature, line_residuals, runs_p
+from rbpx.laws.intervals.lack_of_fit import curvature, line_residuals, runs_p
 
 LN_S = np.log([1.2e6, 4e6, 1.9e7, 8.5e7, 3.0e8, 1.2e9, 6.4e9])
 

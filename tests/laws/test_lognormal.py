@@ -8,10 +8,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
-from rbpx.laws.derived import derived_approximation, derived_power_law
-from rbpx.laws.distribution import fit_distribution
-from rbpx.laws.lognormal import fit_paper
-from rbpx.laws.rank_fit import RankFit
+from rbpx.laws.ranks.derived import derived_approximation, derived_power_law
+from rbpx.laws.ranks.distribution import fit_distribution
+from rbpx.laws.ranks.fit import RankFit
+from rbpx.laws.ranks.lognormal import fit_paper
 from rbpx.status import Status
 from tests.support.singly import derived, resample_paper
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.multiplier import Offset, fit_multiplier
+from rbpx.laws.families.multiplier import Offset, fit_multiplier
 from rbpx.status import Status
 
 X = np.geomspace(1e6, 1e9, 7)

@@ -10,10 +10,10 @@ from scipy.optimize import brentq, least_squares
 from scipy.stats import t as student_t
 
 from benchmarks.prediction_coverage import Truth, plain_mixture
-from rbpx.laws.averaged import average_forms, predict_batch
-from rbpx.laws.candidates import Shape
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.prediction import predict
+from rbpx.laws.forms.averaged import average_forms, predict_batch
+from rbpx.laws.forms.candidates import Shape
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.predict.prediction import predict
 from tests.support.singly import below
 
 Floats = NDArray[np.float64]

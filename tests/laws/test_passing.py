@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from rbpx.laws.passing import Tally, climb
+from rbpx.laws.counts.passing import Tally, climb
 
 N = 5
 

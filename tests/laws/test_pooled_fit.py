@@ -11,9 +11,9 @@ from scipy.stats import f as f_distribution
 from scipy.stats import linregress
 from scipy.stats import t as student_t
 
+from rbpx.laws.families.pooled import PooledFit, fit_pooled
 from rbpx.laws.names import Method
-from rbpx.laws.pooled import PooledFit, fit_pooled
-from rbpx.laws.power import fit_power_law
+from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
 
 S = np.logspace(7, 9.5, 5)

@@ -9,10 +9,10 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import linregress
 from scipy.stats import t as student_t
 
-from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.power_fit import PowerLawFit
-from rbpx.laws.prediction import predict
+from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.predict.prediction import predict
 from rbpx.status import Status
 
 # GPT-2 on Wikipedia: the RBP paper's released metrics (arXiv 2510.20387), six decimals, 317,414 tokens a model.

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from rbpx.laws.closure import fit_form, scatter_half_width
-from rbpx.laws.family import FAMILIES
-from rbpx.laws.interval import half_width
-from rbpx.laws.rank_shapes import RANK_FORMS, Places, derive, mixed, places_of
-from rbpx.laws.rank_sums import every_rank
+from rbpx.laws.intervals.estimate import half_width
+from rbpx.laws.ranks.closure import fit_form, scatter_half_width
+from rbpx.laws.ranks.family import FAMILIES
+from rbpx.laws.ranks.shapes import RANK_FORMS, Places, derive, mixed, places_of
+from rbpx.laws.ranks.sums import every_rank
 from tests.support.draws import few_or_all, plausible
 
 V, K = 3000, (1, 7, 100, 1000)
@@ -70,7 +70,7 @@ def test_a_drawn_ladder_gives_its_parameters_back(name: str) -> None:
 
 
 def test_a_family_alone_is_fitted_as_the_verb_ranks_does() -> None:
-    from rbpx.laws.distribution import fit_distribution
+    from rbpx.laws.ranks.distribution import fit_distribution
 
     seen_V = counts(np.random.default_rng(2), "shifted_cut_off", ladder("shifted_cut_off")[-1:])[0]
     places = places_of(V, K)

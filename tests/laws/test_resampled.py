@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from rbpx.laws.lack_of_fit import curvature
+from rbpx.laws.intervals.lack_of_fit import curvature
+from rbpx.laws.intervals.resampled import Resampled
 from rbpx.laws.names import Method
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.regression import refit, regress
-from rbpx.laws.resampled import Resampled
-from rbpx.laws.side_by_side import alone
+from rbpx.laws.numeric.side_by_side import alone
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.power.regression import refit, regress
 
 S = np.logspace(6, 9, 6)
 X = np.log(S) - np.log(S).mean()

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.error_entropy import decompose, resample_terms
+from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.ranks.error_entropy import decompose, resample_terms
 
 NAMES = ("error_entropy", "self_alignment", "confidence", "cross_entropy_nats")
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rbpx.laws.averaged import average_forms
-from rbpx.laws.backtest import backtest_over_forms
-from rbpx.laws.candidates import form_grid
+from rbpx.laws.forms.averaged import average_forms
+from rbpx.laws.forms.candidates import form_grid
 from rbpx.laws.names import Method
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.verdict import judge
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.predict.backtest import backtest_over_forms
+from rbpx.laws.predict.verdict import judge
 from rbpx.status import Status
 from tests.support.singly import below
 

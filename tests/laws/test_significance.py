@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.power_fit import PowerLawFit
-from rbpx.laws.significance import holm, p_of_zero
-from rbpx.laws.uncertainty import Uncertainty
+from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.power.significance import holm, p_of_zero
+from rbpx.laws.power.uncertainty import Uncertainty
 
 S = np.array([1e4, 1e5, 1e6, 1e7, 1e8])
 OF_ALPHA = np.array([0.0, 1.0])

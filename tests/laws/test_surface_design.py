@@ -15,7 +15,7 @@ from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.next_runs import candidates, exponents, next_runs, optimum_at, prediction_at
 from rbpx.laws.surface.optimum import closed_form
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import minimise
+from rbpx.laws.surface.search.solve import minimise
 from rbpx.status import Status
 from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straight, surface_of
 

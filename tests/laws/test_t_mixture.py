@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rbpx.laws.t_mixture import TMixture
+from rbpx.laws.forms.t_mixture import TMixture
 
 TAILS = (0.5, 0.025, 0.975)
 

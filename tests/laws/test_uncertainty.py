@@ -13,8 +13,8 @@ from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
 from rbpx.laws.names import Method
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.prediction import predict
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.predict.prediction import predict
 from tests.support.draws import few_or_all, plausible
 from tests.support.singly import r2_interval
 

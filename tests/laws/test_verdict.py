@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.laws.averaged import average_forms
-from rbpx.laws.backtest import Backtest, backtest, backtest_over_forms
+from rbpx.laws.forms.averaged import average_forms
 from rbpx.laws.names import Method
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.power_fit import PowerLawFit
-from rbpx.laws.prediction import Prediction, predict
-from rbpx.laws.verdict import judge, judge_over_forms
+from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.predict.backtest import Backtest, backtest, backtest_over_forms
+from rbpx.laws.predict.prediction import Prediction, predict
+from rbpx.laws.predict.verdict import judge, judge_over_forms
 from rbpx.status import Status, in_order
 
 S = [float(size) for size in np.logspace(6, 9, 7)]

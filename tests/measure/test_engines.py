@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.config.engine import EngineConfig
+from rbpx.config.model.engine import EngineConfig
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.engines.rows import engine_columns
 from rbpx.measure.engines.server import Server
-from rbpx.store.engine_rows import tokens_of_prompt
+from rbpx.store.imports.engine_rows import tokens_of_prompt
 from tests.support.commands import Answer, here
 from tests.support.engine_server import Engine, serving
 from tests.support.ladder import whole_copy

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.config.dataset import DatasetConfig
+from rbpx.config.text.dataset import DatasetConfig
 from tests.support.commands import here
 from tests.support.stores import Family, cell_records, snapshot, write_jsonl
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from rbpx.config.dataset import DatasetConfig
+from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import Document, documents_of
 from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.items import item_of

@@ -16,11 +16,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rbpx.config.engine import EngineConfig
+from rbpx.config.model.engine import EngineConfig
 from rbpx.errors import MeasureError
 from rbpx.measure.engines import fetch
 from rbpx.measure.engines.server import Server
-from rbpx.store.engine_rows import EngineToken, exclusion
+from rbpx.store.imports.engine_rows import EngineToken, exclusion
 from tests.support.commands import here
 from tests.support.loopback import served
 from tests.support.stores import Family

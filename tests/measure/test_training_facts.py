@@ -8,8 +8,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from rbpx.config.grid import members
-from rbpx.config.model import ModelConfig
-from rbpx.config.training import Training
+from rbpx.config.model.family import ModelConfig
+from rbpx.config.model.training import Training
 from rbpx.errors import RbpxError
 from rbpx.measure.offline import read_training
 from rbpx.store.store import Store

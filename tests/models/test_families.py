@@ -11,7 +11,7 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from rbpx.config.model import ModelConfig
+from rbpx.config.model.family import ModelConfig
 from rbpx.models.architecture import non_embedding_params, total_params
 from rbpx.models.load import load_model
 from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer

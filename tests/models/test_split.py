@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from rbpx.config.placement import Split, read_limits
+from rbpx.config.model.placement import Split, read_limits
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.models.load import LoadedModel, load_model
 from tests.models.test_hub import pickle_weights

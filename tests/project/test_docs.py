@@ -16,7 +16,7 @@ from rbpx.config.request import KEYS
 from rbpx.laws.names import LAWS
 from rbpx.status import Status
 from rbpx.store import meanings, schema
-from rbpx.store.relations import BY_FILE
+from rbpx.store.sql.relations import BY_FILE
 from tests.support.commands import here
 from tests.support.places import DOCS, PROJECT
 

@@ -19,13 +19,13 @@ import pytest
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
 from rbpx.store import schema
+from rbpx.store.checks.names import SAMPLE_FACTS
+from rbpx.store.checks.verify import verify
 from rbpx.store.forecasts import register
 from rbpx.store.merge import merge
-from rbpx.store.names import SAMPLE_FACTS
-from rbpx.store.queries import connect
-from rbpx.store.remote import open_store, own_store
+from rbpx.store.named import open_store, own_store
+from rbpx.store.sql.queries import connect
 from rbpx.store.store import Store
-from rbpx.store.verify import verify
 from tests.support.commands import here
 from tests.support.object_storage import BUCKET, Fault, Storage, storage
 from tests.support.stores import Family, Measured, assert_same_tokens, cell_records, run_folders
@@ -46,7 +46,7 @@ def server() -> Iterator[Storage]:
 def at(server: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     """Work on the machine of that name: each has a cache of its own. Retries are quick."""
     monkeypatch.setattr(
-        "rbpx.store.bucket._RETRIES",
+        "rbpx.store.remote.bucket._RETRIES",
         {
             "max_retries": 3,
             "retry_timeout": timedelta(seconds=5),
@@ -410,7 +410,7 @@ def test_tables_of_an_upload_that_was_given_up_are_removed_after_a_day(
     assert verify(store).leftovers == ["runs/0123456789abcdef/tokens-0123456789abcdef.parquet"]
     store.prepare()
     assert server.keys(prefix(url)).count("runs/0123456789abcdef/tokens-0123456789abcdef.parquet") == 1
-    monkeypatch.setattr("rbpx.store.mirror._ORPHANED_S", -1.0)
+    monkeypatch.setattr("rbpx.store.remote.mirror._ORPHANED_S", -1.0)
     own_store(url).prepare()
     assert_holds(url, drawn, server)
 
@@ -428,7 +428,7 @@ def test_what_somebody_else_keeps_in_a_bucket_or_its_mirror_is_left_there(
     for path in strangers:
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text("mine")
-    monkeypatch.setattr("rbpx.store.mirror._ORPHANED_S", -1.0)
+    monkeypatch.setattr("rbpx.store.remote.mirror._ORPHANED_S", -1.0)
     here("store", "rm", run_id, f"store={url}", cwd=cwd, check=0)
     here("store", "gc", f"store={url}", cwd=cwd, check=0)
     assert set(theirs) <= set(server.keys(prefix(url)))

@@ -15,7 +15,7 @@ import pytest
 
 from rbpx.cli.tables.cell_states import of_store
 from rbpx.config.grid import Cell
-from rbpx.config.protocol import ProtocolConfig
+from rbpx.config.text.protocol import ProtocolConfig
 from rbpx.store import heartbeat as module
 from rbpx.store.cell_states import cell_states
 from rbpx.store.heartbeat import heartbeat, read_heartbeats

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rbpx.store.contradictions import codes, not_stored
-from rbpx.store.observations import FIELDS, MODEL
+from rbpx.store.imports.contradictions import codes, not_stored
+from rbpx.store.imports.observations import FIELDS, MODEL
 from rbpx.store.schema import OBSERVATIONS
 
 Row = dict[str, Any]

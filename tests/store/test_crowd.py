@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from rbpx.store.index import refresh_index
-from rbpx.store.queries import ask_user, connect
+from rbpx.store.checks.verify import verify
+from rbpx.store.index.build import refresh_index
+from rbpx.store.sql.queries import ask_user, connect
 from rbpx.store.store import Store
-from rbpx.store.verify import verify
 from tests.support.synthetic import Truth, write_store
 
 SIZES = (1000, 2000, 4000, 8000, 16000)

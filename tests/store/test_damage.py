@@ -14,10 +14,10 @@ import pytest
 
 from rbpx.files.entries import stamp
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.store import integrity
-from rbpx.store.integrity import doubt, run_fault, sound_runs
+from rbpx.store.checks import integrity
+from rbpx.store.checks.integrity import doubt, run_fault, sound_runs
+from rbpx.store.checks.verify import verify
 from rbpx.store.store import Store
-from rbpx.store.verify import verify
 from tests.support.commands import Answer, here
 from tests.support.stores import Family, cell_records, columns_of, manifests, run_folders
 from tests.support.synthetic import Truth, write_store

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import DamageError
-from rbpx.groups.token_ranks import document_ranks
+from rbpx.groups.points.token_ranks import document_ranks
 from rbpx.store import schema
-from rbpx.store.queries import connect
+from rbpx.store.sql.queries import connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 from tests.support.synthetic import Truth, write_store

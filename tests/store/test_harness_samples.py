@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import RbpxError
-from rbpx.store.harness_samples import read_samples
+from rbpx.store.imports.harness_samples import read_samples
 from tests.support.commands import here
 from tests.support.stores import Family, run_folders
 

@@ -10,8 +10,8 @@ import pytest
 
 from rbpx.errors import RbpxError
 from rbpx.files.column_table import read_columns
-from rbpx.store.bounded import SqlLimits
-from rbpx.store.chosen_rows import rows_where
+from rbpx.store.imports.chosen_rows import rows_where
+from rbpx.store.sql.bounded import SqlLimits
 from tests.support.commands import Answer, here
 from tests.support.places import SHARED
 from tests.support.stores import snapshot

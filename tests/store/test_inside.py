@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rbpx.errors import RbpxError
-from rbpx.store.inside import ANSWERS, FOLDERS, KINDS, RUNNING, TABLES, UNSENT, WRITTEN, inside
+from rbpx.store.files.inside import ANSWERS, FOLDERS, KINDS, RUNNING, TABLES, UNSENT, WRITTEN, inside
 from rbpx.store.merge import merge
 from rbpx.store.store import Store
 from tests.support import fuzz_store

@@ -8,11 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.files.atomic import atomic_remove
-from rbpx.store import integrity, relations, schema
-from rbpx.store.index import refresh_index
-from rbpx.store.known_rows import INDEX, known_rows, opened_index, stamps_of
+from rbpx.store import schema
+from rbpx.store.checks import integrity
+from rbpx.store.index.build import refresh_index
+from rbpx.store.index.known_rows import INDEX, known_rows, opened_index, stamps_of
 from rbpx.store.messages import collected_messages
-from rbpx.store.queries import connect
+from rbpx.store.sql import relations
+from rbpx.store.sql.queries import connect
 from rbpx.store.store import Record, Store, now
 
 DISTRIBUTIONS = ("lognormal", "power_law", "power_law_cutoff", "weibull")

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.groups.evidence import weigh
-from rbpx.groups.token_ranks import document_ranks
-from rbpx.laws.bootstrap import document_weights
+from rbpx.groups.points.evidence import weigh
+from rbpx.groups.points.token_ranks import document_ranks
+from rbpx.laws.intervals.bootstrap import document_weights
 from rbpx.store import schema
-from rbpx.store.queries import ask, connect
+from rbpx.store.sql.queries import ask, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 from tests.support.commands import here

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rbpx.store import ledger
-from rbpx.store.inside import WRITTEN, is_plain
+from rbpx.store.checks.verify import Fault, verify
+from rbpx.store.files import ledger
+from rbpx.store.files.inside import WRITTEN, is_plain
 from rbpx.store.store import Store
-from rbpx.store.verify import Fault, verify
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from rbpx.errors import RbpxError
+from rbpx.store.checks.verify import verify
 from rbpx.store.merge import merge
-from rbpx.store.remote import open_store, own_store
-from rbpx.store.verify import verify
+from rbpx.store.named import open_store, own_store
 from tests.support import azure
 from tests.support.commands import here
 from tests.support.object_storage import BUCKET, storage

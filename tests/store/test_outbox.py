@@ -7,10 +7,10 @@ from typing import cast
 import pytest
 
 from rbpx.errors import MeasureError
-from rbpx.store.bucket import Bucket
-from rbpx.store.inside import KINDS
-from rbpx.store.object_names import name_of_table
-from rbpx.store.outbox import Outbox
+from rbpx.store.files.inside import KINDS
+from rbpx.store.remote.bucket import Bucket
+from rbpx.store.remote.object_names import name_of_table
+from rbpx.store.remote.outbox import Outbox
 from tests.support.objects import Objects
 
 

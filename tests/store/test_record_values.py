@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.store.record_values import value_fault
+from rbpx.store.checks.values import value_fault
 
 FIT: dict[str, Any] = {"fit_id": "a", "run_ids": ["b"], "params": {}}
 RUN: dict[str, Any] = {

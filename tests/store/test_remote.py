@@ -45,7 +45,7 @@ def bucket(server: Storage, measured: Measured, tmp_path: Path, monkeypatch: pyt
         monkeypatch.setenv(name, value)
     backoff = {"init_backoff": timedelta(milliseconds=2), "max_backoff": timedelta(milliseconds=9), "base": 2}
     retries = {"max_retries": 2, "retry_timeout": timedelta(seconds=5), "backoff": backoff}
-    monkeypatch.setattr("rbpx.store.bucket._RETRIES", retries)
+    monkeypatch.setattr("rbpx.store.remote.bucket._RETRIES", retries)
     found = Bucket(server)
     for key in found.keys():
         server.client.delete_object(Bucket=BUCKET, Key=key)

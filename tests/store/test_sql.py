@@ -14,8 +14,8 @@ import pytest
 import rbpx
 from rbpx.analyses.outcomes.analysis import cut_sequences
 from rbpx.errors import RbpxError
-from rbpx.groups.token_ranks import text_ranks
-from rbpx.store.queries import ask, ask_user, ask_where, connect
+from rbpx.groups.points.token_ranks import text_ranks
+from rbpx.store.sql.queries import ask, ask_user, ask_where, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 from tests.support.commands import here

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import RbpxError
-from rbpx.store.bounded import Bounded, SqlLimits, machine_mib
-from rbpx.store.queries import ask_user, connect, user_rows
+from rbpx.store.sql.bounded import Bounded, SqlLimits, machine_mib
+from rbpx.store.sql.queries import ask_user, connect, user_rows
 from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.stores import Measured

@@ -14,7 +14,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from rbpx.store.queries import ask_user, connect
+from rbpx.store.sql.queries import ask_user, connect
 from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.stores import (

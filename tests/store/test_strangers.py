@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.store.bucket import Bucket
-from rbpx.store.names import named_tables
-from rbpx.store.outbox import Outbox
+from rbpx.store.checks.names import named_tables
+from rbpx.store.remote.bucket import Bucket
+from rbpx.store.remote.outbox import Outbox
 from rbpx.store.store import Store
 from tests.support import fuzz_store
 from tests.support.commands import here

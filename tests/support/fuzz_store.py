@@ -24,31 +24,33 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
-from rbpx.config.dataset import DatasetConfig
 from rbpx.config.grid import Cell
 from rbpx.config.imports import ImportConfig
+from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.samples import SAMPLE, sample_here, sample_request
 from rbpx.display.visible import visible_line
 from rbpx.errors import DamageError, RbpxError
 from rbpx.files.atomic import atomic_write_text
 from rbpx.files.digest import digest
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.store import mirror, publish, relations, schema
+from rbpx.store import publish, schema
 from rbpx.store.answers import KeptAnswer
-from rbpx.store.bucket import Bucket
 from rbpx.store.cell_states import cell_states
+from rbpx.store.checks.integrity import doubt
+from rbpx.store.checks.verify import verify
+from rbpx.store.files.inside import KINDS, RUNNING, is_ours
 from rbpx.store.forecasts import register
 from rbpx.store.heartbeat import read_heartbeats
-from rbpx.store.imports import dataset_names, import_file, list_imports
-from rbpx.store.index import refresh_index
-from rbpx.store.inside import KINDS, RUNNING, is_ours
-from rbpx.store.integrity import doubt
+from rbpx.store.imports.kept import dataset_names, import_file, list_imports
+from rbpx.store.index.build import refresh_index
 from rbpx.store.merge import merge
 from rbpx.store.messages import collected_messages
-from rbpx.store.outbox import Outbox
-from rbpx.store.queries import RELATIONS, ask_user, connect
+from rbpx.store.remote import mirror
+from rbpx.store.remote.bucket import Bucket
+from rbpx.store.remote.outbox import Outbox
+from rbpx.store.sql import relations
+from rbpx.store.sql.queries import RELATIONS, ask_user, connect
 from rbpx.store.store import Store, now
-from rbpx.store.verify import verify
 from rbpx.ties import Ties
 from tests.support.objects import Objects
 from tests.support.synthetic import Truth, write_store

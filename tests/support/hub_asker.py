@@ -13,8 +13,8 @@ from typing import Any
 
 def draw(asked: dict[str, Any]) -> dict[str, Any]:
     """What rbpx draws."""
-    from rbpx.config.dataset import DatasetConfig
     from rbpx.config.options import Draw
+    from rbpx.config.text.dataset import DatasetConfig
     from rbpx.data.samples import sample
     from rbpx.store.store import Store
 

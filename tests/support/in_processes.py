@@ -19,9 +19,9 @@ import joblib
 
 from rbpx.errors import RbpxError
 from rbpx.groups.processes import in_processes, several_processes
-from rbpx.store.bounded import SqlLimits
 from rbpx.store.messages import collected_messages
-from rbpx.store.queries import shared
+from rbpx.store.sql.bounded import SqlLimits
+from rbpx.store.sql.queries import shared
 from rbpx.store.store import Store
 from tests.support.synthetic import Truth, write_store
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rbpx.errors import MeasureError
-from rbpx.store.bucket import Entry, GoneError
+from rbpx.store.remote.bucket import Entry, GoneError
 
 
 class Objects:

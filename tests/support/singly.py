@@ -3,14 +3,14 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.arrays import Floats
-from rbpx.laws.candidates import fit_forms, form_grid
-from rbpx.laws.derived import Derived, derived_curve, derived_power_law
-from rbpx.laws.lognormal import paper_slopes, step_paper
-from rbpx.laws.offset_test import FormVerdict, compare_forms
-from rbpx.laws.power_fit import PowerLawFit
-from rbpx.laws.power_intervals import R2
-from rbpx.laws.rank_fit import RankFit
+from rbpx.laws.forms.candidates import fit_forms, form_grid
+from rbpx.laws.forms.offset_test import FormVerdict, compare_forms
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.intervals import R2
+from rbpx.laws.ranks.derived import Derived, derived_curve, derived_power_law
+from rbpx.laws.ranks.fit import RankFit
+from rbpx.laws.ranks.lognormal import paper_slopes, step_paper
 
 
 def compared(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> FormVerdict | None:

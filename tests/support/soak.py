@@ -22,12 +22,12 @@ import psutil
 
 from rbpx.errors import DamageError
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.store import integrity
-from rbpx.store.integrity import doubt, run_files, sound_runs
-from rbpx.store.queries import ask_user, connect
-from rbpx.store.remote import open_store
+from rbpx.store.checks import integrity
+from rbpx.store.checks.integrity import doubt, run_files, sound_runs
+from rbpx.store.checks.verify import verify
+from rbpx.store.named import open_store
+from rbpx.store.sql.queries import ask_user, connect
 from rbpx.store.store import Store
-from rbpx.store.verify import verify
 from tests.support.object_storage import BUCKET, Fault, storage
 from tests.support.stores import assert_same_tokens
 

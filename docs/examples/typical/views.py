@@ -12,7 +12,7 @@ from rbpx.display.column import decimal, magnitude, place, state, text, with_end
 from rbpx.display.section import interval
 from rbpx.display.view import Table, View
 from rbpx.groups.group import Run
-from rbpx.groups.question import from_fits
+from rbpx.groups.origin import from_fits
 
 RUNS = View[tuple[Run, float]](
     "runs",

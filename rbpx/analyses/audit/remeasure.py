@@ -24,13 +24,13 @@ from rbpx.config.request import Request
 from rbpx.data.corpus import Document
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.groups.group import Group, Run
-from rbpx.groups.selection import select
+from rbpx.groups.select.sizes import select
 from rbpx.measure.cell import device_names, versions
 from rbpx.measure.distributed import ProcessGroup, init_process_group
 from rbpx.measure.extract import measure_windows
 from rbpx.measure.results import Failure
-from rbpx.store.queries import ask_beside, connect
-from rbpx.store.remote import open_store
+from rbpx.store.named import open_store
+from rbpx.store.sql.queries import ask_beside, connect
 from rbpx.store.store import Store
 
 _DECISIVE = ("torch", "transformers", "tokenizers")  # versions that can change what a model computes

@@ -15,17 +15,17 @@ import numpy.typing as npt
 
 from rbpx.analyses.closure.held_out import FormResult, Held, Measured, Residual, judge_forms
 from rbpx.config.request import Request
-from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import fit_points, largest_standing
 from rbpx.groups.group import Group
-from rbpx.groups.points import size_points, weigh_group
-from rbpx.groups.token_ranks import document_ranks
-from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import Estimate, by_name, few_documents
-from rbpx.laws.logarithms import neg_ln
+from rbpx.groups.points.evidence import Evidence
+from rbpx.groups.points.sizes import size_points, weigh_group
+from rbpx.groups.points.token_ranks import document_ranks
+from rbpx.laws.intervals.bootstrap import Recipe, estimate
+from rbpx.laws.intervals.estimate import Estimate, by_name, few_documents
 from rbpx.laws.names import Method
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.power_fit import PowerLawFit
+from rbpx.laws.numeric.logarithms import neg_ln
+from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties

@@ -11,7 +11,7 @@ from rbpx.display.chart.marks import Chart, Mark, Scale, bars, line, points, rul
 from rbpx.display.column import Column, error, magnitude, text, whole, with_ends
 from rbpx.display.numbers import decimals
 from rbpx.display.view import View
-from rbpx.groups.question import from_shares, spelled
+from rbpx.groups.origin import from_shares, spelled
 from rbpx.groups.rank_columns import BINS
 
 _Said = tuple[str, Held, float]

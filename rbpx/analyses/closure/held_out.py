@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
+from rbpx.groups.points.token_ranks import rank_edges
 from rbpx.groups.rank_columns import RankBin
-from rbpx.groups.token_ranks import rank_edges
-from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.closure import FormFit, fit_form, scatter_half_width
-from rbpx.laws.interval import Estimate, document_t, half_width
-from rbpx.laws.logarithms import line
-from rbpx.laws.rank_shapes import RANK_FORMS, Places, mixed, places_of
+from rbpx.laws.intervals.bootstrap import Recipe, estimate
+from rbpx.laws.intervals.estimate import Estimate, document_t, half_width
+from rbpx.laws.numeric.logarithms import line
+from rbpx.laws.ranks.closure import FormFit, fit_form, scatter_half_width
+from rbpx.laws.ranks.shapes import RANK_FORMS, Places, mixed, places_of
 from rbpx.status import Status
 
 Floats = npt.NDArray[np.float64]

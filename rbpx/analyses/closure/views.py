@@ -12,8 +12,8 @@ from rbpx.display.numbers import percent, short
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
-from rbpx.laws.interval import Estimate
-from rbpx.laws.rank_shapes import RANK_FORMS
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.ranks.shapes import RANK_FORMS
 
 
 @one_by_one

@@ -15,10 +15,10 @@ from rbpx.analyses.compare.parts import KINDS, Floats, Part, compared, kind_of, 
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, Run
-from rbpx.groups.side import Side, name_of, runs_by_text
-from rbpx.laws.interval import Estimate, by_name
-from rbpx.store.bounded import SqlLimits
-from rbpx.store.queries import ask, ask_where
+from rbpx.groups.select.side import Side, name_of, runs_by_text
+from rbpx.laws.intervals.estimate import Estimate, by_name
+from rbpx.store.sql.bounded import SqlLimits
+from rbpx.store.sql.queries import ask, ask_where
 from rbpx.store.store import Record, Store
 
 DEFAULT_K: Final = (1, 10, 100)

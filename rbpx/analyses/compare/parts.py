@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.laws.interval import Estimate, from_influence
+from rbpx.laws.intervals.estimate import Estimate, from_influence
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from rbpx.display.numbers import signed
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import shortened
-from rbpx.groups.side import name_of
+from rbpx.groups.select.side import name_of
 
 _LISTED: Final = 5  # documents and passages of each text
 _OF_TOKENS: Final = (

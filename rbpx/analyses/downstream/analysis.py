@@ -14,8 +14,8 @@ from rbpx.analyses.downstream.trainings import Split, split
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group
-from rbpx.groups.task_features import TaskValues, task_values
-from rbpx.laws.interval import by_name
+from rbpx.groups.points.tasks import TaskValues, task_values
+from rbpx.laws.intervals.estimate import by_name
 from rbpx.store.store import Record, Store
 
 

@@ -18,10 +18,10 @@ import numpy.typing as npt
 from rbpx.analyses.downstream.steps import FeatureSteps
 from rbpx.analyses.downstream.trainings import Split, averages, means, points
 from rbpx.config.request import Request
-from rbpx.groups.task_features import TaskValues
-from rbpx.laws.averaged import predict_batch
-from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import NO_ESTIMATE, Estimate, of_share, reaching
+from rbpx.groups.points.tasks import TaskValues
+from rbpx.laws.forms.averaged import predict_batch
+from rbpx.laws.intervals.bootstrap import Recipe, estimate
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, of_share, reaching
 from rbpx.laws.success.sigmoid import curves, refit_sigmoid
 
 Floats = npt.NDArray[np.float64]

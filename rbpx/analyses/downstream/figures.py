@@ -15,8 +15,8 @@ from rbpx.display.chart.figure import Figure, Origin, Undrawn
 from rbpx.display.chart.laws import series_figure
 from rbpx.display.chart.marks import Scale, line, rule, scale_of
 from rbpx.display.vocabulary import law_title
-from rbpx.groups.question import spelled
-from rbpx.laws.interval import Estimate
+from rbpx.groups.origin import spelled
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 
 _Point = tuple[str, float, Estimate]  # what it is, its place, its success

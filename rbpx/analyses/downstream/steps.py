@@ -14,19 +14,19 @@ import numpy.typing as npt
 from rbpx.analyses.downstream.trainings import Split, Training, averaged, is_mixed, means, points
 from rbpx.config.request import Request
 from rbpx.groups.group import Run
-from rbpx.groups.task_features import FeatureValues, TaskValues
-from rbpx.laws.averaged import COMBINED, MIN_SIZES, TAILS, fit_over_forms
-from rbpx.laws.candidates import FormFits
-from rbpx.laws.interval import NO_ESTIMATE, Estimate, Z, of_share
-from rbpx.laws.logarithms import exp_or_none
-from rbpx.laws.prediction import outside
+from rbpx.groups.points.tasks import FeatureValues, TaskValues
+from rbpx.laws.forms.averaged import COMBINED, MIN_SIZES, TAILS, fit_over_forms
+from rbpx.laws.forms.candidates import FormFits
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Z, of_share
+from rbpx.laws.numeric.logarithms import exp_or_none
+from rbpx.laws.predict.prediction import outside
+from rbpx.laws.predict.verdict import FAR
 from rbpx.laws.success.chain import N_CURVES, Feature, chained, of_estimate, of_mixture, second_step
 from rbpx.laws.success.plausible import MINIMUM_SD, Plausible, independent_points, plausible_curves
 from rbpx.laws.success.sigmoid import SigmoidFit, fit_sigmoid
 from rbpx.laws.surface.design import judge
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of, in_order
 
 _FEWEST_FREE: Final = 2  # points of step 2 beyond its constants; with fewer the curve goes through the points

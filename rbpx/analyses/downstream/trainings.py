@@ -14,10 +14,10 @@ import numpy.typing as npt
 from rbpx.config.request import Request
 from rbpx.config.suggest import did_you_mean
 from rbpx.errors import RbpxError
-from rbpx.groups.checkpoints import tokens_of, training_of
 from rbpx.groups.group import Run
-from rbpx.groups.task_features import TaskValues
-from rbpx.store.observations import written
+from rbpx.groups.points.tasks import TaskValues
+from rbpx.groups.select.checkpoints import tokens_of, training_of
+from rbpx.store.imports.observations import written
 
 Floats = npt.NDArray[np.float64]
 

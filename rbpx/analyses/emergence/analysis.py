@@ -20,11 +20,11 @@ from rbpx.analyses.emergence.pooled import PooledFit, fit_pooled
 from rbpx.config.request import Request
 from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document, record_of
 from rbpx.groups.group import Group, Run
-from rbpx.groups.token_ranks import text_ranks
+from rbpx.groups.points.token_ranks import text_ranks
 from rbpx.laws.names import MLE, Method
-from rbpx.laws.power_fit import PowerLawFit
-from rbpx.laws.power_intervals import NO_INTERVALS
-from rbpx.laws.verdict import judged, trend_doubts
+from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.intervals import NO_INTERVALS
+from rbpx.laws.predict.verdict import judged, trend_doubts
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
 

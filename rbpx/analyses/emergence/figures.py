@@ -11,8 +11,8 @@ from rbpx.display.chart.marks import Chart, Scale, curve, line, points, scale_of
 from rbpx.display.column import Cell, Column, magnitude, place, text
 from rbpx.display.view import View
 from rbpx.groups.group import Group, Run
-from rbpx.groups.question import spelled
-from rbpx.laws.power_fit import PowerLawFit
+from rbpx.groups.origin import spelled
+from rbpx.laws.power.fitted import PowerLawFit
 
 _Law = ShownLaw[PowerLawFit]
 _Row = tuple[Run, _Law, list[float | None]]

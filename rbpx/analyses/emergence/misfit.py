@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from rbpx.laws.interval import LEVEL, Estimate, around, few_documents, half_width, student_t
+from rbpx.laws.intervals.estimate import LEVEL, Estimate, around, few_documents, half_width, student_t
 
 Floats = NDArray[np.float64]
 

@@ -19,13 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from rbpx.analyses.emergence.law import listed
 from rbpx.analyses.emergence.misfit import Contrast, curvature, drift, exponents, growth, significant
 from rbpx.analyses.emergence.quasi_likelihood import MeasuredShares, measured_shares, points_of, search, tally_of
-from rbpx.laws.interval import Estimate, around
-from rbpx.laws.logarithms import exp_or_none
-from rbpx.laws.model_scatter import Scatter, model_scatter
+from rbpx.laws.counts.model_scatter import Scatter, model_scatter
+from rbpx.laws.counts.passing import Slopes, separated, slopes
+from rbpx.laws.intervals.estimate import Estimate, around
 from rbpx.laws.names import MLE
-from rbpx.laws.passing import Slopes, separated, slopes
-from rbpx.laws.power_fit import LawFit
-from rbpx.laws.verdict import trend_doubts
+from rbpx.laws.numeric.logarithms import exp_or_none
+from rbpx.laws.power.fitted import LawFit
+from rbpx.laws.predict.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order
 
 EQUATION: Final = "-ln p_N = C_N * S^(-alpha), quasi-likelihood of the counts of windows of hits"
@@ -140,7 +140,7 @@ def fit_pooled(
     independent windows the documents make it vary, from the resamples, one for each window length, at least 1; tau is
     the standard deviation of the models in ln(-ln p), by moments. Fit and tau are found in turns. The weights need not
     be right for the estimate or its interval, which takes the documents from refits to their resamples (one Newton
-    step, as the weights stay) and the models from the scatter of the sizes (`rbpx.laws.model_scatter`).
+    step, as the weights stay) and the models from the scatter of the sizes (`rbpx.laws.counts.model_scatter`).
 
     Args:
         S: non-embedding parameters, shape [M], positive; equal ones are replicates, models of one size.

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.emergence.law import checked
 from rbpx.analyses.emergence.misfit import Cells
-from rbpx.laws.bootstrap import MIN_RESAMPLES
-from rbpx.laws.interval import few_documents
-from rbpx.laws.passing import Tally, climb
+from rbpx.laws.counts.passing import Tally, climb
+from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES
+from rbpx.laws.intervals.estimate import few_documents
 
 Floats = NDArray[np.float64]
 

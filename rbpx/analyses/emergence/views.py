@@ -25,9 +25,9 @@ from rbpx.display.numbers import rough
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import AXES
 from rbpx.groups.group import Group, Run
-from rbpx.laws.interval import Estimate
-from rbpx.laws.power_fit import LawFit
-from rbpx.laws.verdict import FAR
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.power.fitted import LawFit
+from rbpx.laws.predict.verdict import FAR
 from rbpx.status import Status
 
 _Row = tuple[Emergence, ShownLaw[AnyFit]]

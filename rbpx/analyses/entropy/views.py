@@ -15,8 +15,8 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
 from rbpx.groups.fits import Law
-from rbpx.groups.question import from_fits
-from rbpx.laws.interval import Estimate
+from rbpx.groups.origin import from_fits
+from rbpx.laws.intervals.estimate import Estimate
 
 
 @one_by_one

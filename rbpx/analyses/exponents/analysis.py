@@ -18,14 +18,14 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.groups.group import Group
-from rbpx.groups.points import Points, known_points
+from rbpx.groups.points.sizes import Points, known_points
 from rbpx.laws.in_k import fit_joint_law
-from rbpx.laws.interval import Estimate, by_name, student_t
-from rbpx.laws.logarithms import line, neg_ln
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.resampled import Resampled
+from rbpx.laws.intervals.estimate import Estimate, by_name, student_t
+from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.numeric.logarithms import line, neg_ln
+from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
-from rbpx.store.queries import ask
+from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record
 
 Floats = npt.NDArray[np.float64]

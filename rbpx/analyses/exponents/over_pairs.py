@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from rbpx.laws.interval import Estimate, student_t
+from rbpx.laws.intervals.estimate import Estimate, student_t
 
 __all__ = ["mean_over"]
 

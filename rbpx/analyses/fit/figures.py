@@ -23,10 +23,10 @@ from rbpx.display.view import View
 from rbpx.display.vocabulary import AXES, law_title
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Run
-from rbpx.groups.question import from_shares
-from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import Estimate
-from rbpx.laws.lack_of_fit import curvature, runs_p
+from rbpx.groups.origin import from_shares
+from rbpx.laws.intervals.bootstrap import Recipe, estimate
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.lack_of_fit import curvature, runs_p
 from rbpx.laws.names import Method
 
 _BAND: Final = "Lines: laws fitted by {method}. Bands: where 95 % of new models would lie."

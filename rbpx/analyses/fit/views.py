@@ -13,12 +13,12 @@ from rbpx.display.column import Cell, Column, decimal, place, state, text, whole
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import AXES, law_title
-from rbpx.groups.evidence import Evidence
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Run
+from rbpx.groups.points.evidence import Evidence
 from rbpx.laws.names import IMPORTED, Axis, Method
-from rbpx.laws.power_fit import PowerLawFit
-from rbpx.laws.rank_fit import RankFit
+from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.ranks.fit import RankFit
 
 _Score = tuple[Run, Evidence | None]
 _Ranked = tuple[Run, Evidence, RankFit, RankFit]  # the distribution of ranks from 2 up, and of all

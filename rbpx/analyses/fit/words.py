@@ -12,7 +12,7 @@ from rbpx.display.vocabulary import AXES, AxisWords, law_title
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Group
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.verdict import SIGNIFICANT
+from rbpx.laws.predict.verdict import SIGNIFICANT
 from rbpx.status import Status
 
 __all__ = ["about", "by_methods", "largest", "sentences"]

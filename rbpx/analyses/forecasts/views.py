@@ -12,7 +12,7 @@ from rbpx.display.numbers import short, signed
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
-from rbpx.laws.interval import Estimate
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.store.store import Record
 
 

@@ -14,13 +14,13 @@ from rbpx.analyses.gaps.law import EQUATION, Gap, fit_gap, settle
 from rbpx.analyses.gaps.slices import DEFAULT_K, LOSSES, SlicePoints, slice_points
 from rbpx.config.request import Request
 from rbpx.display.vocabulary import law_title
-from rbpx.groups.along import best_in_both
 from rbpx.groups.fits import document_doubts, keep_fits, record_of
 from rbpx.groups.group import ALIKE, Group
-from rbpx.groups.points import Points, known_points
-from rbpx.laws.interval import NO_ESTIMATE, Estimate, by_name
+from rbpx.groups.points.sizes import Points, known_points
+from rbpx.groups.select.along import best_in_both
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.significance import holm
+from rbpx.laws.power.significance import holm
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 

@@ -11,7 +11,7 @@ from rbpx.display.chart.marks import Chart, Scale, bars, points, rule, scale_of
 from rbpx.display.column import text, with_ends
 from rbpx.display.view import View
 from rbpx.display.vocabulary import AXES
-from rbpx.groups.question import from_fits
+from rbpx.groups.origin import from_fits
 
 EXPONENTS: Final = View[tuple[Gaps, LossGap]](
     "delta",

@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.gaps.shape import REACH, Curvature, OffsetRatio, curvature, offset_ratio
-from rbpx.laws.bootstrap import MIN_RESAMPLES
-from rbpx.laws.interval import NO_ESTIMATE, Estimate, fieller
-from rbpx.laws.offset_test import Form
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.power_fit import PowerLawFit
-from rbpx.laws.resampled import Resampled
-from rbpx.laws.significance import ALPHA, p_of_zero
-from rbpx.laws.uncertainty import Uncertainty
-from rbpx.laws.verdict import with_reasons
+from rbpx.laws.forms.offset_test import Form
+from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, fieller
+from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.power.significance import ALPHA, p_of_zero
+from rbpx.laws.power.uncertainty import Uncertainty
+from rbpx.laws.predict.verdict import with_reasons
 from rbpx.status import Status
 
 Floats = NDArray[np.float64]

@@ -12,15 +12,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.bootstrap import moments
-from rbpx.laws.interval import NO_ESTIMATE, Estimate, document_t, student_t
+from rbpx.laws.forms.offset_test import NEGLIGIBLE, Form
+from rbpx.laws.intervals.bootstrap import moments
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, document_t, student_t
+from rbpx.laws.intervals.resampled import Resampled
 from rbpx.laws.names import Method
-from rbpx.laws.offset_test import NEGLIGIBLE, Form
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.regression import Regression
-from rbpx.laws.resampled import Resampled
-from rbpx.laws.significance import p_of_zero
-from rbpx.laws.uncertainty import Uncertainty, uncertainty
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.power.regression import Regression
+from rbpx.laws.power.significance import p_of_zero
+from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
 
 Floats = NDArray[np.float64]
 

@@ -17,12 +17,12 @@ import pyarrow as pa
 from rbpx.config.keys.tokens import ITEM_SLICES
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.groups.evidence import weigh
 from rbpx.groups.group import Group
-from rbpx.groups.points import Points, size_points
+from rbpx.groups.points.evidence import weigh
+from rbpx.groups.points.sizes import Points, size_points
 from rbpx.status import Status
-from rbpx.store.bounded import SqlLimits
-from rbpx.store.queries import ask, ask_where
+from rbpx.store.sql.bounded import SqlLimits
+from rbpx.store.sql.queries import ask, ask_where
 
 DEFAULT_K: Final = (1, 10, 100)
 LOSSES: Final = ("rbp", "cross_entropy")

@@ -14,8 +14,8 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.fits import alike
 from rbpx.groups.group import Group
-from rbpx.laws.interval import Estimate, by_name, from_stderr
-from rbpx.store.queries import ask
+from rbpx.laws.intervals.estimate import Estimate, by_name, from_stderr
+from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record, Store
 
 

@@ -9,15 +9,15 @@ import numpy as np
 from rbpx.analyses.items.exact_match import ExactMatch, exact_match, laws_of_items
 from rbpx.analyses.items.scores import Scores, score
 from rbpx.config.keys.tokens import ITEM_SLICES
-from rbpx.config.protocol import HARNESS
 from rbpx.config.request import Request
+from rbpx.config.text.protocol import HARNESS
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, Run
-from rbpx.groups.item_answers import Answers, item_answers
-from rbpx.groups.item_views import ItemView, documents_of_items, item_views, telling_items
-from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.interval import Estimate, by_name
-from rbpx.laws.outcomes import OutcomeFit
+from rbpx.groups.points.item_views import ItemView, documents_of_items, item_views, telling_items
+from rbpx.groups.points.items import Answers, item_answers
+from rbpx.laws.counts.fit import OutcomeFit
+from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.store.store import Record, Store
 
 DEFAULT_K = (1, 10, 100, 1000)

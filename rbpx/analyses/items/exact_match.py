@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.groups.group import Group
-from rbpx.groups.item_answers import Answers
-from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import Estimate, of_share
-from rbpx.laws.outcome_counts import Correction, Outcomes
-from rbpx.laws.outcomes import OutcomeFit, fit_outcomes
+from rbpx.groups.points.items import Answers
+from rbpx.laws.counts.fit import OutcomeFit, fit_outcomes
+from rbpx.laws.counts.outcomes import Correction, Outcomes
+from rbpx.laws.intervals.bootstrap import Recipe, estimate
+from rbpx.laws.intervals.estimate import Estimate, of_share
 from rbpx.status import Status, first_of, in_order
 
 Floats = npt.NDArray[np.float64]

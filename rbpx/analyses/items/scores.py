@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.groups.item_answers import Answers
-from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import NO_ESTIMATE, Estimate, of_share
+from rbpx.groups.points.items import Answers
+from rbpx.laws.intervals.bootstrap import Recipe, estimate
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, of_share
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,9 +14,9 @@ from rbpx.display.numbers import UNKNOWN, decimals, number, short
 from rbpx.display.view import Table, View
 from rbpx.display.visible import visible
 from rbpx.groups.group import Run
-from rbpx.groups.item_views import ItemView
-from rbpx.laws.interval import Estimate
-from rbpx.laws.outcomes import OutcomeFit
+from rbpx.groups.points.item_views import ItemView
+from rbpx.laws.counts.fit import OutcomeFit
+from rbpx.laws.intervals.estimate import Estimate
 
 Row = TypeVar("Row")
 _LONGEST: Final = 120  # characters of a context that are shown, the last ones

@@ -16,14 +16,14 @@ import numpy.typing as npt
 from rbpx.config.request import Request
 from rbpx.groups.fits import about_axis, keep_fits, record_of, with_document_doubts
 from rbpx.groups.group import Group, Run, labels_of
-from rbpx.groups.points import weigh_group
+from rbpx.groups.points.sizes import weigh_group
 from rbpx.laws.in_k import JointLaw, fit_joint_law, fit_k_law
-from rbpx.laws.interval import around, few_documents, half_width
-from rbpx.laws.logarithms import exp_or_none, line, neg_ln
+from rbpx.laws.intervals.estimate import around, few_documents, half_width
+from rbpx.laws.intervals.resampled import Resampled
 from rbpx.laws.names import Method
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.power_fit import PowerLawFit
-from rbpx.laws.resampled import Resampled
+from rbpx.laws.numeric.logarithms import exp_or_none, line, neg_ln
+from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 

@@ -13,9 +13,9 @@ from rbpx.display.chart.marks import Scale, spread
 from rbpx.display.column import decimal, place, share, state, text, whole, with_ends, written
 from rbpx.display.numbers import number, rough, significant
 from rbpx.display.view import Table, View
-from rbpx.groups.question import from_shares
+from rbpx.groups.origin import from_shares
 from rbpx.laws.in_k import FormInK, JointLaw
-from rbpx.laws.interval import Estimate
+from rbpx.laws.intervals.estimate import Estimate
 
 LAWS: Final = View[KLaw](
     "laws",

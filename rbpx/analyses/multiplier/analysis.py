@@ -10,14 +10,14 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.groups.along import AlongGroup, best_of_budgets
 from rbpx.groups.group import Group, Run
-from rbpx.groups.points import Points, size_points, weigh_group
-from rbpx.groups.task_features import task_values
-from rbpx.laws.interval import by_name
-from rbpx.laws.multiplier import MultiplierLaw, Offset, fit_multiplier
+from rbpx.groups.points.sizes import Points, size_points, weigh_group
+from rbpx.groups.points.tasks import task_values
+from rbpx.groups.select.along import AlongGroup, best_of_budgets
+from rbpx.laws.families.multiplier import MultiplierLaw, Offset, fit_multiplier
+from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis
-from rbpx.store.queries import ask
+from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record, Store
 
 DEFAULT_K: Final = (1, 10)

@@ -10,7 +10,7 @@ from rbpx.display.numbers import decimals, significant
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
 from rbpx.groups.group import Run
-from rbpx.laws.multiplier import Multiplier, MultiplierLaw, Offset
+from rbpx.laws.families.multiplier import Multiplier, MultiplierLaw, Offset
 
 _OFFSETS: Final = {Offset.shared: "one E", Offset.free: "own E", Offset.none: "E = 0"}
 _Overall = tuple[Compared, MultiplierLaw]

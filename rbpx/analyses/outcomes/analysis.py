@@ -22,13 +22,13 @@ from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document
 from rbpx.groups.group import Group
-from rbpx.groups.token_ranks import text_ranks
-from rbpx.laws.bootstrap import document_weights
-from rbpx.laws.logarithms import line, neg_ln
-from rbpx.laws.outcomes import OutcomeFit
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.resampled import Resampled
-from rbpx.laws.verdict import judged
+from rbpx.groups.points.token_ranks import text_ranks
+from rbpx.laws.counts.fit import OutcomeFit
+from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.numeric.logarithms import line, neg_ln
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.predict.verdict import judged
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 

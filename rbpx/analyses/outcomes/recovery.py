@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from rbpx.groups.fits import record_of
 from rbpx.groups.group import Group
-from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import Estimate
+from rbpx.laws.counts.fit import OutcomeFit, fit_outcomes, implied_rbp
+from rbpx.laws.counts.outcomes import Correction, Outcomes
+from rbpx.laws.intervals.bootstrap import Recipe, estimate
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import MLE
-from rbpx.laws.outcome_counts import Correction, Outcomes
-from rbpx.laws.outcomes import OutcomeFit, fit_outcomes, implied_rbp
-from rbpx.laws.power_fit import PowerLawFit
+from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.store.store import Record
 
 Floats = npt.NDArray[np.float64]

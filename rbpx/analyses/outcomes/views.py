@@ -11,9 +11,9 @@ from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import Column, decimal, ends, magnitude, state, text, with_ends
 from rbpx.display.numbers import signed
 from rbpx.display.view import Table, View
-from rbpx.laws.interval import Estimate
-from rbpx.laws.outcome_counts import Correction
-from rbpx.laws.outcomes import OutcomeFit, implied_rbp
+from rbpx.laws.counts.fit import OutcomeFit, implied_rbp
+from rbpx.laws.counts.outcomes import Correction
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.status import Status
 
 _TAKEN: Final = {Correction.none: "independent", Correction.measured: "r measured", Correction.free: "r fitted"}

@@ -10,10 +10,10 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.groups.fits import fit_points, keep_fits, record_of
 from rbpx.groups.group import ALIKE, Group, Run
-from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.points.sizes import Points, size_points, weigh_group
+from rbpx.laws.families.pooled import PooledFit, fit_pooled
 from rbpx.laws.names import Method
-from rbpx.laws.pooled import PooledFit, fit_pooled
-from rbpx.laws.power_fit import LawFit, PowerLawFit, finite_or_none
+from rbpx.laws.power.fitted import LawFit, PowerLawFit, finite_or_none
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 

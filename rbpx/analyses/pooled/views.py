@@ -12,11 +12,11 @@ from rbpx.display.column import decimal, state, text, with_ends, written
 from rbpx.display.numbers import decimals, rough
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
-from rbpx.groups.question import spelled
-from rbpx.laws.interval import Estimate
+from rbpx.groups.origin import spelled
+from rbpx.laws.families.pooled import PooledFit
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Method
-from rbpx.laws.pooled import PooledFit
-from rbpx.laws.power_fit import PowerLawFit
+from rbpx.laws.power.fitted import PowerLawFit
 
 _Row = tuple[str, str, str, PowerLawFit | PooledFit]  # the text, the law, and a family or a form
 

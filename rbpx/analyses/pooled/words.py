@@ -6,8 +6,8 @@ from rbpx.analyses.pooled.analysis import Pooled, PooledLaw
 from rbpx.display.numbers import number
 from rbpx.display.section import interval
 from rbpx.display.vocabulary import law_title
+from rbpx.laws.families.pooled import PooledFit
 from rbpx.laws.names import Method
-from rbpx.laws.pooled import PooledFit
 
 __all__ = ["residuals", "sentences", "title"]
 

@@ -13,9 +13,9 @@ from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.groups.forecasts import BESIDE, NAMES, is_about
 from rbpx.groups.group import Group
-from rbpx.groups.selection import select_runs
+from rbpx.groups.select.sizes import select_runs
 from rbpx.store.forecasts import refuse_known, register
-from rbpx.store.remote import own_store
+from rbpx.store.named import own_store
 from rbpx.store.store import Record, Store
 from rbpx.version import __version__
 

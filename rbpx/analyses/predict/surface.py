@@ -12,16 +12,16 @@ import duckdb
 
 from rbpx.analyses.predict.register import register_answers
 from rbpx.config.request import Request
+from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, trained_quantities
+from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.groups.surface_fits import doubts_of_points, surface_record
-from rbpx.groups.surface_points import MOST_RESAMPLES, Trained, trained_quantities
-from rbpx.groups.trainings import TrainingGroup
-from rbpx.laws.averaged import COMBINED
-from rbpx.laws.interval import Estimate
-from rbpx.laws.prediction import outside
+from rbpx.laws.forms.averaged import COMBINED
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.predict.prediction import outside
+from rbpx.laws.predict.verdict import FAR
 from rbpx.laws.surface.averaged import OverForms, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.checks import Compared, compare_each, mean_error
 from rbpx.laws.surface.fit import SurfaceFit
-from rbpx.laws.verdict import FAR
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
 

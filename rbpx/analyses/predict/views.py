@@ -13,14 +13,14 @@ from rbpx.display.column import Cell, Column, decimal, error, magnitude, share, 
 from rbpx.display.numbers import UNKNOWN, short
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
-from rbpx.groups.question import from_fits
-from rbpx.laws.averaged import COMBINED
-from rbpx.laws.backtest import Backtest
-from rbpx.laws.candidates import Shape
-from rbpx.laws.interval import Estimate
-from rbpx.laws.prediction import outside
+from rbpx.groups.origin import from_fits
+from rbpx.laws.forms.averaged import COMBINED
+from rbpx.laws.forms.candidates import Shape
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.predict.backtest import Backtest
+from rbpx.laws.predict.prediction import outside
+from rbpx.laws.predict.verdict import FAR
 from rbpx.laws.surface.checks import mean_error
-from rbpx.laws.verdict import FAR
 from rbpx.status import Status
 
 _MOST_LEFT_OUT: Final = 3  # of the sizes in a backtest

@@ -20,16 +20,16 @@ from rbpx.config.request import Request
 from rbpx.display.chart.marks import spread
 from rbpx.groups.fits import keep_fits, power_law_of, record_of, write_rank_fit
 from rbpx.groups.group import Group, Run
-from rbpx.groups.points import Points, size_points, weigh_group
+from rbpx.groups.points.sizes import Points, size_points, weigh_group
+from rbpx.groups.points.token_ranks import document_ranks, rank_edges
 from rbpx.groups.rank_columns import RankBin
-from rbpx.groups.token_ranks import document_ranks, rank_edges
-from rbpx.laws.derived import derived_approximation
-from rbpx.laws.interval import Estimate, by_name
-from rbpx.laws.logarithms import neg_ln
+from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.names import Method
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.power_fit import PowerLawFit, finite_or_none
-from rbpx.laws.rank_fit import RankFit
+from rbpx.laws.numeric.logarithms import neg_ln
+from rbpx.laws.power.fitted import PowerLawFit, finite_or_none
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.ranks.derived import derived_approximation
+from rbpx.laws.ranks.fit import RankFit
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 

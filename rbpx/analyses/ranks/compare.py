@@ -13,15 +13,15 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.groups.token_ranks import distinct_ranks
-from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.derived import derived_curve
-from rbpx.laws.distribution import DISTRIBUTIONS, fit_sample
-from rbpx.laws.interval import Estimate
-from rbpx.laws.lognormal import fit_paper, paper_slopes, step_paper
-from rbpx.laws.rank_curve import rank_curve
-from rbpx.laws.rank_fit import RankFit
-from rbpx.laws.rank_likelihood import RankSample
+from rbpx.groups.points.token_ranks import distinct_ranks
+from rbpx.laws.intervals.bootstrap import Recipe, estimate
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.ranks.curve import rank_curve
+from rbpx.laws.ranks.derived import derived_curve
+from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_sample
+from rbpx.laws.ranks.fit import RankFit
+from rbpx.laws.ranks.likelihood import RankSample
+from rbpx.laws.ranks.lognormal import fit_paper, paper_slopes, step_paper
 from rbpx.status import Status
 
 __all__ = ["Rival", "best", "compare"]

@@ -20,10 +20,10 @@ from rbpx.display.column import Column, Value, magnitude, text
 from rbpx.display.numbers import number
 from rbpx.display.view import View
 from rbpx.display.vocabulary import law_title
-from rbpx.groups.question import from_fits, spelled
+from rbpx.groups.origin import from_fits, spelled
 from rbpx.groups.rank_columns import BINS
-from rbpx.laws.distribution import ln_shares
-from rbpx.laws.logarithms import ln_sum_exp
+from rbpx.laws.numeric.logarithms import ln_sum_exp
+from rbpx.laws.ranks.distribution import ln_shares
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,9 +13,9 @@ from rbpx.display.column import Cell, Column, behind, decimal, state, text, whol
 from rbpx.display.numbers import UNKNOWN, decimals, number
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
-from rbpx.laws.distribution import DISTRIBUTIONS
-from rbpx.laws.family import FAMILIES
-from rbpx.laws.interval import Estimate
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.ranks.distribution import DISTRIBUTIONS
+from rbpx.laws.ranks.family import FAMILIES
 
 _Fitted = tuple[RunRanks, Rival]
 

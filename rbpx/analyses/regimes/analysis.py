@@ -14,9 +14,9 @@ from rbpx.analyses.regimes.noise import AtK, NoiseModel, Predicted, noise_model,
 from rbpx.config.request import Request
 from rbpx.groups.fits import Law, doubted, fit_points, fit_record, keep_fits, stands, supported
 from rbpx.groups.group import Group
-from rbpx.groups.points import Points, known_points
-from rbpx.laws.power_fit import PowerLawFit
-from rbpx.laws.resampled import Resampled
+from rbpx.groups.points.sizes import Points, known_points
+from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.store.store import Record, Store
 
 

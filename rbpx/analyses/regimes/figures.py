@@ -15,8 +15,8 @@ from rbpx.display.law_columns import determination, exponent
 from rbpx.display.numbers import decimals, rough
 from rbpx.display.view import View
 from rbpx.display.vocabulary import AXES
-from rbpx.groups.question import from_fits
-from rbpx.laws.interval import Estimate
+from rbpx.groups.origin import from_fits
+from rbpx.laws.intervals.estimate import Estimate
 
 _Noise = tuple[str, Regime, float]
 _LAW: Final = ("holds", "does not hold")

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.interval import Estimate, by_name, student_t
+from rbpx.laws.intervals.estimate import Estimate, by_name, student_t
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from rbpx.display.numbers import number, rough, short
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import AXES
-from rbpx.laws.power_fit import PowerLawFit
+from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.status import Status
 
 

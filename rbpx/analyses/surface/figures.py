@@ -21,9 +21,9 @@ from rbpx.display.numbers import short
 from rbpx.display.view import View
 from rbpx.display.vocabulary import headline
 from rbpx.groups.group import Run
-from rbpx.groups.question import from_fits
+from rbpx.groups.origin import from_fits
 from rbpx.laws.names import Axis
-from rbpx.laws.prediction import outside
+from rbpx.laws.predict.prediction import outside
 from rbpx.laws.surface.isoflop import Budget
 from rbpx.laws.surface.optimum import Optimum, optima
 

@@ -10,7 +10,7 @@ from rbpx.analyses.surface.words import computes, sentences
 from rbpx.display.column import Cell, Column, decimal, ends, magnitude, share, state, text, whole, with_ends, written
 from rbpx.display.numbers import UNKNOWN, decimals, rough, short, significant
 from rbpx.display.view import Table, View
-from rbpx.laws.interval import Estimate
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.surface.isoflop import Budget
 from rbpx.laws.surface.optimum import Optimum

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 
 from rbpx.analyses.question import one_by_one
 from rbpx.analyses.surface.analysis import FormFit, SurfaceLaw, Surfaces
-from rbpx.config.training import is_raw
+from rbpx.config.model.training import is_raw
 from rbpx.counts import number_of
 from rbpx.display.numbers import number, percent, rough, short
 from rbpx.display.section import interval_of
-from rbpx.groups.surface_points import Trained
-from rbpx.groups.trainings import TrainingGroup
+from rbpx.groups.points.surfaces import Trained
+from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.isoflop import Chosen
 from rbpx.status import Status

@@ -16,13 +16,13 @@ import numpy.typing as npt
 from rbpx.config.request import Request
 from rbpx.groups.fits import Law, fit_all, fit_record, keep_fits
 from rbpx.groups.group import Group, Run
-from rbpx.groups.points import Points
+from rbpx.groups.points.sizes import Points
+from rbpx.groups.points.temperatures import Curves, loss_curves
 from rbpx.groups.shifts import shift, shift_law
-from rbpx.groups.temperatures import Curves, loss_curves
-from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import NO_ESTIMATE, Estimate, by_name
+from rbpx.laws.intervals.bootstrap import Recipe, estimate
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Method
-from rbpx.laws.power_fit import PowerLawFit
+from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.laws.temperature import minimum
 from rbpx.status import Status
 from rbpx.store.store import Record, Store

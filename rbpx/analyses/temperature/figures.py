@@ -14,7 +14,7 @@ from rbpx.display.chart.marks import Chart, Scale, bars, line, points, rule, sca
 from rbpx.display.column import decimal, place, text, with_ends
 from rbpx.display.view import View
 from rbpx.groups.group import labels_of
-from rbpx.groups.question import from_fits
+from rbpx.groups.origin import from_fits
 from rbpx.laws.temperature import loss_at
 
 TITLE: Final = "The temperature that the text prefers"

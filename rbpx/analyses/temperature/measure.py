@@ -14,9 +14,9 @@ from rbpx.analyses.question import Measured
 from rbpx.config.request import Request
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.groups.group import Run
-from rbpx.groups.selection import select
-from rbpx.store.queries import connect
-from rbpx.store.remote import open_store, own_store
+from rbpx.groups.select.sizes import select
+from rbpx.store.named import open_store, own_store
+from rbpx.store.sql.queries import connect
 from rbpx.store.store import Record
 
 if TYPE_CHECKING:

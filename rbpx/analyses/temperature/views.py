@@ -13,7 +13,7 @@ from rbpx.display.numbers import number, signed
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
-from rbpx.laws.power_fit import PowerLawFit
+from rbpx.laws.power.fitted import PowerLawFit
 
 RUNS: Final = View[tuple[str, RunTemperature]](
     "temperatures",

@@ -22,10 +22,10 @@ from rbpx.analyses.tokenwise.judgement import UNJUDGED, Judgement, judge
 from rbpx.analyses.tokenwise.law import Block, blocks_of, hit_chance, learn, ln_hit_chance, unbiased_risk
 from rbpx.config.request import Request
 from rbpx.groups.group import Group
-from rbpx.groups.points import side_by_side
-from rbpx.laws.interval import by_name
+from rbpx.groups.points.sizes import side_by_side
+from rbpx.laws.intervals.estimate import by_name
 from rbpx.status import Status
-from rbpx.store.queries import ask
+from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]

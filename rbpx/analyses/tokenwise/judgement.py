@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.tokenwise.law import hit_chance, ln_hit_chance
-from rbpx.laws.interval import NO_ESTIMATE, Estimate, from_influence
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, from_influence
 
 Floats = NDArray[np.float64]
 

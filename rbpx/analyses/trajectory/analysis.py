@@ -10,14 +10,14 @@ import numpy as np
 
 from rbpx.analyses.trajectory.tokens import TokenHistories, token_histories
 from rbpx.config.request import Request
-from rbpx.groups.checkpoints import tokens_of
 from rbpx.groups.fits import alike, keep_fits, record_of
 from rbpx.groups.group import MEASURED, Run
-from rbpx.groups.surface_points import Trained, trained_quantities
-from rbpx.groups.trainings import TrainingGroup
-from rbpx.laws.interval import by_name
+from rbpx.groups.points.surfaces import Trained, trained_quantities
+from rbpx.groups.select.checkpoints import tokens_of
+from rbpx.groups.select.trainings import TrainingGroup
+from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Method
-from rbpx.laws.power_fit import PowerLawFit
+from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.laws.trajectory.warm_up import AfterWarmUp, fit_after_warm_up
 from rbpx.status import Status
 from rbpx.store.store import Record, Store

@@ -13,9 +13,9 @@ from rbpx.display.column import Column, decimal, magnitude, text
 from rbpx.display.numbers import short
 from rbpx.display.view import View
 from rbpx.display.vocabulary import headline
-from rbpx.groups.question import from_fits
+from rbpx.groups.origin import from_fits
 from rbpx.laws.names import Axis
-from rbpx.laws.prediction import along
+from rbpx.laws.predict.prediction import along
 
 _MOST_LAWS: Final = 2
 _STEPS: Final = 40

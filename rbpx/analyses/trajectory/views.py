@@ -13,8 +13,8 @@ from rbpx.display.column import Cell, Column, decimal, ends, magnitude, share, s
 from rbpx.display.numbers import short, significant
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import legible
-from rbpx.laws.interval import Estimate
-from rbpx.laws.power_fit import PowerLawFit
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.laws.trajectory.histories import History
 
 _OFTEN: Final = {  # the histories of which tokens are named

@@ -18,10 +18,10 @@ from scipy.sparse import csr_array
 
 from rbpx.config.request import Request
 from rbpx.groups.group import Group, Run
-from rbpx.groups.token_ranks import document_ranks
-from rbpx.laws.bootstrap import Recipe, estimate
-from rbpx.laws.interval import Estimate, by_name
-from rbpx.store.queries import ask
+from rbpx.groups.points.token_ranks import document_ranks
+from rbpx.laws.intervals.bootstrap import Recipe, estimate
+from rbpx.laws.intervals.estimate import Estimate, by_name
+from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record, Store
 
 Floats = npt.NDArray[np.float64]

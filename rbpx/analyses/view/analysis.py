@@ -7,14 +7,14 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.protocol import HARNESS
 from rbpx.config.request import Request
+from rbpx.config.text.protocol import HARNESS
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, Run
-from rbpx.groups.item_answers import Answers, item_answers
-from rbpx.groups.item_views import ItemView, documents_of_items, item_views, telling_items
-from rbpx.groups.side import Side, name_of, runs_by_text
-from rbpx.store.queries import ask
+from rbpx.groups.points.item_views import ItemView, documents_of_items, item_views, telling_items
+from rbpx.groups.points.items import Answers, item_answers
+from rbpx.groups.select.side import Side, name_of, runs_by_text
+from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record, Store
 
 _SHORTEST: Final = 32  # scored tokens that a document has, to be chosen

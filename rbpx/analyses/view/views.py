@@ -14,7 +14,7 @@ from rbpx.display.passage import Passage, Piece, grade
 from rbpx.display.passage import Reading as Read
 from rbpx.display.view import Table, View
 from rbpx.display.visible import visible
-from rbpx.groups.item_views import ItemReading
+from rbpx.groups.points.item_views import ItemReading
 
 _LONGEST: Final = 240  # tokens on a page, the first ones
 _SURPRISES: Final = 8  # places whose best tokens are listed

@@ -15,12 +15,12 @@ from rbpx.counts import number_of
 from rbpx.display.records import print_records
 from rbpx.display.tables import console, grid, put
 from rbpx.groups.group import MEASURED
-from rbpx.groups.selection import choices
-from rbpx.store import relations
+from rbpx.groups.select.sizes import choices
 from rbpx.store.cell_states import CellState, State
 from rbpx.store.heartbeat import read_heartbeats
-from rbpx.store.imports import list_imports
-from rbpx.store.remote import open_store
+from rbpx.store.imports.kept import list_imports
+from rbpx.store.named import open_store
+from rbpx.store.sql import relations
 from rbpx.store.store import Record, Store
 
 _LOGGER = logging.getLogger(__name__)

@@ -20,9 +20,9 @@ Takes the name of a relation or a SELECT. The suffix of --output gives the forma
 
 def start(job: Job) -> None:
     """Write a relation, or the answer to a query, to a file or to stdout."""
-    from rbpx.store.bounded import SqlLimits
-    from rbpx.store.export import export
-    from rbpx.store.queries import RELATIONS
+    from rbpx.store.sql.bounded import SqlLimits
+    from rbpx.store.sql.export import export
+    from rbpx.store.sql.queries import RELATIONS
 
     request, words = job.request, job.words
     if len(words) != 1:

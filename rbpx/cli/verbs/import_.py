@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rbpx.config.imports import ImportConfig, ImportRequest
     from rbpx.config.request import Request
-    from rbpx.store.imports import Imported
+    from rbpx.store.imports.kept import Imported
     from rbpx.store.store import Store
 
 
@@ -57,9 +57,9 @@ columns='{accuracy: acc_norm}') and bits per byte of the right targets, as one o
 
 def start(job: Job) -> None:
     """Bring one file into the store, and say what it brought."""
-    from rbpx.store.imports import import_file
-    from rbpx.store.index import refresh_index
-    from rbpx.store.remote import own_store
+    from rbpx.store.imports.kept import import_file
+    from rbpx.store.index.build import refresh_index
+    from rbpx.store.named import own_store
 
     request = job.request
     if job.words[:1] in (("tokens",), ("samples",)):
@@ -99,9 +99,9 @@ def _only(files: "Sequence[str]", words: str, keys: str) -> str:
 
 def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
     """Bring the tokens of one file into the store, as a run."""
-    from rbpx.store.engine_runs import import_tokens
-    from rbpx.store.index import refresh_index
-    from rbpx.store.remote import own_store
+    from rbpx.store.imports.engine_runs import import_tokens
+    from rbpx.store.index.build import refresh_index
+    from rbpx.store.named import own_store
 
     file = _only(files, "import tokens", "engine=NAME")
     store = own_store(request.store)
@@ -119,9 +119,9 @@ def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
 
 def _import_samples(files: "Sequence[str]", request: "ImportRequest") -> None:
     """Bring the samples of one task into the store, as an observation."""
-    from rbpx.store.imports import import_samples
-    from rbpx.store.index import refresh_index
-    from rbpx.store.remote import own_store
+    from rbpx.store.imports.kept import import_samples
+    from rbpx.store.index.build import refresh_index
+    from rbpx.store.named import own_store
 
     file = _only(files, "import samples", "source=NAME")
     store = own_store(request.store)
@@ -145,9 +145,9 @@ def import_study(request: "Request") -> None:
     """
     from rbpx.config.places import folder
     from rbpx.config.process import is_main_process
-    from rbpx.store.imports import import_file
-    from rbpx.store.index import refresh_index
-    from rbpx.store.remote import own_store
+    from rbpx.store.imports.kept import import_file
+    from rbpx.store.index.build import refresh_index
+    from rbpx.store.named import own_store
 
     store = own_store(request.store)
     for number, config in enumerate(request.imports, 1):

@@ -52,7 +52,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     from rbpx.cli.findings import write_findings
     from rbpx.config.places import folder
     from rbpx.config.process import is_main_process
-    from rbpx.store.bounded import SqlLimits
+    from rbpx.store.sql.bounded import SqlLimits
 
     grids, requests, done = run.measured(outcomes)
     rows = run.analyse(requests, done) if requests and is_main_process() else []

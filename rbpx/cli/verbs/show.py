@@ -22,8 +22,8 @@ Takes a run_id, cell_key or fit_id. A fit is fitted again from the data it carri
 def start(job: Job) -> None:
     """Print the record of a run, cell, fit or import; a fit is fitted again."""
     from rbpx.analyses.answer import open_filled
-    from rbpx.store.imports import provenance_of
-    from rbpx.store.integrity import sound_runs
+    from rbpx.store.checks.integrity import sound_runs
+    from rbpx.store.imports.kept import provenance_of
 
     store = open_filled(job.request.store)
     if len(job.words) != 1:
@@ -43,8 +43,8 @@ def start(job: Job) -> None:
 def reproduced(fit: "Record") -> "Record | None":
     """The constants of a fit, fitted again from the data it carries, and how far they are from the recorded ones."""
     from rbpx.groups.surface_fits import METHOD, refitted
-    from rbpx.laws.outcomes import reproduce_outcomes
-    from rbpx.laws.power import reproduce
+    from rbpx.laws.counts.fit import reproduce_outcomes
+    from rbpx.laws.power.law import reproduce
 
     if fit["method"] == METHOD:
         surface, params = refitted(fit), fit["params"]

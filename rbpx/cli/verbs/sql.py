@@ -25,11 +25,11 @@ sql_timeout_s or more memory than sql_memory_mib is stopped.""",
 def start(job: Job) -> None:
     """Answer the query."""
     from rbpx.display.records import print_table
-    from rbpx.store.bounded import SqlLimits
-    from rbpx.store.export import known_complete
-    from rbpx.store.index import refresh_if_writable
-    from rbpx.store.queries import connect, user_rows
-    from rbpx.store.remote import open_store
+    from rbpx.store.index.build import refresh_if_writable
+    from rbpx.store.named import open_store
+    from rbpx.store.sql.bounded import SqlLimits
+    from rbpx.store.sql.export import known_complete
+    from rbpx.store.sql.queries import connect, user_rows
 
     request, words = job.request, job.words
     if len(words) != 1:

@@ -31,8 +31,8 @@ def start(job: Job) -> list[Any] | None:
     """The state of each cell of a grid; None where no grid is named."""
     from rbpx.measure.offline import grid_offline
     from rbpx.store.cell_states import cell_states
-    from rbpx.store.index import refresh_if_writable
-    from rbpx.store.remote import open_store
+    from rbpx.store.index.build import refresh_if_writable
+    from rbpx.store.named import open_store
 
     store = open_store(job.request.store)
     refresh_if_writable(store)

@@ -48,10 +48,10 @@ def start(job: Job) -> None:
         RbpxError: an unknown action, or something that is not in the store.
         MeasureError: the store cannot be written, `verify` found faults, or `merge` could not take everything in.
     """
-    from rbpx.store.index import refresh_index
-    from rbpx.store.inside import inside
-    from rbpx.store.known_rows import INDEX
-    from rbpx.store.remote import open_store, own_store
+    from rbpx.store.files.inside import inside
+    from rbpx.store.index.build import refresh_index
+    from rbpx.store.index.known_rows import INDEX
+    from rbpx.store.named import open_store, own_store
 
     request, (action, *rest) = job.request, job.words or ("",)
     if action in ("merge", "pull") and len(rest) == 1:
@@ -85,7 +85,7 @@ def start(job: Job) -> None:
 
 
 def _remove(store: "Store", name: str, request: "Request") -> None:
-    from rbpx.store.imports import remove_source
+    from rbpx.store.imports.kept import remove_source
 
     if name in store.run_ids():
         store.drop_run(name)
@@ -111,8 +111,8 @@ def _forget_failures(store: "Store", name: str) -> int:
 
 
 def _collect_garbage(store: "Store") -> int:
-    from rbpx.store.imports import imported_run_ids
-    from rbpx.store.integrity import left_beside
+    from rbpx.store.checks.integrity import left_beside
+    from rbpx.store.imports.kept import imported_run_ids
 
     whole = set(store.run_ids()) | imported_run_ids(store)
     gone = [fit["fit_id"] for fit in store.records("fits") if not whole.issuperset(fit["run_ids"])]
@@ -127,7 +127,7 @@ def _collect_garbage(store: "Store") -> int:
 
 def _forget_losses(store: "Store") -> None:
     """Forget files that were deleted by hand."""
-    from rbpx.store import ledger
+    from rbpx.store.files import ledger
 
     lost = [path for path in ledger.missing(store.root) if not ledger.is_evicted(path)]
     for path in lost:
@@ -144,7 +144,7 @@ def _verify(store: "Store", request: "Request") -> None:
     from rbpx.display.progress import counted
     from rbpx.display.records import print_records
     from rbpx.display.tables import console
-    from rbpx.store.verify import verify
+    from rbpx.store.checks.verify import verify
 
     n_bytes = sum(path.stat().st_size for path in store.root.glob("runs/[!.]*/*") if path.is_file())
     with counted("verifying, MiB", n_bytes / 2**20) as advance:
@@ -197,9 +197,9 @@ def _publish(store: "Store", place: str) -> None:
 def _copy(source: str, target: str) -> None:
     """Copy what one store has and another lacks, and say what came."""
     from rbpx.display.progress import counted
-    from rbpx.store.index import refresh_index
+    from rbpx.store.index.build import refresh_index
     from rbpx.store.merge import merge
-    from rbpx.store.remote import open_store, own_store
+    from rbpx.store.named import open_store, own_store
 
     other, store = open_store(source), own_store(target)
     if not other.run_ids() and not other.import_files():

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rbpx.config.dataset import DatasetConfig
-from rbpx.config.engine import EngineConfig
 from rbpx.config.imports import ImportConfig
-from rbpx.config.model import ModelConfig
+from rbpx.config.model.engine import EngineConfig
+from rbpx.config.model.family import ModelConfig
 from rbpx.config.places import experiments, folder
-from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.request import KEYS, Asking
 from rbpx.config.suggest import did_you_mean, near
+from rbpx.config.text.dataset import DatasetConfig
+from rbpx.config.text.protocol import ProtocolConfig
 
 _GROUPS: dict[str, Any] = {
     "model": ModelConfig,

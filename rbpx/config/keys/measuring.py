@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from rbpx.config.engine import EngineConfig
 from rbpx.config.keys.key import Asked, Key, as_typed, positive, whole
+from rbpx.config.model.engine import EngineConfig
+from rbpx.config.model.placement import MemoryLimits, ParallelConfig, read_limits
 from rbpx.config.options import Device
-from rbpx.config.placement import MemoryLimits, ParallelConfig, read_limits
 from rbpx.errors import RbpxError
 
 __all__ = ["N_BEST", "MeasuringKeys"]

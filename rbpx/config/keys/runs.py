@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rbpx.config.dataset import DatasetConfig
 from rbpx.config.keys.key import Asked, Key, as_typed, name_of, names_of, whole
-from rbpx.config.model import ModelConfig
+from rbpx.config.model.family import ModelConfig
 from rbpx.config.options import Dtype
-from rbpx.config.protocol import ProtocolConfig
 from rbpx.config.shard import Shard, read_shard
+from rbpx.config.text.dataset import DatasetConfig
+from rbpx.config.text.protocol import ProtocolConfig
 
 __all__ = ["GRID", "IN_GROUPS", "LARGEST_SAMPLE", "SEED", "RunKeys"]
 

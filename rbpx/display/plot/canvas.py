@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.arrays import Floats
+from rbpx.laws.numeric.arrays import Floats
 
 MARGIN: Final = 0.03  # of the axis, beside the outermost values
 _STEPS: Final = (1, 2, 5)

@@ -14,7 +14,7 @@ from rbpx.display.chart.marks import Chart, Mark, Rows, spread
 from rbpx.display.plot.canvas import MARKS, PLAIN_MARKS, Axis, Series, draw
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
-from rbpx.laws.arrays import Floats
+from rbpx.laws.numeric.arrays import Floats
 
 HEIGHT: Final = 16  # lines
 WIDEST: Final = 100  # characters; a wider plot would show nothing more

@@ -12,11 +12,11 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.arrays import Floats
-from rbpx.laws.interval import TAILS, Estimate, reaching, student_t
+from rbpx.laws.forms.t_mixture import TMixture
+from rbpx.laws.intervals.estimate import TAILS, Estimate, reaching, student_t
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.success.plausible import Plausible
 from rbpx.laws.success.sigmoid import Sigmoid, curves
-from rbpx.laws.t_mixture import TMixture
 
 N_CURVES: Final = 1000
 _EACH: Final = 4  # features for each curve

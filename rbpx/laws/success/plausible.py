@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.arrays import Floats
+from rbpx.laws.numeric.arrays import Floats
 
 MINIMUM_SD: Final = 0.03  # of the success of a model that knows nothing, about chance
 _MOST_ROUNDS: Final = 20

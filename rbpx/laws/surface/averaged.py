@@ -14,14 +14,14 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.arrays import Floats
-from rbpx.laws.averaged import TAILS, average_forms
-from rbpx.laws.interval import Estimate, student_t
+from rbpx.laws.forms.averaged import TAILS, average_forms
+from rbpx.laws.forms.t_mixture import TMixture
+from rbpx.laws.intervals.estimate import Estimate, student_t
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.names import FORM_NAMES
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.t_mixture import TMixture
 
 _NEAR: Final = math.log(1.25)  # a point is near a line that is exact up to this factor
 _SAME: Final = 0.01

@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.arrays import Floats
-from rbpx.laws.interval import Estimate, from_stderr
-from rbpx.laws.lack_of_fit import curvature
+from rbpx.laws.intervals.estimate import Estimate, from_stderr
+from rbpx.laws.intervals.lack_of_fit import curvature
 from rbpx.laws.names import Axis
-from rbpx.laws.side_by_side import together
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric.side_by_side import together
 from rbpx.laws.surface.fit import SurfaceFit, fitting
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Surface

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.arrays import Floats
+from rbpx.laws.numeric.arrays import Floats
 
 _LEAST_APART: Final = 0.1  # of the residual sd of ln D on ln S: tokens are a function of size to 10 %
 _LEAST_DIFFERENT: Final = 3

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.arrays import Floats
-from rbpx.laws.bootstrap import MOST_LEFT_OUT, Recipe, document_weights, estimate
-from rbpx.laws.interval import Estimate, fieller, from_stderr, reaching, student_t
+from rbpx.laws.intervals.bootstrap import MOST_LEFT_OUT, Recipe, document_weights, estimate
+from rbpx.laws.intervals.estimate import Estimate, fieller, from_stderr, reaching, student_t
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.surface.surface import exponential
 from rbpx.status import Status

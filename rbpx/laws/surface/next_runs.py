@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.arrays import Floats
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.surface.optimum import search
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.surface.surface import Surface

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.arrays import Floats
-from rbpx.laws.interval import Estimate
-from rbpx.laws.surface.chinchilla import Chinchilla
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.surface.equations.chinchilla import Chinchilla
 from rbpx.laws.surface.runs import Coordinates, six_S
 from rbpx.laws.surface.surface import Surface, exponential
 

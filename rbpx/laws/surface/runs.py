@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.arrays import Floats
 from rbpx.laws.names import Axis
+from rbpx.laws.numeric.arrays import Floats
 
 
 def six_S(S: Floats) -> Floats:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.arrays import Floats
-from rbpx.laws.bootstrap import MIN_RESAMPLES, MOST_LEFT_OUT
-from rbpx.laws.interval import Estimate, around, half_width
-from rbpx.laws.surface.equation import Form
+from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES, MOST_LEFT_OUT
+from rbpx.laws.intervals.estimate import Estimate, around, half_width
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.surface.equations.equation import Form
 from rbpx.laws.surface.runs import Coordinates
 
 

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import fdtrc
 
-from rbpx.laws.arrays import Floats
 from rbpx.laws.names import Method
-from rbpx.laws.power import fit_power_law
-from rbpx.laws.power_fit import PowerLawFit
-from rbpx.laws.surface.chinchilla import Chinchilla
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.surface.equations.chinchilla import Chinchilla
 from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import minimise
+from rbpx.laws.surface.search.solve import minimise
 
 _LEAST_AFTER: Final = 5  # checkpoints of a law with three constants
 _MOST_BEFORE: Final = 0.5  # of the checkpoints

@@ -6,8 +6,8 @@ The texts, windows and scored positions are those of rbpx, so its run stands bes
 import time
 from pathlib import Path
 
-from rbpx.config.engine import EngineConfig
 from rbpx.config.grid import Cell
+from rbpx.config.model.engine import EngineConfig
 from rbpx.data.hub_texts import Sample
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest

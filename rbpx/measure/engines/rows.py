@@ -14,7 +14,7 @@ from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.engines.server import Server
 from rbpx.store import schema
-from rbpx.store.engine_rows import EngineToken, exclusion, tokens_of_prompt
+from rbpx.store.imports.engine_rows import EngineToken, exclusion, tokens_of_prompt
 
 __all__ = ["engine_columns"]
 

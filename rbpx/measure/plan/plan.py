@@ -18,9 +18,9 @@ from rbpx.measure.plan.throughput import Throughput, calibrate, nearest
 from rbpx.measure.plan.tokens_read import Windowing, find_tokens_read, tokens_read_of_run, windowing_of
 from rbpx.models.architecture import Architecture, look_up
 from rbpx.models.costs import flops, peak_mib
-from rbpx.store import relations
 from rbpx.store.cell_states import CellState, State, cell_states
-from rbpx.store.remote import open_store
+from rbpx.store.named import open_store
+from rbpx.store.sql import relations
 from rbpx.store.store import Record, Store
 
 _MIB = 2**20

@@ -1,0 +1,214 @@
+"""The keys of a dataset that make items of its rows: a context, and a target or choices of which one is right."""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from rbpx.config.keys.key import name_of
+from rbpx.config.text.template import FUNCTIONS, Place, Template, column, parse
+from rbpx.errors import RbpxError
+
+FEWSHOT_SEED: Final = 42
+FEWSHOT_BORDER: Final = "\n\n"  # between examples
+
+
+@dataclass(frozen=True)
+class Task:
+    """How rows become items. Only what follows the context is scored.
+
+    Attributes:
+        context: what is read before the target.
+        target: what is scored, where there are no choices; or what follows every choice that stands in its context.
+        choices: of which one is right: one column that holds a list, or a template each; None where there are none.
+        right: the column that says which choice is right; None where there are no choices.
+        labels: what that column calls the choices, in their order: a column that holds a list, or the labels
+            themselves; None where it counts them from 0.
+        delimiter: between context and target.
+        description: what stands before all of it, the examples too.
+        clean: the function that context, choices and target each go through.
+        category: the column that says what an item is about, such as a subject; None where none does.
+        domains: category -> the domain that it belongs to.
+    """
+
+    context: Template
+    target: Template | None
+    choices: Place | tuple[Template, ...] | None
+    right: Place | None
+    labels: Place | tuple[str, ...] | None
+    delimiter: str = ""
+    description: Template = ()
+    clean: str | None = None
+    category: Place | None = None
+    domains: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a row that items are made of; those within a column go without saying."""
+        templates = [self.context, self.target or (), self.description]
+        templates += self.choices if isinstance(self.choices, tuple) else []
+        places = [part for template in templates for part in template if isinstance(part, Place)]
+        places += [each for each in (self.choices, self.right, self.labels, self.category) if isinstance(each, Place)]
+        names = dict.fromkeys(str(place.steps[0]) for place in places)
+        return tuple(name for name in names if name != CHOICE)
+
+
+CHOICE: Final = "choice"  # what a template calls the text of the choice, where each choice has its own context
+
+
+@dataclass
+class ItemKeys:
+    r"""What makes items of rows; without a target or choices, a row is a text all of which is scored.
+
+    Attributes:
+        context: columns that are read before the target, joined by newlines; the template in place of them.
+        template: of the context, such as "Q: {question}\nA:"; {choice} in it gives each choice a context.
+        target: the column that is scored, or a template of it.
+        choices: the column that holds a list of choices, or a list of columns, of templates, or of the choices
+            themselves.
+        right: the column that says which choice is right: its number from 0, or its label.
+        labels: what `right` calls the choices: a column that holds a list, or the labels themselves.
+        delimiter: between context and target; most tasks have a space there.
+        description: template of what stands before the examples and the context.
+        clean: a function of templates that context, choices and target each go through.
+        category: the column that says what an item is about, such as a subject; slices=category compares them.
+        domains: domain -> its categories; slices=domain compares them.
+        fewshot: examples, with their right answers, before each context.
+        fewshot_split: the split of the hub that they come from; where none is given, the dataset's own, without the
+            item itself.
+        fewshot_path: the file that they come from.
+        fewshot_seed: of the draw of the examples, which are the same for every item (of a category); null takes the
+            first ones in order.
+        chance: success of guessing, of results of others that name this task; measured items tell it themselves.
+    """
+
+    context: Any = None
+    template: str | None = None
+    target: str | None = None
+    choices: Any = None
+    right: str | None = None
+    labels: Any = None
+    delimiter: str = ""
+    description: str = ""
+    clean: str | None = None
+    category: str | None = None
+    domains: Any = None  # a dict; Hydra adds no keys to one that is typed
+    fewshot: int = 0
+    fewshot_split: Any = None
+    fewshot_path: str | None = None
+    fewshot_seed: int | None = FEWSHOT_SEED
+    chance: float | None = None
+
+    @property
+    def has_items(self) -> bool:
+        """Whether rows are items."""
+        return self.target is not None or self.choices is not None
+
+    def task(self) -> Task | None:
+        """How rows become items; None where they are texts.
+
+        Raises:
+            RbpxError: a key is missing or not valid, or a template names what it cannot.
+        """
+        if not self.has_items:
+            self._refuse_without_items()
+            return None
+        choices, target = self._choices(), None
+        if self.target is not None:
+            target = parse("dataset.target", self.target) if "{" in self.target else (_column("target", self.target),)
+        if choices is None and (self.right is not None or self.labels is not None):
+            name = "right" if self.right is not None else "labels"
+            raise RbpxError(
+                f"dataset.{name} says which choice is right, but there are none; add dataset.choices=COLUMN"
+            )
+        if choices is not None and self.right is None:
+            raise RbpxError(
+                f"dataset.choices={self.choices} needs dataset.right=COLUMN, the column that says which one is right"
+            )
+        context = self._context()
+        in_context = any(isinstance(part, Place) and part.steps[0] == CHOICE for part in context)
+        if choices is not None and in_context != (target is not None):
+            raise RbpxError(
+                "dataset.target beside dataset.choices is what follows a choice that stands in its context; name the "
+                f"choice there as {{{CHOICE}}} in dataset.template, or drop dataset.target"
+                if target is not None
+                else f"dataset.template puts each choice into its context as {{{CHOICE}}}, and then "
+                "dataset.target=COLUMN is what follows it; add that"
+            )
+        if self.clean is not None and self.clean not in FUNCTIONS:
+            raise RbpxError(f"dataset.clean={self.clean} is unknown; known: {', '.join(FUNCTIONS)}")
+        self._check_fewshot()
+        return Task(
+            context=context,
+            target=target,
+            choices=choices,
+            right=None if self.right is None else _column("right", self.right),
+            labels=self._labels(),
+            delimiter=self.delimiter.replace("\\n", "\n"),
+            description=parse("dataset.description", self.description),
+            clean=self.clean,
+            category=None if self.category is None else _column("category", self.category),
+            domains=self._domains(),
+        )
+
+    def _refuse_without_items(self) -> None:
+        for name in ("context", "template", "right", "labels", "clean", "category", "domains", "fewshot_path"):
+            if getattr(self, name) is not None:
+                raise RbpxError(
+                    f"dataset.{name} is for items, which have a target; name it with dataset.target=COLUMN, or "
+                    "dataset.choices=COLUMN and dataset.right=COLUMN"
+                )
+        if self.fewshot:
+            raise RbpxError(
+                f"dataset.fewshot={self.fewshot} is for items, which have a target; name it with dataset.target=COLUMN"
+            )
+
+    def _context(self) -> Template:
+        if self.template is not None:
+            return parse("dataset.template", self.template)
+        columns = [] if self.context is None else self.context if isinstance(self.context, list) else [self.context]
+        parts: list[str | Place] = []
+        for name in columns:
+            parts += ["\n"] if parts else []
+            parts.append(_column("context", name))
+        return tuple(parts)
+
+    def _choices(self) -> Place | tuple[Template, ...] | None:
+        if self.choices is None or isinstance(self.choices, str):
+            return None if self.choices is None else _column("choices", self.choices)
+        if not isinstance(self.choices, list) or len(self.choices) < 2:
+            raise RbpxError(
+                f"dataset.choices={self.choices} is neither the column of a list nor a list of two choices or more"
+            )
+        return tuple(parse("dataset.choices", _text("choices", choice)) for choice in self.choices)
+
+    def _labels(self) -> Place | tuple[str, ...] | None:
+        if self.labels is None or isinstance(self.labels, str):
+            return None if self.labels is None else _column("labels", self.labels)
+        if not isinstance(self.labels, list):
+            raise RbpxError(f"dataset.labels={self.labels} is neither the column of a list nor a list of labels")
+        return tuple(_text("labels", label) for label in self.labels)
+
+    def _domains(self) -> dict[str, str]:
+        if self.domains is None:
+            return {}
+        if not isinstance(self.domains, dict) or not all(isinstance(of, list) for of in self.domains.values()):
+            raise RbpxError(f"dataset.domains={self.domains} is not a mapping of domains to lists of categories")
+        if self.category is None:
+            raise RbpxError("dataset.domains joins categories; name their column with dataset.category=COLUMN")
+        return {str(category): str(domain) for domain, categories in self.domains.items() for category in categories}
+
+    def _check_fewshot(self) -> None:
+        name_of("dataset.fewshot_split", self.fewshot_split)
+        if self.fewshot < 0:
+            raise RbpxError(f"dataset.fewshot={self.fewshot} is below 0; give a number of examples")
+        if self.fewshot_seed is not None and self.fewshot_seed < 0:
+            raise RbpxError(f"dataset.fewshot_seed={self.fewshot_seed} is below 0; give a whole number, or null")
+
+
+def _column(key: str, name: Any) -> Place:
+    return column(f"dataset.{key}", _text(key, name))
+
+
+def _text(key: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise RbpxError(f"dataset.{key} has {value}, which YAML does not read as a text; put it in quotes")
+    return value

@@ -1,0 +1,159 @@
+"""The points that surfaces are fitted to: one quantity of a group of trainings, as `rbpx.laws.surface` takes it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+
+from rbpx.config.request import Request
+from rbpx.display.vocabulary import law_title
+from rbpx.groups.group import Run
+from rbpx.groups.points.sizes import Points, size_points, weigh_group
+from rbpx.groups.select.checkpoints import tokens_of, training_of
+from rbpx.groups.select.trainings import TrainingGroup
+from rbpx.laws.intervals.estimate import Z, document_t, few_documents
+from rbpx.laws.names import IMPORTED
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.status import Status
+
+DEFAULT_K: Final = (1, 10, 100)
+_DEFAULT_LAWS: Final = ("rbp", "cross_entropy", "error_entropy", *IMPORTED)
+_SAME: Final = 0.01  # of C: FLOPs that a source states to two digits
+MOST_RESAMPLES: Final = 200  # of the runs; intervals of surfaces hold the truth at their rate with so many
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """One quantity of the runs of a group.
+
+    Attributes:
+        law: name of the quantity.
+        k: None where it has none.
+        members: the runs at which it is known.
+        runs: their S, D, y, and which of them are of one training; y is positive, or no form can be fitted.
+        sign: -1 where all values are negative, and y is their absolute value; 1 elsewhere.
+        doubt: what is known to be wrong before anything is fitted.
+    """
+
+    law: str
+    k: int | None
+    members: tuple[Run, ...]
+    runs: Runs
+    sign: int
+    doubt: Status | None
+
+    @property
+    def title(self) -> str:
+        """The name of the quantity."""
+        return law_title(self.law, self.k)
+
+    @property
+    def C_N(self) -> Floats:
+        """Training FLOPs of each point, as its source states them, else 6 S D."""
+        stated_N = np.array([run.training_flops for run in self.members], np.float64)
+        return np.where(np.isnan(stated_N), six_S(self.runs.S_N) * self.runs.D_N, stated_N)
+
+    @property
+    def n_stated(self) -> int:
+        """Points whose source states their FLOPs."""
+        return sum(run.training_flops is not None for run in self.members)
+
+
+def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[Trained]:
+    """Every quantity that is asked for; without a choice RBP_k, the losses, error-entropy and what was imported."""
+    chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
+    k_grid: list[int] = []
+    if group.is_measured:
+        k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    request = request.but(resamples=min(request.resamples, MOST_RESAMPLES))  # a resample of runs takes one of each
+    evidence = weigh_group(connection, group, request, k_grid, chosen)
+    points = size_points(group, evidence, request, k_grid, chosen)
+    chosen_points = [each for each in points if request.laws.by_name or each.doubt is not Status.not_known]
+    return [_trained(_averaged(each) if group.averaged else each) for each in chosen_points]
+
+
+def _averaged(points: Points) -> Points:
+    """The mean over the checkpoints of each training, at the tokens of the last of them."""
+    of: dict[tuple[Any, ...], list[int]] = {}
+    for at in sorted(range(len(points.runs)), key=lambda at: tokens_of(points.runs[at]) or 0.0):
+        of.setdefault(training_of(points.runs[at]), []).append(at)
+    last = tuple(points.runs[places[-1]] for places in of.values())
+    y_N = np.array([points.y_N[places].mean() for places in of.values()])
+    y_BN = points.y_BN
+    if y_BN is not None:
+        y_BN = np.column_stack([y_BN[:, places].mean(axis=1) for places in of.values()])
+    return replace(points, runs=last, y_N=y_N, y_BN=y_BN)
+
+
+def _trained(points: Points) -> Trained:
+    members = points.runs
+    signs = set(np.sign(points.y_N[np.isfinite(points.y_N)]).tolist())
+    sign = -1 if signs == {-1.0} else 1
+    D = [tokens_of(run) for run in members]
+    unique = [run.unique_tokens for run in members]
+    runs = Runs.of(
+        [run.non_embedding_params for run in members],
+        [np.nan if each is None else each for each in D],
+        sign * points.y_N,
+        None if set(unique) == {None} else [np.nan if each is None else float(each) for each in unique],
+        _numbered([training_of(run) for run in members]),
+        None if points.y_BN is None or points.doubt is Status.one_document else _as_few(sign * points.y_BN, points),
+    )
+    return Trained(points.law, points.k, members, runs, sign, points.doubt)
+
+
+def _as_few(y_BN: Floats, points: Points) -> Floats:
+    """Resamples as far from their mean as intervals over so many documents reach, in normal standard deviations."""
+    reach = math.sqrt(few_documents(points.n_documents)) * document_t(points.n_documents) / Z
+    with np.errstate(divide="ignore", invalid="ignore"):  # those that are not positive are left out by the search
+        ln_y_BN = np.log(y_BN)
+        usable_B = np.isfinite(ln_y_BN).all(axis=1)
+        mean_N = ln_y_BN[usable_B].mean(axis=0) if usable_B.any() else np.zeros(ln_y_BN.shape[1])
+        return np.asarray(np.exp(mean_N + reach * (ln_y_BN - mean_N)))
+
+
+def _numbered(trainings: list[tuple[Any, ...]]) -> list[int]:
+    """A number for each different training."""
+    numbers = {training: number for number, training in enumerate(dict.fromkeys(trainings))}
+    return [numbers[training] for training in trainings]
+
+
+def flops_with_head(members: tuple[Run, ...]) -> Callable[[Floats], Floats] | None:
+    """FLOPs of a token where all parameters count, 6 N; None where all parameters are not known.
+
+    The parameters beside S are those of the models at their sizes, a power of S between two sizes and the power of the
+    best line through all beyond them, which embeddings and a head are whose width grows as a power of S.
+    """
+    known = [(run.non_embedding_params, run.total_params) for run in members if run.total_params is not None]
+    beside = {float(S): float(total - S) for S, total in known if total > S}
+    if len(known) < len(members) or len(beside) < 2:
+        return None
+    ln_S_M, ln_beside_M = (np.log(each) for each in zip(*sorted(beside.items()), strict=True))
+    slope = float(np.polyfit(ln_S_M, ln_beside_M, 1)[0])
+
+    def flops(S: Floats) -> Floats:
+        ln_S = np.log(S)
+        outside = ln_S - np.clip(ln_S, ln_S_M[0], ln_S_M[-1])
+        return np.asarray(6.0 * (S + np.exp(np.interp(ln_S, ln_S_M, ln_beside_M) + slope * outside)))
+
+    return flops
+
+
+def flops_as_stated(trained: Trained) -> Callable[[Floats], Floats] | None:
+    """FLOPs of a token as the sources of the points state them, else 6 S; None where none states any.
+
+    Where all parameters are known and the FLOPs are 6 N D, that is `flops_with_head`; elsewhere their ratio to 6 S D is
+    a power of S between two sizes, and the same beyond them.
+    """
+    if trained.n_stated == 0:
+        return None
+    runs, C_N, with_head = trained.runs, trained.C_N, flops_with_head(trained.members)
+    if with_head is not None and np.allclose(C_N, with_head(runs.S_N) * runs.D_N, rtol=_SAME):
+        return with_head
+    ln_S_M, size_N = np.unique(np.log(runs.S_N), return_inverse=True)
+    ln_ratio_M = np.bincount(size_N, np.log(C_N / (six_S(runs.S_N) * runs.D_N))) / np.bincount(size_N)
+    return lambda S: np.asarray(six_S(S) * np.exp(np.interp(np.log(S), ln_S_M, ln_ratio_M)))

@@ -1,0 +1,1 @@
+"""The documents of a group in; how often each is drawn, and means over those drawn, out."""

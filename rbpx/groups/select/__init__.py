@@ -1,0 +1,1 @@
+"""A request in; the runs that enter one fit out."""

@@ -1,0 +1,242 @@
+"""Selection of runs by a request, in groups that may enter one fit; texts are never pooled."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+import duckdb
+
+from rbpx.config.model.family import ModelConfig
+from rbpx.config.options import Checkpoints
+from rbpx.config.request import Request
+from rbpx.config.text.dataset import UNNAMED
+from rbpx.counts import number_of
+from rbpx.errors import RbpxError
+from rbpx.groups.group import ALIKE, MEASURED, OF_TRAINING, Group, Run
+from rbpx.groups.select.checkpoints import is_state, last_of_each
+from rbpx.laws.names import IMPORTED
+from rbpx.store.sql.queries import ask
+from rbpx.ties import Ties, rule_of
+
+_OF_RUNS = ("quantise", "variants")  # what the runs are asked, and not the SQL that finds them
+_NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", *_OF_RUNS)
+
+
+def select(
+    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+) -> list[Group]:
+    """The groups that a request selects: those of the grid's cells, or all in the store that fit its choices.
+
+    Raises:
+        RbpxError: the request names a model that is not a family, or two runs of a group have the same S and are not
+            known to be replicates.
+    """
+    groups = select_alike(connection, request, cell_keys)
+    of_size = [group for group in groups if not group.has_trainings]
+    if groups and not of_size:
+        raise RbpxError(_no_law_of_size(groups[0], request))
+    for group in groups:
+        if group.has_trainings and request.is_about(group.first.family):
+            logging.getLogger(__name__).warning(_no_law_of_size(group, request))
+    return [_checked(group) for group in of_size]
+
+
+def select_alike(
+    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+) -> list[Group]:
+    """All runs that a request selects, in groups of what is alike, for questions that fit no law to a group.
+
+    With `checkpoints=last` the states of a training are alike, and the last one stands for it.
+    """
+    takes_last = request.checkpoints is Checkpoints.last
+    groups = []
+    for members in _grouped(select_runs(connection, request, cell_keys), takes_last):
+        kept = last_of_each(members) if takes_last else members
+        groups.append(Group(tuple(kept), request.ties or rule_of(kept[0].protocol), len(members) - len(kept)))
+    return groups
+
+
+def _no_law_of_size(group: Group, request: Request) -> str:
+    how = ""
+    if len(last_of_each(group.runs)) < len(group.runs):
+        how = ", or take the last checkpoint of each training: checkpoints=last"
+    elif request.checkpoints is Checkpoints.last and not any(run.model or run.training_step for run in group.runs):
+        how = "; checkpoints=last needs a column model or step, which says what is a checkpoint of what"
+    return (
+        f"{group.title}: models of one size were trained on different numbers of tokens, and a law in S takes one run "
+        f"a size; fit size and tokens together: python -m rbpx surface family={group.first.family}, or along the "
+        f"tokens of each size: python -m rbpx fit axis=D family={group.first.family}{how}"
+    )
+
+
+def select_runs(
+    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+) -> list[Run]:
+    """The runs that a request selects, whatever groups they are of: those of the grid's cells, or all that fit it.
+
+    Raises:
+        RbpxError: the request names a model that is not a family.
+    """
+    if cell_keys is not None:
+        return _measured(connection, dict.fromkeys(_NARROWS), list(cell_keys))
+    runs = _narrowed(connection, choices(request), request.ties)
+    if not runs and request.dataset is not None and request.dataset.has_file_name:
+        runs = _narrowed(connection, choices(request) | {"datasets": [UNNAMED]}, request.ties)
+    return runs
+
+
+def choices(request: Request) -> dict[str, list[str] | None]:
+    """What a request narrows the runs of a store to, by what they are called; None for all.
+
+    Raises:
+        RbpxError: it names a model that is not a family.
+    """
+    model, dataset, protocol = request.model, request.dataset, request.protocol
+    families = request.family
+    if model is not None and not (model.family is None and model.id is None and model.revision is not None):
+        families = [*(families or []), family_name(request)]
+    return {
+        "sources": None if request.source is None else [request.source],
+        "families": families,
+        "sizes": request.size,
+        "datasets": None if dataset is None else [dataset.name],
+        "protocols": None if protocol is None else [protocol.name],
+        "revisions": None if model is None else _revisions(model),
+        "quantise": None if model is None or model.quantise is None else [model.quantise.value],
+        "variants": request.variants,
+    }
+
+
+def _revisions(model: ModelConfig) -> list[str] | None:
+    """The labels of the revisions that are asked for; None for all, and where models without a label are among them."""
+    labels = [] if model.revision is None else model.revisions()
+    named = [label for label in labels if label is not None]
+    return named if named and len(named) == len(labels) else None
+
+
+def _narrowed(
+    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
+) -> list[Run]:
+    """Measured and imported runs that fit the choices."""
+    sources, quantise, variants = (choices[name] for name in ("sources", *_OF_RUNS))
+    runs = _measured(connection, choices, None) if sources is None or MEASURED in sources else []
+    if quantise is not None:
+        runs = [run for run in runs if (run.dtype or "").partition("-")[2] in quantise]
+    else:
+        runs += _imported(connection, choices, ties)
+    return runs if variants is None else [run for run in runs if run.variant in variants]
+
+
+def _measured(
+    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], cell_keys: list[str] | None
+) -> list[Run]:
+    narrowed = {name: value for name, value in choices.items() if name not in ("sources", *_OF_RUNS)}
+    rows = ask(connection, "runs", **narrowed, cell_keys=cell_keys).to_pylist()
+    return [Run((row["run_id"],), **{key: row[key] for key in row.keys() - {"run_id", "cell_key"}}) for row in rows]
+
+
+def _imported(
+    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
+) -> list[Run]:
+    choices = {name: value for name, value in choices.items() if name not in _OF_RUNS}
+    rows = ask(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
+
+    def model(row: dict[str, Any]) -> tuple[str, ...]:
+        return tuple(str(row.get(name)) for name in (*ALIKE, "non_embedding_params", "size", *OF_TRAINING))
+
+    runs = []
+    for _, of_model in groupby(rows, key=model):
+        members = list(of_model)
+        first = members[0] | {"non_embedding_params": _whole(members[0]["non_embedding_params"])}
+        counts = {row["n_tokens"] for row in members if row["n"] == 1} - {None}
+        runs.append(
+            Run(
+                run_ids=tuple(sorted({row["run_id"] for row in members})),
+                **{name: first.get(name) for name in (*ALIKE, "size", "non_embedding_params", *OF_TRAINING)},
+                vocab_size=None,
+                n_documents=None,
+                n_skipped=None,
+                n_tokens=counts.pop() if len(counts) == 1 else None,
+                cross_entropy_nats=_one(row["cross_entropy_nats"] for row in members),
+                observed={(row["k"], row["n"]): row["rbp"] for row in members if row["rbp"] is not None},
+                imported={
+                    name: value for name in IMPORTED if (value := _one(row[name] for row in members)) is not None
+                },
+            )
+        )
+    return runs
+
+
+def _whole(S: float) -> float:
+    """A size that is a whole number as one, so that it is written as that."""
+    return int(S) if S == int(S) else S
+
+
+def _one(values: Iterable[float | None]) -> float | None:
+    """The value that all rows agree on; None where none has it, or they differ."""
+    known = set(values) - {None}
+    return known.pop() if len(known) == 1 else None
+
+
+def _grouped(runs: Iterable[Run], states_are_alike: bool) -> list[list[Run]]:
+    def alike(run: Run) -> tuple[str, ...]:
+        known = replace(run, revision=None) if states_are_alike and is_state(run.revision) else run
+        return tuple(str(getattr(known, name)) for name in ALIKE)
+
+    ordered = sorted(runs, key=lambda r: (alike(r), r.non_embedding_params, r.training_seed or 0, r.size))
+    return [list(members) for _, members in groupby(ordered, key=alike)]
+
+
+def _checked(group: Group) -> Group:
+    for S, members in groupby(group.runs, key=lambda run: run.non_embedding_params):
+        of_size = list(members)
+        seeds = [run.training_seed for run in of_size]
+        if len(seeds) > 1 and (None in seeds or len(set(seeds)) < len(seeds)):
+            sizes = [run.size for run in of_size[:2]]
+            first, second = sizes if len(set(sizes)) == 2 else (run.model or run.size for run in of_size[:2])
+            raise RbpxError(
+                f"family {group.first.family} has two models with S = {S:,} on {group.first.dataset}, {first} and "
+                f"{second}; if they are trainings of one size, give each a training_seed (model.seed='[0,1,...]', or "
+                "in the family's file; nothing is measured anew), else choose one of them with size='[...]', or with "
+                "where= as they are imported"
+            )
+    return group
+
+
+def family_name(request: Request) -> str:
+    """The family that a request names.
+
+    Raises:
+        RbpxError: it names a model, not a family.
+    """
+    model = request.model
+    if model is None or model.family is None:
+        raise RbpxError("model=hub does not name a family of the store; name it with model.family=NAME")
+    return model.family
+
+
+def with_enough_sizes(groups: Sequence[Group], least: int) -> list[Group]:
+    """Groups without those of fewer sizes than a law needs, where the same family has them at another revision.
+
+    These are checkpoints of some sizes, of which only their number is said.
+
+    Args:
+        groups: that a request selects, each of one revision.
+        least: sizes of a law.
+    """
+
+    def place(group: Group) -> tuple[str, ...]:
+        return tuple(str(getattr(group.first, name)) for name in ALIKE if name not in ("revision", "variant"))
+
+    has_law = {place(group): group for group in groups if group.n_sizes >= least}
+    kept = [group for group in groups if group.n_sizes >= least or place(group) not in has_law]
+    for where, group in has_law.items():
+        n = sum(len(each.runs) for each in groups if place(each) == where and each.n_sizes < least)
+        if n:
+            logging.getLogger(__name__).warning(
+                f"{group.title}: {number_of(n, 'checkpoint')} of revisions with fewer than {least} sizes left out; for "
+                "laws along their tokens or compute add axis=D or axis=C, or ask surface"
+            )
+    return kept

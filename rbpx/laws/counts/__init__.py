@@ -1,0 +1,1 @@
+"""Passes and failures of sequences in; the law of RBP_k behind them out."""

@@ -1,0 +1,265 @@
+"""Chance that a sequence passes, all its tokens hits: the likelihood of counts, and its maximum.
+
+RBP_k = q(S) = exp(-exp(mu)) with mu = ln C_ref - alpha x, x = ln(S / S_ref). A sequence of N tokens passes with
+p_N = q prod_{i=1}^{N-1} (q + (i - q) r) / (1 + (i - 1) r), beta-binomial hits whose correlation within the sequence is
+r; at r = 0 tokens are independent, p_N = q^N = exp(-C N S^(-alpha)), a complementary log-log regression of failure.
+There may be several constants, as one for each window length, which then takes the place of C N.
+
+Counts need not be whole: those of a cell that varies more than independent sequences do are divided by how many times
+as much it varies, which makes the likelihood a quasi-likelihood (Wedderburn, Biometrika 61, 1974, 439).
+
+Shapes: C cells, each one size and one N; P parameters, the constants ln C_ref, alpha and, where it is fitted, r; B sets
+of counts.
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.numeric.arrays import Floats
+
+_STEPS, _HALVINGS, _WORST_CONDITION = 100, 30, 1e14
+_AT_A_TIME: Final = 16384  # chances of single tokens: they stay in the cache of a core
+_SHORTER: Final = 6  # halvings of a step that are tried at once
+TOLERANCES: Final = {"newton_decrement": 1e-12, "steps": _STEPS, "largest_r": 0.999}
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Outcomes of many sequences.
+
+    Attributes:
+        x_C: ln(S / S_ref) of each cell.
+        N_C: tokens of its sequences; 1 where a sequence counts as one token of its own law.
+        passed_BC: sequences that passed.
+        trials_BC: all sequences; a cell without any has no effect.
+        r_BC: correlation of the hits of a sequence where it is known (0: independent); None where it is to be fitted.
+        constant_C: which constant is that of each cell, from 0; None where all have the same.
+    """
+
+    x_C: Floats
+    N_C: Floats
+    passed_BC: Floats
+    trials_BC: Floats
+    r_BC: Floats | None
+    constant_C: NDArray[np.intp] | None = None
+
+    def of(self, sets_B: NDArray[Any]) -> "Tally":
+        """Some of the sets of counts."""
+        r_BC = None if self.r_BC is None else self.r_BC[sets_B]
+        return replace(self, passed_BC=self.passed_BC[sets_B], trials_BC=self.trials_BC[sets_B], r_BC=r_BC)
+
+    @property
+    def design_CP(self) -> Floats:
+        """Change of mu with each constant and with alpha."""
+        of_C = np.zeros(len(self.x_C), dtype=np.intp) if self.constant_C is None else self.constant_C
+        return np.column_stack([np.eye(int(of_C.max()) + 1)[of_C], -self.x_C])
+
+
+@dataclass(frozen=True, eq=False)
+class Peak:
+    """Where the likelihood is largest.
+
+    Attributes:
+        theta_BP: the parameters; NaN where the search found no maximum.
+        ln_likelihood_B: there, of the passes and failures in their order.
+    """
+
+    theta_BP: Floats
+    ln_likelihood_B: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """The likelihood and its slopes at some parameters.
+
+    Attributes:
+        ln_likelihood_B: of the passes and failures in their order.
+        error_BC: passes minus those expected, over the chance to fail; times the change of ln p_N it is the score.
+        weight_BC: trials p / (1 - p); times the squared change of ln p_N it is Fisher's information.
+        by_theta_BCP: change of ln p_N with each parameter.
+        by_mu_BC: and with mu.
+    """
+
+    ln_likelihood_B: Floats
+    error_BC: Floats
+    weight_BC: Floats
+    by_theta_BCP: Floats
+    by_mu_BC: Floats
+
+    def of(self, sets_B: NDArray[Any]) -> "Slopes":
+        """Some of the sets of counts."""
+        return Slopes(*(getattr(self, each.name)[sets_B] for each in fields(self)))
+
+    def put(self, sets_B: NDArray[Any], others: "Slopes") -> None:
+        """Take those of some sets of counts from elsewhere."""
+        for each in fields(self):
+            getattr(self, each.name)[sets_B] = getattr(others, each.name)
+
+    @property
+    def score_BP(self) -> Floats:
+        """Slope of the likelihood."""
+        return np.asarray(np.einsum("bc,bcp->bp", self.error_BC, self.by_theta_BCP))
+
+    @property
+    def information_BPP(self) -> Floats:
+        """Fisher's information."""
+        return np.asarray(np.einsum("bc,bcp,bcq->bpq", self.weight_BC, self.by_theta_BCP, self.by_theta_BCP))
+
+
+def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats, by_r_matters: bool = True) -> tuple[Floats, Floats, Floats]:
+    """Logarithm of p_N, its slopes by mu and, if they matter, by r; NaN where r is too negative for such a chance."""
+    with np.errstate(over="ignore"):  # a step too far, that is halved
+        ln_q_BC = -np.exp(mu_BC)
+    q_BC = np.exp(ln_q_BC)
+    ln_p, by_q, by_r = ln_q_BC.copy(), np.ones_like(q_BC), np.zeros_like(q_BC)
+    for N in np.unique(N_C[N_C > 1]):
+        at = N_C == N
+        q, r, ln_q = q_BC[:, at], r_BC[:, at], ln_q_BC[:, at]
+        independent = r == 0
+        if independent.all() and not by_r_matters:  # p_N = q^N needs no product
+            ln_p[:, at] += (N - 1) * ln_q
+            by_q[:, at] += N - 1
+            continue
+        gained, share, turn = np.zeros_like(ln_q), np.zeros_like(ln_q), np.zeros_like(ln_q)
+        step = max(1, _AT_A_TIME // max(q.size, 1))
+        for begin in range(1, int(N), step):
+            i = np.arange(begin, min(begin + step, int(N)))[:, None, None]
+            chance, urn = q + (i - q) * r, 1 + (i - 1) * r
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a negative chance becomes NaN
+                gained += np.log(chance / urn).sum(axis=0)
+                share += (1 / chance).sum(axis=0)
+                if by_r_matters:
+                    turn += ((i - q) / chance - (i - 1) / urn).sum(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            ln_p[:, at] += np.where(independent, (N - 1) * ln_q, gained)
+            by_q[:, at] += np.where(independent, N - 1, q * (1 - r) * share)
+        by_r[:, at] = turn
+    return ln_p, ln_q_BC * by_q, by_r
+
+
+def slopes(theta_BP: Floats, tally: Tally) -> Slopes:
+    """The likelihood at some parameters, and what its score and Fisher's information are made of."""
+    r_BC = np.broadcast_to(theta_BP[:, -1:], tally.passed_BC.shape) if tally.r_BC is None else tally.r_BC
+    design_CP = tally.design_CP
+    mu_BC = theta_BP[:, : design_CP.shape[1]] @ design_CP.T
+    ln_p, by_mu, by_r = ln_pass(mu_BC, r_BC, tally.N_C, by_r_matters=tally.r_BC is None)
+    p, q = np.exp(ln_p), -np.expm1(ln_p)
+    failed_BC = tally.trials_BC - tally.passed_BC
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a cell without sequences, a step too far
+        ln_fail = np.where(p < 0.5, np.log1p(-p), np.log(q))  # each exact where the other rounds
+        value_BC = np.where(tally.passed_BC > 0, tally.passed_BC * ln_p, 0.0)
+        value_BC = value_BC + np.where(failed_BC > 0, failed_BC * ln_fail, 0.0)
+        error_BC, weight_BC = (tally.passed_BC - tally.trials_BC * p) / q, tally.trials_BC * p / q
+    by_theta = [by_mu[..., None] * design_CP, *([by_r[..., None]] if tally.r_BC is None else [])]
+    return Slopes(value_BC.sum(axis=1), error_BC, weight_BC, np.concatenate(by_theta, axis=-1), by_mu)
+
+
+def separated(tally: Tally) -> NDArray[np.bool_]:
+    """Which counts have no maximum: the sizes with a pass and those with a failure meet at one size at most.
+
+    All passes, all failures and a single size are such cases too: then a law that is ever steeper, or ever higher, fits
+    ever better or no worse. With several constants that has to hold, in one direction, for the cells of each; a
+    constant whose cells all pass or all fail runs away whatever the others do.
+    """
+    constant_C = np.zeros(len(tally.x_C), dtype=np.intp) if tally.constant_C is None else tally.constant_C
+    n_sets = len(tally.passed_BC)
+    rising_B, falling_B, runaway_B = np.ones(n_sets, bool), np.ones(n_sets, bool), np.zeros(n_sets, bool)
+    for constant in np.unique(constant_C):
+        at = constant_C == constant
+        x_C, passed_BC = tally.x_C[at], tally.passed_BC[:, at]
+        failed_BC = tally.trials_BC[:, at] - passed_BC
+        (pass_lo, pass_hi), (fail_lo, fail_hi) = (
+            (np.where(n_BC > 0, x_C, np.inf).min(axis=1), np.where(n_BC > 0, x_C, -np.inf).max(axis=1))
+            for n_BC in (passed_BC, failed_BC)
+        )
+        rising_B &= pass_lo >= fail_hi
+        falling_B &= fail_lo >= pass_hi
+        runaway_B |= ~(passed_BC > 0).any(axis=1) | ~(failed_BC > 0).any(axis=1)
+    return np.asarray(rising_B | falling_B | runaway_B)
+
+
+def climb(tally: Tally, start_BP: Floats) -> Peak:
+    """Largest likelihood by Fisher scoring, steps halved until they rise, r kept at 0 or above.
+
+    The likelihood of independent tokens is concave, so that its maximum is the only one. A maximum is one where the
+    step that is left would gain less than `TOLERANCES` says; counts that are `separated` have none.
+    """
+    theta_BP, value_B = np.full_like(start_BP, np.nan), np.full(len(start_BP), np.nan)
+    live_B = np.flatnonzero(~separated(tally))
+    now_BP, some = start_BP[live_B], tally.of(live_B)
+    at = slopes(now_BP, some)
+    for _ in range(_STEPS):
+        score_BP = at.score_BP
+        step_BP = _steps(now_BP, score_BP, at.information_BPP, has_r=tally.r_BC is None)
+        done_B = (step_BP * score_BP).sum(axis=1) < TOLERANCES["newton_decrement"]
+        theta_BP[live_B[done_B]], value_B[live_B[done_B]] = now_BP[done_B], at.ln_likelihood_B[done_B]
+        if done_B.all():
+            break
+        left_B = np.flatnonzero(~done_B)
+        if len(left_B) < len(live_B):
+            live_B, some, at = live_B[left_B], some.of(left_B), at.of(left_B)
+            now_BP, step_BP = now_BP[left_B], step_BP[left_B]
+        now_BP, at = _risen(now_BP, at.ln_likelihood_B, step_BP, some)
+        going_B = np.flatnonzero(np.isfinite(now_BP).all(axis=1))
+        if not len(going_B):
+            break
+        if len(going_B) < len(live_B):
+            live_B, now_BP, some, at = live_B[going_B], now_BP[going_B], some.of(going_B), at.of(going_B)
+    return Peak(theta_BP, value_B)
+
+
+def _steps(theta_BP: Floats, score_BP: Floats, information_BPP: Floats, has_r: bool) -> Floats:
+    """Information^-1 score; where r, the last parameter, is at 0 and would become negative, it stays."""
+    if has_r:
+        held_B = (theta_BP[:, -1] <= 0) & (score_BP[:, -1] <= 0)
+        score_BP[held_B, -1] = 0.0
+        information_BPP[held_B, -1, :] = information_BPP[held_B, :, -1] = 0.0
+        information_BPP[held_B, -1, -1] = 1.0
+    step_BP = np.full_like(theta_BP, np.nan)
+    known_B = np.isfinite(information_BPP).all(axis=(1, 2)) & np.isfinite(score_BP).all(axis=1)
+    at_B = np.flatnonzero(known_B)
+    spread_BP = np.abs(np.linalg.eigvalsh(information_BPP[at_B]))
+    at_B = at_B[spread_BP.max(axis=1) < _WORST_CONDITION * spread_BP.min(axis=1)]
+    step_BP[at_B] = np.linalg.solve(information_BPP[at_B], score_BP[at_B][..., None])[..., 0]
+    return step_BP
+
+
+def _risen(theta_BP: Floats, value_B: Floats, step_BP: Floats, tally: Tally) -> tuple[Floats, Slopes]:
+    """The steps taken, each halved until its likelihood is not smaller, and the slopes there; NaN where none rises."""
+    moving_B = np.isfinite(step_BP).all(axis=1) & np.isfinite(value_B)
+    moved_BP = _moved(theta_BP, step_BP, tally)
+    at = slopes(moved_BP, tally)
+    falls_B = np.flatnonzero(moving_B & _falls(at.ln_likelihood_B, value_B))
+    for begin in range(1, _HALVINGS, _SHORTER):
+        if not len(falls_B):
+            break
+        halvings_H = np.arange(begin, min(begin + _SHORTER, _HALVINGS))
+        # All lengths of a step beside each other; the longest that does not fall is taken.
+        each_HB = np.tile(falls_B, len(halvings_H))
+        length_HB1 = np.repeat(0.5**halvings_H, len(falls_B))[:, None]
+        shorter_BP = _moved(theta_BP[each_HB], length_HB1 * step_BP[each_HB], tally)
+        shorter = slopes(shorter_BP, tally.of(each_HB))
+        rises_HB = ~_falls(shorter.ln_likelihood_B, value_B[each_HB]).reshape(len(halvings_H), -1)
+        taken_B = np.where(rises_HB.any(axis=0), rises_HB.argmax(axis=0), len(halvings_H) - 1)
+        chosen = taken_B * len(falls_B) + np.arange(len(falls_B))
+        moved_BP[falls_B] = shorter_BP[chosen]
+        at.put(falls_B, shorter.of(chosen))
+        falls_B = falls_B[~rises_HB.any(axis=0)]
+    moved_BP[falls_B] = np.nan
+    return np.where(moving_B[:, None], moved_BP, np.nan), at
+
+
+def _moved(theta_BP: Floats, step_BP: Floats, tally: Tally) -> Floats:
+    """A step further, r within its limits."""
+    moved_BP = theta_BP + step_BP
+    if tally.r_BC is None:
+        moved_BP[:, -1] = np.clip(moved_BP[:, -1], 0.0, TOLERANCES["largest_r"])
+    return moved_BP
+
+
+def _falls(value_B: Floats, before_B: Floats) -> NDArray[np.bool_]:
+    """Whether a likelihood is smaller than before; NaN is, rounding is not."""
+    return np.asarray(~(value_B >= before_B - 1e-12 * np.abs(before_B)))

@@ -1,0 +1,1 @@
+"""Sizes and a quantity in; what the forms that its law may have say together out."""

@@ -1,0 +1,138 @@
+"""Mixtures of Student's t: where their quantiles are, and how much of them lies below a value.
+
+Shapes: G components, with any number of mixtures before them, written as dots.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtr, stdtrit
+
+from rbpx.laws.numeric.arrays import Floats
+
+_NEGLIGIBLE: Final = 1e-10  # of the greatest weight
+_STEPS: Final = 100  # to a quantile, of which some ten are taken
+_CLOSE: Final = 1e-13  # of a quantile
+_LONG: Final = 40  # degrees of freedom, half of which a sum in sines has terms
+_NEAR: Final = 1e-3  # in probability
+
+
+@dataclass(frozen=True, eq=False)
+class TMixture:
+    """Mixtures with the same degrees of freedom in each component.
+
+    Attributes:
+        centre: of each component, shape [..., G].
+        scale: of each component, 0 where it is a point, shape [..., G].
+        weight: of each component, shape [..., G]; they sum to 1 over the last axis.
+        dof: degrees of freedom.
+    """
+
+    centre: Floats
+    scale: Floats
+    weight: Floats
+    dof: int
+
+    def only(self, mask_G: NDArray[np.bool_]) -> "TMixture":
+        """The mixture of some of the components alone."""
+        weight = self.weight[..., mask_G]
+        weight = weight / weight.sum(axis=-1, keepdims=True)
+        return TMixture(self.centre[..., mask_G], self.scale[..., mask_G], weight, self.dof)
+
+    def below(self, value: ArrayLike) -> Floats:
+        """The probability of less than a value, by mixture, shape [...]; to 1e-15, however small it is."""
+        away = np.asarray(value, dtype=np.float64)[..., None] - self.centre
+        below = _below if self.dof > _LONG else _below_in_sines
+        return np.asarray((self.weight * below(away, self.scale, self.dof)).sum(axis=-1))
+
+    def quantiles(self, tails: ArrayLike) -> Floats:
+        """Quantiles shape [..., Q].
+
+        Args:
+            tails: the probability below each, shape [Q].
+        """
+        tail_Q = np.asarray(tails, dtype=np.float64)
+        greatest = self.weight.max(axis=-1, keepdims=True)
+        counts_G = np.any(self.weight > _NEGLIGIBLE * greatest, axis=tuple(range(self.weight.ndim - 1)))
+        some = self.only(counts_G)
+        *before, n_G = np.broadcast_shapes(some.centre.shape, some.scale.shape, some.weight.shape)
+
+        def rows(part: Floats) -> Floats:
+            return np.broadcast_to(part[..., None, :], (*before, len(tail_Q), n_G)).reshape(-1, n_G)
+
+        tail_R = np.broadcast_to(tail_Q, (*before, len(tail_Q))).reshape(-1)
+        quantiles_R = _quantiles(rows(some.centre), rows(some.scale), rows(some.weight), tail_R, self.dof)
+        return quantiles_R.reshape(*before, len(tail_Q))
+
+
+def _quantiles(centre: Floats, scale: Floats, weight: Floats, tail: Floats, dof: int) -> Floats:
+    """The quantile of each of R mixtures [R, G] at a probability of its own [R], by Newton's steps in a bracket."""
+    t = stdtrit(dof, tail)
+    # Each lies between the least and the greatest quantile of the components that count.
+    of_component = np.where(weight > 0, centre + scale * t[:, None], np.nan)
+    lo, hi = np.nanmin(of_component, axis=-1), np.nanmax(of_component, axis=-1)
+    at = np.nansum(weight * of_component, axis=-1)
+    step, ends, left = hi - lo, at.copy(), np.arange(len(tail))
+    for _ in range(_STEPS):
+        away = at[:, None] - centre
+        below = (weight * _below(away, scale, dof)).sum(axis=-1)
+        lo, hi = np.where(below < tail, at, lo), np.where(below < tail, hi, at)
+        of_t = stdtrit(dof, below)
+        with np.errstate(divide="ignore", invalid="ignore"):  # between points there is no density: halve
+            density = (weight * _density(away, scale, dof)).sum(axis=-1)
+            # Far away on the scale of Student's t, on which a single component is a line.
+            far = (of_t - t) * _density(of_t, np.ones(()), dof) / density
+            newton = at - np.where(np.abs(below - tail) < _NEAR, (below - tail) / density, far)
+        # Newton's step where it stays in the bracket and shrinks by half, else to the middle of the bracket.
+        shrinks = (lo <= newton) & (newton <= hi) & (np.abs(newton - at) <= np.abs(step) / 2)
+        following = np.where(shrinks, newton, (lo + hi) / 2)
+        step, at = following - at, following
+        ends[left] = at
+        moves = np.abs(step) > _CLOSE * np.maximum(np.abs(at), 1)
+        if not moves.any():
+            break
+        left, lo, hi, at, step, tail, t = (part[moves] for part in (left, lo, hi, at, step, tail, t))
+        centre, scale, weight = (part[moves] for part in (centre, scale, weight))
+    return np.asarray(ends)
+
+
+def _density(away: Floats, scale: Floats, dof: int) -> Floats:
+    """The derivative of `_below`; 0 for a point."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        density = _height(dof) / scale * (1 + (away / scale) ** 2 / dof) ** (-(dof + 1) / 2)
+    return np.asarray(np.where(scale > 0, density, 0.0))
+
+
+def _height(dof: int) -> float:
+    """The density of Student's t at its centre."""
+    return math.exp(math.lgamma((dof + 1) / 2) - math.lgamma(dof / 2)) / math.sqrt(dof * math.pi)
+
+
+def _below(away: Floats, scale: Floats, dof: int) -> Floats:
+    """Student's t distribution function at a distance from the centre; a point has no scale: all or nothing."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(stdtr(dof, np.where(away == 0, 0.0, away / scale)))
+
+
+def _below_in_sines(away: Floats, scale: Floats, dof: int) -> Floats:
+    """As `_below`, where what is small may be rounded off: a tenth of the time of the incomplete beta function.
+
+    Source: Abramowitz and Stegun, 26.7.3 and 26.7.4.
+    """
+    # The tangent of an angle, infinite beside a point.
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        slope = np.where(away == 0, 0.0, away / (scale * math.sqrt(dof)))
+        cosine2 = 1 / (1 + slope**2)
+        cosine = np.sqrt(cosine2)
+        sine = np.where(cosine2 == 0, np.sign(slope), slope * cosine)
+    # Horner's scheme of 1 + cosine2 first / (first + 1) (1 + cosine2 (first + 2) / (first + 3) (...)).
+    is_odd = dof % 2 == 1
+    terms = np.ones_like(sine) if dof > 1 else np.zeros_like(sine)
+    for j in range((dof - 3) // 2 if is_odd else (dof - 2) // 2, 0, -1):
+        terms = 1 + cosine2 * terms * ((2 * j) / (2 * j + 1) if is_odd else (2 * j - 1) / (2 * j))
+    if is_odd:
+        return np.asarray(0.5 + (np.arctan(slope) + sine * cosine * terms) / math.pi)
+    return np.asarray(0.5 + sine * terms / 2)

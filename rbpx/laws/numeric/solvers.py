@@ -1,0 +1,158 @@
+"""Roots of many functions at once, the maximum of one by Newton's method, and least squares within bounds by lmfit."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbpx.laws.numeric.arrays import Floats
+
+_STEPS: Final = 200  # halving alone takes some 60
+_ROUNDING: Final = 4 * float(np.finfo(np.float64).eps)
+
+
+def roots(of: Callable[[Floats], Floats], lo: ArrayLike, hi: ArrayLike, close: float) -> Floats:
+    """Where each of R functions passes 0: as safe as halving, and as fast as interpolation.
+
+    Args:
+        of: the values of all functions, each at an argument of its own, [R] in and out; of opposite signs (or 0) at the
+            two ends of a bracket.
+        lo: one end of each bracket, shape [R].
+        hi: the other.
+        close: how far a root may be from the one that is returned, beside rounding.
+
+    Returns:
+        A root of each, shape [R].
+
+    Raises:
+        ValueError: if a function has the same sign at both ends.
+
+    Source:
+        T. R. Chandrupatla, A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function
+        without using derivatives, Advances in Engineering Software 28 (1997).
+    """
+    # The root is between a, the newest argument, and b; c is the one that was replaced last.
+    a, b = np.array(lo, dtype=np.float64), np.array(hi, dtype=np.float64)
+    if len(a) == 0:
+        return a
+    of_a, of_b = of(a), of(b)
+    if np.any(np.sign(of_a) * np.sign(of_b) > 0):
+        raise ValueError("a function has the same sign at both ends of its bracket")
+    best, share = np.where(np.abs(of_a) < np.abs(of_b), a, b), np.full(len(a), 0.5)
+    for _ in range(_STEPS):
+        at = a + share * (b - a)
+        of_at = of(at)
+        same = np.sign(of_at) == np.sign(of_a)
+        c, of_c = np.where(same, a, b), np.where(same, of_a, of_b)
+        b, of_b = np.where(same, b, a), np.where(same, of_b, of_a)
+        a, of_a = at, of_at
+        nearer = np.abs(of_a) < np.abs(of_b)
+        best, of_best = np.where(nearer, a, b), np.where(nearer, of_a, of_b)
+        width = np.abs(b - a)
+        tolerance = _ROUNDING * np.abs(best) + close
+        done = (width <= tolerance) | (of_best == 0)
+        if done.all():
+            break
+        with np.errstate(divide="ignore", invalid="ignore"):  # of those that are done
+            place, height = (a - b) / (c - b), (of_a - of_b) / (of_c - of_b)
+            quadratic = of_a / (of_b - of_a) * of_c / (of_b - of_c)
+            quadratic += (c - a) / (b - a) * of_a / (of_c - of_a) * of_b / (of_c - of_b)
+            fits = (height**2 < place) & ((1 - height) ** 2 < 1 - place)
+            edge = np.minimum(tolerance / 2 / width, 0.5)
+        share = np.where(done, 0.0, np.clip(np.where(fits, quadratic, 0.5), edge, 1 - edge))
+    return best
+
+
+Objective = Callable[[Floats], tuple[float, Floats, Floats]]
+
+
+def maximise(
+    objective: Objective, theta: Floats, free: Sequence[int], allowed: Callable[[Floats], bool] = lambda theta: True
+) -> tuple[Floats, bool]:
+    """Climb from `theta` by Newton's method with step halving.
+
+    Args:
+        objective: theta of shape [P] in; value, gradient [P] and Hessian [P, P] out.
+        theta: where to start.
+        free: the parameters that may move.
+        allowed: where the objective exists; steps to where it does not are halved.
+
+    Returns:
+        The last theta, and whether it is a maximum: the gradient has vanished, and the curvature is downward.
+    """
+    value, gradient, hessian = objective(theta)
+    for _ in range(200):
+        curvature = -hessian[np.ix_(free, free)]
+        eigenvalues, axes = np.linalg.eigh(curvature)
+        # A direction that curves up is climbed as if it curved down as much.
+        floor = np.abs(eigenvalues).max() * 1e-14
+        if floor == 0:  # flat to rounding, which is no maximum
+            return theta, False
+        step = axes @ ((axes.T @ gradient[free]) / np.maximum(np.abs(eigenvalues), floor))
+        gain = float(step @ gradient[free])
+        if gain < 1e-12:
+            last = theta.copy()
+            last[free] += step  # near its end the method doubles the digits with each step, so this one is worth taking
+            return (last if allowed(last) else theta), bool(eigenvalues.min() > 0)
+        for _ in range(60):
+            candidate = theta.copy()
+            candidate[free] += step
+            if allowed(candidate):
+                new_value, new_gradient, new_hessian = objective(candidate)
+                if new_value > value or (gain < 1e-6 and new_value > value - 1e-9 * abs(value)):
+                    break
+            step = step / 2
+        else:
+            return theta, _vanished(gain, value)
+        theta, value, gradient, hessian = candidate, new_value, new_gradient, new_hessian
+    return theta, _vanished(gain, value)
+
+
+def _vanished(gain: float, value: float) -> bool:
+    """Whether what is left to gain is lost in the rounding of the objective, which keeps the last steps from ending."""
+    return gain < max(1e-6, 1e-9 * abs(value))
+
+
+def least_squares(
+    residual: Callable[[Floats], Floats],
+    jacobian: Callable[[Floats], Floats],
+    start: Sequence[float] | Floats,
+    lower: Sequence[float] | Floats,
+    upper: Sequence[float] | Floats,
+    max_nfev: int | None = None,
+    **options: Any,
+) -> tuple[Floats, bool]:
+    """Search by lmfit from one start.
+
+    Args:
+        residual: theta of shape [P] in, residuals [N] out.
+        jacobian: their derivatives, [N, P].
+        start: theta.
+        lower: bounds from below.
+        upper: bounds from above; a parameter whose bounds are equal is held.
+        max_nfev: evaluations at most; None for those of lmfit.
+        options: of `scipy.optimize.least_squares`.
+
+    Returns:
+        Where the search ended, and whether lmfit calls it a success.
+    """
+    import lmfit  # a second, which most laws do without
+
+    varies_P = np.asarray(lower) < np.asarray(upper)
+    parameters = lmfit.Parameters()
+    for at, (value, lo, hi, varies) in enumerate(zip(start, lower, upper, varies_P, strict=True)):
+        bounds = {"min": lo, "max": hi} if varies else {}
+        parameters.add(f"theta_{at}", value=float(value), vary=bool(varies), **bounds)
+
+    def theta(found: lmfit.Parameters) -> Floats:
+        return np.array([each.value for each in found.values()])
+
+    def of_varied(found: lmfit.Parameters) -> Floats:
+        J_NP = jacobian(theta(found))
+        return J_NP if varies_P.all() else J_NP.T[varies_P].T  # in the same order in memory, so to the same digit
+
+    minimizer = lmfit.Minimizer(lambda at: residual(theta(at)), parameters, calc_covar=False, max_nfev=max_nfev)
+    with np.errstate(all="ignore"):  # a step too far is not taken
+        found = minimizer.least_squares(jac=of_varied, **options)
+    return theta(found.params), bool(found.success)

@@ -1,0 +1,329 @@
+"""Regression of ln y on ln S for a law in size, of the points and of all their resamples at once.
+
+Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), B resamples of the documents.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from rbpx.laws.names import Method
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric.side_by_side import Searching
+from rbpx.laws.numeric.solvers import least_squares
+from rbpx.laws.power.offset_search import Search, offset_residuals
+
+NAMES: Final = ("ln_C_ref", "alpha", "E")
+HUBER: Final = 1.345  # in units of the scale: 95 % of the efficiency of least squares on normal residuals
+TOLERANCES: Final[dict[str, Any]] = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
+_GRADIENT_TOLERANCE: Final = 1e-6  # of the largest product of a column of the Jacobian with the values to explain
+_WORST_CONDITION: Final = 1e8  # of the Jacobian: beyond it half of the digits of a parameter are noise
+_SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
+_MOST_STEPS: Final = 20  # of Newton's, which double the digits of each other
+_LAST_STEP: Final = 1e-13  # of each parameter
+_AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
+
+
+EQUATIONS: Final = {
+    Method.ols: "y = C * S^(-alpha), ordinary least squares of ln y on ln S",
+    Method.weighted: "y = C * S^(-alpha), least squares of ln y on ln S, weighted by 1 / variance of ln y (documents)",
+    Method.offset: "y = E + C * S^(-alpha), E >= 0, ordinary least squares of ln y",
+    Method.robust: "y = C * S^(-alpha), Huber's loss of ln y on ln S (1.345 scales)",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """One fitted regression.
+
+    Attributes:
+        theta_P: ln_C_ref, alpha and, for `offset`, E (in the unit of y; 0 where it is at its bound).
+        jacobian_NP: derivatives of ln y at theta; a parameter at its bound has a column of zeros.
+        weight_N: the weight of each squared residual.
+        residual_N: ln y, measured minus fitted.
+        scale: of Huber's loss, in ln y; None for the other methods.
+        at_bound: E is fixed at 0.
+        converged: the gradient vanishes, checked here.
+        gradient_P: of half the sum of weighted squares, at theta.
+        starts: where the search began.
+        weighs_variances: the weights are one over the variances of the points.
+    """
+
+    theta_P: Floats
+    jacobian_NP: Floats
+    weight_N: Floats
+    residual_N: Floats
+    scale: float | None
+    at_bound: bool
+    converged: bool
+    gradient_P: Floats
+    starts: tuple[tuple[float, ...], ...]
+    weighs_variances: bool = False
+
+    @property
+    def free_jacobian_NP(self) -> Floats:
+        """The columns of the parameters that the data decided."""
+        return self.jacobian_NP[:, np.any(self.jacobian_NP != 0, axis=0)]
+
+    @property
+    def n_free(self) -> int:
+        """Number of parameters that the data decided."""
+        return len(self.theta_P) - int(self.at_bound)
+
+    def is_linear(self, method: Method) -> bool:
+        """Whether refits of this regression are linear in ln y: the weights of Huber's loss and an offset are not."""
+        return method in (Method.ols, Method.weighted) or (method is Method.robust and not self.scale)
+
+    @cached_property
+    def sensitivity_PN(self) -> Floats:
+        """Change of each parameter for a change of each ln y: (J' W J)^-1 J' W over the free parameters."""
+        free = slice(0, self.n_free)
+        J = self.jacobian_NP[:, free]
+        out_PN = np.zeros(self.jacobian_NP.T.shape)
+        out_PN[free] = np.linalg.solve((J.T * self.weight_N) @ J, J.T * self.weight_N)
+        return out_PN
+
+
+def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None = None) -> Searching[Regression]:
+    """Fit ln y = ln(E + exp(ln_C_ref - alpha x)), E = 0 unless the method is `offset`.
+
+    Args:
+        x_N: ln(S / S_ref), centred.
+        ln_y_N: logarithms of the values.
+        method: how.
+        sigma_N: standard deviation of each ln y, for `weighted` only.
+
+    Returns:
+        The regression: a line in closed form; an offset by the batch solver, and by lmfit where that does not end at a
+        minimum; Huber's loss by lmfit. Its gradient is checked here, since lmfit reports success too easily.
+
+    Raises:
+        ValueError: `weighted` without sigma_N.
+    """
+    if method is Method.weighted:
+        if sigma_N is None:
+            raise ValueError("a weighted regression needs the standard deviation of each ln y")
+        line, weight_N = _line(x_N, ln_y_N, 1 / sigma_N**2), 1 / sigma_N**2
+        return replace(_regression(x_N, ln_y_N, np.array(line), weight_N, starts=(line,)), weighs_variances=True)
+    if method is Method.offset:
+        starts = tuple(_offset_starts(x_N, ln_y_N))
+        end = yield from _best_offset(x_N, ln_y_N, np.array(starts))
+        smallest_E = _AT_BOUND * float(np.exp(ln_y_N.min()))
+        if end[2] > smallest_E:
+            best = _polished(x_N, ln_y_N, np.array(end))
+            if not best.converged:  # where the points hardly decide, lmfit has the word
+                best = _search(x_N, ln_y_N, end)
+            if best.theta_P[2] > smallest_E:
+                return replace(best, starts=starts)
+        plain = _regression(x_N, ln_y_N, np.array(_line(x_N, ln_y_N)), np.ones(len(x_N)))  # the same with E fixed at 0
+        return replace(
+            plain,
+            theta_P=np.append(plain.theta_P, 0.0),
+            jacobian_NP=np.column_stack([plain.jacobian_NP, np.zeros(len(x_N))]),
+            gradient_P=np.append(plain.gradient_P, 0.0),
+            at_bound=True,
+            starts=starts,
+        )
+    if method is Method.robust:
+        start = _median_line(x_N, ln_y_N)
+        return _search(x_N, ln_y_N, start, scale=_scale(x_N, ln_y_N, start))
+    line = _line(x_N, ln_y_N)
+    return _regression(x_N, ln_y_N, np.array(line), np.ones(len(x_N)), starts=(line,))
+
+
+def _polished(x_N: Floats, ln_y_N: Floats, end_P: Floats) -> Regression:
+    """The end of a batch search, followed to its last digits by Newton's steps; E stays above 0."""
+    theta_P = end_P
+    for _ in range(_MOST_STEPS):
+        unit_P = np.array([1.0, 1.0, theta_P[2]])
+        gradient_P, hessian_PP = _half_squares(x_N, ln_y_N, theta_P)
+        try:
+            factor_PP = np.linalg.cholesky(hessian_PP * unit_P * unit_P[:, None])
+        except np.linalg.LinAlgError:  # no valley here
+            break
+        step_P = unit_P * np.linalg.solve(factor_PP.T, np.linalg.solve(factor_PP, -gradient_P * unit_P))
+        if not theta_P[2] + step_P[2] > 0:
+            break
+        theta_P = theta_P + step_P
+        if np.all(np.abs(step_P) <= _LAST_STEP * np.maximum(np.abs(theta_P), unit_P)):
+            break
+    return _regression(x_N, ln_y_N, theta_P, np.ones(len(x_N)))
+
+
+def _half_squares(x_N: Floats, ln_y_N: Floats, theta_P: Floats) -> tuple[Floats, Floats]:
+    """Gradient and Hessian of half the sum of squares of ln y about a law with an offset, by theta."""
+    residual_N, jacobian_NP = ln_y_N - _ln_law(x_N, theta_P), _jacobian(x_N, theta_P)
+    share_N, per_E_N = jacobian_NP[:, 0], jacobian_NP[:, 2]
+    # Second derivatives of ln(E + exp(u)), u = ln_C_ref - alpha x, whose derivatives are 1 and -x.
+    of_u_NP = np.column_stack([np.ones(len(x_N)), -x_N])
+    bend_PP = np.empty((3, 3))
+    bend_PP[:2, :2] = of_u_NP.T @ (of_u_NP * (residual_N * share_N * (1 - share_N))[:, None])
+    bend_PP[:2, 2] = bend_PP[2, :2] = -of_u_NP.T @ (residual_N * share_N * per_E_N)
+    bend_PP[2, 2] = -residual_N @ per_E_N**2
+    return -jacobian_NP.T @ residual_N, jacobian_NP.T @ jacobian_NP - bend_PP
+
+
+def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float | None = None) -> Regression:
+    """Search by lmfit from one start: E kept at 0 or above, Huber's loss where there is a scale."""
+    loss: dict[str, Any] = {"loss": "huber", "f_scale": HUBER * scale} if scale else {}
+    theta_P, ended = least_squares(
+        lambda theta_P: _ln_law(x_N, theta_P) - ln_y_N,
+        lambda theta_P: _jacobian(x_N, theta_P),
+        start,
+        [-np.inf, -np.inf, 0.0][: len(start)],
+        [np.inf] * len(start),
+        x_scale="jac",
+        **TOLERANCES,
+        **loss,
+    )
+    weight_N = huber_weight(ln_y_N - _ln_law(x_N, theta_P), scale)
+    return _regression(x_N, ln_y_N, theta_P, weight_N, scale, (start,), ended)
+
+
+def _regression(
+    x_N: Floats,
+    ln_y_N: Floats,
+    theta_P: Floats,
+    weight_N: Floats,
+    scale: float | None = None,
+    starts: tuple[tuple[float, ...], ...] = (),
+    ended: bool = True,
+) -> Regression:
+    """The regression at these parameters, and whether its gradient vanishes."""
+    residual_N, jacobian_NP = ln_y_N - _ln_law(x_N, theta_P), _jacobian(x_N, theta_P)
+    gradient_P = jacobian_NP.T @ (weight_N * residual_N)
+    reach_P = np.abs(jacobian_NP).T @ (weight_N * np.abs(ln_y_N - ln_y_N.mean()))
+    converged = (
+        ended and bool(np.all(np.abs(gradient_P) <= _GRADIENT_TOLERANCE * reach_P)) and _is_identified(jacobian_NP)
+    )
+    return Regression(theta_P, jacobian_NP, weight_N, residual_N, scale, False, converged, gradient_P, starts)
+
+
+def _is_identified(jacobian_NP: Floats) -> bool:
+    """Whether the points decide every parameter; those of a step between two sizes decide an offset and little else."""
+    length_P = np.linalg.norm(jacobian_NP, axis=0)
+    if not length_P.all():
+        return False
+    stretch_P = np.linalg.svd(jacobian_NP / length_P, compute_uv=False)
+    return bool(stretch_P[0] < _WORST_CONDITION * stretch_P[-1])
+
+
+def _ln_law(x_N: Floats, theta_P: Floats) -> Floats:
+    ln_power_N = theta_P[0] - theta_P[1] * x_N
+    if len(theta_P) == 2:
+        return np.asarray(ln_power_N)
+    with np.errstate(divide="ignore"):  # ln 0 = -inf is the neutral element of logaddexp
+        return np.asarray(np.logaddexp(ln_power_N, np.log(theta_P[2])))
+
+
+def _jacobian(x_N: Floats, theta_P: Floats) -> Floats:
+    if len(theta_P) == 2:
+        return np.column_stack([np.ones(len(x_N)), -x_N])
+    ln_law_N = _ln_law(x_N, theta_P)
+    share_N = np.exp(theta_P[0] - theta_P[1] * x_N - ln_law_N)
+    return np.column_stack([share_N, -x_N * share_N, np.exp(-ln_law_N)])
+
+
+def _line(x_N: Floats, ln_y_N: Floats, weight_N: Floats | None = None) -> tuple[float, float]:
+    """The closed form of (weighted) least squares: ln_C_ref and alpha, x being centred or not."""
+    mean_x = x_N.mean() if weight_N is None else np.average(x_N, weights=weight_N)
+    mean_ln_y = ln_y_N.mean() if weight_N is None else np.average(ln_y_N, weights=weight_N)
+    about_N = x_N - mean_x
+    of_N = about_N if weight_N is None else weight_N * about_N
+    slope = float(of_N @ ln_y_N) / float(of_N @ about_N)
+    return float(mean_ln_y - slope * mean_x), -slope
+
+
+def _median_line(x_N: Floats, ln_y_N: Floats) -> tuple[float, float]:
+    """Theil and Sen's line: the median of the slopes of all pairs, the median of the residuals."""
+    i, j = np.nonzero(np.triu(x_N[:, None] != x_N))  # replicates of one size have no slope
+    slope = float(np.median((ln_y_N[j] - ln_y_N[i]) / (x_N[j] - x_N[i])))
+    return float(np.median(ln_y_N - slope * x_N)), -slope
+
+
+def _scale(x_N: Floats, ln_y_N: Floats, line: tuple[float, float]) -> float:
+    """Robust standard deviation about a line: 1.4826 times the median of the absolute residuals, n / (n - 2) freed."""
+    residual_N = np.abs(ln_y_N - line[0] + line[1] * x_N)
+    return float(1.4826 * np.median(residual_N) * np.sqrt(len(x_N) / (len(x_N) - 2)))
+
+
+def _offset_starts(x_N: Floats, ln_y_N: Floats) -> list[tuple[float, float, float]]:
+    smallest = float(np.exp(ln_y_N.min()))
+    starts = []
+    for share in _SHARES_OF_OFFSET:
+        E = share * smallest
+        starts.append((*_line(x_N, np.log(np.exp(ln_y_N) - E)), max(E, 1e-3 * smallest)))
+    return starts
+
+
+def _best_offset(x_N: Floats, ln_y_N: Floats, start_GP: Floats) -> Searching[tuple[float, ...]]:
+    """The best result of the searches from all starts; one that did not converge is replaced by its start."""
+    ln_y_GN = np.tile(ln_y_N, (len(start_GP), 1))
+    end_GP = yield Search(x_N, ln_y_GN, start_GP)
+    end_GP = np.where(np.isnan(end_GP), start_GP, end_GP)
+    best = int(np.argmin((offset_residuals(x_N, ln_y_GN, end_GP) ** 2).sum(axis=1)))
+    return tuple(end_GP[best].tolist())
+
+
+# ------------------------------------------------------------------------------------------------------- resamples
+
+
+def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) -> Searching[Floats]:
+    """The same regression on each resample, all at once; starts at the fit and keeps its weights and its scale.
+
+    Returns:
+        Parameters, shape [B, P]. NaN where the search for an offset did not end.
+    """
+    if regression.is_linear(method):
+        return np.asarray(ln_y_BN @ regression.sensitivity_PN.T)  # so this is exact
+    if regression.scale:
+        return huber_lines(x_N, ln_y_BN, regression.theta_P, regression.scale)
+    start_P = regression.theta_P.copy()
+    if regression.at_bound:  # a resample may need an offset where the data did not
+        start_P[2] = 0.1 * float(np.exp(ln_y_BN.min()))
+    theta_BP: Floats = yield Search(x_N, ln_y_BN, np.tile(start_P, (len(ln_y_BN), 1)))
+    return theta_BP
+
+
+def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats) -> Searching[tuple[Floats, Floats]]:
+    """The best law of `offset` for each of G exponents.
+
+    Returns:
+        Parameters [G, P], NaN where the search did not end, and the sum of squares [G].
+    """
+    # The slope at x = 0, alpha / (1 + E / C), hardly changes along the valley. With an exponent below it no E >= 0 has
+    # that slope, with one of the other sign no law of any E, and the best has no power law.
+    C = float(np.exp(theta_P[0]))
+    slope = theta_P[1] / (1 + theta_P[2] / C)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        E_G = C * np.where(alpha_G * slope > 0, np.maximum(alpha_G / slope - 1, 0.0), np.inf)
+    start_GP = np.column_stack([np.full(len(alpha_G), theta_P[0]), alpha_G, E_G])
+    theta_GP = yield Search(x_N, np.tile(ln_y_N, (len(alpha_G), 1)), start_GP, holds_alpha=True)
+    return theta_GP, np.asarray((offset_residuals(x_N, ln_y_N, theta_GP) ** 2).sum(axis=1))
+
+
+def huber_weight(residual_N: Floats, scale: float | None) -> Floats:
+    """What each squared residual counts under Huber's loss."""
+    if scale is None or scale == 0.0:  # more than half of the points lie on one line: nothing to bend
+        return np.ones_like(residual_N)
+    limit = HUBER * scale
+    return np.asarray(limit / np.maximum(np.abs(residual_N), limit))
+
+
+def huber_lines(x_N: Floats, ln_y_BN: Floats, start_P: Floats, scale: float) -> Floats:
+    """Lines under Huber's loss of one scale, by iteratively reweighted least squares from one start; shape [B, 2]."""
+    theta_BP = np.tile(start_P, (len(ln_y_BN), 1))
+    for _ in range(100):
+        residual_BN = ln_y_BN - theta_BP[:, :1] + theta_BP[:, 1:] * x_N
+        w_BN = huber_weight(residual_BN, scale)
+        mean_x, mean_y = ((w_BN * v).sum(1, keepdims=True) / w_BN.sum(1, keepdims=True) for v in (x_N, ln_y_BN))
+        about_BN = x_N - mean_x
+        slope_B = (w_BN * about_BN * ln_y_BN).sum(1) / (w_BN * about_BN**2).sum(1)
+        new_BP = np.column_stack([mean_y[:, 0] - slope_B * mean_x[:, 0], -slope_B])
+        moved = float(np.abs(new_BP - theta_BP).max())
+        theta_BP = new_BP
+        if moved < 1e-10:
+            break
+    return theta_BP

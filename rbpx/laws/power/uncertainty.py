@@ -1,0 +1,152 @@
+"""Uncertainty of a fitted law, from its residuals and from its refits to resampled documents.
+
+A fitted law has two sources of error. The choice of documents (text) is estimated from refits to resampled documents.
+The choice of models (models) is estimated from the scatter of the sizes about the law, minus the part of that scatter
+that the documents explain. The two are kept separate, so that a law can say which of them to collect more of.
+
+Shapes: N sizes, P parameters, B resamples.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rbpx.laws.intervals.bootstrap import Moments
+from rbpx.laws.intervals.estimate import around, document_t, half_width, reaching, scatter_reach
+from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.intervals.size_effects import shared_error
+from rbpx.laws.intervals.stacked import stack_one
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.power.regression import Regression
+
+
+def as_plain(value: object) -> dict[str, Any]:
+    """The fields of a value as plain ones, arrays as lists: what JSON takes."""
+    return {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in vars(value).items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Variances of the parameters of one fit.
+
+    Attributes:
+        text_PP: covariance over documents; zeros where there are none.
+        bias_P: mean over resamples minus the fit.
+        spread_PP: covariance of the parameters for points that scatter about the law with variance 1 in ln y (times
+            their own variance, in a weighted fit).
+        scatter: standard deviation of the points about the law, in ln y (of their own standard deviations).
+        text_scatter: the part of it that the documents explain, standard deviation in ln y.
+        dof: degrees of freedom of the scatter; no whole number where sizes were trained more than once.
+        knows_text: whether documents were resampled.
+        point: variance of a new point in units of scatter^2; in a weighted fit the mean over the points.
+        n_documents: whose resamples say so; None where they are not counted, as in fits of earlier versions.
+    """
+
+    text_PP: Floats
+    bias_P: Floats
+    spread_PP: Floats
+    scatter: float
+    text_scatter: float
+    dof: float
+    knows_text: bool
+    point: float = 1.0
+    n_documents: int | None = None
+
+    def interval(self, value: float, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
+        """95 % interval over documents and models of a function of the parameters, by its gradient.
+
+        value - bias +- `half_width`. A plug-in quantity such as an entropy is biased once in the data and about as much
+        again in each resample, so the interval is centred on the value minus the bias of its resamples; and it always
+        reaches to the value itself, which is the number that stands beside it.
+
+        Args:
+            value: the function at the fitted parameters.
+            gradient_P: its derivatives.
+            new_model: add the scatter of one model, for the value of a model that was not measured.
+        """
+        return reaching(value, around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model)))
+
+    def half_width(self, gradient_P: Floats, new_model: bool = False) -> float:
+        """Half of the interval's width: Student's t for the scatter of the sizes, and for the noise they share."""
+        unit, shared = self._parts(gradient_P, new_model)
+        return half_width(shared, self.scatter, self.dof, self.text_scatter, unit, self.n_documents)
+
+    def shared_half_width(self, gradient_P: Floats) -> float:
+        """Half of the width of an interval from the noise shared by all sizes alone."""
+        return document_t(self.n_documents) * math.sqrt(self._parts(gradient_P)[1])
+
+    def _parts(self, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
+        unit = float(gradient_P @ self.spread_PP @ gradient_P) + self.point * new_model
+        text = float(gradient_P @ self.text_PP @ gradient_P)
+        return unit, max(text - self.text_scatter**2 * unit, 0.0)
+
+    def region_PP(self) -> Floats:
+        """The matrix whose quadratic form in a gradient is the squared `half_width`, for intervals by Fieller."""
+        reach = scatter_reach(self.scatter, self.dof, self.text_scatter)
+        shared_PP = self.text_PP - self.text_scatter**2 * self.spread_PP
+        values, vectors = np.linalg.eigh(shared_PP)
+        shared_PP = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        return np.asarray(reach**2 * self.spread_PP + document_t(self.n_documents) ** 2 * shared_PP)
+
+    def text_interval(self, value: float, gradient_P: Floats) -> tuple[float, float]:
+        """As `interval`, for the same models on other documents."""
+        _, shared = self._parts(gradient_P)
+        own = max(self.variances(gradient_P)[0] - shared, 0.0)
+        half = half_width(shared, own=math.sqrt(own), n_documents=self.n_documents)
+        return reaching(value, around(value - float(gradient_P @ self.bias_P), half))
+
+    def variances(self, gradient_P: Floats) -> tuple[float, float]:
+        """Variance from the text and variance from the models; the latter is 0 where it comes out negative."""
+        models = max(self.scatter**2 - self.text_scatter**2, 0.0) * float(gradient_P @ self.spread_PP @ gradient_P)
+        return float(gradient_P @ self.text_PP @ gradient_P), models
+
+    def limit(self, gradient_P: Floats) -> str | None:
+        """What to collect more of for a narrower interval: "models" or "text"; None if the text's part is unknown."""
+        if not self.knows_text:
+            return None
+        text, models = self.variances(gradient_P)
+        return "models" if models >= text else "text"
+
+
+def uncertainty(
+    regression: Regression, refits: tuple[Moments | None, Resampled] | None, x_N: Floats | None = None
+) -> Uncertainty:
+    """Variances of a fit from its residuals and, where there are documents, from its refits.
+
+    The residual variance contains the scatter of the models and the noise of the documents; the latter is the mean over
+    resamples of the squares that the change of ln y leaves about its own refit, divided by the degrees of freedom.
+    Points that count by their own variances are taken to scatter in proportion to these.
+
+    Args:
+        regression: of the points.
+        refits: bias and covariance of the parameters over resampled documents, None where these are too few, and ln y
+            under the same resamples.
+        x_N: ln S. Models of one size that were trained more than once may err alike there, the law being wrong: what
+            they have in common counts once, and the scatter is the one that independent points would need to have
+            for alpha to be as uncertain (`rbpx.laws.intervals.size_effects`). None if no two sizes are equal.
+    """
+    J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
+    dof: float = J_NP.shape[0] - J_NP.shape[1]
+    w_N, spread_PP, point = np.ones(len(J_NP)), L_PN @ L_PN.T, 1.0
+    if regression.weighs_variances:
+        w_N = regression.weight_N
+        spread_PP, point = (L_PN / w_N) @ L_PN.T, float(np.mean(1 / w_N))
+    total = float(w_N @ regression.residual_N**2) / dof
+    text_PP, bias_P, explained = np.zeros((len(theta_P),) * 2), np.zeros(len(theta_P)), 0.0
+    text, resampled = (None, None) if refits is None else refits
+    n_documents = None if resampled is None else resampled.n_documents
+    if resampled is not None and text is not None:
+        text_PP, bias_P = text.covariance_PP, text.bias_P
+        explained = float(w_N @ resampled.mean_squares_of(np.eye(len(J_NP)) - J_NP @ L_PN)) / dof
+    scatter, text_scatter = total**0.5, explained**0.5
+    if x_N is not None and len(set(x_N.tolist())) < len(x_N):
+        root_N = np.sqrt(w_N)
+        changes = None if resampled is None or text is None else (resampled.ln_y_BN - resampled.mean_N) * root_N
+        points = stack_one(x_N, np.zeros(len(x_N)), changes)
+        J_MP, residual_M = regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N
+        error = shared_error(points, J_MP, residual_M, at=1)
+        scatter, text_scatter, dof = error.variance_of_one**0.5, error.explained / error.unit**0.5, error.dof
+    knows_text = text is not None
+    return Uncertainty(text_PP, bias_P, spread_PP, scatter, text_scatter, dof, knows_text, point, n_documents)

@@ -1,0 +1,157 @@
+"""Whether a law stands: the one place that says when each status of a fitted law holds.
+
+A referee asks of a law whether there is a trend, whether its form is that of the points, whether it predicts, and how
+well its exponent is known. Each question has a test, each failed test a status with its remedy (`rbpx.status`); `ok`
+means that none failed. Several may fail: `judge` gives all of them, in the order of `Status`, and the first is the
+status of the fit.
+
+| status | holds where |
+|---|---|
+| no_trend | the 95 % interval of alpha contains 0 |
+| not_monotone | ln y curves significantly against ln S, and turns round between the sizes |
+| bends | it curves significantly, or its residuals come in runs (p < 0.05), or, where models of one size were trained more than once, the law is off by significantly more than these differ; (a prediction over forms) neither a power law nor an offset has a fifth of the weight |
+| backtest_failed | the largest size, predicted from the others, is off by more than 5 % and by no less than the next smaller size's own value would be |
+| intervals_missed | the 95 % interval of that prediction misses, or those of two or more backtests and fewer than 80 % hold |
+| barely_determined | the 95 % interval of alpha is open, or at least as wide as alpha; (a prediction over forms) the sizes span less than two decades |
+| beyond | (a prediction) S is more than 10 times outside the sizes |
+"""  # noqa: E501
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbpx.laws.forms.averaged import Averaged
+from rbpx.laws.forms.candidates import Shape
+from rbpx.laws.intervals.estimate import student_t
+from rbpx.laws.intervals.lack_of_fit import curvature, runs_p
+from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.names import Method
+from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.predict.backtest import Backtest
+from rbpx.laws.predict.prediction import outside
+from rbpx.status import Status, first_of, in_order
+
+FAR: Final = 10  # times outside the sizes: beyond what any backtest covers
+SIGNIFICANT: Final = 0.05
+FAILED: Final = 0.05  # of y: a backtest that is closer has not failed
+SHORT: Final = 2.0  # decades of S, below which the sizes say little about the form
+OUTSIDE: Final = 0.8  # weight of a bend, above which neither a power law nor an offset fits
+HELD: Final = 0.8  # of the intervals of backtests, at least
+_OF_POINTS: Final = (Status.no_trend, Status.not_monotone, Status.one_document, Status.power_law_limit)  # of any form
+
+
+def judge(
+    fit: PowerLawFit, backtests: Sequence[Backtest] = (), y_resampled: ArrayLike | Resampled | None = None
+) -> tuple[Status, ...]:
+    """Every status that holds for a fitted law, in the order of `Status`; none where the law stands.
+
+    Args:
+        fit: a law; the status it has already is one of those returned, unless it is ok.
+        backtests: of the same law, by the same method (`rbpx.laws.predict.backtest`).
+        y_resampled: as in `rbpx.laws.power.law.fit_power_law`.
+    """
+    if fit.alpha is None or fit.status is Status.no_variation:
+        return in_order([fit.status])
+    against = judge_backtests(fit.S, fit.y, backtests)
+    return in_order([fit.status, *_of_exponent(fit), *_of_form(fit, y_resampled), *against])
+
+
+def judge_over_forms(
+    reasons: Iterable[Status], answer: Averaged, S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]
+) -> tuple[Status, ...]:
+    """Every status that holds for a prediction over forms at one size.
+
+    Args:
+        reasons: those of the power law through the same points.
+        answer: the prediction.
+        S: sizes, increasing.
+        y: the values there.
+        backtests: of the prediction over forms.
+    """
+    statuses: list[Status] = [status for status in reasons if status in _OF_POINTS]
+    if answer.weights.get(Shape.bend, 0.0) > OUTSIDE:
+        statuses.append(Status.bends)
+    if math.log10(S[-1] / S[0]) < SHORT:
+        statuses.append(Status.barely_determined)
+    if outside(answer.S, S) > FAR:
+        statuses.append(Status.beyond)
+    return in_order([*statuses, *judge_backtests(S, y, backtests)])
+
+
+def _of_exponent(fit: PowerLawFit) -> list[Status]:
+    alpha, lo, hi = fit.alpha or 0.0, fit.alpha_lo, fit.alpha_hi
+    if lo is None and hi is None and fit.alpha_stderr is not None and fit.uncertainty is not None:
+        half = student_t(fit.uncertainty.dof) * fit.alpha_stderr  # no documents: the scatter alone
+        lo, hi = alpha - half, alpha + half
+    return trend_doubts(alpha, -math.inf if lo is None else lo, math.inf if hi is None else hi)
+
+
+def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | Resampled | None) -> list[Status]:
+    if fit.method is Method.offset:
+        return []  # an offset is how such points bend; that it still fails shows in its backtests
+    ln_S_N, ln_y_N = np.log(fit.S), np.log(np.abs(fit.y))
+    bent = curvature(ln_S_N, ln_y_N, _absolute(y_resampled))
+    statuses = []
+    if bent.leaves_out_0:
+        statuses.append(Status.bends)
+        slope_at_ends = np.polyval(np.polyder(np.polyfit(ln_S_N, ln_y_N, 2)), [ln_S_N.min(), ln_S_N.max()])
+        if slope_at_ends[0] * slope_at_ends[1] < 0:
+            statuses.append(Status.not_monotone)
+    replicates = fit.replicates  # these say what scatter is, so that no runs have to
+    chance = runs_p(ln_S_N, ln_y_N) if replicates is None else replicates.p
+    if chance is not None and chance < SIGNIFICANT:
+        statuses.append(Status.bends)
+    return statuses
+
+
+def _absolute(y_resampled: ArrayLike | Resampled | None) -> Resampled | None:
+    if y_resampled is None or isinstance(y_resampled, Resampled):
+        return y_resampled
+    return Resampled.of(np.abs(np.asarray(y_resampled, dtype=np.float64)))
+
+
+def judge_backtests(S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
+    """What the backtests of a law say against it.
+
+    Args:
+        S: sizes, increasing; of equal ones, replicates, the mean counts.
+        y: the values there.
+        backtests: of any method.
+    """
+    statuses = []
+    n_smaller = sum(size < S[-1] for size in S)
+    last = [test for test in backtests if test.n_fitted == n_smaller]
+    if last:
+        predicted, measured = last[0].predicted.y, float(np.mean([test.measured for test in last]))
+        next_smaller = float(np.mean([value for size, value in zip(S, y, strict=True) if size == S[n_smaller - 1]]))
+        is_off = abs(predicted - measured) > FAILED * abs(measured)
+        if is_off and abs(predicted - measured) >= abs(next_smaller - measured):
+            statuses.append(Status.backtest_failed)
+    inside = [test.is_inside for test in backtests if test.is_inside is not None]
+    missed = inside.count(False)
+    missed_last = sum(test.is_inside is False for test in last)
+    if (missed_last and 2 * missed_last >= len(last)) or (missed > 1 and missed > (1 - HELD) * len(inside)):
+        statuses.append(Status.intervals_missed)
+    return statuses
+
+
+def trend_doubts(alpha: float | None, lo: float | None, hi: float | None) -> list[Status]:
+    """no_trend where the interval contains 0, barely_determined where it is as wide as the exponent."""
+    if alpha is None or lo is None or hi is None:
+        return []
+    doubts = [Status.no_trend] if lo <= 0 <= hi else []
+    return [*doubts, Status.barely_determined] if hi - lo >= abs(alpha) else doubts
+
+
+def with_reasons(fit: PowerLawFit, reasons: Collection[Status]) -> PowerLawFit:
+    """A fit with the first of the reasons as its status and all of them as its reasons."""
+    return replace(fit, status=first_of(reasons), reasons=in_order(reasons))
+
+
+def judged(fit: PowerLawFit) -> PowerLawFit:
+    """A law with the status that its exponent has earned beside its own, and every reason."""
+    return with_reasons(fit, [fit.status, *trend_doubts(fit.alpha, fit.alpha_lo, fit.alpha_hi)])

@@ -1,0 +1,157 @@
+"""A form of the ranks whose parameters are laws in S: counts of the smaller sizes in, the laws of a larger one out.
+
+One likelihood for all sizes: theta_i = a + b ln S_i, so a form of P parameters has 2 P for a whole ladder, and says
+what ranks a size that was not measured will have. Shapes: N sizes, P parameters, M coefficients of each (1: the same at
+every size; 2: a line in ln S), Q places, Y quantities (-ln RBP_k at each k, H(P), CE).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.ranks.shapes import Places, RankForm, derive, mixed
+
+_STEP: Final = 1e-5  # of a parameter, to difference ln p
+_FARTHEST: Final = 60.0  # of a parameter from 0, beyond which a form has become another one
+_ROUNDS: Final = 200
+_GAIN: Final = 1e-5  # nats of the whole text, below which a step ends the search
+
+
+@dataclass(frozen=True, eq=False)
+class FormFit:
+    """A form fitted to the ranks of some sizes.
+
+    Attributes:
+        form: which.
+        places: where it was evaluated.
+        coefficient_MP: of 1 and ln (S / S_ref), for each parameter.
+        ln_S_ref: of the mean of the sizes.
+        loglik: nats, of all tokens.
+        converged: whether the search ended at a maximum within reach.
+    """
+
+    form: RankForm
+    places: Places
+    coefficient_MP: Floats
+    ln_S_ref: float
+    loglik: float
+    converged: bool
+
+    def theta(self, S: Floats) -> Floats:
+        """The parameters at some sizes, [N, P]."""
+        return np.asarray(_design(np.log(S) - self.ln_S_ref, len(self.coefficient_MP)) @ self.coefficient_MP)
+
+    def derived(self, S: Floats) -> Floats:
+        """What follows at some sizes, [N, Y]."""
+        return derive(self.form.shares(self.theta(S), self.places), self.places)
+
+    def likelihood(self, S: Floats, seen_NQ: Floats) -> Floats:
+        """Log-likelihood of the tokens of some sizes, nats, [N]."""
+        return np.asarray((seen_NQ * mixed(self.form.shares(self.theta(S), self.places))).sum(axis=1))
+
+
+def fit_form(form: RankForm, places: Places, S: Floats, seen_NQ: Floats) -> FormFit:
+    """Maximum likelihood of a form with its parameters on a line in ln S, or the same at every size if there is one.
+
+    Fisher's scoring, damped (Levenberg and Marquardt), from what fits all sizes as one. The slopes of ln p are
+    differenced, so that a form is one function; the information is exact for them and never indefinite.
+
+    Args:
+        form: the form.
+        places: of `places_of`.
+        S: sizes, shape [N]; two at least for a line.
+        seen_NQ: tokens at the places, `places.nodes.moved`.
+    """
+    ln_S = np.log(S)
+    ln_S_ref = float(ln_S.mean())
+    with np.errstate(all="ignore"):  # steps too far give no number, and are shortened
+        pooled = [
+            _climb(form, places, np.ones((1, 1)), seen_NQ.sum(axis=0, keepdims=True), np.array([start]))
+            for start in form.starts
+        ]
+        top_MP, value, converged = max(pooled, key=lambda end: (np.isfinite(end[1]), end[1]))
+        if len(S) > 1:
+            begin_MP = np.vstack([top_MP, np.zeros_like(top_MP)])
+            top_MP, value, converged = _climb(form, places, _design(ln_S - ln_S_ref, 2), seen_NQ, begin_MP)
+    return FormFit(form, places, top_MP, ln_S_ref, value, converged)
+
+
+def scatter_half_width(ln_ratio_N: Floats, S: Floats, S_new: float) -> tuple[float, int, float]:
+    """How far a new model may lie from what its form derives, by how the measured models scatter about it.
+
+    The ratios of measured to derived are put on a line in ln S. That a form is off, or drifts off, is left in the line:
+    it widens no interval, and shows as a prediction that misses.
+
+    Args:
+        ln_ratio_N: ln of measured over derived at the fitted sizes.
+        S: the sizes, at least 3.
+        S_new: the size of the new model.
+
+    Returns:
+        Standard deviation of a model about the line, its degrees of freedom, and the variance of the new model's
+        prediction in units of the square of the former.
+    """
+    X_N2 = _design(np.log(S), 2)
+    left_N = ln_ratio_N - X_N2 @ np.linalg.lstsq(X_N2, ln_ratio_N, rcond=None)[0]
+    dof = len(S) - 2
+    at_2 = np.array([1.0, np.log(S_new)])
+    unit = 1.0 + float(at_2 @ np.linalg.inv(X_N2.T @ X_N2) @ at_2)
+    return float(np.sqrt(left_N @ left_N / dof)), dof, unit
+
+
+def _design(x_N: Floats, n_coefficients: int) -> Floats:
+    return np.asarray(np.column_stack([np.ones(len(x_N)), x_N])[:, :n_coefficients])
+
+
+def _climb(
+    form: RankForm, places: Places, X_NM: Floats, seen_NQ: Floats, start_MP: Floats
+) -> tuple[Floats, float, bool]:
+    """The maximum, its log-likelihood, and whether it is one."""
+    occurs_NQ, n_N = seen_NQ != 0, seen_NQ.sum(axis=1)
+    unit_M = np.sqrt((X_NM**2).mean(axis=0))  # so that steps of all coefficients are alike
+
+    def total(coefficient_MP: Floats) -> float:
+        theta_NP = X_NM @ coefficient_MP
+        if not np.all(np.abs(theta_NP) < _FARTHEST):
+            return -np.inf
+        ln_p_NQ = mixed(form.shares(theta_NP, places))
+        value = float(np.where(occurs_NQ, seen_NQ * ln_p_NQ, 0.0).sum())
+        return value if np.isfinite(value) else -np.inf
+
+    at_MP, damping, n_P = start_MP, 1e-3, start_MP.shape[1]
+    value = total(at_MP)
+    step_PP = _STEP * np.eye(n_P)
+    for _ in range(_ROUNDS):
+        theta_NP = X_NM @ at_MP
+        moved = np.stack([theta_NP[:, None] + step_PP, theta_NP[:, None] - step_PP])
+        ahead_NPQ, behind_NPQ = mixed(form.shares(moved, places))
+        slope_NPQ = (ahead_NPQ - behind_NPQ) / (2 * _STEP)
+        p_NQ = np.exp(mixed(form.shares(theta_NP, places)) + places.ln_ranks_Q) * n_N[:, None]
+        slope_NPQ = np.where(np.isfinite(slope_NPQ), slope_NPQ, 0.0)
+        score_NP = (slope_NPQ @ seen_NQ[:, :, None])[:, :, 0]
+        information_NPP = (slope_NPQ * p_NQ[:, None]) @ slope_NPQ.transpose(0, 2, 1)
+        gradient = (X_NM.T @ score_NP / unit_M[:, None]).ravel()
+        n_M = X_NM.shape[1]
+        scaled_NM = X_NM / unit_M
+        information = np.einsum("nm,nk,npq->mpkq", scaled_NM, scaled_NM, information_NPP)
+        information = information.reshape(n_M * n_P, n_M * n_P)
+        floor = 1e-9 * float(np.trace(information))
+        if not np.isfinite(floor) or floor <= 0:
+            return at_MP, value, False
+        diagonal = np.diag(information) + floor
+        while damping < 1e9:
+            step = np.linalg.solve(information + damping * np.diag(diagonal), gradient)
+            candidate_MP = at_MP + step.reshape(n_M, n_P) / unit_M[:, None]
+            new_value = total(candidate_MP)
+            if new_value > value:
+                break
+            damping *= 8
+        else:
+            return at_MP, value, bool(np.isfinite(value)) and float(np.abs(step @ gradient)) < 1.0
+        gain, at_MP, value = new_value - value, candidate_MP, new_value
+        damping = max(damping / 8, 1e-12)
+        if gain < _GAIN:
+            return at_MP, value, True
+    return at_MP, value, False

@@ -1,0 +1,156 @@
+"""Distributions of the ranks over 1..V: counts of ranks in, the most likely member of each family out.
+
+All are exact, discrete and truncated at V, so that their likelihoods compare. Shapes: P parameters, R different ranks,
+V the vocabulary, X the ranks, or nodes among them, that sums are evaluated at.
+
+Source: the lognormal is the conjecture of the RBP paper (arXiv 2510.20387, eq. 9); the others are its rivals.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric.logarithms import ln_sum_exp
+from rbpx.laws.numeric.solvers import maximise
+from rbpx.laws.ranks.family import FAMILIES, Family
+from rbpx.laws.ranks.fit import Params, RankFit, checked_counts, scored
+from rbpx.laws.ranks.likelihood import RankSample, Seen, likelihood, normalised, over_all_ranks, total
+from rbpx.status import Status
+
+DISTRIBUTIONS: Final = tuple(FAMILIES)
+_DERIVED: Final = ("mu", "sigma", "share_1")  # from the other parameters
+_SAME: Final = 1e-11  # relative: likelihoods at the nodes and at all ranks are the same up to rounding
+
+
+def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) -> RankFit:
+    """As `fit_distributions`, of one family."""
+    (fit,) = fit_distributions([name], rank, n_tokens, V)
+    return fit
+
+
+def fit_distributions(names: Sequence[str], rank: ArrayLike, n_tokens: ArrayLike, V: int) -> list[RankFit]:
+    """Maximum likelihood of families over all ranks 1..V, each by itself.
+
+    Maximises sum_x n_x ln p_x, p_x = w_x / sum_{y<=V} w_y, by Newton's method from each of the family's starts. The
+    search sums over the nodes of `rank_sums`, or over all ranks where these do not give its likelihood to rounding. The
+    slopes of ln w are exact; the curvature is exact for families that are linear in their parameters (these are
+    concave, so their maximum is the only one) and differenced for the others.
+
+    Args:
+        names: of `DISTRIBUTIONS`.
+        rank: ranks, shape [R], whole numbers in 1..V in any order.
+        n_tokens: number of tokens of each rank, shape [R].
+        V: width of the vocabulary of this model.
+
+    Returns:
+        Fits. If the best parameter lies beyond the edge of its family, it is put there and the others are fitted
+        again: power_law_limit for gamma <= 0, where no lognormal fits, at_limit for a rate <= 0 or a q >= 1; the free
+        maximum is in params as ..._unconstrained. at_limit without numbers: the search left the family.
+        not_converged: it found no maximum from any start. too_few_tokens: fewer different ranks than 3 or
+        than parameters and one more. mid_ranks: a rank is a half.
+
+    Raises:
+        ValueError: if a name is unknown, shapes disagree, a rank is below 1 or above V, or a count is negative.
+    """
+    for name in names:
+        if name not in FAMILIES:
+            raise ValueError(f"{name} is not a known distribution; known: {', '.join(FAMILIES)}")
+    rank_R, n_R = checked_counts(rank, n_tokens)
+    if len(rank_R) and rank_R[-1] > V:
+        raise ValueError(f"rank {rank_R[-1]:g} exceeds the vocabulary of {V}")
+    return fit_sample(names, RankSample(rank_R, n_R, V))
+
+
+def fit_sample(names: Sequence[str], sample: RankSample) -> list[RankFit]:
+    """As `fit_distributions`, of counts that were checked."""
+    rank_R, V, given = sample.rank_R, sample.V, Params({"V": sample.V})
+    if np.any(rank_R != np.floor(rank_R)):
+        return [RankFit(name, _empty_params(FAMILIES[name], V) | given, status=Status.mid_ranks) for name in names]
+    given["n_tokens"] = round(sample.n)
+    return [_fit(FAMILIES[name], sample, given) for name in names]
+
+
+def _fit(family: Family, sample: RankSample, given: Params) -> RankFit:
+    if len(sample.rank_R) < max(3, family.n_parameters + 1):
+        return RankFit(family.name, _empty_params(family, sample.V) | given, status=Status.too_few_tokens)
+    theta, status, free, ends = _search(family, sample.few)
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # where a search ran away to
+        at_all = [over_all_ranks(family, end, sample) for end in ends]
+        holds = [holds_at_nodes(family, end, sample, at.loglik) for end, at in zip(ends, at_all, strict=True)]
+    if not all(holds):
+        theta, status, free, ends = _search(family, sample.every)
+    if theta is None:
+        return RankFit(family.name, _empty_params(family, sample.V) | given, status=status)
+    over_all = at_all[-1] if all(holds) else over_all_ranks(family, theta, sample)
+    params = family.params(theta, sample.V, over_all.share_1) | given
+    if family.edge is not None:
+        params |= {f"{key}_unconstrained": value for key, value in free.items() if key not in _DERIVED}
+    return scored(family.name, params, over_all.loglik, family.n_parameters, over_all.distance, status)
+
+
+def ln_shares(fit: RankFit, V: int) -> Floats:
+    """Ln p_x of a fitted distribution at the ranks x = 1..V, shape [V].
+
+    Raises:
+        ValueError: if the fit has no numbers, or is not a distribution over 1..V.
+    """
+    family, theta = fitted(fit, V)
+    ln_weight_V = family.ln_weight(theta, np.arange(1, V + 1, dtype=np.float64), V)
+    return np.asarray(ln_weight_V - ln_sum_exp(ln_weight_V, axis=0))
+
+
+def fitted(fit: RankFit, V: int) -> tuple[Family, Floats]:
+    """The family of a fit and its parameters as the search sees them.
+
+    Raises:
+        ValueError: if the fit has no numbers, or is not a distribution over 1..V.
+    """
+    if fit.distribution not in FAMILIES or fit.loglik is None:
+        raise ValueError(f"needs a fit over 1..V that has numbers, got {fit.distribution} with {fit.status}")
+    family = FAMILIES[fit.distribution]
+    return family, family.theta(fit.params, V)
+
+
+def holds_at_nodes(family: Family, theta: Floats, sample: RankSample, loglik: float) -> bool:
+    """Whether the likelihood at the nodes is that of all ranks, which it is not where a family is too steep."""
+    at_nodes = total(sample.few, normalised(family, theta, sample.few))
+    return abs(at_nodes - loglik) <= _SAME * abs(loglik)
+
+
+def _empty_params(family: Family, V: int) -> Params:
+    """The names of the parameters, without their values."""
+    return dict.fromkeys(family.params(np.array(family.starts[0]), V))
+
+
+def _search(family: Family, seen: Seen) -> tuple[Floats | None, Status, Params, list[Floats]]:
+    """The best maximum inside the family: theta or None, its status, the free maximum, and where the search ended."""
+    climbs = [_climb(family, seen, np.array(start), None) for start in family.starts]
+    tops = [theta for theta, converged in climbs if converged]
+    if not tops:
+        ran_away = not any(family.holds(1.1 * theta) for theta, _ in climbs)
+        return None, Status.at_limit if ran_away else Status.not_converged, {}, [theta for theta, _ in climbs]
+    theta = tops[0]
+    if len(tops) > 1:
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # far from the best
+            theta = max(tops, key=lambda top: total(seen, normalised(family, top, seen)))
+    if family.edge is None or theta[family.edge[0]] > 0:
+        return theta, Status.ok, family.params(theta, seen.V), [theta]
+    edge, status = family.edge
+    start = np.array(theta)
+    start[edge] = 0.0
+    at_edge, converged = _climb(family, seen, start, edge)
+    return (at_edge if converged else None), status, family.params(theta, seen.V), [theta, at_edge]
+
+
+def _climb(family: Family, seen: Seen, start: Floats, fixed: int | None) -> tuple[Floats, bool]:
+    free = [i for i in range(family.n_parameters) if i != fixed]
+    statistics_PX = family.slopes(start, seen.x_X, seen.V) if family.is_linear else None
+
+    def objective(theta: Floats) -> tuple[float, Floats, Floats]:
+        return likelihood(family, theta, seen, statistics_PX)
+
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):  # steps too far are halved
+        return maximise(objective, start, free, family.holds)

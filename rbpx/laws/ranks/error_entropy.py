@@ -1,0 +1,192 @@
+"""Decomposition of cross-entropy by rank: tokens and log-probabilities per rank in, three terms that add up to it out.
+
+`resample_terms` gives the same numbers as `decompose` of the counts of every resample of the documents, from far fewer
+of them. With n_e tokens of rank e and S_e = exp(L_e / n_e), all that a resample needs are sum n_e, sum L_e,
+sum n_e ln n_e and sum S_e. The first two are sums over documents. A rank that occurs in a single document, drawn w
+times, has n_e = w c and the S_e that it has there, so that of these ranks the other two are sums over documents too.
+What is left are the ranks of several documents; the frequent ones, which many documents have, are a product of dense
+matrices, the others of sparse ones.
+
+Source: What Scales in Cross-Entropy Scaling Law? (arXiv 2510.04067). Shapes: E is the number of ranks, ... any
+leading axes (resamples); N different pairs of document and rank, D documents, B resamples, R ranks, b and r parts of B
+and R that fit in the cache of a core.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.special import xlogy
+
+from rbpx.laws.numeric.arrays import Floats
+
+EQUATION: Final = "CE = H(P) + KL(P || Q) - ln(sum_e S_e)"
+SOURCE: Final = "arXiv 2510.04067"
+Indices = NDArray[np.intp]
+_DENSE: Final = 0.2  # of the documents: a rank that more of them have is cheaper in a dense matrix
+_RESAMPLES, _RANKS = 256, 128  # at a time: 256 KiB
+_TOO_SMALL: Final = 1e-250  # a sum of scores, relative to the largest score of any document, that may have underflowed
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of the decomposition, in nats; arrays over the leading axes (0-dimensional when there are none).
+
+    error_entropy + self_alignment + confidence = cross_entropy_nats, exact to rounding.
+    """
+
+    error_entropy: Floats
+    self_alignment: Floats
+    confidence: Floats
+    cross_entropy_nats: Floats
+
+
+def decompose(n_tokens: ArrayLike, sum_logprob: ArrayLike) -> Terms:
+    """Error-entropy, self-alignment and confidence of a distribution of ranks.
+
+    P(e) = n_e / n, S_e = exp(sum_logprob_e / n_e) (geometric mean of the scores of the tokens of rank e),
+    Q(e) = S_e / sum S, sums over the ranks that occur: H(P) = -sum P ln P, KL = sum P ln(P/Q), confidence =
+    -ln(sum S). Each term is computed from its own definition; none is the remainder of the others.
+
+    Args:
+        n_tokens: number of tokens of each rank, shape [..., E]; ranks with 0 tokens are left out of the sums exactly.
+        sum_logprob: sum of the log-probabilities of those tokens, nats, shape [..., E].
+
+    Returns:
+        Terms with arrays of shape [...].
+
+    Raises:
+        ValueError: if shapes differ, a row has no tokens, a count is negative or a number is not finite.
+
+    Source:
+        arXiv 2510.04067; its ranks are strict, so use the optimistic rule to compare.
+    """
+    n_E = rank_counts(n_tokens)
+    sum_logprob_E = np.asarray(sum_logprob, dtype=np.float64)
+    if n_E.shape != sum_logprob_E.shape:
+        raise ValueError(f"n_tokens has shape {n_E.shape}, sum_logprob {sum_logprob_E.shape}")
+    if not np.all(np.isfinite(sum_logprob_E)):
+        raise ValueError("sum_logprob must be finite")
+    n = n_E.sum(axis=-1, keepdims=True)
+    occurs_E = n_E > 0
+    ln_score_E = np.divide(sum_logprob_E, n_E, out=np.full(n_E.shape, -np.inf), where=occurs_E)
+    top = ln_score_E.max(axis=-1, keepdims=True)
+    ln_total = top + np.log(np.exp(ln_score_E - top).sum(axis=-1, keepdims=True))
+    p_E = n_E / n
+    ln_q_E = np.subtract(ln_score_E, ln_total, out=np.zeros(n_E.shape), where=occurs_E)
+    ln_p_E = np.log(p_E, out=np.zeros(n_E.shape), where=occurs_E)
+    return Terms(
+        error_entropy=-np.sum(p_E * ln_p_E, axis=-1),
+        self_alignment=np.sum(p_E * (ln_p_E - ln_q_E), axis=-1),
+        confidence=-ln_total[..., 0],
+        cross_entropy_nats=-np.sum(np.where(occurs_E, sum_logprob_E, 0.0), axis=-1) / n[..., 0],
+    )
+
+
+def rank_counts(n_tokens: ArrayLike) -> Floats:
+    """Counts of ranks as float64, ranks along the last axis.
+
+    Raises:
+        ValueError: if a count is negative or not finite, or a row has no tokens.
+    """
+    n_E = np.asarray(n_tokens, dtype=np.float64)
+    if n_E.ndim < 1 or not np.all(np.isfinite(n_E)) or np.any(n_E < 0):
+        raise ValueError("n_tokens must be finite counts >= 0 with ranks along the last axis")
+    if np.any(n_E.sum(axis=-1) <= 0):
+        raise ValueError("every row of n_tokens needs at least one token")
+    return n_E
+
+
+def resample_terms(
+    document_N: Indices, rank_N: Indices, n_tokens_N: Floats, sum_logprob_N: Floats, weights_BD: Floats
+) -> Terms:
+    """The terms of each resample.
+
+    Args:
+        document_N: of each count, from 0.
+        rank_N: which rank, numbered from 0 without gaps.
+        n_tokens_N: tokens of that rank in that document, above 0.
+        sum_logprob_N: sum of their log-probabilities, nats.
+        weights_BD: how often each document is drawn in each resample, whole numbers.
+
+    Returns:
+        Terms of shape [B]; NaN for a resample without a token.
+    """
+    D = weights_BD.shape[1]
+    n_B, logprob_B = (weights_BD @ np.bincount(document_N, sums_N, D) for sums_N in (n_tokens_N, sum_logprob_N))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n_B = np.where(n_B > 0, n_B, np.nan)
+        cross_entropy_B = -logprob_B / n_B
+    ln_score_N = sum_logprob_N / n_tokens_N
+    top = float(ln_score_N.max())
+    shared_R = np.bincount(rank_N) > 1
+    shared_N = shared_R[rank_N]
+    of_one = document_N[~shared_N], n_tokens_N[~shared_N]
+    n_ln_n_B = weights_BD @ np.bincount(of_one[0], xlogy(of_one[1], of_one[1]), D)
+    times_BD = weights_BD.astype(np.intp)
+    times = np.arange(times_BD.max(initial=0) + 1.0)
+    n_ln_n_B += xlogy(times, times)[times_BD] @ np.bincount(*of_one, D)
+    score_B = (weights_BD > 0).astype(np.float64) @ np.bincount(of_one[0], np.exp(ln_score_N[~shared_N] - top), D)
+    if shared_N.any():
+        shared_B2 = _shared_ranks(
+            document_N[shared_N],
+            (np.cumsum(shared_R) - 1)[rank_N[shared_N]],
+            n_tokens_N[shared_N],
+            sum_logprob_N[shared_N] - top * n_tokens_N[shared_N],
+            weights_BD,
+        )
+        n_ln_n_B, score_B = n_ln_n_B + shared_B2[:, 0], score_B + shared_B2[:, 1]
+    with np.errstate(divide="ignore"):
+        entropy_B, confidence_B = np.log(n_B) - n_ln_n_B / n_B, -(top + np.log(score_B))
+    terms_B3 = np.column_stack([entropy_B, cross_entropy_B - confidence_B - entropy_B, confidence_B])
+    rare_B = np.isfinite(n_B) & (score_B < _TOO_SMALL)
+    if rare_B.any():
+        terms_B3[rare_B] = _plainly(document_N, rank_N, n_tokens_N, sum_logprob_N, weights_BD[rare_B])
+    terms_B3[np.isnan(n_B)] = np.nan
+    entropy_B, alignment_B, confidence_B = terms_B3.T
+    return Terms(entropy_B, alignment_B, confidence_B, cross_entropy_B)
+
+
+def _shared_ranks(
+    document_N: Indices, rank_N: Indices, n_tokens_N: Floats, logprob_N: Floats, weights_BD: Floats
+) -> Floats:
+    """Sums of n ln n and of the scores, [B, 2], over ranks that occur in several documents."""
+    n_documents, n_rows_R = weights_BD.shape[1], np.bincount(rank_N)
+    is_dense_R = n_rows_R > _DENSE * n_documents
+    n_dense = int(is_dense_R.sum())
+    row_R = np.where(is_dense_R, np.cumsum(is_dense_R), n_dense + np.cumsum(~is_dense_R)) - 1  # the frequent ones first
+    row_N = row_R[rank_N]
+    both_RD = [csr_array((v_N, (row_N, document_N)), (len(n_rows_R), n_documents)) for v_N in (n_tokens_N, logprob_N)]
+    blocks = []
+    for ranks, is_dense in ((range(n_dense), True), (range(n_dense, len(n_rows_R)), False)):
+        for first in ranks[::_RANKS]:
+            block = slice(first, min(first + _RANKS, ranks.stop))
+            blocks.append([each[block].toarray() if is_dense else each[block] for each in both_RD])
+    sums_B2 = np.zeros((len(weights_BD), 2))
+    for begin in range(0, len(weights_BD), _RESAMPLES):
+        weights_Db = np.ascontiguousarray(weights_BD[begin : begin + _RESAMPLES].T)
+        for block_2rD in blocks:
+            sums_B2[begin : begin + _RESAMPLES] += _sums(*(np.asarray(each_rD @ weights_Db) for each_rD in block_2rD))
+    return sums_B2
+
+
+def _sums(n_rb: Floats, logprob_rb: Floats) -> Floats:
+    """Sums of n ln n and of exp(logprob / n) over ranks that occur, [b, 2]."""
+    divisor_rb = np.maximum(n_rb, 1.0)
+    logprob_rb /= divisor_rb
+    np.exp(logprob_rb, out=logprob_rb)
+    occurs_rb = np.minimum(n_rb, 1.0)  # counts are whole
+    scores_b = np.einsum("rb,rb->b", logprob_rb, occurs_rb)
+    return np.column_stack([np.einsum("rb,rb->b", n_rb, np.log(divisor_rb, out=divisor_rb)), scores_b])
+
+
+def _plainly(document_N: Indices, rank_N: Indices, n_N: Floats, logprob_N: Floats, weights_BD: Floats) -> Floats:
+    """The terms [B, 3] by their definition."""
+    shape = (int(rank_N.max()) + 1, weights_BD.shape[1])
+    n_BR, logprob_BR = (
+        np.asarray(weights_BD @ csr_array((v_N, (rank_N, document_N)), shape).T) for v_N in (n_N, logprob_N)
+    )
+    terms = decompose(n_BR, logprob_BR)
+    return np.column_stack([terms.error_entropy, terms.self_alignment, terms.confidence])

@@ -1,0 +1,236 @@
+"""Families of rank distributions: parameters in, the unnormalised logarithm of their shares and its slopes out.
+
+Each is a distribution over the ranks x = 1..V, p_x = w_x / sum w, whose w is a smooth function of x, so that it may be
+asked for between the ranks too. Shapes: P parameters, X places, ranks or not.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric.logarithms import exp_or_none
+from rbpx.laws.ranks.fit import Params
+from rbpx.status import Status
+
+
+@dataclass(frozen=True)
+class Family(ABC):
+    """A family as the search for its maximum sees it: free real parameters theta.
+
+    Attributes:
+        name: as in `rank_fits`.
+        equation: p_x up to its normalisation.
+        starts: where to search from, each a theta.
+        is_linear: whether ln w_x is linear in theta.
+        reach: how far from 0 each theta may go; where a maximum lies beyond, the family has become another one.
+        edge: which theta has to be positive, and what it means if it is not; None where all are free.
+    """
+
+    name: str
+    equation: str
+    starts: tuple[tuple[float, ...], ...]
+    reach: tuple[float, ...]
+    edge: tuple[int, Status] | None = None
+    is_linear = False
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of parameters that are fitted."""
+        return len(self.starts[0])
+
+    def holds(self, theta: Floats) -> bool:
+        """Whether theta is within reach."""
+        return bool(np.all(np.abs(theta) < self.reach))
+
+    @abstractmethod
+    def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
+        """Ln w_x, shape [X]."""
+
+    @abstractmethod
+    def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
+        """D ln w_x / d theta, shape [P, X]; of M thetas at once, [P, M, 1], where a family is not linear: [P, M, X]."""
+
+    @abstractmethod
+    def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
+        """The parameters as people write them; `share_1` is p_1, where a family has it among its own."""
+
+    @abstractmethod
+    def theta(self, params: Params, V: int) -> Floats:
+        """The other way round."""
+
+
+@dataclass(frozen=True)
+class Exponential(Family):
+    """Families that are linear in theta: ln w_x = theta . T_x, so that the maximum is where the means of T agree.
+
+    Attributes:
+        names: of the parameters; "beta", "gamma" and "rate" are the negative coefficients of ln x, ln^2 x and x, "odds"
+            is what the logarithm of p_1 has beyond the others.
+    """
+
+    names: tuple[str, ...] = ()
+    is_linear = True
+
+    def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
+        """Theta . T, shape [X]."""
+        return np.asarray(theta @ self.slopes(theta, x_X, V))
+
+    def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
+        """T, whatever theta."""
+        t_X = np.log(x_X)
+        # Ranks are counted in V, so that all parameters are of like magnitude.
+        statistics = {"odds": (x_X == 1).astype(np.float64), "beta": -t_X, "gamma": -(t_X**2), "rate": -x_X / V}
+        return np.stack([statistics[name] for name in self.names])
+
+    def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
+        """By name; mu and sigma of a lognormal, None where gamma is 0."""
+        params: Params = {name: float(value) for name, value in zip(self.names, theta, strict=True)}
+        if "rate" in params:
+            params["rate"] = float(theta[self.names.index("rate")]) / V
+        if "gamma" in params:
+            beta, gamma = (float(theta[self.names.index(name)]) for name in ("beta", "gamma"))
+            params |= {"mu": (1 - beta) / (2 * gamma), "sigma": (0.5 / gamma) ** 0.5} if gamma > 0 else _NO_LOGNORMAL
+        if "odds" in params:
+            params["share_1"] = share_1
+        return params
+
+    def theta(self, params: Params, V: int) -> Floats:
+        """By name."""
+        values = {name: float(params[name] or 0.0) for name in self.names}
+        return np.array([value * (V if name == "rate" else 1) for name, value in values.items()])
+
+
+_NO_LOGNORMAL: Final[Params] = {"mu": None, "sigma": None}
+
+
+@dataclass(frozen=True)
+class ZipfMandelbrot(Family):
+    """W_x = (x + q)^(-beta), q > -1; theta = (beta, ln(1 + q))."""
+
+    def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
+        """-beta ln(x + q)."""
+        return np.asarray(-theta[0] * np.log(x_X - 1 + np.exp(theta[1])))
+
+    def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
+        """In beta and in ln(1 + q)."""
+        shift = np.exp(theta[1])
+        moved_X = x_X - 1 + shift
+        return np.stack([-np.log(moved_X), -theta[0] * shift / moved_X])
+
+    def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
+        """Beta and q."""
+        return {"beta": float(theta[0]), "q": float(np.expm1(theta[1]))}
+
+    def theta(self, params: Params, V: int) -> Floats:
+        """Beta and ln(1 + q)."""
+        return np.array([float(params["beta"] or 0.0), np.log1p(float(params["q"] or 0.0))])
+
+
+@dataclass(frozen=True)
+class Weibull(Family):
+    """W_x = exp(-h (x-1)^s) - exp(-h x^s), a discretised Weibull of shape s, scale h^(-1/s); theta = (ln h, ln s)."""
+
+    def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
+        """Ln of the difference of the two survival functions, without the difference."""
+        below_X, step_X, _ = self._hazards(theta, x_X)
+        return np.asarray(-below_X + np.log(-np.expm1(-step_X)))
+
+    def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
+        """In ln h and in ln s."""
+        below_X, step_X, ln_gain_X = self._hazards(theta, x_X)
+        upto_X, growth_X, share_X = below_X + step_X, np.exp(theta[1]) * np.log(x_X), -np.expm1(-step_X)
+        # d(h x^s) / d ln s is h x^s s ln x; this is its difference over a step
+        difference_X = step_X * (growth_X + ln_gain_X) - upto_X * ln_gain_X
+        return np.stack([step_X / share_X - upto_X, difference_X / share_X - upto_X * growth_X])
+
+    def _hazards(self, theta: Floats, x_X: Floats) -> tuple[Floats, Floats, Floats]:
+        """H (x-1)^s, h x^s less that, and s ln((x-1)/x), which is 0 for the first rank instead of -infinity."""
+        level, shape = np.exp(theta)
+        is_first_X = x_X == 1
+        upto_X = level * np.exp(shape * np.log(x_X))
+        ln_gain_X = shape * np.log1p(-1.0 / np.where(is_first_X, np.inf, x_X))
+        step_X = np.where(is_first_X, level, -upto_X * np.expm1(ln_gain_X))
+        return upto_X - step_X, step_X, ln_gain_X
+
+    def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
+        """Shape, scale, and the hazard h up to the first rank, from which the scale follows."""
+        level, shape = (float(value) for value in np.exp(theta))
+        return {"shape": shape, "scale": exp_or_none(-float(theta[0]) / shape), "hazard": level}
+
+    def theta(self, params: Params, V: int) -> Floats:
+        """From the hazard, since the scale may be too small for a number."""
+        return np.log([float(params["hazard"] or 0.0), float(params["shape"] or 0.0)])
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(Family):
+    """W_x = Gamma(x-1+r) / Gamma(x) q^(x-1): theta = (ln r, -V ln q)."""
+
+    def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
+        """Without Gamma(r), which all have alike."""
+        y_X, r = x_X - 1, np.exp(theta[0])
+        return np.asarray(gammaln(y_X + r) - gammaln(r) - gammaln(y_X + 1) - theta[1] * y_X / V)
+
+    def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
+        """In ln r and in -V ln q."""
+        y_X, r = x_X - 1, np.exp(theta[0])
+        by_r = r * (digamma(y_X + r) - digamma(r))
+        return np.stack([by_r, np.broadcast_to(-y_X / V, by_r.shape)])
+
+    def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
+        """Dispersion r, and q."""
+        return {"r": float(np.exp(theta[0])), "q": float(np.exp(-theta[1] / V))}
+
+    def theta(self, params: Params, V: int) -> Floats:
+        """Ln r and -V ln q."""
+        return np.array([np.log(float(params["r"] or 0.0)), -V * np.log(float(params["q"] or 0.0))])
+
+
+_LN, _LN2 = "x^(-beta)", "exp(-gamma ln^2 x)"
+
+FAMILIES: Final[dict[str, Family]] = {
+    family.name: family
+    for family in (
+        Exponential(
+            "lognormal_full",
+            f"{_LN} {_LN2}",
+            ((1.0, 0.0),),
+            (inf, inf),
+            (1, Status.power_law_limit),
+            names=("beta", "gamma"),
+        ),
+        Exponential("power_law", _LN, ((1.0,),), (inf,), names=("beta",)),
+        Exponential(
+            "power_law_cutoff",
+            f"{_LN} exp(-rate x)",
+            ((1.0, 0.0),),
+            (inf, inf),
+            (1, Status.at_limit),
+            names=("beta", "rate"),
+        ),
+        ZipfMandelbrot("zipf_mandelbrot", "(x + q)^(-beta)", ((1.0, 0.0), (1.5, 1.0), (1.0, -1.0)), (1e3, 15.0)),
+        Weibull(
+            "weibull", "exp(-((x-1)/scale)^shape) - exp(-(x/scale)^shape)", ((0.0, -1.5), (-1.0, -0.5)), (50.0, 10.0)
+        ),
+        NegativeBinomial(
+            "negative_binomial",
+            "Gamma(x-1+r) / Gamma(x) q^(x-1)",
+            ((-1.5, 1.0), (0.0, 1.0)),
+            (15.0, inf),
+            (1, Status.at_limit),
+        ),
+        Exponential(
+            "lognormal_inflated",
+            f"share_1 at x = 1, {_LN} {_LN2} beyond",
+            ((0.0, 1.0, 0.0),),
+            (inf, inf, inf),
+            (2, Status.power_law_limit),
+            names=("odds", "beta", "gamma"),
+        ),
+    )
+}

@@ -1,0 +1,228 @@
+"""Lognormal model of the ranks: counts of ranks in, (mu, sigma) out; `derived` has the curves that follow.
+
+Everything is written in t = ln(rank) and in the natural parameters theta = (beta, gamma), with
+beta = 1 - mu / sigma^2 and gamma = 1 / (2 sigma^2), because the power law is then the plain boundary gamma = 0 and
+not a place where mu and sigma run away. Shapes: R is the number of different ranks, B of resamples, V the vocabulary.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr
+
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric.logarithms import ln_sum_exp
+from rbpx.laws.numeric.solvers import maximise
+from rbpx.laws.ranks.fit import Params, RankFit, checked_counts, scored
+from rbpx.laws.ranks.sums import rank_nodes
+from rbpx.status import Status
+
+EQUATION: Final = "Pr(R = x) = psi(x) / c, psi(x) = exp(-(ln x - mu)^2 / (2 sigma^2)) / (x sigma sqrt(2 pi))"
+SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 9 and appendix D"
+
+_UNKNOWN: Final[Params] = {"mu": None, "sigma": None, "beta": None, "gamma": None}
+_T_FLOOR: Final = math.log(1.5)
+_NARROW: Final = 16.0  # from this rank on a cell is so narrow in t that few nodes integrate to rounding
+_NODES, _FEW_NODES, _TAIL_NODES = (np.polynomial.legendre.leggauss(n) for n in (20, 7, 200))
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Log-integral of exp((1 - beta) t - gamma t^2), and mean and covariance of (t, t^2) under it; shapes [...]."""
+
+    ln_z: Floats
+    mean_2: Floats
+    cov_22: Floats
+
+
+def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
+    """Fit mu and sigma as the paper does: to the ranks from 2 up, rank 1 being extrapolated to.
+
+    Maximises sum_x n_x ln P(R = x | R >= 2), P = [Phi((ln(x+1/2) - mu)/sigma) - Phi((ln(x-1/2) - mu)/sigma)] /
+    [1 - Phi((ln 1.5 - mu)/sigma)]. Written as a ratio of two integrals of exp((1-beta) t - gamma t^2) over t = ln x,
+    it is an exponential family observed in cells: every log-probability, score and Hessian is a log-integral, a mean
+    and a covariance, computed by Gauss-Legendre quadrature to rounding, with no difference of two normal CDFs.
+    Newton's method does the rest, at the nodes of `rank_sums` where these give the likelihood to rounding. The boundary
+    gamma = 0 (a power law) is solved first; if the likelihood does not rise from it into gamma > 0, that is the answer.
+
+    Args:
+        rank: ranks, shape [R], whole numbers >= 1 in any order.
+        n_tokens: number of tokens of each rank, shape [R].
+
+    Returns:
+        The fit. Status power_law_limit: mu and sigma None, gamma 0; too_few_tokens: fewer than 3 different ranks from
+        2 up; mid_ranks: a rank is a half.
+
+    Raises:
+        ValueError: if shapes disagree, a rank is below 1 or a count is negative.
+
+    Source:
+        The published (mu, sigma) of the RBP paper (arXiv 2510.20387, appendix D) are this maximum.
+    """
+    rank_R, n_R = checked_counts(rank, n_tokens)
+    if np.any(rank_R != np.floor(rank_R)):
+        return RankFit("lognormal_paper", _UNKNOWN, status=Status.mid_ranks)
+    rank_R, n_R = rank_R[rank_R >= 2], n_R[rank_R >= 2]
+    n = float(n_R.sum())
+    if len(rank_R) < 3:
+        return RankFit("lognormal_paper", _UNKNOWN | {"n_tokens": round(n)}, status=Status.too_few_tokens)
+    nodes = rank_nodes(int(rank_R[-1]))
+    x_Q, n_Q = nodes.x_Q[1:], nodes.moved(rank_R, n_R)[1:]  # rank 1 is a node of its own
+    theta, converged, status = _maximum(x_Q, n_Q)
+    loglik = float(n_R @ _ln_per_rank(rank_R, theta))
+    at_nodes = float(n_Q @ _ln_per_rank(x_Q, theta))
+    if not (converged and abs(at_nodes - loglik) <= 1e-12 * abs(loglik)):  # too steep for nodes
+        theta, converged, status = _maximum(rank_R, n_R)
+        loglik = float(n_R @ _ln_per_rank(rank_R, theta))
+    if not converged:
+        return RankFit("lognormal_paper", _UNKNOWN | {"n_tokens": round(n)}, status=Status.not_converged)
+    # Both CDFs are compared at every observed rank and just below the next one, where a gap can be largest.
+    below_next_R = np.append(rank_R[1:] - 1, rank_R[-1])
+    cdf_R = np.cumsum(n_R) / n
+    gaps = [np.abs(cdf_R - _cdf_paper(x_R, theta)).max() for x_R in (rank_R, below_next_R)]
+    distance = float(max(*gaps, _cdf_paper(rank_R[:1] - 1, theta)[0]))
+    beta, gamma = float(theta[0]), float(theta[1])
+    mu, sigma = ((1 - beta) / (2 * gamma), math.sqrt(0.5 / gamma)) if gamma > 0 else (None, None)
+    params: Params = {"mu": mu, "sigma": sigma, "beta": beta, "gamma": gamma, "n_tokens": round(n)}
+    return scored("lognormal_paper", params, loglik, 2, distance, status)
+
+
+def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
+    """The most likely (beta, gamma) of counts from rank 2 up, whether it is a maximum, and which."""
+
+    def objective(theta: Floats) -> tuple[float, Floats, Floats]:
+        ln_p_R, score_R2, hessian_R22 = _per_rank(rank_R, theta)
+        return float(n_R @ ln_p_R), n_R @ score_R2, np.tensordot(n_R, hessian_R22, 1)
+
+    n, t_R = float(n_R.sum()), np.log(rank_R)
+    mean_t = float(n_R @ t_R) / n
+    beta_limit = 1.0 + 1.0 / max(mean_t - _T_FLOOR, 1e-3)
+    limit, converged = maximise(objective, np.array([beta_limit, 0.0]), [0], lambda theta: bool(theta[0] > 1))
+    if not objective(limit)[1][1] > 0:
+        return limit, converged, Status.power_law_limit
+    var_t = float(n_R @ t_R**2) / n - mean_t**2
+    start = np.array([1.0 - mean_t / var_t, 0.5 / var_t])
+    return *maximise(objective, start, [0, 1], lambda theta: bool(theta[1] > 0)), Status.ok
+
+
+def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:
+    """First and second derivatives of ln p_x at the fit: what a resample needs is their sum over its tokens.
+
+    Args:
+        fit: result of `fit_paper`, status ok.
+        rank: ranks, shape [R], whole numbers; those of rank 1, which the fit leaves out, are 0.
+
+    Returns:
+        Two of the gradient, then four of the Hessian in (beta, gamma), shape [R, 6].
+
+    Raises:
+        ValueError: if the fit has no mu and sigma.
+    """
+    rank_R = np.asarray(rank, dtype=np.float64)
+    slopes_R6, covered_R, theta = np.zeros((len(rank_R), 6)), rank_R >= 2, _theta_of(fit)
+    _, score_R2, hessian_R22 = _per_rank(rank_R[covered_R], theta)
+    slopes_R6[covered_R] = np.column_stack([score_R2, hessian_R22.reshape(-1, 4)])
+    return slopes_R6
+
+
+def step_paper(fit: RankFit, sums_B6: Floats) -> Floats:
+    """One Newton step for each resample, as `resample_paper`, from the sums of `paper_slopes` over its tokens.
+
+    Args:
+        fit: result of `fit_paper` on the whole sample, status ok.
+        sums_B6: shape [B, 6].
+
+    Returns:
+        (mu, sigma), shape [B, 2]; NaN where a resample has too few different ranks for a step.
+
+    Raises:
+        ValueError: if the fit has no mu and sigma.
+    """
+    beta, gamma = _theta_of(fit)
+    score_B2, hessian_B22 = sums_B6[:, :2], sums_B6[:, 2:].reshape(-1, 2, 2)
+    concave_B = (np.linalg.det(hessian_B22) > 0) & (hessian_B22[:, 0, 0] < 0)
+    hessian_B22[~concave_B] = -np.eye(2)
+    step_B2 = -np.linalg.solve(hessian_B22, score_B2[:, :, None])[:, :, 0]
+    relative_B = step_B2[:, 1] / gamma
+    # Below half of gamma the step goes on exponentially (value and slope join), with beta along the likelihood ridge.
+    kept_B = np.where(relative_B > -0.5, 1 + relative_B, 0.5 * np.exp(2 * np.minimum(relative_B, -0.5) + 1))
+    gamma_B = gamma * kept_B
+    ridge_B = -hessian_B22[:, 0, 1] / hessian_B22[:, 0, 0]
+    beta_B = beta + step_B2[:, 0] + ridge_B * (gamma_B - gamma - step_B2[:, 1])
+    sigma2_B = 0.5 / gamma_B
+    mu_sigma_B2 = np.column_stack([(1.0 - beta_B) * sigma2_B, np.sqrt(sigma2_B)])
+    mu_sigma_B2[~concave_B] = np.nan
+    return mu_sigma_B2
+
+
+def _theta_of(fit: RankFit) -> Floats:
+    beta, gamma = fit.params.get("beta"), fit.params.get("gamma")
+    if fit.distribution != "lognormal_paper" or fit.status is not Status.ok or beta is None or gamma is None:
+        raise ValueError(f"needs a lognormal_paper fit with status ok, got {fit.distribution} with {fit.status}")
+    return np.array([beta, gamma])
+
+
+def _per_rank(rank_R: Floats, theta: Floats) -> tuple[Floats, Floats, Floats]:
+    """Log of P(R = x | R >= 2), its gradient and its Hessian in (beta, gamma), for each rank >= 2."""
+    cell = _Moments(np.empty(len(rank_R)), np.empty((len(rank_R), 2)), np.empty((len(rank_R), 2, 2)))
+    wide_R = rank_R < _NARROW
+    for at_R, nodes in ((wide_R, _NODES), (~wide_R, _FEW_NODES)):
+        part = _moments(*_cells(rank_R[at_R], theta, nodes))
+        cell.ln_z[at_R], cell.mean_2[at_R], cell.cov_22[at_R] = part.ln_z, part.mean_2, part.cov_22
+    tail = _tail(theta)
+    # d/d theta of ln of the integral of exp(t - theta . (t, t^2)) is minus the mean of (t, t^2).
+    return cell.ln_z - tail.ln_z, tail.mean_2 - cell.mean_2, cell.cov_22 - tail.cov_22
+
+
+def _ln_per_rank(rank_R: Floats, theta: Floats) -> Floats:
+    """Log of P(R = x | R >= 2) alone, as in `_per_rank`."""
+    ln_z_R, wide_R = np.empty(len(rank_R)), rank_R < _NARROW
+    for at_R, nodes in ((wide_R, _NODES), (~wide_R, _FEW_NODES)):
+        ln_z_R[at_R] = ln_sum_exp(_cells(rank_R[at_R], theta, nodes)[1], axis=-1)[:, 0]
+    return ln_z_R - _tail(theta).ln_z
+
+
+def _cells(rank_R: Floats, theta: Floats, nodes: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Where t from ln(x - 1/2) to ln(x + 1/2) of each rank is summed at, and the logarithms of the weights there."""
+    lo_R1 = np.log(rank_R - 0.5)[:, None]
+    half_R1 = np.log1p(1.0 / (rank_R - 0.5))[:, None] / 2
+    t_RQ = lo_R1 + half_R1 * (1.0 + nodes[0])
+    return t_RQ, (1 - theta[0]) * t_RQ - theta[1] * t_RQ**2 + np.log(half_R1) + np.log(nodes[1])
+
+
+def _tail(theta: Floats) -> _Moments:
+    """Moments over t from ln 1.5 to infinity; needs gamma > 0, or gamma = 0 and beta > 1."""
+    slope, gamma = 1 - theta[0] - 2 * theta[1] * _T_FLOOR, theta[1]
+    # With s = t - ln 1.5 the exponent is slope s - gamma s^2; the quadrature covers where it is within 50 of its top.
+    top_s = slope / (2 * gamma) if slope > 0 else 0.0
+    fall = slope if slope <= 0 else 0.0
+    reach = 100.0 / (-fall + math.sqrt(fall * fall + 200.0 * gamma))
+    lo = max(0.0, top_s - reach) + _T_FLOOR
+    hi = top_s + reach + _T_FLOOR
+    t_Q = (hi + lo) / 2 + (hi - lo) / 2 * _TAIL_NODES[0]
+    return _moments(t_Q, (1 - theta[0]) * t_Q - gamma * t_Q**2 + np.log((hi - lo) / 2 * _TAIL_NODES[1]))
+
+
+def _moments(t_XQ: Floats, ln_weight_XQ: Floats) -> _Moments:
+    """Log-sum of the weights, and mean and covariance of (t, t^2) under them, over the last axis."""
+    top_X1 = ln_weight_XQ.max(axis=-1, keepdims=True)
+    w_XQ = np.exp(ln_weight_XQ - top_X1)
+    sum_X1 = w_XQ.sum(axis=-1, keepdims=True)
+    w_XQ /= sum_X1
+    mean_1_X, mean_2_X = np.sum(w_XQ * t_XQ, axis=-1), np.sum(w_XQ * t_XQ**2, axis=-1)
+    d1_XQ, d2_XQ = t_XQ - mean_1_X[..., None], t_XQ**2 - mean_2_X[..., None]
+    c11, c12, c22 = (np.sum(w_XQ * a * b, axis=-1) for a, b in ((d1_XQ, d1_XQ), (d1_XQ, d2_XQ), (d2_XQ, d2_XQ)))
+    cov = np.stack([np.stack([c11, c12], axis=-1), np.stack([c12, c22], axis=-1)], axis=-2)
+    return _Moments(np.asarray((top_X1 + np.log(sum_X1))[..., 0]), np.stack([mean_1_X, mean_2_X], axis=-1), cov)
+
+
+def _cdf_paper(x_R: Floats, theta: Floats) -> Floats:
+    """Pr(R <= x | R >= 2)."""
+    t_R, (beta, gamma) = np.log(x_R + 0.5), theta
+    if gamma == 0:
+        return np.asarray(-np.expm1((1 - beta) * (t_R - _T_FLOOR)))
+    mu, sigma = (1 - beta) / (2 * gamma), math.sqrt(0.5 / gamma)
+    return np.asarray(-np.expm1(log_ndtr((mu - t_R) / sigma) - log_ndtr((mu - _T_FLOOR) / sigma)))

@@ -1,0 +1,269 @@
+"""Shapes of the distribution of the ranks: parameters in, the shares of the ranks and what follows from them out.
+
+A form may be a mixture: tokens are of several kinds, and each kind has a distribution of its own. Then the entropy of
+the ranks, H(P), is that of the mixture, and cross-entropy is the mean entropy of the kinds: what is left to a model
+that knows which kind a token is of, and no more. A form without kinds says that both are the same.
+
+Shapes: any leading axes "..." of sets of parameters, P parameters, C kinds of tokens, Q places (`rank_nodes`),
+K values of k.
+
+One more entry of `RANK_FORMS` is one more row of `closure`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_expit
+
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric.logarithms import ln_sum_exp
+from rbpx.laws.ranks.family import FAMILIES, Family
+from rbpx.laws.ranks.sums import RankNodes, rank_nodes
+
+_AT_C, _WEIGHT_C = np.polynomial.hermite_e.hermegauss(15)  # exponents of kinds of tokens, and how many have each
+_LN_WEIGHT_C: Final = np.log(_WEIGHT_C / _WEIGHT_C.sum())
+Shares = tuple[Floats, Floats]
+"""Ln of the weight of each kind, [..., C], and ln of the share of each rank among its tokens, [..., C, Q]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where forms are evaluated: the nodes of the ranks 1..V.
+
+    Attributes:
+        x_Q: the ranks, or places between them.
+        ln_x_Q: their logarithms.
+        ln_ranks_Q: logarithm of how many ranks each stands for.
+        V: width of the vocabulary.
+        upto_K: how many places lie up to each k.
+        nodes: the nodes themselves.
+    """
+
+    x_Q: Floats
+    ln_x_Q: Floats
+    ln_ranks_Q: Floats
+    V: int
+    upto_K: NDArray[np.intp]
+    nodes: RankNodes
+
+    def one(self, ln_weight_Q: Floats) -> Shares:
+        """A form without kinds: ln of shares from ln of weights up to a factor, [..., Q]."""
+        ln_p_Q = self.normalised(ln_weight_Q)
+        return np.zeros((*ln_p_Q.shape[:-1], 1)), ln_p_Q[..., None, :]
+
+    def normalised(self, ln_weight_Q: Floats) -> Floats:
+        """Ln of shares that sum to 1 over the ranks, in the last axis."""
+        return np.asarray(ln_weight_Q - ln_sum_exp(ln_weight_Q + self.ln_ranks_Q, axis=-1))
+
+
+def places_of(V: int, k_grid: Sequence[int] = ()) -> Places:
+    """The places of the ranks 1..V, with an end at each k."""
+    upto = np.minimum(np.asarray(k_grid, dtype=np.int64), V)
+    nodes = rank_nodes(V, tuple(upto.tolist()))
+    return Places(nodes.x_Q, np.log(nodes.x_Q), np.log(nodes.weight_Q), V, nodes.upto(upto), nodes)
+
+
+@dataclass(frozen=True)
+class RankForm:
+    """A form of the distribution of the ranks.
+
+    Attributes:
+        label: its name in tables, at most 16 characters.
+        equation: p_x up to its normalisation.
+        parameters: their names; each is real, and a law of ln S where the form is fitted to several sizes.
+        starts: where to search from, each a set of parameters.
+        shares: parameters [..., P] and places in, the shares of each kind of tokens out.
+    """
+
+    label: str
+    equation: str
+    parameters: tuple[str, ...]
+    starts: tuple[tuple[float, ...], ...]
+    shares: Callable[[Floats, Places], Shares]
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of parameters at one size."""
+        return len(self.parameters)
+
+
+def mixed(shares: Shares) -> Floats:
+    """Ln of the share of each rank among all tokens, [..., Q]."""
+    ln_weight_C, ln_p_CQ = shares
+    if ln_p_CQ.shape[-2] == 1:
+        return ln_p_CQ[..., 0, :]
+    return ln_sum_exp(ln_weight_C[..., None] + ln_p_CQ, axis=-2)[..., 0, :]
+
+
+def derive(shares: Shares, places: Places) -> Floats:
+    """What follows from a form: -ln RBP_k at each k, then H(P), then cross-entropy, nats, [..., K + 2].
+
+    H(P) = -sum_x p_x ln p_x; CE = -sum_c w_c sum_x p_cx ln p_cx.
+    """
+    ln_p_Q = mixed(shares)
+    p_Q = np.exp(ln_p_Q + places.ln_ranks_Q)
+    upto_Q = np.minimum(np.cumsum(p_Q, axis=-1), 1.0)
+    ln_weight_C, ln_p_CQ = shares
+    own_C = -_times(np.exp(ln_p_CQ + places.ln_ranks_Q), ln_p_CQ)
+    cross_entropy = (np.exp(ln_weight_C) * own_C).sum(axis=-1)
+    entropy = -_times(p_Q, ln_p_Q)
+    with np.errstate(divide="ignore"):  # a share too small for a number
+        curve_K = -np.log(upto_Q[..., places.upto_K - 1])
+    return np.concatenate([curve_K, entropy[..., None], cross_entropy[..., None]], axis=-1)
+
+
+def _times(p_Q: Floats, ln_p_Q: Floats) -> Floats:
+    """Sum of p ln p; a share too small for a number counts as 0."""
+    return np.asarray(np.where(p_Q > 0, p_Q * np.where(np.isfinite(ln_p_Q), ln_p_Q, 0.0), 0.0).sum(axis=-1))
+
+
+def _of_family(family: Family) -> RankForm:
+    """A family of the verb ranks, whose parameters are taken as they are, without an edge."""
+
+    def shares(theta: Floats, places: Places) -> Shares:
+        flat = theta.reshape(-1, theta.shape[-1])
+        ln_weight = np.stack([family.ln_weight(each, places.x_Q, places.V) for each in flat])
+        return places.one(ln_weight.reshape(*theta.shape[:-1], len(places.x_Q)))
+
+    names = tuple(f"theta_{n}" for n in range(family.n_parameters))
+    return RankForm(family.name.replace("_", " "), family.equation, names, family.starts, shares)
+
+
+# ---------------------------------------------------------------------------------------------- what shapes are made of
+
+
+def _each(theta: Floats) -> Floats:
+    """Each parameter of sets of them, [P, ..., 1], to be spread over places."""
+    return np.moveaxis(theta, -1, 0)[..., None]
+
+
+def _at_first(odds: Floats, places: Places) -> Floats:
+    """What rank 1 has more of."""
+    return np.where(places.x_Q == 1, odds, 0.0)
+
+
+def _shifted(ln_shift: Floats, places: Places) -> Floats:
+    """Ln(x + q), q from ln(1 + q)."""
+    return np.asarray(np.log(places.x_Q - 1 + np.exp(ln_shift)))
+
+
+def _cut_off(ln_rate: Floats, places: Places) -> Floats:
+    """How far an exponential end towards the vocabulary has come."""
+    return np.asarray(np.exp(ln_rate) * places.x_Q / places.V)
+
+
+def _stretched(ln_rate: Floats, ln_stretch: Floats, places: Places) -> Floats:
+    """The same of a stretched exponential."""
+    return np.asarray(np.exp(ln_rate) * np.exp(np.exp(ln_stretch) * np.log(places.x_Q / places.V)))
+
+
+def _two_kinds(odds: Floats, ln_easy_Q: Floats, ln_hard_Q: Floats, places: Places) -> Shares:
+    """Easy tokens and hard ones, by the odds of the easy and the weights of the ranks of both."""
+    ln_p_CQ = np.stack([places.normalised(ln_easy_Q), places.normalised(ln_hard_Q)], axis=-2)
+    return np.concatenate([log_expit(odds), log_expit(-odds)], axis=-1), ln_p_CQ
+
+
+# ------------------------------------------------------------------------------------------------------------- shapes
+
+
+def _generalised_gamma(theta: Floats, places: Places) -> Shares:
+    """A power law that ends in a stretched exponential, with extra mass at rank 1."""
+    odds, beta, ln_rate, ln_stretch = _each(theta)
+    return places.one(_at_first(odds, places) - beta * places.ln_x_Q - _stretched(ln_rate, ln_stretch, places))
+
+
+def _geometric_and_power(theta: Floats, places: Places) -> Shares:
+    """Easy and hard tokens: geometric ranks of the ones, a cut-off power law of those of the others."""
+    odds, ln_fall, beta, ln_rate = _each(theta)
+    easy = -np.exp(ln_fall) * (places.x_Q - 1)
+    return _two_kinds(odds, easy, -beta * places.ln_x_Q - _cut_off(ln_rate, places), places)
+
+
+def _inflated_cut_off(theta: Floats, places: Places) -> Shares:
+    """A cut-off power law with extra mass at rank 1."""
+    odds, beta, ln_rate = _each(theta)
+    return places.one(_at_first(odds, places) - beta * places.ln_x_Q - _cut_off(ln_rate, places))
+
+
+def _shifted_cut_off(theta: Floats, places: Places) -> Shares:
+    """Zipf-Mandelbrot with a cut-off towards the vocabulary."""
+    beta, ln_shift, ln_rate = _each(theta)
+    return places.one(-beta * _shifted(ln_shift, places) - _cut_off(ln_rate, places))
+
+
+def _shifted_stretched(theta: Floats, places: Places) -> Shares:
+    """A zeta head, shifted, joined to a stretched exponential tail."""
+    beta, ln_shift, ln_rate, ln_stretch = _each(theta)
+    return places.one(-beta * _shifted(ln_shift, places) - _stretched(ln_rate, ln_stretch, places))
+
+
+def _spread_exponents(theta: Floats, places: Places) -> Shares:
+    """Power laws with one cut-off, their exponents normal over tokens."""
+    mean, ln_sd, ln_rate = _each(theta)[..., None]
+    beta_C1 = mean + np.exp(ln_sd) * _AT_C[:, None]
+    ln_p_CQ = places.normalised(-beta_C1 * places.ln_x_Q - _cut_off(ln_rate, places))
+    return np.broadcast_to(_LN_WEIGHT_C, (*theta.shape[:-1], len(_LN_WEIGHT_C))), ln_p_CQ
+
+
+def _two_power_laws(theta: Floats, places: Places) -> Shares:
+    """Easy and hard tokens: a steep power law of the ranks of the ones, a cut-off power law of those of the others."""
+    odds, ln_steep, beta, ln_rate = _each(theta)
+    easy = -np.exp(ln_steep) * places.ln_x_Q
+    return _two_kinds(odds, easy, -beta * places.ln_x_Q - _cut_off(ln_rate, places), places)
+
+
+RANK_FORMS: Final[dict[str, RankForm]] = {name: _of_family(family) for name, family in FAMILIES.items()} | {
+    "generalised_gamma": RankForm(
+        "gen. gamma",
+        "share_1 at x = 1, x^(-b) exp(-r (x/V)^s) beyond",
+        ("odds", "b", "ln r", "ln s"),
+        ((0.2, 0.9, 1.0, 0.0),),
+        _generalised_gamma,
+    ),
+    "geometric_and_power": RankForm(
+        "geometric, power",
+        "w exp(-h (x-1)) / Z1 + (1 - w) x^(-b) exp(-r x / V) / Z2",
+        ("ln w/(1-w)", "ln h", "b", "ln r"),
+        ((-2.0, 0.5, 0.9, 1.0),),
+        _geometric_and_power,
+    ),
+    "inflated_cut_off": RankForm(
+        "cut off, rank 1",
+        "share_1 at x = 1, x^(-b) exp(-r x / V) beyond",
+        ("odds", "b", "ln r"),
+        ((0.2, 0.9, 1.0),),
+        _inflated_cut_off,
+    ),
+    "shifted_cut_off": RankForm(
+        "Zipf-M., cut off",
+        "(x + q)^(-b) exp(-r x / V)",
+        ("b", "ln 1+q", "ln r"),
+        ((0.9, 0.0, 1.0), (1.0, -0.8, 1.0)),
+        _shifted_cut_off,
+    ),
+    "shifted_stretched": RankForm(
+        "zeta, stretched",
+        "(x + q)^(-b) exp(-r (x/V)^s)",
+        ("b", "ln 1+q", "ln r", "ln s"),
+        ((0.9, 0.0, 1.0, 0.0), (1.0, -0.8, 1.2, 0.2)),
+        _shifted_stretched,
+    ),
+    "spread_exponents": RankForm(
+        "spread exponents",
+        "mean over b ~ N(m, s^2) of x^(-b) exp(-r x / V) / Z(b)",
+        ("m", "ln s", "ln r"),
+        ((0.95, -1.2, 1.0),),
+        _spread_exponents,
+    ),
+    "two_power_laws": RankForm(
+        "two power laws",
+        "w x^(-b1) / Z1 + (1 - w) x^(-b2) exp(-r x / V) / Z2",
+        ("ln w/(1-w)", "ln b1", "b2", "ln r"),
+        ((-1.0, 0.7, 0.9, 1.0), (-3.0, 1.0, 0.9, 1.0)),
+        _two_power_laws,
+    ),
+}
+"""All shapes by name: the families of `ranks`, then those with a cut-off, a stretched end or kinds of tokens."""

@@ -1,0 +1,1 @@
+"""Starts and points in; the least objective of a surface out, many searches at once."""

@@ -1,0 +1,120 @@
+"""A step of each search of a batch, within bounds, and what there is to gain.
+
+Measured against the parabola that touches the objective and lies above it (that of reweighted least squares):
+curvatures below `damping` in its units are raised to it, so a step is Newton's where the objective is well curved and
+one of reweighted least squares where it has kinks. Shapes: B searches, N points, P numbers of theta.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.surface.equations.equation import Form
+from rbpx.laws.surface.runs import Coordinates
+from rbpx.laws.surface.search.objective import Loss
+
+Mask = NDArray[np.bool_]
+
+_FLATTEST: Final = 0.01  # curvature that is believed in where something is to be gained
+
+
+def step(
+    form: Form,
+    x: Coordinates,
+    losses: Loss,
+    J_BPN: Floats,
+    weight_BN: Floats,
+    theta_BP: Floats,
+    damping_B: Floats,
+    fixed_P: Mask,
+    bent_BN: Floats,
+) -> tuple[Floats, Floats]:
+    """Where the step of each search leads, [B, P], and what there is to gain from here by the parabola above, [B].
+
+    Args:
+        form: of the surface.
+        x: of the points.
+        losses: of the points of each search.
+        J_BPN: derivatives of ln y.
+        weight_BN: how often each point counts.
+        theta_BP: where each search is.
+        damping_B: the least curvature, in units of the parabola above.
+        fixed_P: the numbers that stay as they are.
+        bent_BN: by how much ln y differs from its tangent where the last step led, if that step was not taken.
+    """
+    lower_P, upper_P = form.lower_P, form.upper_P
+    pull_BN = weight_BN * losses.first_BN
+    g_BP = (J_BPN @ pull_BN[..., None])[..., 0]
+    above_BPP = (J_BPN * (weight_BN * losses.weight_BN)[:, None]) @ J_BPN.swapaxes(1, 2)
+    curve_BPP = (J_BPN * (weight_BN * losses.second_BN)[:, None]) @ J_BPN.swapaxes(1, 2)
+    with np.errstate(all="ignore"):
+        bend_BPP = form.bend(x, theta_BP, J_BPN, pull_BN)
+    curve_BPP += np.where(np.isfinite(bend_BPP).all(axis=(1, 2), keepdims=True), bend_BPP, 0.0)
+    held_BP = fixed_P | ((theta_BP <= lower_P) & (g_BP >= 0)) | ((theta_BP >= upper_P) & (g_BP <= 0))
+    held_BPP = held_BP[:, :, None] | held_BP[:, None, :]
+    one_PP = np.eye(theta_BP.shape[1])
+    # A number that hardly matters anywhere still has a scale of its own, so that the parabola is never flat.
+    diagonal_BP = np.einsum("bpp->bp", above_BPP)
+    unit_BP = np.sqrt(np.maximum(diagonal_BP, 1e-12 * diagonal_BP.max(axis=1, keepdims=True)))
+    unit_BP = np.where(held_BP | ~(unit_BP > 0), 1.0, unit_BP)
+    scale_BPP = unit_BP[:, :, None] * unit_BP[:, None, :]
+    above_BPP = np.where(held_BPP, one_PP, above_BPP / scale_BPP) + 1e-10 * one_PP
+    curve_BPP = np.where(held_BPP, one_PP, curve_BPP / scale_BPP)
+    inverse_BPP = np.linalg.inv(np.linalg.cholesky(above_BPP))
+    curvature_BP, axis_BPP = np.linalg.eigh(inverse_BPP @ curve_BPP @ inverse_BPP.swapaxes(1, 2))
+    g_BP = np.where(held_BP, 0.0, g_BP / unit_BP)
+    more_BP = (J_BPN @ (weight_BN * losses.second_BN * bent_BN)[..., None])[..., 0]
+    more_BP = np.where(held_BP, 0.0, more_BP / unit_BP)
+    axis_BPP = axis_BPP.swapaxes(1, 2) @ inverse_BPP  # in rows
+    along_BP = (axis_BPP @ g_BP[..., None])[..., 0]
+    size_BP = np.abs(curvature_BP)
+    down_BP, up_BP = ((bound_P - theta_BP) * unit_BP for bound_P in (lower_P, upper_P))
+    down_BP, up_BP = np.where(held_BP, 0.0, down_BP), np.where(held_BP, 0.0, up_BP)
+    inwards = np.where(down_BP < 0, -np.inf, 0.0), np.where(up_BP > 0, np.inf, 0.0)
+    furthest_BP = _least(axis_BPP, np.maximum(size_BP, _FLATTEST), along_BP, *inwards)
+    gain_B = -(g_BP * furthest_BP).sum(axis=1) / 2
+    along_BP = along_BP + (axis_BPP @ more_BP[..., None])[..., 0]
+    step_BP = _least(axis_BPP, np.maximum(size_BP, damping_B[:, None]), along_BP, down_BP, up_BP)
+    new_BP = np.clip(theta_BP + step_BP / unit_BP, lower_P, upper_P)
+    new_BP = np.where(step_BP <= down_BP, lower_P, np.where(step_BP >= up_BP, upper_P, new_BP))
+    return np.where(held_BP, theta_BP, new_BP), gain_B
+
+
+def _least(axis_BPP: Floats, curvature_BP: Floats, along_BP: Floats, down_BP: Floats, up_BP: Floats) -> Floats:
+    """The step to the least of each quadratic; where that is out of bounds, to the least on the bounds in its way.
+
+    The first bound on the way stops its number, and the others move on with it where it is: a step that was cut off
+    alone would lead uphill along a valley.
+
+    Args:
+        axis_BPP: the axes of the quadratic, in rows.
+        curvature_BP: along each, positive.
+        along_BP: the slope along each.
+        down_BP: the furthest step downwards, at most 0.
+        up_BP: the furthest upwards, at least 0.
+    """
+    step_BP = (-(along_BP / curvature_BP)[:, None] @ axis_BPP)[:, 0]
+    left_B = np.flatnonzero(((step_BP < down_BP) | (step_BP > up_BP)).any(axis=1))
+    if len(left_B) == 0:
+        return step_BP
+    axis_BPP, down_BP, up_BP, free_BP = (each[left_B] for each in (axis_BPP, down_BP, up_BP, step_BP))
+    inverse_BPP = axis_BPP.swapaxes(1, 2) @ (axis_BPP / curvature_BP[left_B, :, None])
+    one_PP, now_BP = np.eye(step_BP.shape[1]), free_BP
+    stopped_BP, end_BP = np.zeros(free_BP.shape, dtype=bool), np.zeros(free_BP.shape)
+    while len(left_B):
+        bound_BP = np.clip(now_BP, down_BP, up_BP)
+        share_BP = np.where(now_BP == bound_BP, np.inf, bound_BP / np.where(now_BP == 0, 1.0, now_BP))
+        first_BP = (share_BP <= share_BP.min(axis=1, keepdims=True)) & (now_BP != bound_BP)
+        stopped_BP, end_BP = stopped_BP | first_BP, np.where(first_BP, bound_BP, end_BP)
+        force_BP = np.linalg.solve(
+            np.where(stopped_BP[:, :, None] & stopped_BP[:, None, :], inverse_BPP, one_PP),
+            np.where(stopped_BP, end_BP - free_BP, 0.0)[..., None],
+        )
+        now_BP = np.where(stopped_BP, end_BP, free_BP + (inverse_BPP @ force_BP)[..., 0])
+        step_BP[left_B] = now_BP
+        rest_B = ((now_BP < down_BP) | (now_BP > up_BP)).any(axis=1)
+        left_B, now_BP, free_BP, inverse_BPP = left_B[rest_B], now_BP[rest_B], free_BP[rest_B], inverse_BPP[rest_B]
+        down_BP, up_BP, stopped_BP, end_BP = down_BP[rest_B], up_BP[rest_B], stopped_BP[rest_B], end_BP[rest_B]
+    return step_BP

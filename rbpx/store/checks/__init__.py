@@ -1,0 +1,1 @@
+"""What is wrong with files of a store, and what to do about each."""

@@ -1,0 +1,91 @@
+"""The ledger of a store: what was written beside the runs, so that a file which is deleted by hand is missed.
+
+written/<kind>/<file>   an empty file for each file of each of `KINDS`
+
+An entry is made after its file and taken away before it. Making and removing an empty file need no lock and cannot be
+half done: a process that is killed between the two leaves a file that would not be missed, never a false alarm. Files
+of stores from before the ledger are entered when the index is next rebuilt. Vocabularies need no entry: each run names
+its own.
+"""
+
+import contextlib
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from rbpx.store.files.inside import WRITTEN, inside, is_ours
+
+KINDS: Final = ("cells", "fits", "rank_fits", "imports", "temperatures", "best", "forecasts")
+
+
+def enter(path: Path) -> None:
+    """Note that a file was written. Without room for the entry the file is kept; it would only not be missed."""
+    entry = _own_entry(path)
+    with contextlib.suppress(OSError):
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        entry.touch()
+
+
+def enter_all(paths: Iterable[Path]) -> None:
+    """Note files that are here without an entry, as those of an earlier version."""
+    for path in paths:
+        enter(path)
+        if not path.exists():  # removed by another process meanwhile
+            forget(path)
+
+
+def has(path: Path) -> bool:
+    """Whether a file was noted."""
+    return _entry(path).exists()
+
+
+def since(path: Path) -> str | None:
+    """When a file was noted, in UTC as all times of the store; None where it was not."""
+    try:
+        noted = _entry(path).lstat().st_mtime
+    except OSError:
+        return None
+    return datetime.fromtimestamp(noted, UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+
+
+def remove(path: Path) -> None:
+    """Remove a file of the store, if it exists, and its entry: it is not missed."""
+    forget(path)
+    inside(path.parent.parent, path).unlink(missing_ok=True)
+    forget(path)  # `enter_all` of another process may have seen it just before it went
+
+
+def forget(path: Path) -> None:
+    """Remove the entry of a file."""
+    _own_entry(path).unlink(missing_ok=True)
+
+
+def missing(root: Path) -> list[Path]:
+    """The files that were written and are gone, in the order of their kinds and names."""
+    gone = []
+    for kind in KINDS:
+        here = {path.name for path in (root / kind).glob("[!.]*")}
+        entries = {path.name for path in (root / WRITTEN / kind).glob("[!.]*") if is_ours(kind, path.name)}
+        entries |= {name for name in _evicted(root / kind) if name not in here}
+        gone += [root / kind / name for name in sorted(entries - here)]
+    # Looked at again, because what `remove` takes away loses its entry first.
+    return [path for path in gone if not path.exists() and (_entry(path).exists() or is_evicted(path))]
+
+
+def is_evicted(path: Path) -> bool:
+    """Whether a placeholder of iCloud stands where a file was: it is in the cloud, not on this machine."""
+    return path.with_name(f".{path.name}.icloud").exists()
+
+
+def _evicted(folder: Path) -> list[str]:
+    return [path.name[1 : -len(".icloud")] for path in folder.glob(".*.icloud")]
+
+
+def _entry(path: Path) -> Path:
+    return path.parent.parent / WRITTEN / path.parent.name / path.name
+
+
+def _own_entry(path: Path) -> Path:
+    """The entry of a file, to be made or removed."""
+    return inside(path.parent.parent, _entry(path))

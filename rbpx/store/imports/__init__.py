@@ -1,0 +1,1 @@
+"""Other people's results in: their columns, rows and faults; observations out."""

@@ -1,0 +1,67 @@
+"""The rows of a user's table that meet a condition: SQL over the columns of its file, and over nothing else."""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rbpx.errors import RbpxError
+from rbpx.files.column_table import Column, ColumnTable
+from rbpx.files.numbers import is_no_value
+from rbpx.store.sql.bounded import SqlLimits
+from rbpx.store.sql.queries import meets
+
+_LIMITS: Final = SqlLimits()
+_KINDS: Final = (pa.int64(), pa.float64(), pa.bool_())  # of a column of texts, the first that all of them are
+
+
+def rows_where(table: ColumnTable, condition: str, limits: SqlLimits = _LIMITS) -> ColumnTable:
+    """The rows of a table for which a condition is true.
+
+    A column whose cells are all numbers, or all true or false, is of that type; any other is text. A cell that is empty
+    or NaN is NULL.
+
+    Raises:
+        RbpxError: the condition is none of SQL, names a column that is not there, takes too long, or no row meets it.
+    """
+    rows = pa.table({name: _typed(column) for name, column in table.columns.items()})
+    try:
+        truths = meets(rows, condition, limits)
+    except RbpxError as problem:
+        said = str(problem).partition("; narrow it")[0]
+        raise RbpxError(
+            f"where={condition}: {said}; it is one SQL condition on the columns of {table.path}: "
+            f"{', '.join(table.columns)}"
+        ) from None
+    kept = pc.fill_null(truths, False).to_numpy()
+    if not kept.any():
+        raise RbpxError(f"where={condition} is true of none of the {table.n_rows:,} rows of {table.path}; change it")
+    columns = {name: Column(column.codes[kept], column.values) for name, column in table.columns.items()}
+    lines = None if table.lines is None else table.lines[kept]
+    return replace(table, columns=columns, numbers=table.numbers[kept], lines=lines)
+
+
+def named_in(condition: str, columns: Sequence[str]) -> set[str]:
+    """The columns that a condition names."""
+    return {name for name in columns if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", condition, re.IGNORECASE)}
+
+
+def _typed(column: Column) -> pa.Array:
+    values = [None if is_no_value(value) else value for value in column.values]
+    return _array(values).take(pa.array(np.asarray(column.codes)))
+
+
+def _array(values: list[Any]) -> pa.Array:
+    if not any(isinstance(value, str) for value in values):
+        with suppress(pa.ArrowException, OverflowError):
+            return pa.array(values)
+    texts = pa.array([None if value is None else str(value) for value in values], pa.string())
+    for kind in _KINDS:
+        with suppress(pa.ArrowInvalid):
+            return texts.cast(kind)
+    return texts

@@ -1,0 +1,1 @@
+"""rbpx.duckdb, the index over the files of a store."""

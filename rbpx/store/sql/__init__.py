@@ -1,0 +1,1 @@
+"""SQL over a store: relations, queries, their limits."""
