@@ -4,7 +4,6 @@ Aliases may stand for other aliases, so that a few lines can stand for more valu
 counted as they would be after all aliases were replaced, from the events of the parser, before anything is built.
 """
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +14,6 @@ from rbpx.errors import RbpxError
 LARGEST: Final = 200_000  # characters; the largest file of rbpx has 8,000
 DEEPEST: Final = 40  # mappings and lists in each other
 MOST_VALUES: Final = 50_000  # after aliases are replaced by what they stand for
-_LIKE_NUMBERS: Final = re.compile(r"[-+.\d][-+.:_\deE]*")
 _PLAIN_TAGS: Final = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "seq", "map")}
 
 
@@ -41,55 +39,6 @@ def _values(text: str) -> Any:
     from omegaconf import OmegaConf
 
     return OmegaConf.to_container(OmegaConf.create(text)) if text.strip() else {}
-
-
-def plain_values(path: Path, without: str = "") -> dict[str, Any] | None:
-    """The values in a YAML file of conf/, without OmegaConf; None where OmegaConf might make something else of it.
-
-    Args:
-        path: the file.
-        without: a key that is left out, whatever it holds.
-
-    Raises:
-        RbpxError: as for `read_yaml`.
-    """
-    import yaml
-
-    text = read_yaml(path)
-    try:
-        values = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
-    except (yaml.YAMLError, ValueError):
-        return None
-    # A key that is there twice is refused by OmegaConf; here the first has vanished.
-    if "@package" in text or sum(1 for _ in _scalars(values)) != _n_scalars(text):
-        return None
-    values.pop(without, None)
-    return values if all(map(_is_plain, _scalars(values))) else None
-
-
-def _scalars(value: Any) -> Iterator[Any]:
-    """Keys and values, down to those that hold no others."""
-    if isinstance(value, dict):
-        yield from value
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    if not isinstance(value, dict | list):
-        yield value
-    for each in inner:
-        yield from _scalars(each)
-
-
-def _n_scalars(text: str) -> int:
-    import yaml
-
-    events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return sum(isinstance(event, yaml.ScalarEvent) for event in events)
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a scalar is what it seems to be: no date, no reference, no text that OmegaConf takes for a number."""
-    if isinstance(value, str):
-        return "$" not in value and value != "???" and not _LIKE_NUMBERS.fullmatch(value)
-    return value is None or type(value) in (bool, int, float)
 
 
 def read_yaml(path: Path) -> str:
