@@ -1,9 +1,9 @@
 """Backtest and prediction (verb predict): laws fitted to small sizes, compared with larger ones and extrapolated.
 
 The answer is the prediction over forms (`rbpx.laws.forms.averaged`), method `combined`: which form a law has decides
-what it says far outside the sizes, and a few sizes do not decide the form. The laws of single methods stand beside it. Each
-is fitted to the m smallest sizes and compared with each larger one, on the same tokens, for m from 3 up; this measures
-how well it predicts.
+what it says far outside the sizes, and a few sizes do not decide the form. The laws of single methods stand beside
+it. Each is fitted to the m smallest sizes and compared with each larger one, on the same tokens, for m from 3 up;
+this measures how well it predicts.
 """
 
 from collections.abc import Sequence
