@@ -161,7 +161,7 @@ def test_laws_in_S_keep_their_ids_and_say_their_axis(tmp_path: Path, cwd: Path) 
     ("words", "says"),
     [
         (["fit", "axis=E"], "axis=E is unknown; known: S, D, C, step"),
-        (["improve", "axis=D"], "axis=D is not a choice of this verb"),
+        (["improve", "axis=D"], "improve has no key axis; it is a key of other verbs"),
     ],
 )
 def test_an_axis_that_there_is_not_is_one_line(words: list[str], says: str, tmp_path: Path, cwd: Path) -> None:

@@ -276,14 +276,15 @@ def test_nothing_that_matches_is_said_in_one_line(drawn: Path, cwd: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("wrong", "remedy"),
+    ("verb", "wrong", "remedy"),
     [
-        ("method=best", "known: all, ols"), ("n=0", "as in n='[1,5,10]'"), ("n=x", "as in n='[1,5,10]'"),
-        ("S=-1", "as in S='[1e9,1e10]'"), ("S=big", "as in S='[1e9,1e10]'"), ("family=7", "quote it"),
-        ("k=0.5", "as in k='[1,10,100]', or k=log"),
+        ("fit", "method=best", "known: all, ols"), ("emergence", "n=0", "as in n='[1,5,10]'"),
+        ("emergence", "n=x", "as in n='[1,5,10]'"), ("predict", "S=-1", "as in S='[1e9,1e10]'"),
+        ("predict", "S=big", "as in S='[1e9,1e10]'"), ("fit", "family=7", "quote it"),
+        ("fit", "k=0.5", "as in k='[1,10,100]', or k=log"),
     ],
 )  # fmt: skip
-def test_a_wrong_choice_of_an_analysis_is_one_line(wrong: str, remedy: str, drawn: Path, cwd: Path) -> None:
-    (line,) = here("fit", wrong, "--store", drawn, cwd=cwd, check=2).stderr.strip().splitlines()
+def test_a_wrong_choice_of_an_analysis_is_one_line(verb: str, wrong: str, remedy: str, drawn: Path, cwd: Path) -> None:
+    (line,) = here(verb, wrong, "--store", drawn, cwd=cwd, check=2).stderr.strip().splitlines()
     assert wrong in line
     assert remedy in line

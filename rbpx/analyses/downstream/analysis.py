@@ -59,7 +59,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     """
     if len(request.form) > 1:
         raise RbpxError(
-            f"form={request.form} is more than one form, and step 1 has one; name it, as in form=chinchilla"
+            f"form={request.typed['form']} is more than one form, and step 1 has one; name it, as in form=chinchilla"
         )
     by_family: dict[tuple[str, ...], list[TaskSteps]] = {}
     for group in groups:

@@ -223,7 +223,7 @@ def check_overrides(asking: Asking, overrides: Sequence[str]) -> None:
                 f"{override} is a list where one {names_list[1]} is meant; sweep with -m {names_list[1]}={names}"
             )
         key = override[1:].partition("=")[0]
-        if override.startswith("~") and key in (*asking.names, *KEYS, *undone):
+        if override.startswith("~") and key in (*asking.names, *(() if asking.kind else KEYS), *undone):
             raise RbpxError(undeletable(override))
     reads_file = any(re.match(r"\+?dataset\.path=(?!null$)", override) for override in overrides)
     hubs = [override for override in overrides if re.match(r"\+?dataset\.(split|subset|revision)=(?!null$)", override)]

@@ -111,7 +111,7 @@ class TaskKeys(Asked):
     )
     smooth: Key[int] = Key(int, 5, whole(1), "5", "checkpoints in the trailing means of step 2")
     anchor: Key[tuple[float, float] | None] = Key(
-        Any, [0, 1], _anchor, "'[0,1]'", "feature and success of one point more in step 2; null for none"
+        Any | None, [0, 1], _anchor, "'[0,1]'", "feature and success of one point more in step 2; null for none"
     )
     starts: Key[dict[str, float]] = Key(
         Any, None, _starts, "", "where the search for constants of the sigmoid begins, as in '{x0: 0.9, h: 3}'"
