@@ -248,10 +248,10 @@ def test_jackknife_and_extrapolation_stand_on_either_side_of_the_true_entropy(tm
         with connect(store) as connection:
             (group,) = select(connection, Request())
             (found,) = entropy.analyse(connection, group, Request(resamples=20)).runs
-        assert found.corrected.jackknife is not None
-        assert found.corrected.extrapolated is not None
-        below.append(found.corrected.jackknife)
-        above.append(found.corrected.extrapolated)
+        assert found.jackknife is not None
+        assert found.extrapolated is not None
+        below.append(found.jackknife)
+        above.append(found.extrapolated)
         plug_in.append(found.terms["error_entropy"])
     assert np.mean(plug_in) < np.mean(below) < true < np.mean(above)
     assert true - np.mean(below) < 0.7 * (true - np.mean(plug_in))

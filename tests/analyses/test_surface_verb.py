@@ -294,16 +294,16 @@ def test_no_best_of_a_budget_comes_from_a_form_that_is_not_identified(stated: Pa
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["form=cinchilla"], "form=cinchilla is unknown; did you mean chinchilla?"),
-        (["budgets=[1e18,0]"], "budgets=0 is not a positive number"),
-        (["delta=0"], "delta=0.0 is not a positive number"),
-        (["D=1e9"], "D= needs S= beside it"),
-        (["D=[1,2]", "S=[1,2,3]"], "S= has 3 values and D= has 2"),
-        (["checkpoints=first"], "checkpoints=first is unknown"),
+        (["surface", "form=cinchilla"], "form=cinchilla is unknown; did you mean chinchilla?"),
+        (["surface", "budgets=[1e18,0]"], "budgets=0 is not a positive number"),
+        (["surface", "delta=0"], "delta=0.0 is not a positive number"),
+        (["predict", "D=1e9"], "D= needs S= beside it"),
+        (["predict", "D=[1,2]", "S=[1,2,3]"], "S= has 3 values and D= has 2"),
+        (["surface", "checkpoints=first"], "checkpoints=first is unknown"),
     ],
 )
 def test_what_cannot_be_asked_is_one_line(drawn: Path, cwd: Path, words: list[str], said: str) -> None:
-    refused = ask(drawn, cwd, "surface", *words, check=2)
+    refused = ask(drawn, cwd, *words, check=2)
     assert said in refused.stderr
     assert refused.stderr.count("\n") == 1
 

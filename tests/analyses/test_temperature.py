@@ -140,7 +140,8 @@ def test_the_traceback_of_a_model_that_fails_again_is_kept_until_it_succeeds(
     def failing(*_: Any) -> None:
         raise KeyError("no such layer")
 
-    words = (verb, QUICK, "size=s", "limit=2", "dtype=float32", "--store", own_store)
+    own = ("limit=2", "dtype=float32") if verb == "audit" else ()
+    words = (verb, QUICK, "size=s", *own, "--store", own_store)
     monkeypatch.setattr(breaks, failing)
     (line,) = [line for line in here(*words, cwd=cwd, check=1).stderr.splitlines() if "no such layer" in line]
     assert "mine s on file (float32)" in line

@@ -97,8 +97,8 @@ def _target(surface: Surface, request: Request) -> tuple[str, npt.NDArray[np.flo
             derivatives = np.vstack([optimum_at(surface, C) for C in budgets])
         except ValueError:
             raise RbpxError(
-                f"budgets={request.typed['budgets']}: the surface has no optimum there, so no run can narrow it; leave budgets= "
-                "out to narrow the exponents"
+                f"budgets={request.typed['budgets']}: the surface has no optimum there, so no run can narrow it; leave "
+                "budgets= out to narrow the exponents"
             ) from None
         return f"ln S of the optimum at C = {', '.join(f'{C:.3g}' for C in budgets)}", derivatives
     return f"the exponents {' and '.join(surface.form.exponents)}", exponents(surface)
