@@ -195,12 +195,18 @@ def test_a_law_without_numbers_says_why_in_its_legend(store: Path, cwd: Path) ->
 
 
 @pytest.mark.parametrize("verb", ["compare", "status", "measure", "units"])
-def test_a_verb_without_a_plot_says_which_have_one(verb: str, store: Path, cwd: Path) -> None:
+def test_a_verb_without_a_plot_has_no_such_key(verb: str, store: Path, cwd: Path) -> None:
     answer = here(verb, "--plot", "--store", store, cwd=cwd, check=2)
     assert answer.stdout == ""
+    assert answer.stderr.startswith(f"rbpx: {verb} has no key plot; it is a key of other verbs; ")
+    assert answer.stderr.count("\n") == 1
+
+
+def test_a_run_of_questions_without_a_plot_says_which_have_one(store: Path, cwd: Path) -> None:
+    answer = here("run", "analyses=[units]", "--plot", "--store", store, cwd=cwd, check=2)
     drawn = ", ".join(name for name, each in analyses().items() if each.draws)
     assert drawn.startswith("fit, ")
-    assert answer.stderr == f"rbpx: {verb} has no plot; drop --plot, or ask one of {drawn}\n"
+    assert answer.stderr == f"rbpx: units has no plot; drop --plot, or ask one of {drawn}\n"
 
 
 def test_a_plot_is_not_for_programs(store: Path, cwd: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from rbpx.analyses.registry import asking
 from rbpx.display.tables import Grid, fitting, grid, only, width
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
@@ -90,7 +91,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tables(verb: str, columns: int, store: Path, cwd: Path, *words: str) -> list[str]:
     """The lines of the tables; a line of a table has two blanks between its cells, which prose has not."""
-    words = (*words, "resamples=25", "laws=[rbp,cross_entropy]") if verb == "fit" else (*words, "resamples=25")
+    few = ("resamples=25",) if "resamples" in asking(verb).keys else ()
+    words = (*words, *few, *(("laws=[rbp,cross_entropy]",) if verb == "fit" else ()))
     answer = here(verb, *words, "--store", store, cwd=cwd, env={"COLUMNS": str(columns)}, check=0)
     return [line for line in answer.stdout.splitlines() if re.search(r"\S {2,}\S|───", line)]
 

@@ -359,7 +359,7 @@ def test_what_an_engine_cannot_be_asked_is_refused(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("fit", "engine=vllm"), "engine= is of verbs that measure (run, measure, plan)"),
+        (("fit", "engine=vllm"), "fit has no key engine; it is a key of other verbs"),
         (("measure", "engine.url=http://host"), "engine=vllm"),
         (("measure", "engine=vllm", "engine.urll=http://host"), "engine.url"),
     ],
