@@ -33,12 +33,12 @@ def config_folders(overrides: Sequence[str]) -> list[Path]:
 
 
 def config_dirs(overrides: Sequence[str]) -> list[Path]:
-    """The folders that --config-dir names.
+    """The folder that --config-dir names, the last where it is given twice; none where it is not given.
 
     Raises:
-        RbpxError: one is not there.
+        RbpxError: it is not there.
     """
-    named = re.findall(r"(?:^|\n)(?:--config-dir|-cd)[=\n](.+)", "\n".join(overrides))
+    named = re.findall(r"(?:^|\n)(?:--config-dir|-cd)[=\n](.+)", "\n".join(overrides))[-1:]
     for name in named:
         if not Path(name).is_dir():
             raise RbpxError(f"--config-dir {name} is not a folder; name the one with your model/ and dataset/")

@@ -15,7 +15,7 @@ from rbpx.files.atomic import atomic_remove, atomic_write, atomic_write_text, le
 PACKAGE = Path(atomic.__file__).parents[1]
 HOME = PACKAGE / "files" / "atomic.py"
 # Folders of a process' own, which nobody else reads while they are written.
-WORKING_FOLDERS = {"models/pickles.py", "store/publish.py", "groups/forks.py"}
+WORKING_FOLDERS = {"models/pretrained.py", "store/publish.py", "groups/forks.py"}
 LOCKS = {"store/files/locked.py"}  # a lock is the file itself: another one in its place would be another lock
 
 

@@ -94,10 +94,11 @@ def test_the_lines_of_a_plan_measure_the_grid_together(family: Family, cwd: Path
         (("measure", "shard=4/3"), "shard=4/3 is not a part of a grid"),
         (("measure", "shard=third"), "shard=third is not a part of a grid"),
         (("measure", "shard=3"), "shard=3 names no part; give one of shard=1/3 to shard=3/3"),
-        (("run", "shard=1/3"), "shard=1/3 divides a grid that is measured"),
+        (("run", "shard=1/3"), "run has no key shard; it is a key of other verbs"),
         (("plan", "size=3k", "shard=2", "--format", "jobs"), "shard=2 is more than the 1 cell of the grid"),
-        (("plan", "shard=1/2", "--format", "jobs"), "shard=1/2 is one of the lines"),
-        (("measure", "--format", "jobs"), "format=jobs is of a plan"),
+        (("plan", "shard=1/2", "--format", "jobs"), "shard=1/2 is one of the commands"),
+        (("measure", "--format", "jobs"), "measure has no key format"),
+        (("status", "--format", "jobs"), "format=jobs is of a plan"),
     ],
 )
 def test_a_shard_that_is_none_is_refused(words: tuple[str, ...], told: str, cwd: Path, tmp_path: Path) -> None:

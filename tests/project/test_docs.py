@@ -122,4 +122,4 @@ def test_a_command_that_cannot_be_run_here_is_a_right_request(command: str, tmp_
         (own / group / f"{name}.yaml").write_text((DOCS / "examples" / f"{name}.yaml").read_text())
     (tmp_path / "here").mkdir()
     answer = here(*words, "--config-dir", own, "--cfg", "job", cwd=tmp_path / "here", check=0)
-    assert re.search("^(seed: |source: )", answer.stdout, re.MULTILINE)
+    assert re.search("^(store: |source: |size: )", answer.stdout, re.MULTILINE)

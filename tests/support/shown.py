@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rbpx.analyses.registry import names as questions
-from rbpx.cli.registry import names
+from rbpx.cli.registry import asking, names
 from rbpx.status import Status
 from tests.support.demo import in_python, run
 
@@ -26,7 +25,8 @@ def labels(text: str) -> list[str]:
 
 def with_few_resamples(words: list[str]) -> list[str]:
     """The words of a command, with few resamples where it fits: its rows do not depend on how many, its time does."""
-    fits = bool({"report", *questions()} & set(words)) or not set(names()) & set(words)
+    verb = next((word for word in words if word in names()), "run")
+    fits = asking(verb).kind is None and "resamples" in asking(verb).keys
     settled = {"--cfg", "--help"} & set(words) or any(word.startswith("resamples=") for word in words)
     return [*words, "resamples=25"] if fits and not settled else words
 

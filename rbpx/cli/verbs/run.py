@@ -30,7 +30,7 @@ Measures every cell of the grid (family x size x dataset) that the store lacks, 
         "python -m rbpx model=hub model.id='[A,B,C]' model.family=mine dataset=file dataset.path=notes.jsonl",
     ),
     primary="measure",
-    keys=(*GRID, "best", "shard", "experiment", "analyses", *own_keys("fit")),
+    keys=(*GRID, "best", "experiment", "analyses", *own_keys("fit")),
     performs=True,
 )
 
