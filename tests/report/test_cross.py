@@ -37,7 +37,7 @@ def test_all_formats_tell_one_answer(
     store: str, name: str, word: str, tmp_path_factory: pytest.TempPathFactory, cwd: Path
 ) -> None:
     root = once_a_session(tmp_path_factory, f"golden-{store}", golden.STORES[store])
-    asked = (name, *golden.WORDS.get(name, ()), word, "resamples=25", "fresh=true", "--store", root)
+    asked = (name, *golden.WORDS.get(name, ()), word, *golden.few(name), "fresh=true", "--store", root)
     with answered_once():
         told = {form: here(*asked, "--format", form, cwd=cwd) for form in ("table", "csv", "json", "html", "md", "tex")}
     table = told["table"]

@@ -9,7 +9,7 @@ import pytest
 
 from rbpx.analyses.registry import analyses
 from tests.support.commands import here
-from tests.support.golden import WORDS
+from tests.support.golden import WORDS, few
 from tests.support.reports import SIZES, store_of
 from tests.support.synthetic import Truth
 
@@ -33,7 +33,7 @@ def store(place: Path) -> Path:
 def asked(name: str, store: Path) -> list[str]:
     words = [word for word in WORDS.get(name, ()) if not word.startswith(("base=", "variant="))]
     sizes = {"compare": ["a=drawn/1k", "b=drawn/100k", "dataset=prose"]}
-    return [name, *sizes.get(name, words), "resamples=25", "--store", str(store)]
+    return [name, *sizes.get(name, words), *few(name), "--store", str(store)]
 
 
 @pytest.mark.parametrize("name", DRAWN)

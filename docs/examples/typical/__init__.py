@@ -14,5 +14,5 @@ ANALYSIS = Analysis(
     in_report=True,
     draws=True,
     tokens=True,
-    keys=("ties", "resamples", "axis"),
+    keys=("ties", "resamples", "seed", "axis"),
 )

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from rbpx.analyses.question import Question, each
-from rbpx.analyses.typical.analysis import Typical, keep
-from rbpx.cli.verbs.run import analyse
+from rbpx.analyses.typical.analysis import Typical, analyse, keep
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.chart.laws import law_figure
 from rbpx.display.chart.marks import Scale, scale_of
