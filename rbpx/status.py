@@ -110,7 +110,8 @@ _REMEDY = {
     Status.bends: "The points curve: the law is a mean slope; to extrapolate, ask predict.",
     Status.backtest_failed: "The smaller sizes do not predict the largest: do not extrapolate without more sizes.",
     Status.intervals_missed: "Intervals of backtests missed too many values: take them as too narrow.",
-    Status.barely_determined: "The interval of a constant is open, or as wide as it is: add sizes (or tokens) beyond.",
+    Status.barely_determined: "The interval of a constant is unbounded, or wider than the constant itself: add sizes "
+    "(or tokens) beyond.",
     Status.beyond: "More than 10 times outside the sizes: no backtest reaches so far, so measure a larger model.",
     Status.unreachable: "The baseline's law stays above this loss whatever it is given: there is no multiplier.",
     Status.unsupported: "Only one of both measured such losses, so this is extrapolated: measure models nearer to it.",

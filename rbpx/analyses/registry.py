@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rbpx.analyses.question import OfGroup, Question
     from rbpx.groups.group import Group
 
+THEMES = ("measure", "fit", "predict", "compare", "tokens", "tasks", "store")
+"""The parts of the list of verbs, in order."""
 _HERE = Path(__file__).resolve().parent
 _NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant")
 _SHOWS = ("sql_memory_mib", "store", "format", "spreadsheet", "output")
@@ -28,6 +30,7 @@ class Analysis:
         examples: commands that can be typed.
         title: heading of its section in a report.
         sizes: models that a group of runs needs; more than one where a law is fitted.
+        theme: one of `THEMES`, under which the list of verbs has it.
         summary: what it answers, for the list of verbs: the first line of the docstring of its folder.
         help: the page of its `--help`: the rest of that docstring.
         in_report: whether a report has it, as it has every question with figures.
@@ -54,6 +57,7 @@ class Analysis:
     examples: tuple[str, ...]
     title: str
     sizes: int = 1
+    theme: str = "fit"
     summary: str = ""
     help: str = ""
     in_report: bool = False

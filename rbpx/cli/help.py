@@ -1,13 +1,13 @@
 """What `--help` teaches: a verb in, a page of text out; nothing heavy is imported for it."""
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from rbpx.analyses.registry import Analysis
+from rbpx.analyses.registry import THEMES, Analysis
 from rbpx.cli.registry import about, asking, verbs
 from rbpx.config.keys.runs import IN_GROUPS
 from rbpx.config.places import experiments, folder
@@ -30,7 +30,7 @@ _STATUS = "Exit status: 0 done, 1 something failed while running, 2 the request 
 def help_text(verb: str | None) -> str:
     """The page of one verb, or of all."""
     if verb is None:
-        lines = "\n".join(f"  {name:<10} {described.summary}" for name, described in verbs().items())
+        lines = "\n".join(line for theme, of in _by_theme() for line in (f"  {theme}", *map(_verb, of)))
         return (
             "rbpx tells how language models get better with size, token by token.\n\n"
             "usage: python -m rbpx [VERB] [key=value ...]\n\n"
@@ -46,6 +46,16 @@ def help_text(verb: str | None) -> str:
     parts += [f"keys\n{_indent(keys)}"] if keys else []
     flags = [_MANY, _FLAGS, *([_PROCESSES] if lesson.primary in ("measure", "audit") else []), _STATUS]
     return "\n\n".join([*parts, f"flags\n{_indent(chr(10).join(flags))}", "All keys: python -m rbpx --help"])
+
+
+def _verb(name: str) -> str:
+    return f"    {name:<11} {verbs()[name].summary}"
+
+
+def _by_theme() -> Iterator[tuple[str, list[str]]]:
+    """The verbs under each theme."""
+    for theme in THEMES:
+        yield theme, [name for name, described in verbs().items() if described.theme == theme]
 
 
 def _keys() -> str:

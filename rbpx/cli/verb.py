@@ -14,6 +14,7 @@ class Verb:
 
     Attributes:
         order: its place among the verbs; the questions stand at 100.
+        theme: one of `THEMES`, under which the list of verbs has it.
         summary: what it does, for the list of verbs.
         help: the page of its `--help`.
         examples: commands that can be typed.
@@ -26,6 +27,7 @@ class Verb:
     """
 
     order: int
+    theme: str
     summary: str
     help: str
     examples: tuple[str, ...]

@@ -44,7 +44,7 @@ def test_help_teaches_at_once_without_loading_anything_heavy(verb: str | None, c
     assert "rbpx" in imported  # the list of imports is read rightly
     assert imported.isdisjoint(HEAVY)
     if verb is None:
-        assert all(re.search(rf"^  {known} ", stdout, re.MULTILINE) for known in names())
+        assert all(re.search(rf"^ +{known} ", stdout, re.MULTILINE) for known in names())
     else:
         assert f"python -m rbpx {verb}" in stdout or (verb == "run" and "python -m rbpx model=" in stdout)
 

@@ -19,6 +19,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="tokenwise",
+    theme="measure",
     examples=(
         "python -m rbpx audit dataset=pydoc",
         "python -m rbpx audit dtype=bfloat16 limit=20 k='[1,10,100,1000]' --format json",

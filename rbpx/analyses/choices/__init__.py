@@ -11,6 +11,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="pooled",
+    theme="measure",
     examples=("python -m rbpx choices dataset=pydoc", "python -m rbpx choices k='[1,100]' --format csv"),
     title="Ways of measuring",
     tokens=True,

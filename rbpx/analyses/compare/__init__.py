@@ -12,6 +12,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="units",
+    theme="compare",
     examples=(
         "python -m rbpx compare a=ladder/25k b=ladder/200k dataset=pydoc",
         "python -m rbpx compare ladder/3.2m:float32 ladder/3.2m:bfloat16 k=1",

@@ -13,6 +13,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="downstream",
+    theme="predict",
     examples=(
         "python -m rbpx design",
         "python -m rbpx design next=5 flops=1e20 laws='[cross_entropy]'",

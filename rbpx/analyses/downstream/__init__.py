@@ -15,6 +15,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="surface",
+    theme="tasks",
     examples=(
         "python -m rbpx downstream",
         "python -m rbpx downstream source=olmo features='[bits_per_byte]' held_out='[7B,13B]' --plot",

@@ -26,7 +26,10 @@ _MOST: Final = 8  # of the many runs along a training, spread over it
 _USUAL_K: Final = (1, 10, 100)
 _TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "−ln ΣS"}
 _NATS: Final = "cross-entropy, nats"
-_FORM: Final = "whether the data call for an irreducible offset E; either: these data do not distinguish the two"
+_FORM: Final = (
+    "whether the data call for an irreducible offset E; undecided (`either` in csv and json): these data do not "
+    "distinguish the two"
+)
 
 
 @one_by_one
@@ -133,7 +136,7 @@ LAWS: Final = View[Law](
     determination(_fit, spare=2, ends_spare=7),
     points_of(_fit, spare=4),
     backtest(_fit),
-    text("form", "form", lambda row: None if row.choice is None else row.choice.form.value, _FORM, spare=1),
+    text("form", "form", lambda row: None if row.choice is None else row.choice.form.word, _FORM, spare=1),
     state(lambda row: row.fit.status),
 )  # fmt: skip
 

@@ -90,7 +90,7 @@ def _of_laws(laws: Laws) -> Iterator[str]:
     yield from _replicates(laws.laws)
     stands = sum(law.fit.status is Status.ok for law in laws.laws)
     if stands < len(laws.laws):
-        yield f"Nothing here speaks against {stands} of these {len(laws.laws)} laws."
+        yield f"{stands} of these {len(laws.laws)} laws pass every check."
 
 
 def _sentence(law: Law, words: AxisWords) -> str:

@@ -13,6 +13,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="design",
+    theme="predict",
     examples=(
         "python -m rbpx forecasts",
         "python -m rbpx forecasts dataset=stdlib --format json",

@@ -19,6 +19,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="emergence",
+    theme="compare",
     examples=(
         "python -m rbpx gaps model=ladder",
         "python -m rbpx gaps dataset=pydoc slices=position",

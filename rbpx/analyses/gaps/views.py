@@ -95,7 +95,7 @@ PAIRS: Final = View[_Row](
         p_value, "of a straight line against a parabola", 4,
     ),
     text(
-        "form", "form", lambda row: None if row[1].gap.offset is None else row[1].gap.offset.form.value,
+        "form", "form", lambda row: None if row[1].gap.offset is None else row[1].gap.offset.form.word,
         "power, if both losses are power laws; offset, if one has an irreducible part, which a ratio has not", 6,
     ),
     decimal("R²", "r2", lambda row: row[1].gap.fit.r2, 3, spare=7),

@@ -11,6 +11,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="multiplier",
+    theme="tokens",
     examples=(
         "python -m rbpx improve dataset=pydoc",
         "python -m rbpx improve dataset=pydoc least=50 k=10 --format csv",

@@ -24,6 +24,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="klaw",
+    theme="tasks",
     examples=(
         "python -m rbpx items dataset=lambada",
         "python -m rbpx items dataset=mmlu slices=domain --format csv",

@@ -15,6 +15,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="view",
+    theme="compare",
     examples=(
         "python -m rbpx multiplier base=pythia variant=pythia-deduped",
         "python -m rbpx multiplier base=mine variant=theirs axis=C k=1 dataset=c4",

@@ -13,6 +13,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="improve",
+    theme="tasks",
     examples=(
         "python -m rbpx outcomes FILE.csv",
         "python -m rbpx outcomes dataset=pydoc k=10 n='[1,2,5,10]'",

@@ -17,6 +17,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="items",
+    theme="predict",
     examples=(
         "python -m rbpx predict",
         "python -m rbpx predict dataset=stdlib S='[1e7,1e8]' method='[ols,offset]'",

@@ -12,6 +12,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="outcomes",
+    theme="tokens",
     examples=(
         "python -m rbpx tokenwise dataset=pydoc k=10",
         "python -m rbpx tokenwise size='[200k,1.2m]' n='[5,10]' --format json",

@@ -11,6 +11,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="temperature",
+    theme="compare",
     examples=("python -m rbpx units dataset=pydoc", "python -m rbpx units family='[ladder]' ties=mid --format csv"),
     title="Units across tokenizers",
     tokens=True,

@@ -13,6 +13,7 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="compare",
+    theme="tokens",
     examples=(
         "python -m rbpx view dataset=pydoc doc=3",
         "python -m rbpx view dataset=pydoc size=25k",

@@ -5,6 +5,7 @@ from rbpx.errors import RbpxError
 
 VERB = Verb(
     order=380,
+    theme="store",
     summary="print the shell completion script of `rbpx`",
     help="""\
 Prints a script for bash or zsh that completes verbs, keys, names of models, texts and studies, and flags of the

@@ -6,6 +6,7 @@ from rbpx.errors import RbpxError
 
 VERB = Verb(
     order=330,
+    theme="store",
     summary="write a relation or a query as CSV, JSON or Parquet",
     help="""\
 Takes the name of a relation or a SELECT. The suffix of --output gives the format; without it CSV is printed.""",

@@ -25,6 +25,7 @@ def _kind() -> type:
 
 VERB = Verb(
     order=320,
+    theme="store",
     summary="bring other people's results into `observations`",
     help="""\
 Reads RBP_k, shares of windows of n hits, losses and accuracies from CSV, JSON, JSONL or Parquet: one row per model,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 VERB = Verb(
     order=20,
+    theme="measure",
     summary="only measure",
     help="""\
 Like `run`, without the laws. best=5 keeps the five best tokens at each place beside the run, and `view` shows them;

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 VERB = Verb(
     order=40,
+    theme="measure",
     summary="what a grid would cost before it runs, one row per cell",
     help="""\
 For each cell S, peak memory and what would make it fit (bfloat16, device=split), FLOPs, tokens, disk, expected time,

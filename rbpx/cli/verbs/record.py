@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 VERB = Verb(
     order=30,
+    theme="measure",
     summary="run a named study, and write its findings into its file",
     help="""\
 Measures what a study of experiments/ still needs, runs its analyses, and writes the result that the study

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 VERB = Verb(
     order=300,
+    theme="store",
     summary="one page with the laws, figures and tables of a store",
     help="""\
 Answers every question that has a section in a report, over the runs in the store as model, size, dataset, k,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 VERB = Verb(
     order=340,
+    theme="store",
     summary="print where one run or fit comes from",
     help="""\
 Takes a run_id, cell_key or fit_id. A fit is fitted again from the data it carries, and the difference is shown.""",

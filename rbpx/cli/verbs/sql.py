@@ -5,6 +5,7 @@ from rbpx.errors import RbpxError
 
 VERB = Verb(
     order=310,
+    theme="store",
     summary="query the store in SQL, read-only",
     help="""\
 Answers one SELECT (DuckDB's dialect) over the relations runs, tokens, rank_counts, documents, vocab,

@@ -12,6 +12,7 @@ _OF_CELLS = ("limit", "seed", "dtype", "deterministic")  # by which a cell is lo
 
 VERB = Verb(
     order=350,
+    theme="store",
     summary="print what the store holds, what is being measured and what failed",
     help="""\
 Counts runs and tokens, and shows as a grid which model is done, running, failed or missing on which text:

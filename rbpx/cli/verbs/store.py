@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 VERB = Verb(
     order=360,
+    theme="store",
     summary="maintain the store: verify, merge, rebuild, clean up",
     help="""\
 `verify` reads every byte: each run is checked against the sha256 and the counts of its manifest, requests and

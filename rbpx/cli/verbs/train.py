@@ -11,6 +11,7 @@ def _kind() -> type:
 
 VERB = Verb(
     order=370,
+    theme="measure",
     summary="train a ladder of small models",
     help="""\
 Trains every size of a ladder on the Python source of installed packages, all on the same tokens in the same

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import field
 from enum import Enum
 from types import NoneType
-from typing import Any, Final, Generic, TypeVar, get_args, overload
+from typing import Any, Final, Generic, Self, TypeVar, get_args, overload
 
 from rbpx.config.suggest import did_you_mean
 from rbpx.errors import RbpxError
@@ -50,17 +50,21 @@ class Key(Generic[T]):
         default: Any,
         read: Reader[T],
         shown: str,
-        help: str,
-        narrowing: str = "",
         values: Sequence[str] = (),
         takes_path: bool = False,
     ) -> None:
         """Declare it; its name is that of the attribute it becomes."""
         self.name = ""
         self.kind, self.default, self.read = kind, default, read
-        self.shown, self.help, self.narrowing, self.takes_path = shown, help, narrowing or help, takes_path
+        self.shown, self.takes_path = shown, takes_path
+        self.help = self.narrowing = ""
         enums = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Enum)]
         self.values = tuple(values) or tuple(str(each.value) for kind in enums for each in kind)
+
+    def says(self, help: str, narrowing: str = "") -> Self:
+        """The key with its line of help, and another one where it narrows what a store holds."""
+        self.help, self.narrowing = help, narrowing or help
+        return self
 
     def __set_name__(self, owner: type, name: str) -> None:
         """Take the name of the attribute."""

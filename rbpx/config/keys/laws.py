@@ -102,40 +102,27 @@ def _methods(key: str, value: Any) -> list[Method]:
 class LawKeys(Asked):
     """Which laws, of what, fitted how."""
 
-    k: Key[Numbers] = Key(
-        Any, None, _ranks, "K", "one, a list k='[1,10,100]', or log; default 1, 10, 100, 500, 1000, 2500, 10000 below V"
+    k: Key[Numbers] = Key(Any, None, _ranks, "K").says(
+        "one, a list k='[1,10,100]', or log; default 1, 10, 100, 500, 1000, 2500, 10000 below V"
     )
-    n: Key[Numbers] = Key(Any, None, _lengths, "N", "lengths of windows and sequences, in tokens: n='[1,2,5]'")
-    ties: Key[Ties | None] = Key(
-        Ties | None, None, as_typed, "RULE", "pessimistic (default), optimistic (default for protocol=official), mid"
+    n: Key[Numbers] = Key(Any, None, _lengths, "N").says("lengths of windows and sequences, in tokens: n='[1,2,5]'")
+    ties: Key[Ties | None] = Key(Ties | None, None, as_typed, "RULE").says(
+        "pessimistic (default), optimistic (default for protocol=official), mid"
     )
-    resamples: Key[int] = Key(int, 1000, whole(1, _MOST_RESAMPLES), "1000", "of the documents, for intervals")
-    laws: Key[Choice] = Key(Any, "all", _laws, "all", "or a list of laws", values=("all", *LAWS, *IMPORTED))
-    method: Key[list[Method]] = Key(
-        Any,
-        "ols",
-        _methods,
-        "ols",
-        "weighted, offset, robust, a list or all: how laws are fitted",
-        values=("all", *Method),
+    resamples: Key[int] = Key(int, 1000, whole(1, _MOST_RESAMPLES), "1000").says("of the documents, for intervals")
+    laws: Key[Choice] = Key(Any, "all", _laws, "all", values=("all", *LAWS, *IMPORTED)).says("or a list of laws")
+    method: Key[list[Method]] = Key(Any, "ols", _methods, "ols", values=("all", *Method)).says(
+        "weighted, offset, robust, a list or all: how laws are fitted"
     )
-    axis: Key[Axis] = Key(
-        Axis,
-        Axis.S,
-        as_typed,
-        "S",
-        "what laws are in: size; D (training tokens) or step, a law a size; C (FLOPs), the best a budget",
+    axis: Key[Axis] = Key(Axis, Axis.S, as_typed, "S").says(
+        "what laws are in: size; D (training tokens) or step, a law a size; C (FLOPs), the best a budget"
     )
-    checkpoints: Key[Checkpoints] = Key(
-        Checkpoints, Checkpoints.all, as_typed, "all", "or last: of each training only its last checkpoint counts"
+    checkpoints: Key[Checkpoints] = Key(Checkpoints, Checkpoints.all, as_typed, "all").says(
+        "or last: of each training only its last checkpoint counts"
     )
-    last: Key[int | None] = Key(
-        int | None, None, whole(1), "N", "the mean of its last N checkpoints stands for each training (downstream: 5)"
+    last: Key[int | None] = Key(int | None, None, whole(1), "N").says(
+        "the mean of its last N checkpoints stands for each training (downstream: 5)"
     )
-    warm_up: Key[float | None] = Key(
-        float | None,
-        None,
-        positive("training tokens, as in warm_up=1e9"),
-        "TOKENS",
-        "where the law of a training begins; found if left out",
+    warm_up: Key[float | None] = Key(float | None, None, positive("training tokens, as in warm_up=1e9"), "TOKENS").says(
+        "where the law of a training begins; found if left out"
     )

@@ -65,56 +65,31 @@ def points(S: Sequence[float], D: Sequence[float]) -> list[tuple[float, float]]:
 class PredictionKeys(Asked):
     """Where to predict, by what form, and what the next runs may cost."""
 
-    S: Key[list[float]] = Key(
-        Any, None, _targets, "SIZE", "sizes to predict, in non-embedding parameters: S='[1e9,1e10]'"
+    S: Key[list[float]] = Key(Any, None, _targets, "SIZE").says(
+        "sizes to predict, in non-embedding parameters: S='[1e9,1e10]'"
     )
-    D: Key[list[float]] = Key(
-        Any,
-        None,
-        _tokens,
-        "TOKENS",
-        "with S=: points of size and tokens; lists go pairwise, a single value with each of the other",
+    D: Key[list[float]] = Key(Any, None, _tokens, "TOKENS").says(
+        "with S=: points of size and tokens; lists go pairwise, a single value with each of the other"
     )
-    register: Key[str | None] = Key(
-        Any,
-        None,
-        _forecast,
-        "NAME",
-        "writes what is predicted into the store for good, before such a model is measured (see forecasts)",
+    register: Key[str | None] = Key(Any, None, _forecast, "NAME").says(
+        "writes what is predicted into the store for good, before such a model is measured (see forecasts)"
     )
-    form: Key[list[str]] = Key(
-        Any,
-        "chinchilla",
-        one_of(FORM_NAMES),
-        "chinchilla",
-        "equation of a surface: chinchilla, kaplan, data_constrained, a list, or all, which compares them",
-        values=("all", *FORM_NAMES),
+    form: Key[list[str]] = Key(Any, "chinchilla", one_of(FORM_NAMES), "chinchilla", values=("all", *FORM_NAMES)).says(
+        "equation of a surface: chinchilla, kaplan, data_constrained, a list, or all, which compares them"
     )
-    objective: Key[Objective] = Key(
-        Objective, Objective.log_huber, as_typed, "log_huber", "or huber, least_squares: what a surface minimises"
+    objective: Key[Objective] = Key(Objective, Objective.log_huber, as_typed, "log_huber").says(
+        "or huber, least_squares: what a surface minimises"
     )
-    delta: Key[float] = Key(
-        float,
-        DELTA,
-        positive("where Huber's loss turns linear, as in delta=0.001"),
-        "0.001",
-        "where Huber's loss of a surface turns linear",
+    delta: Key[float] = Key(float, DELTA, positive("where Huber's loss turns linear, as in delta=0.001"), "0.001").says(
+        "where Huber's loss of a surface turns linear"
     )
-    budgets: Key[list[float]] = Key(
-        Any, None, _budgets, "C", "training FLOPs whose best S and D are asked for: budgets='[1e18,1e20]'"
+    budgets: Key[list[float]] = Key(Any, None, _budgets, "C").says(
+        "training FLOPs whose best S and D are asked for: budgets='[1e18,1e20]'"
     )
     unique_tokens: Key[float | None] = Key(
-        float | None,
-        None,
-        positive("the tokens that there are, as in unique_tokens=1e9"),
-        "U",
-        "tokens that there are, beyond which the best of a budget repeats them (form=data_constrained)",
-    )
-    next: Key[int | None] = Key(int | None, None, whole(1, 1_000), "N", "names N runs to train next")
-    flops: Key[float | None] = Key(
-        float | None,
-        None,
-        positive("training FLOPs, as in flops=1e20"),
-        "C",
-        "training FLOPs that these runs may cost in all",
+        float | None, None, positive("the tokens that there are, as in unique_tokens=1e9"), "U"
+    ).says("tokens that there are, beyond which the best of a budget repeats them (form=data_constrained)")
+    next: Key[int | None] = Key(int | None, None, whole(1, 1_000), "N").says("names N runs to train next")
+    flops: Key[float | None] = Key(float | None, None, positive("training FLOPs, as in flops=1e20"), "C").says(
+        "training FLOPs that these runs may cost in all"
     )

@@ -79,77 +79,40 @@ GRID: Final = (
 class RunKeys(Asked):
     """Which runs; lists are None where all are meant."""
 
-    model: Key[ModelConfig | None] = Key(
-        ModelConfig | None,
-        None,
-        _models,
-        "FAMILY",
-        ("{models}; model=hub model.id=ORG/NAME or a folder; model.revision=step1000, a list, all or log: checkpoints"),
+    model: Key[ModelConfig | None] = Key(ModelConfig | None, None, _models, "FAMILY").says(
+        "{models}; model=hub model.id=ORG/NAME or a folder; model.revision=step1000, a list, all or log: checkpoints",
         "narrows to a family that the store holds, model.revision=step1000 to a revision of it",
     )
-    size: Key[list[str] | None] = Key(
-        Any,
-        "all",
-        _sizes,
-        "SIZE",
+    size: Key[list[str] | None] = Key(Any, "all", _sizes, "SIZE", values=("all",)).says(
         "all (default), one, or a list: size='[3k,25k]'",
         "narrows to sizes: all (default), one, or a list: size='[3k,25k]'",
-        values=("all",),
     )
-    dataset: Key[DatasetConfig | None] = Key(
-        DatasetConfig | None,
-        None,
-        as_typed,
-        "NAME",
-        (
-            "{datasets}; dataset=file dataset.path=FILE for your own text; dataset.path= beside a known dataset reads "
-            "that from a file; dataset=hub dataset.hub=ORG/NAME dataset.split=test, also subset=, revision="
-        ),
+    dataset: Key[DatasetConfig | None] = Key(DatasetConfig | None, None, as_typed, "NAME").says(
+        "{datasets}; dataset=file dataset.path=FILE for your own text; dataset.path= beside a known dataset reads "
+        "that from a file; dataset=hub dataset.hub=ORG/NAME dataset.split=test, also subset=, revision=",
         "narrows to a text, measured or imported",
     )
-    protocol: Key[ProtocolConfig | None] = Key(
-        ProtocolConfig | None,
-        None,
-        as_typed,
-        "NAME",
-        (
-            "paper (default): documents cut to 512 tokens or the model's context; official: as the authors' code; "
-            "rolling: whole documents, protocol.window=1024 protocol.stride=512; harness: as lm-eval-harness"
-        ),
+    protocol: Key[ProtocolConfig | None] = Key(ProtocolConfig | None, None, as_typed, "NAME").says(
+        "paper (default): documents cut to 512 tokens or the model's context; official: as the authors' code; "
+        "rolling: whole documents, protocol.window=1024 protocol.stride=512; harness: as lm-eval-harness",
         "narrows to texts that were read so: paper, official, rolling, harness",
     )
-    family: Key[list[str] | None] = Key(
-        Any,
-        None,
-        names_of,
-        "NAME",
-        "narrows to families by name, one or a list, also those without a file in conf/model",
+    family: Key[list[str] | None] = Key(Any, None, names_of, "NAME").says(
+        "narrows to families by name, one or a list, also those without a file in conf/model"
     )
-    source: Key[str | None] = Key(
-        Any, None, name_of, "NAME", "narrows to measured, or to what was imported under a name"
+    source: Key[str | None] = Key(Any, None, name_of, "NAME").says(
+        "narrows to measured, or to what was imported under a name"
     )
-    variant: Key[list[str] | None] = Key(
-        Any,
-        None,
-        names_of,
-        "NAME",
-        "narrows to models that were trained in one way, as the column variant has it; one or a list",
+    variant: Key[list[str] | None] = Key(Any, None, names_of, "NAME").says(
+        "narrows to models that were trained in one way, as the column variant has it; one or a list"
     )
-    limit: Key[int] = Key(
-        int,
-        LARGEST_SAMPLE,
-        whole(1),
-        "N",
-        "documents at most, default 1000 (audit: 50 of each run), drawn with seed=42",
+    limit: Key[int] = Key(int, LARGEST_SAMPLE, whole(1), "N").says(
+        "documents at most, default 1000 (audit: 50 of each run), drawn with seed=42"
     )
-    seed: Key[int] = Key(int, SEED, whole(0, 2**63 - 1), "42", "of the documents that are drawn, and of resamples")
-    dtype: Key[Dtype | None] = Key(
-        Dtype | None, Dtype.float32, as_typed, "float32", "or bfloat16, float16; logits are float32 in each"
+    seed: Key[int] = Key(int, SEED, whole(0, 2**63 - 1), "42").says("of the documents that are drawn, and of resamples")
+    dtype: Key[Dtype | None] = Key(Dtype | None, Dtype.float32, as_typed, "float32").says(
+        "or bfloat16, float16; logits are float32 in each"
     )
-    shard: Key[Shard | None] = Key(
-        Any,
-        None,
-        _part,
-        "3/16",
-        "the third of 16 parts of the grid: measure, plan, status; plan ... --format jobs prints the lines",
+    shard: Key[Shard | None] = Key(Any, None, _part, "3/16").says(
+        "the third of 16 parts of the grid: measure, plan, status; plan ... --format jobs prints the lines"
     )

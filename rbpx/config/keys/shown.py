@@ -15,62 +15,41 @@ LOOKS: Final = ("width", "font_size", "font", "legend")
 class ShownKeys(Asked):
     """From where, to where, and how."""
 
-    fresh: Key[bool] = Key(
-        bool,
-        False,
-        as_typed,
-        "true",
-        "compute again what was asked before of the same runs; without it, it is printed from the store",
+    fresh: Key[bool] = Key(bool, False, as_typed, "true").says(
+        "compute again what was asked before of the same runs; without it, it is printed from the store"
     )
-    store: Key[str] = Key(
-        str,
-        "${oc.env:RBPX_STORE,store}",
-        as_typed,
-        "DIR",
-        "folder of the store (--store DIR), or s3://BUCKET/PATH; default $RBPX_STORE or store/",
-        takes_path=True,
+    store: Key[str] = Key(str, "${oc.env:RBPX_STORE,store}", as_typed, "DIR", takes_path=True).says(
+        "folder of the store (--store DIR), or s3://BUCKET/PATH; default $RBPX_STORE or store/"
     )
-    plot: Key[bool] = Key(bool, False, as_typed, "true", "small plots under the tables (--plot)", values=("true",))
-    format: Key[Format] = Key(
-        Format,
-        Format.table,
-        as_typed,
-        "table",
+    plot: Key[bool] = Key(bool, False, as_typed, "true", values=("true",)).says("small plots under the tables (--plot)")
+    format: Key[Format] = Key(Format, Format.table, as_typed, "table").says(
         "or csv, json, html, md, tex, svg, pdf (--format F)",
         "or csv, json, html, md, tex; svg and pdf: its figures (--format F)",
     )
-    spreadsheet: Key[bool] = Key(
-        bool,
-        False,
-        as_typed,
-        "true",
-        ("in csv, put a ' before text that begins with = + - @, a tab or a line end, which spreadsheets run"),
+    spreadsheet: Key[bool] = Key(bool, False, as_typed, "true").says(
+        "in csv, put a ' before text that begins with = + - @, a tab or a line end, which spreadsheets run"
     )
-    width: Key[float | None] = Key(
-        float | None, None, number_within(1, 40, "inches"), "INCHES", "of a figure in a file, with its axes"
+    width: Key[float | None] = Key(float | None, None, number_within(1, 40, "inches"), "INCHES").says(
+        "of a figure in a file, with its axes"
     )
-    font_size: Key[float | None] = Key(
-        float | None, None, number_within(4, 40, "points"), "POINTS", "of the text of figures in files"
+    font_size: Key[float | None] = Key(float | None, None, number_within(4, 40, "points"), "POINTS").says(
+        "of the text of figures in files"
     )
-    font: Key[str | None] = Key(str | None, None, as_typed, "NAME", "of these")
-    legend: Key[Legend | None] = Key(Legend | None, None, as_typed, "right", "of these, or top, bottom, left, none")
-    output: Key[str | None] = Key(
-        str | None,
-        None,
-        as_typed,
-        "FILE",
-        "where a verb writes (--output FILE)",
-        "where that is written, a folder for several figures (--output FILE)",
-        takes_path=True,
+    font: Key[str | None] = Key(str | None, None, as_typed, "NAME").says("of these")
+    legend: Key[Legend | None] = Key(Legend | None, None, as_typed, "right").says(
+        "of these, or top, bottom, left, none"
+    )
+    output: Key[str | None] = Key(str | None, None, as_typed, "FILE", takes_path=True).says(
+        "where a verb writes (--output FILE)", "where that is written, a folder for several figures (--output FILE)"
     )
 
 
 class StudyKeys(Asked):
     """What a named study says beside these."""
 
-    study: Key[StudyConfig | None] = Key(StudyConfig | None, None, as_typed, "", "")
-    imports: Key[list[ImportConfig]] = Key(list[ImportConfig], [], as_typed, "", "")
-    analyses: Key[list[str]] = Key(
-        list[str], ["fit"], as_typed, "'[fit,ranks]'", "questions that are asked of what was measured; default fit"
+    study: Key[StudyConfig | None] = Key(StudyConfig | None, None, as_typed, "").says("")
+    imports: Key[list[ImportConfig]] = Key(list[ImportConfig], [], as_typed, "").says("")
+    analyses: Key[list[str]] = Key(list[str], ["fit"], as_typed, "'[fit,ranks]'").says(
+        "questions that are asked of what was measured; default fit"
     )
-    experiment: Key[Any] = Key(None, None, as_typed, "NAME", "{experiments}")
+    experiment: Key[Any] = Key(None, None, as_typed, "NAME").says("{experiments}")

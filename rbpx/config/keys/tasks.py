@@ -95,30 +95,26 @@ def chance_of(task: str, given: Any) -> float | None:
 class TaskKeys(Asked):
     """The two steps from size to success."""
 
-    features: Key[Choice] = Key(
-        Any,
-        "all",
-        _features,
-        "all",
-        "or a list: cross_entropy, bits_per_byte, rbp, exact_match, error_entropy, soft_accuracy",
-        values=("all", *FEATURES),
+    features: Key[Choice] = Key(Any, "all", _features, "all", values=("all", *FEATURES)).says(
+        "or a list: cross_entropy, bits_per_byte, rbp, exact_match, error_entropy, soft_accuracy"
     )
-    held_out: Key[list[str] | None] = Key(
-        Any, None, names_of, "", "sizes that are predicted, not fitted, as in '[7B,13B]'; the largest if left out"
+    held_out: Key[list[str] | None] = Key(Any, None, names_of, "").says(
+        "sizes that are predicted, not fitted, as in '[7B,13B]'; the largest if left out"
     )
-    drop: Key[float] = Key(
-        float, 0.1, _share, "0.1", "share of the checkpoints, the first ones, that step 2 leaves out"
+    drop: Key[float] = Key(float, 0.1, _share, "0.1").says(
+        "share of the checkpoints, the first ones, that step 2 leaves out"
     )
-    smooth: Key[int] = Key(int, 5, whole(1), "5", "checkpoints in the trailing means of step 2")
-    anchor: Key[tuple[float, float] | None] = Key(
-        Any | None, [0, 1], _anchor, "'[0,1]'", "feature and success of one point more in step 2; null for none"
+    smooth: Key[int] = Key(int, 5, whole(1), "5").says("checkpoints in the trailing means of step 2")
+    anchor: Key[tuple[float, float] | None] = Key(Any | None, [0, 1], _anchor, "'[0,1]'").says(
+        "feature and success of one point more in step 2; null for none"
     )
-    starts: Key[dict[str, float]] = Key(
-        Any, None, _starts, "", "where the search for constants of the sigmoid begins, as in '{x0: 0.9, h: 3}'"
+    starts: Key[dict[str, float]] = Key(Any, None, _starts, "").says(
+        "where the search for constants of the sigmoid begins, as in '{x0: 0.9, h: 3}'"
     )
-    bounds: Key[dict[str, tuple[float, float]]] = Key(
-        Any, None, _bounds, "", "ends of these constants, as in '{b: [0.9, 1]}'"
+    bounds: Key[dict[str, tuple[float, float]]] = Key(Any, None, _bounds, "").says(
+        "ends of these constants, as in '{b: [0.9, 1]}'"
     )
-    chance: Key[Any] = Key(  # a number, or task -> number
-        Any, None, _chance, "C", "success of guessing, where the task is not in conf/dataset; or '{task: C}'"
+    # a number, or task -> number
+    chance: Key[Any] = Key(Any, None, _chance, "C").says(
+        "success of guessing, where the task is not in conf/dataset; or '{task: C}'"
     )

@@ -28,41 +28,26 @@ def _slices(key: str, value: Any) -> str | dict[str, str] | None:
 class TokenKeys(Asked):
     """Which tokens of which models."""
 
-    doc: Key[int | None] = Key(int | None, None, whole(0), "N", "doc_id of the document that is shown")
-    a: Key[str | None] = Key(
-        Any, None, name_of, "MODEL", "one of two models: FAMILY/SIZE, with @REVISION and :DTYPE, or a run_id"
+    doc: Key[int | None] = Key(int | None, None, whole(0), "N").says("doc_id of the document that is shown")
+    a: Key[str | None] = Key(Any, None, name_of, "MODEL").says(
+        "one of two models: FAMILY/SIZE, with @REVISION and :DTYPE, or a run_id"
     )
-    b: Key[str | None] = Key(Any, None, name_of, "MODEL", "the other one")
-    base: Key[str | None] = Key(
-        Any,
-        None,
-        name_of,
-        "FAMILY",
-        "what variant= is compared with: FAMILY, or FAMILY:VARIANT where its models were trained in several ways",
+    b: Key[str | None] = Key(Any, None, name_of, "MODEL").says("the other one")
+    base: Key[str | None] = Key(Any, None, name_of, "FAMILY").says(
+        "what variant= is compared with: FAMILY, or FAMILY:VARIANT where its models were trained in several ways"
     )
-    slices: Key[str | dict[str, str] | None] = Key(  # a name or a dict; Hydra adds no keys to one that is typed
-        Any,
-        None,
-        _slices,
-        "",
-        ("position, frequency, category, domain, or SQL conditions by name: '{early: \"position < 64\"}'"),
+    # a name or a dict; Hydra adds no keys to one that is typed
+    slices: Key[str | dict[str, str] | None] = Key(Any, None, _slices, "").says(
+        "position, frequency, category, domain, or SQL conditions by name: '{early: \"position < 64\"}'"
     )
-    least: Key[int] = Key(int, 20, whole(1), "20", "times that a token id must be scored to be listed")
-    top: Key[int] = Key(int, 15, whole(1), "15", "rows that are printed")
-    group: Key[list[str] | None] = Key(
-        Any,
-        None,
-        names_of,
-        "NAME",
-        ("of many groups those with sections of their own: one, a list or all, as the table of a report names them"),
+    least: Key[int] = Key(int, 20, whole(1), "20").says("times that a token id must be scored to be listed")
+    top: Key[int] = Key(int, 15, whole(1), "15").says("rows that are printed")
+    group: Key[list[str] | None] = Key(Any, None, names_of, "NAME").says(
+        "of many groups those with sections of their own: one, a list or all, as the table of a report names them"
     )
-    sql_timeout_s: Key[float | None] = Key(
-        float | None,
-        60.0,
-        positive("seconds, or leave it out"),
-        "60",
-        ("seconds that SQL of yours may compute, null for no limit"),
+    sql_timeout_s: Key[float | None] = Key(float | None, 60.0, positive("seconds, or leave it out"), "60").says(
+        "seconds that SQL of yours may compute, null for no limit"
     )
-    sql_memory_mib: Key[int | None] = Key(
-        int | None, None, whole(1), "MIB", "memory that SQL may hold, default half of the machine's or the container's"
+    sql_memory_mib: Key[int | None] = Key(int | None, None, whole(1), "MIB").says(
+        "memory that SQL may hold, default half of the machine's or the container's"
     )

@@ -26,6 +26,11 @@ class Form(StrEnum):
     offset = "offset"
     either = "either"
 
+    @property
+    def word(self) -> str:
+        """As tables and sentences say it."""
+        return "undecided" if self is Form.either else self.value
+
 
 @dataclass(frozen=True)
 class FormVerdict:

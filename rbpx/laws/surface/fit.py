@@ -106,7 +106,8 @@ def fitting(
         The fit. Without numbers its status is not_positive (a y is not positive and finite), too_few_sizes (no more
         points than constants), no_variation (all y are equal) or not_converged. With numbers: not_identified where
         a constant has no value (R_D and R_N where no token was repeated), collinear_design (`Design`), at_bound,
-        barely_determined (the interval of an exponent, of R_D or of R_N is open, or as wide as the constant).
+        barely_determined (the interval of an exponent, of R_D or of R_N is unbounded, or wider than
+        the constant itself).
 
     Raises:
         ValueError: if delta is not positive.
