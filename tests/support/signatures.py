@@ -9,7 +9,9 @@ from rbpx.api.keywords import taken
 from tests.support.places import PROJECT
 
 STUB = PROJECT / "rbpx" / "api" / "questions.pyi"
-_HEAD = """# Written by `make golden` from the keys of each verb; a test holds it.
+_HEAD = """# Written by `make golden` from the keys of each verb, a line a question; a test holds it.
+# ruff: noqa: E501
+# fmt: off
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +33,8 @@ def stub() -> str:
 
 
 def _method(verb: str) -> str:
-    named = "".join(f"        {key.name}: {_kind(key.name, key.kind)} = ...,\n" for key in taken(asking(verb)))
-    return f"    def {verb}(\n        self,\n        *,\n{named}    ) -> Answer[Any]: ...\n"
+    named = ", ".join(f"{key.name}: {_kind(key.name, key.kind)} = ..." for key in taken(asking(verb)))
+    return f"    def {verb}(self, *, {named}) -> Answer[Any]: ...\n"
 
 
 def _kind(name: str, kind: Any) -> str:
