@@ -40,7 +40,7 @@ class Forks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no types
         """
         super().__init__(nesting_level=0)
         self._n, self._numbers = n, count()
-        self._folder = TemporaryDirectory(prefix=f"rbpx-spill-{os.getpid()}-")
+        self._folder = TemporaryDirectory(prefix=f"rbpx-tasks-{os.getpid()}-")
         self._executor = ProcessPoolExecutor(n, get_context("fork"), _begin, (begin,))
         others = set(active_children())
         with warnings.catch_warnings():

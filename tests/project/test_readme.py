@@ -141,7 +141,7 @@ WITH_PYTHON = {
     path.stem: "".join(blocks)
     for path, page in PAGES.items()
     if (blocks := re.findall(r"```python\n(.*?)```", page, re.S))
-    and path.stem != "notebook"  # which a test of the demo runs
+    and path.stem not in ("notebook", "key")  # which a test of the demo runs; a part of a class
 }
 
 

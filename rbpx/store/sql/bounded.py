@@ -96,8 +96,8 @@ def limit(connection: duckdb.DuckDBPyConnection, limits: SqlLimits) -> Path:
 
 
 def _remove_old_spills(folder: Path) -> None:
-    """Remove what processes left that were killed more than a day ago."""
-    for path in folder.glob("rbpx-spill-*-*"):
+    """Remove what processes left that were killed more than a day ago, tasks of their forks too."""
+    for path in (*folder.glob("rbpx-spill-*-*"), *folder.glob("rbpx-tasks-*-*")):
         if age_s(path) > _OLD_S and not _is_alive(path.name.split("-")[2]):
             shutil.rmtree(path, ignore_errors=True)
 
