@@ -10,6 +10,7 @@ from tests.support.places import DOCS, PACKAGE, PROJECT
 
 FLAT = {"__init__", "__main__", "cores", "counts", "errors", "status", "ties", "version"}
 LONGEST = 400  # lines; 300 is the aim
+MOST = 16  # modules of a folder
 MODULES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = [path for path in MODULES if path.name == "__init__.py" and path.parent != PACKAGE]
 QUESTIONS = PACKAGE / "analyses"
@@ -45,6 +46,12 @@ def test_a_room_says_what_it_is_in_one_docstring_and_does_nothing(path: Path) ->
 @pytest.mark.parametrize("path", MODULES, ids=named)
 def test_a_module_stays_small(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+def test_a_folder_has_few_modules() -> None:
+    folders = {path.parent for path in MODULES}
+    many = {named(each): len(list(each.glob("[!_]*.py"))) for each in folders}
+    assert {name: n for name, n in many.items() if n > MOST} == {}
 
 
 def test_the_guide_answers_ten_questions_of_a_newcomer() -> None:
