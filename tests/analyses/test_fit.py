@@ -102,7 +102,7 @@ def test_run_prints_every_law_side_by_side(measured: Measured) -> None:
              "error-entropy", "self-alignment", "confidence"]  # fmt: skip
     for name in names:
         (line,) = [line for line in table.splitlines() if line.strip().startswith(name)]
-        assert re.search(r" (power|offset|either|–)  +\w", line), line
+        assert re.search(r" (power|offset|undecided|–)  +\w", line), line
     S, y = cross_entropies(measured.store)
     slope = np.polyfit(np.log(S), np.log(y), 1)[0]
     assert re.search(rf"cross-entropy +{-slope:.4f} ", table)
@@ -120,7 +120,7 @@ def test_run_prints_what_each_model_does(measured: Measured) -> None:
 def test_the_printed_table_is_whole_on_a_narrow_terminal(measured: Measured) -> None:
     """Words that are cut are words that nobody understands; the rows of the laws end with their status."""
     begins = {status.label.split()[0] for status in Status} | {"limit", "beyond", "turns", "failed", "missed"}
-    form = r" (?:power|offset|either|–)  +(?=[a-z])"
+    form = r" (?:power|offset|undecided|–)  +(?=[a-z])"
     rows = [line for line in measured.answer.stdout.split("Scaling laws")[1].splitlines() if re.search(form, line)]
     assert len(rows) >= 9
     assert {re.split(form, line)[1].split()[0] for line in rows} <= begins
