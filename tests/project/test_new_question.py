@@ -77,7 +77,7 @@ def test_it_has_every_format(copy: Clone, store: Path, law: tuple[list[float], f
 
 def test_it_is_in_the_help_and_in_completion(copy: Clone, tmp_path: Path) -> None:
     summary = "how the typical rank of the true token falls with size"
-    assert f"typical    {summary}" in copy.rbpx(tmp_path, "--help")
+    assert f"typical     {summary}" in copy.rbpx(tmp_path, "--help")
     assert "geometric mean of the ranks" in copy.rbpx(tmp_path, "typical", "--help")
     assert " typical " in copy.rbpx(tmp_path, "completion", "bash")
 
