@@ -14,7 +14,7 @@ import yaml
 
 from rbpx.config.hydra.compose import compose, names_dataset
 from rbpx.config.keys.shown import LOOKS
-from rbpx.config.overrides import quoted
+from rbpx.config.overrides import quoted, searched
 from rbpx.config.request import KEYS, Asking, Request
 from rbpx.errors import RbpxError
 from rbpx.store.imports.kept import dataset_names
@@ -70,7 +70,7 @@ def requests(
         raise RbpxError(
             f"{reserved}= is not a key of {asking.verb} here; name the store in rbpx.open(STORE), answers are values"
         )
-    own = [] if config_dir is None else [f"hydra.searchpath=[{quoted(f'file://{config_dir.resolve()}')}]"]
+    own = [] if config_dir is None else [searched([config_dir])]
     combinations = [[(name, choice) for choice in _choices(name, value)] for name, value in keys.items()]
     base = [f"store={quoted(store)}", *own, *overrides(fixed or {})]
     jobs = [overrides(dict(job)) for job in product(*combinations)]
@@ -131,11 +131,8 @@ def _is_constant(text: str) -> bool:
 def as_python(text: str) -> str:
     """What is said of a command line, said of Python: k='[1,10]' is k=[1, 10] there, model=pythia model="pythia"."""
     text = re.sub(r"-m (\w+)=([\w.,-]+)", lambda found: f"{found[1]}={found[2].split(',')!r}", text)
-    text = re.sub(
-        r"(?<![\w'\"])([\w.]+)='([\[{].*?[\]}])'", lambda found: f"{_name(found[1])}={_literal(found[2])}", text
-    )
-    text = re.sub(r"'(\w+)=\"(.*?)\"'", r'\1="\2"', text)
     text = re.sub(_GIVEN, lambda found: f"{_name(found[1])}={_literal(found[2])}", text)
+    text = re.sub(r"'(\w+)=\"(.*?)\"'", r'\1="\2"', text)
     names = "|".join(name for name, key in KEYS.items() if key.help)
     text = re.sub(
         rf"(?<![\w'\".])({names})=([A-Za-z_][\w./-]*)(?![\w(\[{{])",
@@ -152,10 +149,9 @@ def _name(key: str) -> str:
 def _literal(text: str) -> str:
     """A list or a mapping as Python writes it."""
     try:
-        value = yaml.safe_load(text.replace("{{", "{").replace("}}", "}"))
+        return repr(yaml.safe_load(text))
     except yaml.YAMLError:
         return text
-    return repr(value)
 
 
 def _constant(word: str) -> str:

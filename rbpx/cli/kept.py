@@ -61,8 +61,9 @@ def print_once(line: CommandLine, of: Sequence[str], do: Callable[[], object], k
 
 def _kept(line: CommandLine, of: Sequence[str]) -> KeptAnswer | None:
     """What the store has of the answer to a line; None where it has to be computed whatever is there."""
-    words, described = [word.lstrip("+") for word in line.hydra], registry.analyses().get(line.verb)
-    reads_file = bool(line.words) and not (described is not None and described.words)
+    words = [word.lstrip("+") for word in line.hydra]
+    names_keys = line.verb in registry.names() and registry.analysis(line.verb).words
+    reads_file = bool(line.words) and not names_keys
     computes = any(word.startswith(_COMPUTED) or "${" in word or word.startswith("hydra/") for word in words)
     prints = any(word.startswith("-") and word not in ("-m", "--multirun", "--config-dir", "-cd") for word in words)
     stores = [word for word in words if word.startswith("store=")]

@@ -26,10 +26,15 @@ def store_of(overrides: Sequence[str]) -> str:
     return stores[-1] if stores else os.environ.get("RBPX_STORE", "store")
 
 
+def searched(places: Sequence[Path]) -> str:
+    """The override that lets Hydra look for files in folders too."""
+    return f"hydra.searchpath=[{','.join(quoted(f'file://{place.resolve()}') for place in places)}]"
+
+
 def config_folders(overrides: Sequence[str]) -> list[Path]:
     """The folders of a user's own configuration: of --config-dir, and of hydra.searchpath."""
-    searched = re.findall(r"file://([^\"',\]]+)", "\n".join(overrides))
-    return [*config_dirs(overrides), *map(Path, searched)]
+    named = re.findall(r"file://([^\"',\]]+)", "\n".join(overrides))
+    return [*config_dirs(overrides), *map(Path, named)]
 
 
 def config_dirs(overrides: Sequence[str]) -> list[Path]:

@@ -23,7 +23,6 @@ from hydra.core.utils import configure_log
 from hydra.errors import HydraException
 from hydra.plugins.config_source import ConfigLoadError, ConfigResult
 from hydra.types import RunMode
-from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rbpx.config.hydra.trust import ADVICE, PACKAGES, load_trusted
@@ -73,8 +72,12 @@ def jobs(config: Any, overrides: Sequence[str], sweeps: bool) -> list[list[str]]
     """
     if not sweeps and config.hydra.mode is not RunMode.MULTIRUN:
         return None
-    params = [f"{key}={value}" for key, value in (config.hydra.sweeper.get("params") or {}).items()]
-    return _split([*params, *overrides])
+    return _split([*_params(config.hydra), *overrides])
+
+
+def _params(of_hydra: Any) -> list[str]:
+    """The overrides of a sweep that a study asks for."""
+    return [f"{key}={value}" for key, value in (of_hydra.sweeper.get("params") or {}).items()]
 
 
 def first_job(overrides: Sequence[str]) -> list[str]:
@@ -102,8 +105,7 @@ def place(overrides: Sequence[str]) -> tuple[int, int | None]:
     number = int(of_job.job.num) + 1
     if not of_job.sweeper["_target_"].endswith(f".{BasicSweeper.__name__}"):
         return number, None
-    params = [f"{key}={value}" for key, value in (of_job.sweeper.get("params") or {}).items()]
-    parsed = OverridesParser.create().parse_overrides([*params, *overrides])
+    parsed = OverridesParser.create().parse_overrides([*_params(of_job), *overrides])
     return number, sum(len(batch) for batch in BasicSweeper.split_arguments(parsed, None))
 
 
@@ -148,8 +150,3 @@ def _check_files(trusts: bool) -> None:
     CheckedFiles.__name__ = FileConfigSource.__name__
     Plugins.instance()  # registers Hydra's own sources, once
     SourcesRegistry.instance().types["file"] = CheckedFiles
-
-
-def typed(config: Any) -> Any:
-    """The object that a composed configuration makes of its schema; a key that the schema does not have is an error."""
-    return OmegaConf.to_object(config)

@@ -12,7 +12,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from rbpx.config.hydra import adapter
 from rbpx.config.hydra.explain import explain, undeletable, unknown_key
 from rbpx.config.hydra.trust import load_trusted
-from rbpx.config.overrides import config_dirs, config_folders, quoted, without_flags
+from rbpx.config.overrides import config_dirs, config_folders, searched, without_flags
 from rbpx.config.places import _PACKAGE, experiments, folder
 from rbpx.config.request import KEYS, Asking, Request, schema_of
 from rbpx.errors import RbpxError
@@ -24,9 +24,8 @@ Job = Callable[[], Any]
 
 _NARROWING: Final = ("analyse", "audit")  # files of conf/ of verbs that look at what the store holds
 _SCHEMA: Final = "request"  # what the files of conf/ call the schema of the verb that begins from them
-_PRINTS: Final = re.compile(
-    r"-(?!m$|-multirun$|cd\b|-config-dir\b)"
-)  # flags of Hydra that ask for something else than jobs
+# Flags of Hydra that ask for something else than jobs.
+_PRINTS: Final = re.compile(r"-(?!m$|-multirun$|cd\b|-config-dir\b)")
 
 
 class Overrides:
@@ -50,9 +49,7 @@ class Overrides:
         self.own = config_dirs(self.words)
         self.values = without_flags(self.words)
         if self.own:
-            self.values.append(
-                f"hydra.searchpath=[{','.join(quoted(f'file://{place.resolve()}') for place in self.own)}]"
-            )
+            self.values.append(searched(self.own))
         self.names_study = any(re.match(r"experiment=(?!null$)", word) for word in self.values)
 
     @property
