@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from rbpx.analyses import told
 from rbpx.analyses.answer import Answer, Grid, answer
 from rbpx.analyses.question import OfGroup
 from rbpx.analyses.registry import analyses, question
@@ -35,9 +34,9 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
         if request.format is Format.html:
             _write_page(name, results, request.output)
         elif results and request.format is Format.table:
-            told.show(name, results)
+            show(name, results)
             if request.plot:
-                told.plot(name, results)
+                plot(name, results)
     if request.format not in (Format.table, Format.html):
         from rbpx.display.records import print_records
 
@@ -66,7 +65,7 @@ def print_results(name: str, results: Sequence[OfGroup], request: Request) -> No
 
         print_records(rows_of(name, results), request.format)
     elif results:
-        told.show(name, results)
+        show(name, results)
 
 
 def rows_of(name: str, results: Sequence[OfGroup]) -> list[Record]:

@@ -11,7 +11,6 @@ from typing import Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.analyses.closure.held_out import FormResult, Held, Measured, Residual, judge_forms
 from rbpx.config.request import Request
@@ -23,14 +22,13 @@ from rbpx.groups.points.token_ranks import document_ranks
 from rbpx.laws.intervals.bootstrap import Recipe, estimate
 from rbpx.laws.intervals.estimate import Estimate, by_name, few_documents
 from rbpx.laws.names import Method
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.numeric.logarithms import neg_ln
 from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties
-
-Floats = npt.NDArray[np.float64]
 
 DEFAULT_K: Final = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
 

@@ -18,12 +18,11 @@ from rbpx.groups.points.token_ranks import rank_edges
 from rbpx.groups.rank_columns import RankBin
 from rbpx.laws.intervals.bootstrap import Recipe, estimate
 from rbpx.laws.intervals.estimate import Estimate, document_t, half_width
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.numeric.logarithms import line
 from rbpx.laws.ranks.closure import FormFit, fit_form, scatter_half_width
 from rbpx.laws.ranks.shapes import RANK_FORMS, Places, mixed, places_of
 from rbpx.status import Status
-
-Floats = npt.NDArray[np.float64]
 
 _PER_DECADE: Final = 4  # bins of residuals
 _LEAST: Final = 1e-12  # share of a bin, below which a difference of cumulative shares is rounding

@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from rbpx.laws.numeric.arrays import Floats
+
 Integers = npt.NDArray[np.int64]
 
 SPAN: Final = 8  # stretches of a place; a line of code or half of a sentence

@@ -13,7 +13,6 @@ from itertools import combinations, product
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.analyses.downstream.steps import FeatureSteps
 from rbpx.analyses.downstream.trainings import Split, averages, means, points
@@ -22,9 +21,9 @@ from rbpx.groups.points.tasks import TaskValues
 from rbpx.laws.forms.averaged import predict_batch
 from rbpx.laws.intervals.bootstrap import Recipe, estimate
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, of_share, reaching
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.success.sigmoid import curves, refit_sigmoid
 
-Floats = npt.NDArray[np.float64]
 Name = tuple[str, int | None, str]
 
 TWO_STEPS: Final = "two steps"

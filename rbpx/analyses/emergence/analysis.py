@@ -22,13 +22,12 @@ from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document,
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.token_ranks import text_ranks
 from rbpx.laws.names import MLE, Method
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.laws.power.intervals import NO_INTERVALS
 from rbpx.laws.predict.verdict import judged, trend_doubts
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
-
-Floats = npt.NDArray[np.float64]
 
 DEFAULT_K: Final = (1, 10, 100)
 DEFAULT_N: Final = (1, 5, 10, 50, 100)

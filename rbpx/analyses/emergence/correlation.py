@@ -7,9 +7,9 @@ RBP_k^N, and the autocorrelation says by how much, to second order. Shapes: L la
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from rbpx.laws.numeric.arrays import Floats
 
 
 def autocorrelation(hits: Iterable[ArrayLike], max_lag: int) -> Floats:

@@ -10,18 +10,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rbpx.analyses.emergence.law import JointFit
 from rbpx.analyses.emergence.pooled import PooledFit
 from rbpx.laws.forms.averaged import COMBINED, Reached, reach_over_forms
 from rbpx.laws.intervals.estimate import Estimate, document_t, fieller, student_t
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.numeric.logarithms import exp_or_none, neg_ln
 from rbpx.laws.power.fitted import LawFit, PowerLawFit
 from rbpx.laws.predict.verdict import FAR
 from rbpx.status import Status, first_of
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from rbpx.laws.intervals.bootstrap import moments
 from rbpx.laws.intervals.estimate import around, few_documents, half_width
 from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.numeric.logarithms import exp_or_none, line, neg_ln
 from rbpx.laws.power.fitted import LawFit, PowerLawFit
 from rbpx.laws.power.intervals import Ends, Intervals
@@ -24,8 +25,6 @@ from rbpx.status import Status
 
 EQUATION: Final = "-ln p_N = C * N * S^(-alpha), ordinary least squares of ln(-ln p_N) - ln N on ln S, 0 < p_N < 1"
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8"
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, around, few_documents, half_width, student_t
-
-Floats = NDArray[np.float64]
+from rbpx.laws.numeric.arrays import Floats
 
 _ALIKE: Final = 0.5  # the guess: correlation of the errors of a size
 _LEAST_SEEN: Final = 0.5  # of the error of one size: with less left in the residuals nothing is known about it

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rbpx.analyses.emergence.law import listed
 from rbpx.analyses.emergence.misfit import Contrast, curvature, drift, exponents, growth, significant
@@ -23,6 +23,7 @@ from rbpx.laws.counts.model_scatter import Scatter, model_scatter
 from rbpx.laws.counts.passing import Slopes, separated, slopes
 from rbpx.laws.intervals.estimate import Estimate, around
 from rbpx.laws.names import MLE
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.numeric.logarithms import exp_or_none
 from rbpx.laws.power.fitted import LawFit
 from rbpx.laws.predict.verdict import trend_doubts
@@ -30,8 +31,6 @@ from rbpx.status import Status, first_of, in_order
 
 EQUATION: Final = "-ln p_N = C_N * S^(-alpha), quasi-likelihood of the counts of windows of hits"
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, with a constant for each N; Wedderburn, Biometrika 1974"
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,7 @@ from rbpx.analyses.emergence.misfit import Cells
 from rbpx.laws.counts.passing import Tally, climb
 from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES
 from rbpx.laws.intervals.estimate import few_documents
-
-Floats = NDArray[np.float64]
+from rbpx.laws.numeric.arrays import Floats
 
 _ROUNDS: Final = 30  # of fit and variances, each from the other
 _SETTLED: Final = 1e-4  # relative change of the variance of the models

@@ -9,7 +9,6 @@ from typing import Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.analyses.entropy.bias import entropy_extrapolated, entropy_jackknife
 from rbpx.config.request import Request
@@ -21,9 +20,8 @@ from rbpx.groups.points.token_ranks import document_ranks
 from rbpx.laws.intervals.bootstrap import estimate
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.names import Method
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.store.store import Record, Store
-
-Floats = npt.NDArray[np.float64]
 
 TERMS: Final = ("error_entropy", "self_alignment", "confidence")
 

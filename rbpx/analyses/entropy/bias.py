@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
 from rbpx.groups.points.token_ranks import distinct_ranks
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.ranks.error_entropy import rank_counts
 
 __all__ = ["entropy_extrapolated", "entropy_jackknife", "entropy_miller_madow"]
-
-Floats = NDArray[np.float64]
 
 
 def entropy_miller_madow(n_tokens: ArrayLike) -> Floats:

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.analyses.exponents.over_pairs import mean_over
 from rbpx.config.request import Request
@@ -22,13 +21,12 @@ from rbpx.groups.points.sizes import Points, known_points
 from rbpx.laws.in_k import fit_joint_law
 from rbpx.laws.intervals.estimate import Estimate, by_name, student_t
 from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.numeric.logarithms import line, neg_ln
 from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
 from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record
-
-Floats = npt.NDArray[np.float64]
 
 DEFAULT_K: Final = (1, 10, 100)
 UP_TO: Final = 100  # k: beyond it the published laws bend towards the vocabulary

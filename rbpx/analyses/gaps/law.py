@@ -13,22 +13,20 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rbpx.analyses.gaps.shape import REACH, Curvature, OffsetRatio, curvature, offset_ratio
 from rbpx.laws.forms.offset_test import Form
 from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, fieller
 from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.power.significance import ALPHA, p_of_zero
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.predict.verdict import with_reasons
 from rbpx.status import Status
-
-Floats = NDArray[np.float64]
-
 
 EQUATION: Final = "L_A / L_B = G * (S / S_ref)^delta"
 

@@ -21,9 +21,8 @@ from rbpx.laws.counts.fit import OutcomeFit, fit_outcomes
 from rbpx.laws.counts.outcomes import Correction, Outcomes
 from rbpx.laws.intervals.bootstrap import Recipe, estimate
 from rbpx.laws.intervals.estimate import Estimate, of_share
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.status import Status, first_of, in_order
-
-Floats = npt.NDArray[np.float64]
 
 HITS: Final = {  # what is assumed of those of one item, in words
     Correction.none: "independent",

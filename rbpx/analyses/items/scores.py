@@ -12,8 +12,7 @@ import numpy.typing as npt
 from rbpx.groups.points.items import Answers
 from rbpx.laws.intervals.bootstrap import Recipe, estimate
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, of_share
-
-Floats = npt.NDArray[np.float64]
+from rbpx.laws.numeric.arrays import Floats
 
 
 @dataclass(frozen=True)

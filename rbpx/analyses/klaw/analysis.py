@@ -11,7 +11,6 @@ from typing import Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.groups.fits import about_axis, keep_fits, record_of, with_document_doubts
@@ -21,13 +20,12 @@ from rbpx.laws.in_k import JointLaw, fit_joint_law, fit_k_law
 from rbpx.laws.intervals.estimate import around, few_documents, half_width
 from rbpx.laws.intervals.resampled import Resampled
 from rbpx.laws.names import Method
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.numeric.logarithms import exp_or_none, line, neg_ln
 from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
-
-Floats = npt.NDArray[np.float64]
 
 PAPER_K: Final = (1, 2, 3, 5, 7, 10, 18, 30, 50, 78, 100)
 STEP: Final = 10  # the k of a smaller model, that a larger one is to do without

@@ -26,13 +26,12 @@ from rbpx.groups.points.token_ranks import text_ranks
 from rbpx.laws.counts.fit import OutcomeFit
 from rbpx.laws.intervals.bootstrap import document_weights
 from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.numeric.logarithms import line, neg_ln
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.predict.verdict import judged
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
-
-Floats = npt.NDArray[np.float64]
 
 DEFAULT_K: Final = (1, 10)
 DEFAULT_N: Final = (1, 2, 5, 10, 20, 50)

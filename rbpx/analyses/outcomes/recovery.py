@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.groups.fits import record_of
 from rbpx.groups.group import Group
@@ -17,10 +16,9 @@ from rbpx.laws.counts.outcomes import Correction, Outcomes
 from rbpx.laws.intervals.bootstrap import Recipe, estimate
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import MLE
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.store.store import Record
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ def _sentence(name: str, law: PooledLaw) -> str:
     first = law.fits[0]
     if first.alpha is None:
         return f"{name}: {first.status.remedy}"
-    said = [_exponents(first), _worth(law, first), *(residuals(fit) for fit in law.fits if fit.alpha is not None)]
+    said = [_exponents(first), families_worth(law, first), *(residuals(fit) for fit in law.fits if fit.alpha is not None)]
     return f"{name}: α = {interval(first.alpha, first.alpha_lo, first.alpha_hi)}; {'; '.join(said)}."
 
 
@@ -38,7 +38,7 @@ def _exponents(fit: PooledFit) -> str:
     return f"{'exponents differ' if differ else 'exponents may be equal'} (p = {fit.exponents.p:.2g})"
 
 
-def _worth(law: PooledLaw, fit: PooledFit) -> str:
+def families_worth(law: PooledLaw, fit: PooledFit) -> str:
     """How many families these are worth."""
     n, rho = len(law.families), fit.mean_correlation
     if rho is None:

@@ -12,7 +12,6 @@ from typing import Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from rbpx.analyses.ranks.compare import Rival, best, compare
@@ -25,6 +24,7 @@ from rbpx.groups.points.token_ranks import document_ranks, rank_edges
 from rbpx.groups.rank_columns import RankBin
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.names import Method
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.numeric.logarithms import neg_ln
 from rbpx.laws.power.fitted import PowerLawFit, finite_or_none
 from rbpx.laws.power.law import fit_power_law
@@ -32,8 +32,6 @@ from rbpx.laws.ranks.derived import derived_approximation
 from rbpx.laws.ranks.fit import RankFit
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
-
-Floats = npt.NDArray[np.float64]
 
 DEFAULT_K: Final = (1, 10, 100, 1000, 10000)
 PAPER: Final = "lognormal_paper"

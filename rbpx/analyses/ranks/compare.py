@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
 from rbpx.groups.points.token_ranks import distinct_ranks
 from rbpx.laws.intervals.bootstrap import Recipe, estimate
 from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.ranks.curve import rank_curve
 from rbpx.laws.ranks.derived import derived_curve
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_sample
@@ -26,7 +26,6 @@ from rbpx.status import Status
 
 __all__ = ["Rival", "best", "compare"]
 
-Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 
 _MU_SIGMA: Final = ("mu", "sigma")

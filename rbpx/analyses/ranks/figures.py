@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.analyses.question import one_by_one
 from rbpx.analyses.ranks.analysis import PAPER, Ranks, RunRanks, SizeBin
@@ -22,10 +21,9 @@ from rbpx.display.view import View
 from rbpx.display.vocabulary import law_title
 from rbpx.groups.origin import from_fits, spelled
 from rbpx.groups.rank_columns import BINS
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.numeric.logarithms import ln_sum_exp
 from rbpx.laws.ranks.distribution import ln_shares
-
-Floats = npt.NDArray[np.float64]
 
 _SQUEEZED: Final = 30  # times below all points, where a curve would squeeze them
 _DRAWN: Final = (("rbp", 1), ("cross_entropy", None))

@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rbpx.laws.intervals.estimate import Estimate, by_name, student_t
-
-Floats = NDArray[np.float64]
+from rbpx.laws.numeric.arrays import Floats
 
 _DRAWS: Final = 2000
 _SEED: Final = 0

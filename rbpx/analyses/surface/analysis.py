@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import duckdb
-import numpy as np
-import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.counts import number_of
@@ -19,6 +17,7 @@ from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, flops_as_stated
 from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.groups.surface_fits import doubts_of_points, listed, surface_record
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.surface.checks import AgainstAxis, Compared, against_axes, compare_each, mean_error
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.isoflop import (
@@ -36,8 +35,6 @@ from rbpx.laws.surface.optimum import Optimum, optima, split
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status, first_of
 from rbpx.store.store import Record, Store
-
-Floats = npt.NDArray[np.float64]
 
 _CONSTANTS: Final = ("A", "B", "E", "alpha", "beta")  # columns; all constants of a form stand in params
 _BEST: Final = ("optima", "optima_with_head", "optima_as_stated", "isoflop", "isoflop_with_head", "envelope")

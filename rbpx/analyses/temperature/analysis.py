@@ -11,7 +11,6 @@ from typing import Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.groups.fits import Law, fit_all, fit_record, keep_fits
@@ -22,12 +21,11 @@ from rbpx.groups.shifts import shift, shift_law
 from rbpx.laws.intervals.bootstrap import Recipe, estimate
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Method
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.laws.temperature import minimum
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
-
-Floats = npt.NDArray[np.float64]
 
 LAW: Final = "cross_entropy_at_temperature"
 

@@ -14,9 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.analyses.tokenwise.law import hit_chance, ln_hit_chance
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, from_influence
-
-Floats = NDArray[np.float64]
-
+from rbpx.laws.numeric.arrays import Floats
 
 Judgement = dict[str, Estimate]
 """Predictions compared with what happened; intervals over documents, none where there is one document.

@@ -18,9 +18,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.status import Status
-
-Floats = NDArray[np.float64]
 
 _STEPS: Final = 200
 _HALVINGS: Final = 30

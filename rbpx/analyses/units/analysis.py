@@ -21,10 +21,9 @@ from rbpx.groups.group import Group, Run
 from rbpx.groups.points.token_ranks import document_ranks
 from rbpx.laws.intervals.bootstrap import Recipe, estimate
 from rbpx.laws.intervals.estimate import Estimate, by_name
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record, Store
-
-Floats = npt.NDArray[np.float64]
 
 PERCENTS: Final = (50, 90, 99)  # of the tokens, whose rank is at most the quantile
 SHARES: Final = (0.001, 0.01)  # k / V

@@ -13,7 +13,7 @@ from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.surface.equations.equation import STEEPEST, Form, non_negative
 from rbpx.laws.surface.runs import Coordinates
 
-_EXPONENTS: Final = (0.03, 0.07, 0.15, 0.3, 0.6)
+_ALPHAS_D: Final = (0.03, 0.07, 0.15, 0.3, 0.6)
 _LEAST: Final = 1e-3  # of alpha_D: y is then the greater of two power laws, to a thousandth
 
 
@@ -44,14 +44,14 @@ class Kaplan(Form):
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
         """The best constants for each pair of a grid of exponents: y^(1 / alpha_D) is linear in two terms."""
         starts = []
-        for alpha_D in _EXPONENTS:
+        for alpha_D in _ALPHAS_D:
             root_N = np.exp(ln_y_N / alpha_D)
-            of_s_BN = np.exp(-np.array(_EXPONENTS)[:, None] / alpha_D * x.s_N)
+            of_s_BN = np.exp(-np.array(_ALPHAS_D)[:, None] / alpha_D * x.s_N)
             terms_BTN = np.stack([of_s_BN, np.broadcast_to(np.exp(-x.d_N), of_s_BN.shape)], axis=1)
             # A term that least squares leaves out is put back at a thousandth of y, where a search can find it.
             constant_BT = np.maximum(non_negative(terms_BTN, root_N), 1e-3)
             starts.append(
-                [[*(alpha_D * np.log(both)), a, alpha_D] for both, a in zip(constant_BT, _EXPONENTS, strict=True)]
+                [[*(alpha_D * np.log(both)), a, alpha_D] for both, a in zip(constant_BT, _ALPHAS_D, strict=True)]
             )
         return np.concatenate([np.array(each, dtype=np.float64) for each in starts])
 
