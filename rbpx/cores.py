@@ -1,9 +1,18 @@
-"""The cores that this process may use, and how its threads share them with whatever else runs."""
+"""The cores that this process may use, and how its threads share them with whatever else runs.
+
+Which process of a distributed launch this is, from the environment that launchers set.
+"""
 
 import os
 from typing import Final
 
 __all__ = ["n_cores", "share_cores"]
+
+
+def is_main_process() -> bool:
+    """Whether this process is alone or has rank 0: the one that prints."""
+    return int(os.environ.get("RANK", "0")) == 0
+
 
 _SLURM: Final = "SLURM_CPUS_PER_TASK"
 

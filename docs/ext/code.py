@@ -15,12 +15,11 @@ from rbpx.analyses import registry as questions
 from rbpx.cli import registry
 from rbpx.cli.help import help_text
 from rbpx.config.imports import ImportConfig
+from rbpx.config.keys.shown import StudyConfig
 from rbpx.config.model.family import ModelConfig, SizeConfig
 from rbpx.config.places import experiments, folder
 from rbpx.config.request import KEYS
-from rbpx.config.study import StudyConfig
-from rbpx.config.text.dataset import DatasetConfig
-from rbpx.config.text.protocol import ProtocolConfig
+from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 from rbpx.display.view import View
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import duckdb
 
 from rbpx.analyses.registry import analysis
+from rbpx.config.options import did_you_mean
 from rbpx.config.request import Request
-from rbpx.config.suggest import did_you_mean
 from rbpx.counts import number_of
 from rbpx.store.named import open_store
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rbpx.config.request import Request
     from rbpx.display.chart.figure import Figure, Undrawn
-    from rbpx.display.passage import Passage
+    from rbpx.display.section import Passage
     from rbpx.display.view import Table
     from rbpx.groups.group import Group
     from rbpx.measure.results import Failure

@@ -13,12 +13,11 @@ from rbpx.api.answer import Answer
 from rbpx.api.keywords import overrides, requests
 from rbpx.api.questions import Questions
 from rbpx.config.keys.runs import GRID
+from rbpx.config.overrides import what_was_typed
 from rbpx.config.request import Asking
-from rbpx.config.typed import what_was_typed
 from rbpx.cores import share_cores
 from rbpx.store.messages import collected_messages
-from rbpx.store.named import open_store
-from rbpx.store.reread import read_again
+from rbpx.store.named import open_store, read_again
 from rbpx.store.sql.bounded import SqlLimits
 from rbpx.store.sql.export import export
 from rbpx.store.sql.queries import ask, ask_user, connect

@@ -16,7 +16,7 @@ from rbpx.api.keywords import explained, requests, signature
 from rbpx.errors import MeasureError
 from rbpx.files.output import plain
 from rbpx.store.messages import collected_messages
-from rbpx.store.reread import read_again
+from rbpx.store.named import read_again
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from rbpx.cli.registry import names, takes_words, verbs
 from rbpx.config.hydra.trust import FLAG as TRUST
+from rbpx.config.options import did_you_mean, near
 from rbpx.config.overrides import quoted
 from rbpx.config.request import KEYS
-from rbpx.config.suggest import did_you_mean, near
 from rbpx.errors import RbpxError
 
 _OURS = ("format", "store", "output")

@@ -12,7 +12,7 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from rbpx.config.study import StudyConfig
+from rbpx.config.keys.shown import StudyConfig
 from rbpx.display.visible import visible_line
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest

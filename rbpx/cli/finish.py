@@ -5,8 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from rbpx.cli.argv import CommandLine
-from rbpx.cli.registry import module
-from rbpx.cli.verb import Outcome
+from rbpx.cli.registry import Outcome, module
 from rbpx.display.visible import visible_line
 
 

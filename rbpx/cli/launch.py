@@ -14,8 +14,7 @@ from typing import Any
 from rbpx.analyses.registry import analyses, analysis
 from rbpx.cli import sweep_folder
 from rbpx.cli.argv import CommandLine
-from rbpx.cli.registry import about, asking, module
-from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.cli.registry import Job, Outcome, Verb, about, asking, module
 from rbpx.config.hydra import adapter
 from rbpx.config.hydra.compose import Overrides, is_ours, names_dataset, requests
 from rbpx.config.hydra.trust import check_overrides_trusted
@@ -23,7 +22,7 @@ from rbpx.config.options import Format
 from rbpx.config.overrides import quoted, store_of, with_condition
 from rbpx.config.request import Request
 from rbpx.errors import MeasureError, RbpxError, reason
-from rbpx.files.spreadsheet import write_for_spreadsheets
+from rbpx.files.output import write_for_spreadsheets
 
 
 def launch(line: CommandLine) -> list[Outcome]:
@@ -107,7 +106,7 @@ def _run_job(line: CommandLine, read_request: Callable[[], Any], alone: bool = F
         job = Job(request, line, alone, *(adapter.place(typed) if alone else ()))
         if isinstance(described, Verb) and not described.needs_store:
             return Outcome(request, start(job))
-        from rbpx.store.reread import read_again
+        from rbpx.store.named import read_again
 
         return Outcome(request, read_again(request.store, lambda: start(job)))
     except MeasureError as problem:

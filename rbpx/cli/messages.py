@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rbpx.config.process import is_main_process
+from rbpx.cores import is_main_process
 from rbpx.display.visible import visible_line
 from rbpx.store.messages import LOGGER, MessageHandler, attached
 

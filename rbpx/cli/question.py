@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rbpx.analyses.registry import analysis, question
 from rbpx.cli.kept import print_once
-from rbpx.cli.verb import Job, Outcome
+from rbpx.cli.registry import Job, Outcome
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
 
@@ -43,7 +43,7 @@ def start(job: Job) -> Any:
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
     """Ask the store about all jobs as one, and print the answer."""
-    from rbpx.config.process import is_main_process
+    from rbpx.cores import is_main_process
     from rbpx.measure.results import Measured
 
     requests, described = [_named(line, outcome.request) for outcome in outcomes], analysis(line.verb)
@@ -82,9 +82,9 @@ def _named(line: "CommandLine", request: "Request") -> "Request":
 
 def _ask(verb: str, requests: "Sequence[Request]") -> None:
     from rbpx.analyses.answer import answer, asked_in_processes
-    from rbpx.analyses.perform import perform
+    from rbpx.analyses.told import perform
     from rbpx.report.output import write_answered
-    from rbpx.store.reread import read_again
+    from rbpx.store.named import read_again
 
     grids = [(request, None) for request in requests]
 
@@ -105,7 +105,7 @@ def _tell(verb: str, results: Sequence[Any], request: "Request") -> None:
 
         write_answered(verb, [(result, []) for result in results], request)
         return
-    from rbpx.analyses.perform import print_results
+    from rbpx.analyses.told import print_results
 
     print_results(verb, results, request)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from rbpx.cli.verb import Outcome
+from rbpx.cli.registry import Outcome
 from rbpx.config.overrides import store_of
 from rbpx.files.atomic import atomic_write
 

@@ -5,15 +5,12 @@ from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any, Final, Self
 
 from rbpx.config.keys.key import Key
-from rbpx.config.keys.laws import LawKeys
-from rbpx.config.keys.measuring import MeasuringKeys
-from rbpx.config.keys.prediction import PredictionKeys, points
-from rbpx.config.keys.runs import LARGEST_SAMPLE, SEED, RunKeys
+from rbpx.config.keys.laws import LawKeys, PredictionKeys, points
+from rbpx.config.keys.runs import LARGEST_SAMPLE, SEED, MeasuringKeys, RunKeys
 from rbpx.config.keys.shown import LOOKS, ShownKeys, StudyKeys
-from rbpx.config.keys.tasks import N_AVERAGED, TaskKeys
-from rbpx.config.keys.tokens import TokenKeys
+from rbpx.config.keys.tasks import N_AVERAGED, TaskKeys, TokenKeys
 from rbpx.config.options import Bos, Device, Format, Padding
-from rbpx.config.text.protocol import ProtocolConfig
+from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.errors import RbpxError
 from rbpx.ties import OFFICIAL
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rbpx.config.options import Chunk
-from rbpx.config.text.row_choice import RowChoice
+from rbpx.config.text.items import RowChoice
 from rbpx.data.items import Part, in_order
 from rbpx.data.python_items import items_of
 from rbpx.data.texts import Content, Source, Text, bounds_of, texts

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rbpx.config.text.items import CHOICE, Task
-from rbpx.config.text.template import FUNCTIONS, Place, Template
+from rbpx.config.text.items import CHOICE, FUNCTIONS, Place, Task, Template
 from rbpx.errors import RbpxError
 
 

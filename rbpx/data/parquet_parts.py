@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from rbpx.config.text.row_choice import RowChoice
+from rbpx.config.text.items import RowChoice
 from rbpx.data.corpus import Document, documents_of, drawn_rows
 from rbpx.data.texts import Content, content_of
 from rbpx.errors import RbpxError

@@ -22,8 +22,8 @@ from rbpx.data.parquet_parts import Tell
 from rbpx.errors import RbpxError, reason
 from rbpx.files.digest import digest
 from rbpx.store.checks.integrity import read_whole
-from rbpx.store.checks.names import SAMPLE_FACTS
-from rbpx.store.files.locked import locked
+from rbpx.store.checks.values import SAMPLE_FACTS
+from rbpx.store.files.ledger import locked
 from rbpx.store.store import Record, Store, now
 
 SAMPLE = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])

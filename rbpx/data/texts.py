@@ -7,7 +7,7 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from rbpx.config.options import Chunk
-from rbpx.config.text.row_choice import RowChoice
+from rbpx.config.text.items import RowChoice
 from rbpx.data.items import Item, item_of
 from rbpx.errors import RbpxError
 from rbpx.files.unpacked import MIB, Bounds

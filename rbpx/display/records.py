@@ -22,6 +22,7 @@ from rbpx.display.visible import visible_line
 from rbpx.files.output import (
     Lines,
     Rows,
+    csv_cell,
     opened,
     plain,
     python_values,
@@ -29,7 +30,6 @@ from rbpx.files.output import (
     write_json,
     write_parquet,
 )
-from rbpx.files.spreadsheet import csv_cell
 
 _ROWS_SHOWN = 40
 _ROWS_COUNTED, _COUNTING_S = 1_000_000, 1.0  # beyond, it is only said that there are more

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from rbpx.display.column import Cell
-from rbpx.display.passage import GRADES, MARKED, Passage, Piece, marked
+from rbpx.display.section import GRADES, MARKED, Passage, Piece, marked
 from rbpx.display.tables import Grid, put
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs, remedies

@@ -1,11 +1,17 @@
-"""The words of tables, plots and the report, once: for axes, laws, features and statuses; and our signs in ASCII."""
+"""The words of tables, plots and the report, once: for axes, laws, features and statuses; and our signs in ASCII.
+
+Columns of fitted power laws, which the tables of many questions have.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
+from rbpx.display.column import Column, ends, error, whole, with_ends
+from rbpx.display.numbers import UNKNOWN, number, significant
 from rbpx.laws.names import Axis, Method
+from rbpx.laws.power.law import LawFit
 from rbpx.laws.quantity import quantity
 from rbpx.status import Status
 
@@ -119,3 +125,46 @@ def status_name(status: Status) -> str:
 def remedies(statuses: Iterable[Status]) -> list[str]:
     """A line for each status other than ok: what to do about it."""
     return [f"{status_name(status)}: {status.remedy}" for status in sorted(set(statuses) - {Status.ok})]
+
+
+Row = TypeVar("Row", contravariant=True)
+Of = Callable[[Row], LawFit]
+
+
+def exponent(of: Of[Row], digits: int = 4, means: str = "") -> Sequence[Column[Row]]:
+    """Alpha with its interval."""
+    return with_ends("α", "alpha", lambda row: of(row).exponent, lambda value: number(value, digits), means)
+
+
+def constant(of: Of[Row], spare: int = 0) -> Sequence[Column[Row]]:
+    """C, at 1 of what the law is in, with its interval."""
+    return with_ends("{c}", "C", lambda row: of(row).constant, lambda value: significant(value, 4), spare=spare)
+
+
+def determination(of: Of[Row], spare: int = 0, ends_spare: int = 0) -> Sequence[Column[Row]]:
+    """R2 of the regression, with its interval."""
+    return with_ends(
+        "R²", "r2", lambda row: of(row).determination, lambda value: number(value, 3), "", spare, ends_spare
+    )
+
+
+def points_of(of: Of[Row], spare: int = 0) -> Sequence[Column[Row]]:
+    """How many points a law is fitted to, and the places of the first and the last."""
+    return (
+        whole("points", "n_points", lambda row: of(row).n_points, spare=spare),
+        ends("{x}_from {x}_to", lambda row: _reach(of(row)), _power, "over {x}", spare=spare),
+    )
+
+
+def backtest(of: Of[Row], spare: int = 0) -> Column[Row]:
+    """The error of the last point, predicted from the others."""
+    means = "error of the largest {x}, predicted from the others"
+    return error("backtest", "backtest_error", lambda row: of(row).backtest_error, means, spare)
+
+
+def _reach(fit: LawFit) -> tuple[float | None, float | None]:
+    return (min(fit.S), max(fit.S)) if fit.S else (None, None)
+
+
+def _power(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.1e}".replace("e+0", "e").replace("e+", "e")

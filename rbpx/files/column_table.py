@@ -16,8 +16,17 @@ import pyarrow.csv as pa_csv
 
 from rbpx.errors import RbpxError
 from rbpx.files.numbers import is_empty
-from rbpx.files.parquet import parquet_batches
-from rbpx.files.rows import READING, check_names, check_size, check_table, csv_rows, format_of, read_rows, unreadable
+from rbpx.files.rows import (
+    READING,
+    check_names,
+    check_size,
+    check_table,
+    csv_rows,
+    format_of,
+    parquet_batches,
+    read_rows,
+    unreadable,
+)
 from rbpx.files.unpacked import Bounds, Lines, read_bytes, unpacked
 
 _BLOCK: Final = 50_000  # rows that are turned into columns at once

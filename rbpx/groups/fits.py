@@ -10,17 +10,14 @@ from rbpx.files.digest import digest
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.sizes import Points
 from rbpx.laws.forms.offset_test import FormVerdict, compare_forms
-from rbpx.laws.intervals.bootstrap import MOST_LEFT_OUT
-from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.intervals.bootstrap import MOST_LEFT_OUT, Resampled
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.numeric.side_by_side import Searching, together
-from rbpx.laws.power.fitted import LawFit, PowerLawFit
-from rbpx.laws.power.law import fit_power_law, power_law
-from rbpx.laws.predict.backtest import Backtest, backtest, whole_sizes
+from rbpx.laws.numeric.solvers import Searching, together
+from rbpx.laws.power.law import LawFit, PowerLawFit, fit_power_law, power_law
 from rbpx.laws.predict.prediction import Predictor, predictor_of
-from rbpx.laws.predict.verdict import judge, with_reasons
+from rbpx.laws.predict.verdict import Backtest, backtest, judge, whole_sizes, with_reasons
 from rbpx.laws.quantity import quantity
-from rbpx.laws.ranks.fit import RankFit
+from rbpx.laws.ranks.family import RankFit
 from rbpx.status import Status, in_order
 from rbpx.store.schema import FITS
 from rbpx.store.store import Record, Store, now

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rbpx.config.request import Request
-from rbpx.config.text.protocol import ProtocolConfig
+from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.counts import number_of
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 from rbpx.ties import Ties
 
 if TYPE_CHECKING:
-    from rbpx.groups.resampled.documents import Documents
+    from rbpx.groups.documents import Documents
     from rbpx.laws.numeric.arrays import Floats
 
 ALIKE = (
@@ -148,7 +148,7 @@ class Group:
 
     def weights(self, request: Request) -> "Floats":
         """How often each document is drawn in each resample, [B, D]."""
-        from rbpx.groups.resampled.documents import (
+        from rbpx.groups.documents import (
             Documents,
         )  # with the statistics of resampling, which a status needs not wait for
 

@@ -17,7 +17,7 @@ from rbpx.laws.intervals.bootstrap import Recipe, estimate
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import PowerLawFit
 
 LawAtK = tuple[str, int | None]
 """A law and its k."""

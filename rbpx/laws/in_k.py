@@ -25,15 +25,12 @@ from typing import Final
 import numpy as np
 from scipy.special import stdtrit
 
-from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES
+from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES, Resampled
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, around, document_t, half_width, student_t
-from rbpx.laws.intervals.resampled import Resampled
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.logarithms import exp_or_none
-from rbpx.laws.power.fitted import Bend, PowerLawFit
+from rbpx.laws.numeric.arrays import Floats, exp_or_none
 from rbpx.laws.power.intervals import Intervals
-from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.power.law import Bend, PowerLawFit, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.predict.verdict import trend_doubts, with_reasons
 from rbpx.status import Status

@@ -1,8 +1,9 @@
-"""Names of the laws in size and of the methods that fit them, as people type them."""
+"""Names of laws, of the forms of a surface and of the methods that fit them, as people type them."""
 
 from enum import StrEnum
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import Final
 
 QUANTITIES = tuple(sorted(module.name for module in iter_modules([str(Path(__file__).with_name("quantities"))])))
 """Laws in S that are a module of `rbpx.laws.quantities` each, by the name of their file: a new file is a new law."""
@@ -41,3 +42,19 @@ class Method(StrEnum):
     weighted = "weighted"
     offset = "offset"
     robust = "robust"
+
+
+FORM_NAMES: Final = ("chinchilla", "kaplan", "data_constrained")
+DELTA: Final = 1e-3
+
+
+class Objective(StrEnum):
+    """The loss of one point, r its residual.
+
+    `log_huber` is Huber's loss of r = ln y_fit - ln y: r^2 / 2 up to delta, delta (|r| - delta / 2) beyond.
+    `huber` is the same of r = y_fit - y. `least_squares` is r^2 of r = y_fit - y.
+    """
+
+    log_huber = "log_huber"
+    huber = "huber"
+    least_squares = "least_squares"

@@ -14,7 +14,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from rbpx.config.keys.measuring import N_BEST
+from rbpx.config.keys.runs import N_BEST
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError
 from rbpx.measure.distributed import ProcessGroup

@@ -14,7 +14,7 @@ import torch
 
 from rbpx.config.grid import Cell
 from rbpx.config.options import Quantise
-from rbpx.config.text.protocol import SHORTEST
+from rbpx.config.text.dataset import SHORTEST
 from rbpx.data.corpus import Document
 from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
@@ -23,9 +23,8 @@ from rbpx.files.digest import digest
 from rbpx.measure.best import best_tokens
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import measure_windows
-from rbpx.measure.facts import run_facts
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
-from rbpx.measure.run_tables import run_tables, vocab_table
+from rbpx.measure.run_tables import run_facts, run_tables, vocab_table
 from rbpx.models.load import LoadedModel
 from rbpx.models.quantise import RECIPE
 from rbpx.store import schema

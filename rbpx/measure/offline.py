@@ -9,8 +9,7 @@ from typing import Final
 from rbpx.config.grid import INCOMPLETE, Cell, cells, members
 from rbpx.config.model.training import Training, checked_training
 from rbpx.config.request import Request
-from rbpx.config.text.dataset import UNNAMED
-from rbpx.config.text.protocol import ProtocolConfig
+from rbpx.config.text.dataset import UNNAMED, ProtocolConfig
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import RbpxError

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from rbpx.config.grid import Cell
 from rbpx.config.options import Bos, Padding
-from rbpx.config.text.protocol import HARNESS
+from rbpx.config.text.dataset import HARNESS
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.windows import Window, acting_bos, authors_padding, cut_windows

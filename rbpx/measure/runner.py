@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from rbpx.config.grid import INCOMPLETE, Cell, cells
 from rbpx.config.model.placement import Split
 from rbpx.config.options import Chunk, Device, Quantise
-from rbpx.config.process import is_main_process
 from rbpx.config.request import Request
+from rbpx.cores import is_main_process
 from rbpx.counts import number_of
 from rbpx.data.corpus import text_hash
 from rbpx.data.hub_texts import Sample
@@ -26,8 +26,8 @@ from rbpx.errors import AbsentModelError, MeasureError, RbpxError, UnexpectedErr
 from rbpx.measure.offline import as_held, hash_members, training_beside
 from rbpx.measure.results import Failure, Measured
 from rbpx.measure.run_tables import scored_share
-from rbpx.store.heartbeat import heartbeat
-from rbpx.store.index.build import refresh_index
+from rbpx.store.cell_states import heartbeat
+from rbpx.store.index import refresh_index
 from rbpx.store.named import own_store
 from rbpx.store.store import Record, Store, now
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from statistics import median
 
 from rbpx.config.grid import Cell, cells
+from rbpx.config.keys.runs import Shard
 from rbpx.config.request import Request
-from rbpx.config.shard import Shard
-from rbpx.config.text.protocol import ProtocolConfig
-from rbpx.models.architecture import declared_architecture
-from rbpx.models.costs import flops, tokens_read
+from rbpx.config.text.dataset import ProtocolConfig
+from rbpx.models.architecture import declared_architecture, flops, tokens_read
 
 _BYTES_PER_TOKEN = 3.7  # of a user's file, as where `plan` estimates its tokens
 

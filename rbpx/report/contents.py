@@ -14,7 +14,7 @@ from rbpx.analyses.klaw.analysis import KLaws
 from rbpx.analyses.question import OfGroup
 from rbpx.analyses.regimes.analysis import Regimes
 from rbpx.analyses.registry import analyses, analysis
-from rbpx.config.suggest import did_you_mean
+from rbpx.config.options import did_you_mean
 from rbpx.counts import number_of
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.progress import counted, share_of
@@ -25,7 +25,7 @@ from rbpx.groups.group import Group, titles_of
 from rbpx.groups.processes import in_processes
 from rbpx.report.across import figures_across
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
-from rbpx.store.index.build import refresh_index
+from rbpx.store.index import refresh_index
 from rbpx.store.named import open_store
 from rbpx.store.sql.queries import connected_once
 from rbpx.store.store import Record, now

@@ -62,7 +62,7 @@ def write_report(grids: "Sequence[Grid]", narrowed: str, asked: "Mapping[str, ob
     Args:
         grids: what to look at.
         narrowed: what was typed to choose it.
-        asked: all that was typed, with what it is read with (`rbpx.config.typed`).
+        asked: all that was typed, with what it is read with (`rbpx.config.overrides`).
     """
     request = grids[0][0]
     form, path = _place(request, "report")

@@ -19,7 +19,7 @@ from rbpx.display.vocabulary import AXES
 from rbpx.groups.group import Group, Run, labels_of, titles_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
-from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import PowerLawFit
 from rbpx.status import Status
 
 __all__ = ["Fact", "alpha_of", "facts", "glance", "runs_sheet", "table_1", "table_2"]

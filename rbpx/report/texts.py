@@ -6,8 +6,7 @@ from typing import Final
 
 from rbpx.counts import number_of
 from rbpx.display.column import Cell
-from rbpx.display.passage import MARKED, marked
-from rbpx.display.section import Section
+from rbpx.display.section import MARKED, Section, marked
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.report.contents import Report

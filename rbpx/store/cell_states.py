@@ -1,14 +1,179 @@
-"""The state of each cell of a grid: done, running, stopped, failed or missing, read from the store without a model."""
+"""The state of each cell of a grid: done, running, stopped, failed or missing, read from the store without a model.
 
-from collections.abc import Sequence
+Heartbeats of cells that are being measured: written to the store while a process works on one, read by `status`.
+
+running/<cell_key>.json   host, pid, start time, progress. A thread rewrites it every few seconds, so a recent
+modification time shows that the process is alive, even while a model loads or a batch takes long.
+"""
+
+import json
+import logging
+import math
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
 from rbpx.config.grid import Cell
 from rbpx.config.options import Bos
-from rbpx.config.text.protocol import ProtocolConfig
-from rbpx.store.heartbeat import LastHeartbeat, read_heartbeats
-from rbpx.store.store import Record, Store
+from rbpx.config.text.dataset import ProtocolConfig
+from rbpx.errors import RbpxError
+from rbpx.files.atomic import atomic_write_text
+from rbpx.files.entries import plain_file
+from rbpx.store.checks.values import is_time
+from rbpx.store.files.inside import RUNNING, inside
+from rbpx.store.messages import warn_damage
+from rbpx.store.store import Record, Store, now
+
+_LOGGER = logging.getLogger(__name__)
+_BEAT_S = 4.0
+_MOST_MIB = 1  # of a heartbeat
+_SILENT_S = 300.0  # a process that has written nothing for this long is not running
+
+
+class Heartbeat:
+    """Writes the heartbeat of one cell that this process measures; a failure to write it is ignored."""
+
+    def __init__(self, store: Store, facts: Record) -> None:
+        """Prepare the heartbeat of the cell whose `cell_key` is in `facts`."""
+        self._store = store
+        self._path = inside(store.root, f"{RUNNING}/{facts['cell_key']}.json")
+        self._facts = {**facts, "host": platform.node(), "pid": os.getpid(), "since": now()}
+        self._n_tokens: int | None = None
+        self._done, self._began = 0, 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="rbpx-heartbeat", daemon=True)
+
+    def follow(self, n_tokens: int, advance: Callable[[int], None], processes: int = 1) -> Callable[[int], None]:
+        """Wrap `advance` so that its calls are counted towards `n_tokens`; it reports the tokens of one process."""
+        self._n_tokens, self._began = n_tokens, time.monotonic()
+
+        def counting_advance(n: int) -> None:
+            self._done = min(n_tokens, self._done + n * processes)
+            advance(n)
+
+        return counting_advance
+
+    def begin(self) -> None:
+        """Write the heartbeat and keep it fresh."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Stop writing and remove the file."""
+        self._over.set()
+        self._thread.join()
+        with suppress(OSError):
+            self._store.end_heartbeat(self._path)
+
+    def _beat(self) -> None:
+        while not self._over.is_set():
+            took_s = time.monotonic() - self._began if self._done else 0.0
+            pace = self._done / took_s if took_s else None
+            progress: Record = {"n_tokens": self._n_tokens, "tokens_done": self._done, "tokens_per_s": pace}
+            with suppress(
+                OSError, RbpxError
+            ):  # a full disk or a store that went away is reported by what writes the run
+                atomic_write_text(
+                    inside(self._store.root, self._path), json.dumps(self._facts | progress), durable=False
+                )
+                self._store.send_heartbeat(self._path)
+            self._over.wait(_BEAT_S)
+
+
+@contextmanager
+def heartbeat(store: Store, facts: Record, leads: bool = True) -> Iterator[Heartbeat]:
+    """Show a cell as running for as long as the block takes; only the process that `leads` writes."""
+    beat = Heartbeat(store, facts)
+    if leads:
+        beat.begin()
+    try:
+        yield beat
+    finally:
+        if leads:
+            beat.end()
+
+
+@dataclass(frozen=True)
+class LastHeartbeat:
+    """The last heartbeat of a cell.
+
+    Attributes:
+        facts: what it contains: the names of the cell, host, pid, since, n_tokens, tokens_done, tokens_per_s.
+        alive: whether the cell is being measured; if not, its process was stopped.
+    """
+
+    facts: Record
+    alive: bool
+
+    @property
+    def share(self) -> float | None:
+        """The share of its tokens that is done; None before their number is known."""
+        n_tokens = self.facts["n_tokens"]
+        return None if not n_tokens else float(self.facts["tokens_done"] / n_tokens)
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until it is done, at its speed so far."""
+        if self.share is None or not self.facts["tokens_per_s"]:
+            return None
+        return float((self.facts["n_tokens"] - self.facts["tokens_done"]) / self.facts["tokens_per_s"])
+
+
+def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
+    """The heartbeats in a store, by cell_key."""
+    heartbeats = {}
+    for path in sorted((store.root / RUNNING).glob("[!.]*.json")):
+        try:
+            facts, written = json.loads(plain_file(path, _MOST_MIB).read_text(encoding="utf-8")), path.stat().st_mtime
+        except FileNotFoundError:  # it ended since it was listed
+            continue
+        except (OSError, ValueError, RecursionError):  # torn when the machine stopped: it is not waited for
+            facts, written = None, 0.0
+        if not _is_heartbeat(facts):
+            line = f"{RUNNING}/{path.name} in store={store.name} is not a heartbeat and left out; remove that file"
+            warn_damage(_LOGGER, store.root, line)
+            continue
+        alive = abs(time.time() - written) < _SILENT_S and _may_live(facts)  # two clocks may differ, but not by more
+        heartbeats[facts["cell_key"]] = LastHeartbeat(facts, alive)
+    return heartbeats
+
+
+def _is_heartbeat(facts: object) -> bool:
+    """Whether a file is a heartbeat as this version writes them, with all that readers rely on."""
+    if not isinstance(facts, dict):
+        return False
+    texts = all(isinstance(facts.get(name), str) for name in ("cell_key", "family", "size", "dataset", "host"))
+    counts = all(_is_count(facts.get(name)) for name in ("pid", "tokens_done", "cell", "cells"))
+    maybe = all(
+        name in facts and (facts[name] is None or _is_count(facts[name])) for name in ("n_tokens", "tokens_per_s")
+    )
+    return texts and counts and maybe and is_time(facts.get("since")) and facts["tokens_done"] <= _most_done(facts)
+
+
+def _most_done(facts: Record) -> float:
+    return math.inf if facts["n_tokens"] is None else float(facts["n_tokens"])
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _may_live(facts: Record) -> bool:
+    """Whether the process of a heartbeat may be alive; on another host only its silence shows that it is not."""
+    if facts["host"] != platform.node():
+        return True
+    try:
+        os.kill(int(facts["pid"]), 0)  # signal 0 only checks that the process exists
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True  # another user's
+    return True
+
 
 _ASKED = {"dtype", "limit", "seed", "model", "protocol"}  # of a request, by every version
 

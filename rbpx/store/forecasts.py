@@ -11,9 +11,8 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from rbpx.errors import RbpxError
-from rbpx.store.checks.names import own_name
-from rbpx.store.files.ledger import since
-from rbpx.store.files.locked import locked
+from rbpx.store.checks.values import own_name
+from rbpx.store.files.ledger import locked, since
 from rbpx.store.store import Record, Store, now
 
 __all__ = ["backdated", "forecast_id", "lost_before", "register", "rows_of"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from rbpx.errors import DamageError, MeasureError, RbpxError
 from rbpx.files.sealed import read_sealed
 from rbpx.store.checks.integrity import checked_runs, file_fault, run_fault
-from rbpx.store.checks.names import record_fault
+from rbpx.store.checks.values import record_fault
 from rbpx.store.checks.verify import sums_fault
 from rbpx.store.forecasts import backdated
 from rbpx.store.imports.kept import adopt, imported_run_ids

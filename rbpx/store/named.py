@@ -1,13 +1,16 @@
-"""Stores by name: a folder, or the mirror of one in object storage."""
+"""Stores by name: a folder, or the mirror of one in object storage.
+
+Repeats a question to a store when a file turns out to be corrupt while it is read, this time without the file.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from rbpx.errors import RbpxError
+from rbpx.errors import DamageError, RbpxError
 
 if TYPE_CHECKING:
     from rbpx.store.store import Store
@@ -68,3 +71,19 @@ def _open(name: str, writes: bool) -> "Store":
     if (name, writes) not in opened:
         opened[name, writes] = Mirror(name, writes)
     return opened[name, writes]
+
+
+T = TypeVar("T")
+
+
+def read_again(store: str, do: Callable[[], T]) -> T:
+    """Call `do`; if a file of the store fails while it is read, check all files and repeat without the corrupt ones."""
+    try:
+        return do()
+    except DamageError:
+        # imported here because most commands find no damage, and some need no table at all
+        from rbpx.store.checks.integrity import doubt
+        from rbpx.store.named import open_store
+
+        doubt(open_store(store))
+        return do()

@@ -32,7 +32,7 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.atomic import atomic_remove, atomic_write, is_full, is_refusal
 from rbpx.files.entries import NoFileError, folder_at, names_in
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.store.checks.names import record_fault
+from rbpx.store.checks.values import record_fault
 from rbpx.store.files import ledger
 from rbpx.store.files.inside import (
     check_folders,

@@ -8,8 +8,15 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
-from rbpx.analyses.tokenwise.judgement import judge
-from rbpx.analyses.tokenwise.law import Learned, blocks_of, derivatives, hit_chance, hit_given_outcome, unbiased_risk
+from rbpx.analyses.tokenwise.law import (
+    Learned,
+    blocks_of,
+    derivatives,
+    hit_chance,
+    hit_given_outcome,
+    judge,
+    unbiased_risk,
+)
 from rbpx.analyses.tokenwise.law import learn as learn_blocks
 from rbpx.status import Status
 

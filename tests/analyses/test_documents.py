@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
-from rbpx.groups.resampled.documents import Documents
-from rbpx.laws.intervals.bootstrap import document_weights
-from rbpx.laws.intervals.resampled import Resampled
+from rbpx.groups.documents import Documents
+from rbpx.laws.intervals.bootstrap import Resampled, document_weights
 from rbpx.laws.power.law import fit_power_law
 from tests.support.commands import here
 from tests.support.stores import columns_of

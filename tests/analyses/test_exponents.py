@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.analyses.exponents.over_pairs import mean_over
+from rbpx.analyses.exponents.analysis import mean_over
 from tests.support.commands import here
 from tests.support.draws import few_or_all
 from tests.support.places import PUBLISHED

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.store.checks.names import own_name
+from rbpx.store.checks.values import own_name
 from rbpx.store.checks.verify import verify
 from rbpx.store.store import Store
 from tests.store.test_damage import faults, flipped, run_of

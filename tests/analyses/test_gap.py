@@ -15,7 +15,7 @@ from scipy.stats import t as student_t
 
 from rbpx.analyses.gaps.law import Gap, fit_gap, settle
 from rbpx.analyses.gaps.views import closed
-from rbpx.laws.power.significance import holm
+from rbpx.laws.power.intervals import holm
 from rbpx.status import Status
 from tests.support.commands import here
 from tests.support.draws import few_or_all, plausible

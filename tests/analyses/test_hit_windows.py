@@ -6,8 +6,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rbpx.analyses.emergence.correlation import autocorrelation, beta_binomial_share, effective_tokens
-from rbpx.analyses.emergence.hit_windows import Windows, count_windows, streaks, window_share
+from rbpx.analyses.emergence.correlation import (
+    Windows,
+    autocorrelation,
+    beta_binomial_share,
+    count_windows,
+    effective_tokens,
+    streaks,
+    window_share,
+)
 from rbpx.laws.intervals.bootstrap import document_weights
 
 LENGTHS = [1, 2, 5, 10, 50, 100]

@@ -114,7 +114,7 @@ def test_a_document_without_a_scored_token_is_named(measured: Measured, cwd: Pat
 
 
 def test_a_text_cannot_end_the_script_that_holds_it(cwd: Path) -> None:
-    from rbpx.analyses.view.page import _script_safe
+    from rbpx.analyses.view.views import _script_safe
 
     hostile = "</script><script>alert(1)</script>\u2028<!--"
     written = _script_safe({"text": hostile})

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from rbpx.cli.findings import write_findings
-from rbpx.config.study import StudyConfig
+from rbpx.config.keys.shown import StudyConfig
 from rbpx.errors import RbpxError
 from rbpx.store.sql.bounded import SqlLimits
 from tests.support.commands import here

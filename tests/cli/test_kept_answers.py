@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rbpx.analyses import perform
-from rbpx.config.typed import what_was_typed
+from rbpx.analyses import told
+from rbpx.config.overrides import what_was_typed
 from rbpx.files.sealed import read_sealed, write_sealed
 from tests.support.commands import command_environment, here, rbpx, start
 from tests.support.places import PROJECT
@@ -27,13 +27,13 @@ LAWS = ("laws=[rbp]", "k=[1,10]")
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The questions that were computed, not found."""
     names: list[str] = []
-    answer = perform.answer
+    answer = told.answer
 
     def counting(name: str, *args: object, **options: object) -> object:
         names.append(name)
         return answer(name, *args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(perform, "answer", counting)
+    monkeypatch.setattr(told, "answer", counting)
     return names
 
 
@@ -184,7 +184,7 @@ def test_the_files_that_lines_are_read_with_are_part_of_what_was_typed(
     for name in ("conf", "experiments"):
         (tmp_path / name / "model").mkdir(parents=True)
         (tmp_path / name / "model" / "a.yaml").write_text("family: a\n")
-    monkeypatch.setattr("rbpx.config.typed.folder", lambda name: tmp_path / name)
+    monkeypatch.setattr("rbpx.config.overrides.folder", lambda name: tmp_path / name)
     found = [what_was_typed("fit", (), ["k=1"])]
     for name in ("conf", "experiments"):
         (tmp_path / name / "model" / "a.yaml").write_text("family: b\n")

@@ -76,9 +76,9 @@ def is_coloured(text: str) -> bool:
 
 PROGRAM = """
 import numpy as np
-from rbpx.display.plot.canvas import Axis
-from rbpx.display.plot.canvas import Series
-from rbpx.display.plot.terminal import print_plot
+from rbpx.display.plot import Axis
+from rbpx.display.plot import Series
+from rbpx.display.plot import print_plot
 from rbpx.display.tables import console, grid, put
 table = grid("y = C · S^-alpha", ["law", "E"])
 table.add_part("drawn on synthetic", [["one", "–"]])

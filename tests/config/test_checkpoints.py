@@ -10,7 +10,7 @@ import pytest
 from rbpx.cli.registry import asking
 from rbpx.config.grid import cells
 from rbpx.config.hydra.compose import compose
-from rbpx.config.model.checkpoints import chosen_revisions, listed_steps, log_spaced
+from rbpx.config.model.family import chosen_revisions, listed_steps, log_spaced
 from rbpx.errors import RbpxError
 from tests.support.commands import here
 

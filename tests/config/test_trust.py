@@ -213,8 +213,7 @@ def test_any_unknown_key_is_refused_however_it_is_written(key: str, sign: str, g
 
 def check_unknown(key: str, sign: str, group: str) -> None:
     from rbpx.config.model.family import ModelConfig
-    from rbpx.config.text.dataset import DatasetConfig
-    from rbpx.config.text.protocol import ProtocolConfig
+    from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 
     known = {*REQUEST_KEYS, "experiment"}
     known |= {name for config in (ModelConfig, DatasetConfig, ProtocolConfig) for name in config.__dataclass_fields__}

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.config.options import Chunk
-from rbpx.config.text.row_choice import RowChoice
+from rbpx.config.text.items import RowChoice
 from rbpx.data.corpus import read_file
 from rbpx.errors import RbpxError
 

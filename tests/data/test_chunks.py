@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rbpx.config.options import Chunk
-from rbpx.config.text.row_choice import RowChoice
+from rbpx.config.text.items import RowChoice
 from rbpx.data.corpus import read_file
 
 TEXT = "\n  One line,\nand another.\n\n \t\nA paragraph.\n\n\nThe last\u2028one"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.config.text.row_choice import RowChoice
+from rbpx.config.text.items import RowChoice
 from rbpx.data.corpus import read_file, read_source
 from rbpx.data.texts import split_articles
 from rbpx.errors import RbpxError

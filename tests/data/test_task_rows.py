@@ -9,7 +9,7 @@ import yaml
 
 from rbpx.config.keys.tasks import chance_of
 from rbpx.config.text.dataset import DatasetConfig
-from rbpx.config.text.template import parse
+from rbpx.config.text.items import parse
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import RbpxError

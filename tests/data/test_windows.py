@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.config.text.protocol import SHORTEST
+from rbpx.config.text.dataset import SHORTEST
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows, scored_positions
 from tests.support.checkpoints import ARCHITECTURES, CONTEXT, build_tokenizer

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rbpx.analyses.registry import analyses
-from rbpx.display.plot.canvas import Axis, Series, draw, scale_of, tick_names
+from rbpx.display.plot import Axis, Series, draw, scale_of, tick_names
 from tests.support.commands import Answer, here
 from tests.support.synthetic import Truth, write_store
 

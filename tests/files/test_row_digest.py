@@ -4,10 +4,9 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rbpx.files import row_digest
-from rbpx.files.digest import digest
-from rbpx.files.row_digest import digest_of_rows, digests_of_rows
-from rbpx.store.imports.ids import run_ids
+from rbpx.files import digest as module
+from rbpx.files.digest import digest, digest_of_rows, digests_of_rows
+from rbpx.store.imports.contradictions import run_ids
 from rbpx.store.imports.observations import FIELDS, RUN
 from rbpx.store.schema import OBSERVATIONS, TRAINING
 
@@ -24,15 +23,15 @@ ROWS = st.lists(st.fixed_dictionaries({field.name: KINDS[field.type] for field i
 @settings(max_examples=60, deadline=None)
 @given(ROWS, st.integers(1, 4))
 def test_digests_of_rows_are_those_of_records(rows: list[dict[str, object]], block: int) -> None:
-    table, before = pa.Table.from_pylist(rows, schema=OBSERVATIONS), row_digest._ROWS
-    row_digest._ROWS = block  # type: ignore[misc]
+    table, before = pa.Table.from_pylist(rows, schema=OBSERVATIONS), module._ROWS
+    module._ROWS = block  # type: ignore[misc]
     try:
         assert digest_of_rows(table) == digest(table.to_pylist())
         names = ["rbp", "family", "k"]
         of_rows = [f"{number:016x}" for number in digests_of_rows(table, names).tolist()]
         assert of_rows == [digest([row[name] for name in names]) for row in rows]
     finally:
-        row_digest._ROWS = before  # type: ignore[misc]
+        module._ROWS = before  # type: ignore[misc]
 
 
 EARLIER = [  # what observations had in the first versions

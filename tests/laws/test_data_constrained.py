@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rbpx.laws.intervals.bootstrap import run_weights
+from rbpx.laws.names import Objective
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
-from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
 from tests.support import repeats

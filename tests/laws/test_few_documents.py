@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.bootstrap import document_weights
-from rbpx.laws.intervals.resampled import Resampled
-from rbpx.laws.power.fitted import PowerLawFit
-from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.intervals.bootstrap import Resampled, document_weights
+from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.predict.prediction import predict
 from tests.support.draws import plausible
 

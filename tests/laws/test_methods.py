@@ -12,8 +12,7 @@ from scipy.stats import linregress
 
 from rbpx.laws.forms.offset_test import Form
 from rbpx.laws.names import Method
-from rbpx.laws.power.fitted import PowerLawFit
-from rbpx.laws.power.law import fit_power_law, reproduce
+from rbpx.laws.power.law import PowerLawFit, fit_power_law, reproduce
 from rbpx.laws.predict.prediction import predict
 from rbpx.status import Status
 from tests.support.draws import few_or_all, plausible

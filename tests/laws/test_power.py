@@ -10,8 +10,7 @@ from scipy.stats import linregress
 from scipy.stats import t as student_t
 
 from rbpx.laws.intervals.bootstrap import document_weights
-from rbpx.laws.power.fitted import PowerLawFit
-from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.predict.prediction import predict
 from rbpx.status import Status
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from rbpx.laws.ranks.curve import RankCurve, rank_curve
-from rbpx.laws.ranks.distribution import fit_distribution, fit_sample, fitted, holds_at_nodes
-from rbpx.laws.ranks.fit import RankFit
+from rbpx.laws.ranks.distribution import RankCurve, fit_distribution, fit_sample, fitted, holds_at_nodes, rank_curve
+from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.likelihood import RankSample
 from rbpx.status import Status
 from tests.support.rank_models import SAMPLES, TRUE, plain_ln_p

@@ -10,8 +10,7 @@ from scipy.optimize import least_squares
 from scipy.stats import theilslopes
 
 from rbpx.laws.names import Method
-from rbpx.laws.power.fitted import PowerLawFit
-from rbpx.laws.power.law import fit_power_law, reproduce
+from rbpx.laws.power.law import PowerLawFit, fit_power_law, reproduce
 from rbpx.status import Status
 
 S = np.logspace(6, 10, 7)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rbpx.laws.intervals.serial import neighbours_p, variance_factor
+from rbpx.groups.documents import neighbours_p, variance_factor
 
 
 def ratio(rank_N: np.ndarray) -> float:

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-from rbpx.laws.power.fitted import PowerLawFit
-from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.power.significance import holm, p_of_zero
+from rbpx.laws.power.intervals import holm, p_of_zero
+from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
 
 S = np.array([1e4, 1e5, 1e6, 1e7, 1e8])

@@ -8,8 +8,7 @@ from scipy.optimize import least_squares
 
 from rbpx.laws.forms.averaged import TAILS, fit_over_forms
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.success.chain import chained, of_mixture, second_step
-from rbpx.laws.success.plausible import independent_points, plausible_curves
+from rbpx.laws.success.chain import chained, independent_points, of_mixture, plausible_curves, second_step
 from rbpx.laws.success.sigmoid import Sigmoid, fit_sigmoid, refit_sigmoid
 
 TRUE = Sigmoid(-0.7, 1.1, 4.0, 0.95)

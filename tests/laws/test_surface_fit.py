@@ -10,10 +10,10 @@ from scipy.special import huber
 from scipy.stats import binom
 
 from rbpx.laws.intervals.bootstrap import run_weights
+from rbpx.laws.names import Objective
 from rbpx.laws.surface.fit import FORMS, fit_surface
-from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.search.objective import ln_likelihood, loss
+from rbpx.laws.surface.step import ln_likelihood, loss
 from rbpx.status import Status
 from tests.support.draws import few_or_all
 from tests.support.surfaces import TRUE, draw, grid, held, held_on_line, law, ratios, straight, surface_of

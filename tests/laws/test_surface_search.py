@@ -6,13 +6,13 @@ from scipy.optimize import minimize
 from scipy.special import huber
 
 from rbpx.laws.intervals.bootstrap import run_weights
-from rbpx.laws.numeric.side_by_side import together
+from rbpx.laws.names import Objective
+from rbpx.laws.numeric.solvers import together
 from rbpx.laws.surface.checks import compare_each
-from rbpx.laws.surface.equations.chinchilla import Chinchilla
+from rbpx.laws.surface.equations import Chinchilla
 from rbpx.laws.surface.fit import fit_surface, fitting
-from rbpx.laws.surface.names import Objective
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.search.solve import RESAMPLE, minimise
+from rbpx.laws.surface.solve import RESAMPLE, minimise
 from tests.support.surfaces import draw, grid, law, straight
 
 DELTA = 1e-3

@@ -5,8 +5,7 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import f
 
-from rbpx.laws.trajectory.histories import History, histories, settled
-from rbpx.laws.trajectory.warm_up import fit_after_warm_up
+from rbpx.laws.trajectory import History, fit_after_warm_up, histories, settled
 
 D = np.geomspace(2e6, 3e11, 36)
 

@@ -8,11 +8,9 @@ import pytest
 
 from rbpx.laws.forms.averaged import average_forms
 from rbpx.laws.names import Method
-from rbpx.laws.power.fitted import PowerLawFit
-from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.predict.backtest import Backtest, backtest, backtest_over_forms
+from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.predict.prediction import Prediction, predict
-from rbpx.laws.predict.verdict import judge, judge_over_forms
+from rbpx.laws.predict.verdict import Backtest, backtest, backtest_over_forms, judge, judge_over_forms
 from rbpx.status import Status, in_order
 
 S = [float(size) for size in np.logspace(6, 9, 7)]

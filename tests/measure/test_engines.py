@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.config.model.engine import EngineConfig
+from rbpx.config.model.placement import EngineConfig
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.measure.engines.rows import engine_columns
+from rbpx.measure.engines.cell import engine_columns
 from rbpx.measure.engines.server import Server
 from rbpx.store.imports.engine_rows import tokens_of_prompt
 from tests.support.commands import Answer, here

@@ -16,7 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rbpx.config.model.engine import EngineConfig
+from rbpx.config.model.placement import EngineConfig
 from rbpx.errors import MeasureError
 from rbpx.measure.engines import fetch
 from rbpx.measure.engines.server import Server

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from rbpx.config.text.protocol import ProtocolConfig
+from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.data.corpus import Document, draw, read_file, read_pydoc
 from rbpx.data.windows import cut_windows, spans
 from rbpx.errors import RbpxError

@@ -11,7 +11,7 @@ import pytest
 
 from rbpx.cli.registry import asking
 from rbpx.config.hydra.compose import Overrides, requests
-from rbpx.config.shard import Shard
+from rbpx.config.keys.runs import Shard
 from rbpx.measure.shards import divide, places_in
 from tests.support.commands import here
 from tests.support.stores import Family, cell_records, run_folders

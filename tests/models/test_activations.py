@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from rbpx.models.activations import in_one_pass
 from rbpx.models.head import head_input
+from rbpx.models.load import in_one_pass
 
 
 @pytest.mark.parametrize("name", ["gpt2", "gpt_neox", "qwen2"])

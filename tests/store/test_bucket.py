@@ -19,7 +19,7 @@ import pytest
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
 from rbpx.store import schema
-from rbpx.store.checks.names import SAMPLE_FACTS
+from rbpx.store.checks.values import SAMPLE_FACTS
 from rbpx.store.checks.verify import verify
 from rbpx.store.forecasts import register
 from rbpx.store.merge import merge

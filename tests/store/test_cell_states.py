@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from rbpx.cli.tables.cell_states import of_store
+from rbpx.cli.tables.status import of_store
 from rbpx.config.grid import Cell
-from rbpx.config.text.protocol import ProtocolConfig
-from rbpx.store import heartbeat as module
-from rbpx.store.cell_states import cell_states
-from rbpx.store.heartbeat import heartbeat, read_heartbeats
+from rbpx.config.text.dataset import ProtocolConfig
+from rbpx.store import cell_states as module
+from rbpx.store.cell_states import cell_states, heartbeat, read_heartbeats
 from rbpx.store.store import Store
 from tests.support.checkpoints import TINY_TEXT
 from tests.support.commands import here

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rbpx.store.checks.verify import verify
-from rbpx.store.index.build import refresh_index
+from rbpx.store.index import refresh_index
 from rbpx.store.sql.queries import ask_user, connect
 from rbpx.store.store import Store
 from tests.support.synthetic import Truth, write_store

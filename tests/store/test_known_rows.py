@@ -10,11 +10,11 @@ import pytest
 from rbpx.files.atomic import atomic_remove
 from rbpx.store import schema
 from rbpx.store.checks import integrity
-from rbpx.store.index.build import refresh_index
-from rbpx.store.index.known_rows import INDEX, known_rows, opened_index, stamps_of
+from rbpx.store.index import refresh_index
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql import relations
 from rbpx.store.sql.queries import connect
+from rbpx.store.sql.relations import INDEX, known_rows, opened_index, stamps_of
 from rbpx.store.store import Record, Store, now
 
 DISTRIBUTIONS = ("lognormal", "power_law", "power_law_cutoff", "weibull")

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.store.files import locked as module
-from rbpx.store.files.locked import HeldError, locked
+from rbpx.store.files import ledger as module
+from rbpx.store.files.ledger import HeldError, locked
 from tests.support.commands import here
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from rbpx.store.files.locked import locked
+from rbpx.store.files.ledger import locked
 with locked(Path(sys.argv[1]), ".rbpx.duckdb.lock"):
     print("held", flush=True)
     time.sleep(600)

@@ -23,16 +23,15 @@ from rbpx.config.hydra.compose import compose
 from rbpx.config.hydra.trust import load_trusted
 from rbpx.config.imports import ImportConfig
 from rbpx.config.overrides import quoted
-from rbpx.config.text.row_choice import RowChoice
+from rbpx.config.text.items import RowChoice
 from rbpx.data.corpus import read_file
 from rbpx.errors import RbpxError
 from rbpx.files.column_table import read_columns
 from rbpx.files.columns import match_columns
-from rbpx.store.imports.contradictions import not_stored, sized
+from rbpx.store.imports.contradictions import not_stored, run_ids, sized
 from rbpx.store.imports.engine_rows import read_engine_rows
 from rbpx.store.imports.faults import refuse
 from rbpx.store.imports.harness_samples import read_samples
-from rbpx.store.imports.ids import run_ids
 from rbpx.store.imports.observations import read_observations
 from rbpx.ties import Ties
 

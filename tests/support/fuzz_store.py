@@ -35,14 +35,13 @@ from rbpx.files.digest import digest
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store import publish, schema
 from rbpx.store.answers import KeptAnswer
-from rbpx.store.cell_states import cell_states
+from rbpx.store.cell_states import cell_states, read_heartbeats
 from rbpx.store.checks.integrity import doubt
 from rbpx.store.checks.verify import verify
 from rbpx.store.files.inside import KINDS, RUNNING, is_ours
 from rbpx.store.forecasts import register
-from rbpx.store.heartbeat import read_heartbeats
 from rbpx.store.imports.kept import dataset_names, import_file, list_imports
-from rbpx.store.index.build import refresh_index
+from rbpx.store.index import refresh_index
 from rbpx.store.merge import merge
 from rbpx.store.messages import collected_messages
 from rbpx.store.remote import mirror

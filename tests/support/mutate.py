@@ -39,29 +39,27 @@ ROOMS = {
     "ranks/cpu_product": _RANKS,
     "ranks/product": _RANKS,
     "ranks/tempered": ["tests/ranks/test_tempered.py"],
-    "ranks/tempered_tiles": ["tests/ranks/test_tempered.py"],
     "files/sealed": _RECORDS,
     "files/atomic": ["tests/files/test_atomic.py"],
     "files/digest": ["tests/files/test_digest.py", "tests/files/test_sealed_properties.py", _FUZZ],
     "store/store": [*_RECORDS, "tests/store/test_store.py", "tests/store/test_read_only.py"],
     "store/checks/integrity": _RECORDS,
-    "store/checks/names": _RECORDS,
     "store/files/ledger": [_FUZZ, "tests/store/test_names.py"],
     "store/answers": [_FUZZ, "tests/cli/test_kept_answers.py"],
-    "store/index/build": [
+    "store/index": [
         *("tests/store/test_known_rows.py", "tests/store/test_store.py", "tests/store/test_read_only.py"),
         *("tests/store/test_names.py", "tests/store/test_damage.py"),
     ],
     "store/merge": ["tests/store/test_merge.py"],
-    "store/checks/values": ["tests/store/test_record_values.py", _FUZZ],
-    "store/heartbeat": ["tests/store/test_cell_states.py"],
+    "store/checks/values": ["tests/store/test_record_values.py", *_RECORDS],
     "store/cell_states": ["tests/store/test_cell_states.py"],
     # Its commands are forked by a server, which a process that was forked itself cannot start.
     "store/sql/bounded": [_LIMITS, "-k", "not cannot_be_interrupted"],
     "store/sql/queries": [_LIMITS, "tests/store/test_sql.py", "-k", "not cannot_be_interrupted"],
     "store/checks/verify": ["tests/store/test_damage.py", "tests/store/test_names.py"],
-    "store/imports/contradictions": ["tests/store/test_contradictions.py", "tests/store/test_import.py"],
-    "store/imports/ids": ["tests/files/test_row_digest.py"],
+    "store/imports/contradictions": [
+        *("tests/files/test_row_digest.py", "tests/store/test_contradictions.py", "tests/store/test_import.py"),
+    ],
     # Those left out have machines that are killed, or many of them.
     "store/remote/mirror": _BUCKET,
     "store/remote/bucket": _BUCKET,
@@ -72,7 +70,7 @@ ROOMS = {
     "store/imports/cells": _IMPORT,
     "store/imports/faults": _IMPORT,
     "store/imports/chosen_rows": _IMPORT,
-    "files/wide_runs": _IMPORT,
+    "config/imports": _IMPORT,
 }
 # (module, the line with the mistake in it, stripped) -> why no test can notice it
 _SIZE = "the size of a part moves no number"
@@ -112,9 +110,9 @@ EQUIVALENT = {
         "store/imports/contradictions",
         "if combined.size and combined.max() >= 2 ** 31:",
     ): "both fit, one of them is packed tighter",
-    ("store/heartbeat", "alive = time.time() - written <= _SILENT_S and _may_live(facts)"): "one instant of time",
+    ("store/cell_states", "alive = time.time() - written <= _SILENT_S and _may_live(facts)"): "one instant of time",
     (
-        "store/heartbeat",
+        "store/cell_states",
         "self._thread = threading.Thread(target=self._beat, name='rbpx-heartbeat', daemon=False)",
     ): "every block ends its thread",
     (

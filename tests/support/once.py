@@ -15,10 +15,10 @@ from filelock import FileLock
 def answered_once() -> Iterator[None]:
     """A question that is asked in several widths or formats is computed for the first, and shown in all."""
     from rbpx.analyses import answer as asking
-    from rbpx.analyses import perform
+    from rbpx.analyses import told
 
     answers: dict[str, Any] = {}
-    answer = perform.answer
+    answer = told.answer
 
     def once(name: str, *args: Any, **options: Any) -> Any:
         if name not in answers:
@@ -26,7 +26,7 @@ def answered_once() -> Iterator[None]:
         return answers[name]
 
     with pytest.MonkeyPatch.context() as patch:
-        for asks in (asking, perform):
+        for asks in (asking, told):
             patch.setattr(asks, "answer", once)
         yield
 

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp
 from scipy.stats import nbinom, weibull_min
 
-from rbpx.laws.ranks.fit import RankFit
+from rbpx.laws.ranks.family import RankFit
 
 # Free parameters of each, and values to draw from; where mu and sigma are given they follow from beta and gamma.
 TRUE: dict[str, dict[str, float]] = {

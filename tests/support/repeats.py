@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import huber
 
-from rbpx.laws.surface.names import Objective
+from rbpx.laws.names import Objective
 from rbpx.laws.surface.runs import Runs
 
 Floats = NDArray[np.float64]

@@ -6,10 +6,10 @@ import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
+from rbpx.groups.documents import means
 from rbpx.groups.fits import keep_fits, record_of, with_document_doubts
 from rbpx.groups.group import Group
-from rbpx.groups.resampled.by_document import means
-from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.intervals.bootstrap import Resampled
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.store.sql.queries import ask

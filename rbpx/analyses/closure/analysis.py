@@ -22,10 +22,8 @@ from rbpx.groups.points.token_ranks import document_ranks
 from rbpx.laws.intervals.bootstrap import Recipe, estimate
 from rbpx.laws.intervals.estimate import Estimate, by_name, few_documents
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.logarithms import neg_ln
-from rbpx.laws.power.fitted import PowerLawFit
-from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.numeric.arrays import Floats, neg_ln
+from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rbpx.analyses.compare.meeting import SPAN, Stretches, Tokens, meet, telling_spans
-from rbpx.analyses.compare.parts import KINDS, Floats, Part, compared, kind_of, part_of, shares
+from rbpx.analyses.compare.parts import KINDS, Part, compared, kind_of, part_of, shares
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, Run

@@ -11,11 +11,10 @@ import numpy.typing as npt
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.fits import alike
-from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, trained_quantities
+from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, trained_quantities
 from rbpx.groups.select.trainings import TrainingGroup
-from rbpx.groups.surface_fits import doubts_of_points
+from rbpx.laws.surface.design import NextRun, candidates, exponents, next_runs, optimum_at, prediction_at
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
-from rbpx.laws.surface.next_runs import NextRun, candidates, exponents, next_runs, optimum_at, prediction_at
 from rbpx.laws.surface.surface import Surface
 from rbpx.status import Status, first_of
 from rbpx.store.store import Record, Store

@@ -8,8 +8,7 @@ from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import decimal, ends, magnitude, share, state, text, whole, written
 from rbpx.display.numbers import rough, short
 from rbpx.display.view import Table, View
-from rbpx.laws.surface.design import Design
-from rbpx.laws.surface.next_runs import NextRun
+from rbpx.laws.surface.design import Design, NextRun
 
 _SD: Final = "of ln D about its line on ln S, or of ln S on ln D where that is less: below 0.1 one follows the other"
 _CONDITION: Final = "of the derivatives of ln y by the constants, each of length 1"

@@ -18,11 +18,21 @@ from rbpx.groups.points.tasks import FeatureValues, TaskValues
 from rbpx.laws.forms.averaged import COMBINED, MIN_SIZES, TAILS, fit_over_forms
 from rbpx.laws.forms.candidates import FormFits
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Z, of_share
-from rbpx.laws.numeric.logarithms import exp_or_none
+from rbpx.laws.numeric.arrays import exp_or_none
 from rbpx.laws.predict.prediction import outside
 from rbpx.laws.predict.verdict import FAR
-from rbpx.laws.success.chain import N_CURVES, Feature, chained, of_estimate, of_mixture, second_step
-from rbpx.laws.success.plausible import MINIMUM_SD, Plausible, independent_points, plausible_curves
+from rbpx.laws.success.chain import (
+    MINIMUM_SD,
+    N_CURVES,
+    Feature,
+    Plausible,
+    chained,
+    independent_points,
+    of_estimate,
+    of_mixture,
+    plausible_curves,
+    second_step,
+)
 from rbpx.laws.success.sigmoid import SigmoidFit, fit_sigmoid
 from rbpx.laws.surface.design import judge
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from rbpx.config.options import did_you_mean
 from rbpx.config.request import Request
-from rbpx.config.suggest import did_you_mean
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Run
 from rbpx.groups.points.tasks import TaskValues

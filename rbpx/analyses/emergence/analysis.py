@@ -12,9 +12,16 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.analyses.emergence.correlation import autocorrelation, beta_binomial_share, effective_tokens
+from rbpx.analyses.emergence.correlation import (
+    Windows,
+    autocorrelation,
+    beta_binomial_share,
+    count_windows,
+    effective_tokens,
+    streaks,
+    window_share,
+)
 from rbpx.analyses.emergence.crossing import Crossing, Extrapolation, joint_crossing, pooled_crossing, windows_crossing
-from rbpx.analyses.emergence.hit_windows import Windows, count_windows, streaks, window_share
 from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
 from rbpx.analyses.emergence.pooled import PooledFit, fit_pooled
 from rbpx.config.request import Request
@@ -23,8 +30,8 @@ from rbpx.groups.group import Group, Run
 from rbpx.groups.points.token_ranks import text_ranks
 from rbpx.laws.names import MLE, Method
 from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.power.fitted import PowerLawFit
 from rbpx.laws.power.intervals import NO_INTERVALS
+from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.predict.verdict import judged, trend_doubts
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store

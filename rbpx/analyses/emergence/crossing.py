@@ -16,9 +16,8 @@ from rbpx.analyses.emergence.law import JointFit
 from rbpx.analyses.emergence.pooled import PooledFit
 from rbpx.laws.forms.averaged import COMBINED, Reached, reach_over_forms
 from rbpx.laws.intervals.estimate import Estimate, document_t, fieller, student_t
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.logarithms import exp_or_none, neg_ln
-from rbpx.laws.power.fitted import LawFit, PowerLawFit
+from rbpx.laws.numeric.arrays import Floats, exp_or_none, neg_ln
+from rbpx.laws.power.law import LawFit, PowerLawFit
 from rbpx.laws.predict.verdict import FAR
 from rbpx.status import Status, first_of
 

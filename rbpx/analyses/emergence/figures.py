@@ -12,7 +12,7 @@ from rbpx.display.column import Cell, Column, magnitude, place, text
 from rbpx.display.view import View
 from rbpx.groups.group import Group, Run
 from rbpx.groups.origin import spelled
-from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import PowerLawFit
 
 _Law = ShownLaw[PowerLawFit]
 _Row = tuple[Run, _Law, list[float | None]]

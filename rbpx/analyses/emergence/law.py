@@ -13,14 +13,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.intervals.bootstrap import moments
+from rbpx.laws.intervals.bootstrap import Resampled, moments
 from rbpx.laws.intervals.estimate import around, few_documents, half_width
-from rbpx.laws.intervals.resampled import Resampled
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.logarithms import exp_or_none, line, neg_ln
-from rbpx.laws.power.fitted import LawFit, PowerLawFit
+from rbpx.laws.numeric.arrays import Floats, exp_or_none, line, neg_ln
 from rbpx.laws.power.intervals import Ends, Intervals
-from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.power.law import LawFit, PowerLawFit, fit_power_law
 from rbpx.status import Status
 
 EQUATION: Final = "-ln p_N = C * N * S^(-alpha), ordinary least squares of ln(-ln p_N) - ln N on ln S, 0 < p_N < 1"

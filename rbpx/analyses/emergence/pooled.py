@@ -17,15 +17,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbpx.analyses.emergence.law import listed
-from rbpx.analyses.emergence.misfit import Contrast, curvature, drift, exponents, growth, significant
-from rbpx.analyses.emergence.quasi_likelihood import MeasuredShares, measured_shares, points_of, search, tally_of
-from rbpx.laws.counts.model_scatter import Scatter, model_scatter
-from rbpx.laws.counts.passing import Slopes, separated, slopes
+from rbpx.analyses.emergence.quasi_likelihood import (
+    Contrast,
+    MeasuredShares,
+    curvature,
+    drift,
+    exponents,
+    growth,
+    measured_shares,
+    points_of,
+    search,
+    significant,
+    tally_of,
+)
+from rbpx.laws.counts.passing import Scatter, Slopes, model_scatter, separated, slopes
 from rbpx.laws.intervals.estimate import Estimate, around
 from rbpx.laws.names import MLE
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.logarithms import exp_or_none
-from rbpx.laws.power.fitted import LawFit
+from rbpx.laws.numeric.arrays import Floats, exp_or_none
+from rbpx.laws.power.law import LawFit
 from rbpx.laws.predict.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order
 
@@ -139,7 +148,7 @@ def fit_pooled(
     independent windows the documents make it vary, from the resamples, one for each window length, at least 1; tau is
     the standard deviation of the models in ln(-ln p), by moments. Fit and tau are found in turns. The weights need not
     be right for the estimate or its interval, which takes the documents from refits to their resamples (one Newton
-    step, as the weights stay) and the models from the scatter of the sizes (`rbpx.laws.counts.model_scatter`).
+    step, as the weights stay) and the models from the scatter of the sizes (`rbpx.laws.counts.passing`).
 
     Args:
         S: non-embedding parameters, shape [M], positive; equal ones are replicates, models of one size.

@@ -10,7 +10,6 @@ from rbpx.analyses.emergence.analysis import (
     AnyFit,
     Emergence,
     Emergences,
-    Floats,
     ShownLaw,
     analyse,
     keep,
@@ -20,13 +19,13 @@ from rbpx.analyses.emergence.figures import figures
 from rbpx.analyses.emergence.words import sentences
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import Cell, Column, decimal, magnitude, place, state, text, with_ends
-from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.numbers import rough
 from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import AXES
+from rbpx.display.vocabulary import AXES, backtest, constant, determination, exponent, points_of
 from rbpx.groups.group import Group, Run
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.power.fitted import LawFit
+from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.power.law import LawFit
 from rbpx.laws.predict.verdict import FAR
 from rbpx.status import Status
 

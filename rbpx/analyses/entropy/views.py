@@ -9,11 +9,10 @@ from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.chart.figure import Figure, drawn
 from rbpx.display.chart.marks import Chart, Scale, bars, line, points, scale_of
 from rbpx.display.column import Column, decimal, place, state, text, with_ends
-from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.numbers import decimals
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import law_title
+from rbpx.display.vocabulary import backtest, constant, determination, exponent, law_title, points_of
 from rbpx.groups.fits import Law
 from rbpx.groups.origin import from_fits
 from rbpx.laws.intervals.estimate import Estimate

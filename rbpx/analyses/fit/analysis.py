@@ -14,7 +14,7 @@ from rbpx.groups.fits import Law, doubted, fit_all, fit_record, keep_fits, write
 from rbpx.groups.group import Group
 from rbpx.groups.points.evidence import Evidence
 from rbpx.groups.points.sizes import size_points, weigh_group
-from rbpx.laws.power.fitted import finite_or_none
+from rbpx.laws.power.law import finite_or_none
 from rbpx.store.store import Record, Store
 
 _CURVES: Final = (  # that the published fit derives, exactly and by the paper's approximation

@@ -10,15 +10,14 @@ from rbpx.analyses.fit.words import about, by_methods, sentences
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.chart.marks import spread
 from rbpx.display.column import Cell, Column, decimal, place, state, text, whole, with_ends
-from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import AXES, law_title
+from rbpx.display.vocabulary import AXES, backtest, constant, determination, exponent, law_title, points_of
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Run
 from rbpx.groups.points.evidence import Evidence
 from rbpx.laws.names import IMPORTED, Axis, Method
-from rbpx.laws.power.fitted import PowerLawFit
-from rbpx.laws.ranks.fit import RankFit
+from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.ranks.family import RankFit
 
 _Score = tuple[Run, Evidence | None]
 _Ranked = tuple[Run, Evidence, RankFit, RankFit]  # the distribution of ranks from 2 up, and of all

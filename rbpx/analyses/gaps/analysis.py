@@ -20,7 +20,7 @@ from rbpx.groups.points.sizes import Points, known_points
 from rbpx.groups.select.along import best_in_both
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.power.significance import holm
+from rbpx.laws.power.intervals import holm
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 

@@ -17,13 +17,11 @@ from numpy.typing import ArrayLike
 
 from rbpx.analyses.gaps.shape import REACH, Curvature, OffsetRatio, curvature, offset_ratio
 from rbpx.laws.forms.offset_test import Form
-from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES
+from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES, Resampled
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, fieller
-from rbpx.laws.intervals.resampled import Resampled
 from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.power.fitted import PowerLawFit
-from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.power.significance import ALPHA, p_of_zero
+from rbpx.laws.power.intervals import ALPHA, p_of_zero
+from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.predict.verdict import with_reasons
 from rbpx.status import Status

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rbpx.config.keys.tokens import ITEM_SLICES
+from rbpx.config.keys.tasks import ITEM_SLICES
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from rbpx.groups.group import Group
 from rbpx.groups.points.items import Answers
-from rbpx.laws.counts.fit import OutcomeFit, fit_outcomes
-from rbpx.laws.counts.outcomes import Correction, Outcomes
+from rbpx.laws.counts.fit import Correction, OutcomeFit, Outcomes, fit_outcomes
 from rbpx.laws.intervals.bootstrap import Recipe, estimate
 from rbpx.laws.intervals.estimate import Estimate, of_share
 from rbpx.laws.numeric.arrays import Floats

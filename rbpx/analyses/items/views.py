@@ -14,7 +14,7 @@ from rbpx.display.numbers import UNKNOWN, decimals, number, short
 from rbpx.display.view import Table, View
 from rbpx.display.visible import visible
 from rbpx.groups.group import Run
-from rbpx.groups.points.item_views import ItemView
+from rbpx.groups.points.items import ItemView
 from rbpx.laws.counts.fit import OutcomeFit
 from rbpx.laws.intervals.estimate import Estimate
 

@@ -6,14 +6,14 @@ from typing import Final
 import numpy as np
 
 from rbpx.analyses.outcomes.analysis import analyse, analyse_file, keep
-from rbpx.analyses.outcomes.recovery import Floats, OutcomeLaws, OutcomesResult, records
+from rbpx.analyses.outcomes.recovery import OutcomeLaws, OutcomesResult, records
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.column import Column, decimal, ends, magnitude, state, text, with_ends
 from rbpx.display.numbers import signed
 from rbpx.display.view import Table, View
-from rbpx.laws.counts.fit import OutcomeFit, implied_rbp
-from rbpx.laws.counts.outcomes import Correction
+from rbpx.laws.counts.fit import Correction, OutcomeFit, implied_rbp
 from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.numeric.arrays import Floats
 from rbpx.status import Status
 
 _TAKEN: Final = {Correction.none: "independent", Correction.measured: "r measured", Correction.free: "r fitted"}

@@ -13,7 +13,7 @@ from rbpx.groups.group import ALIKE, Group, Run
 from rbpx.groups.points.sizes import Points, size_points, weigh_group
 from rbpx.laws.families.pooled import PooledFit, fit_pooled
 from rbpx.laws.names import Method
-from rbpx.laws.power.fitted import LawFit, PowerLawFit, finite_or_none
+from rbpx.laws.power.law import LawFit, PowerLawFit, finite_or_none
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 

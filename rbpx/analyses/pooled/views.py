@@ -1,22 +1,71 @@
-"""Pooled laws as a table, the families' own exponents beside the shared one; and what it leaves, drawn against S."""
+"""Pooled laws as a table, the families' own exponents beside the shared one; and what it leaves, drawn against S.
+
+Pooled laws in sentences: the shared exponent, whether it is shared, and what the residuals about it are.
+"""
 
 from collections.abc import Sequence
 from typing import Final
 
 from rbpx.analyses.pooled.analysis import Pooled, PooledLaw, analyse, keep
-from rbpx.analyses.pooled.words import residuals, sentences, title
 from rbpx.analyses.question import Question
 from rbpx.display.chart.figure import Figure, Origin, Undrawn
 from rbpx.display.chart.laws import residual_figure
 from rbpx.display.column import decimal, state, text, with_ends, written
-from rbpx.display.numbers import decimals, rough
+from rbpx.display.numbers import decimals, number, rough
+from rbpx.display.section import interval
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
 from rbpx.groups.origin import spelled
 from rbpx.laws.families.pooled import PooledFit
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Method
-from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import PowerLawFit
+
+__all__ = ["residuals", "sentences", "title"]
+
+
+def title(pooled: Pooled, law: PooledLaw) -> str:
+    """A law on its text."""
+    return f"{law_title(law.law, law.k)} on {pooled.group.first.dataset}"
+
+
+def sentences(results: Sequence[Pooled]) -> list[str]:
+    """The shared exponent, what the families are worth and what the residuals show, a sentence for each law."""
+    return [_sentence(title(pooled, law), law) for pooled in results for law in pooled.laws]
+
+
+def _sentence(name: str, law: PooledLaw) -> str:
+    first = law.fits[0]
+    if first.alpha is None:
+        return f"{name}: {first.status.remedy}"
+    said = [
+        _exponents(first),
+        families_worth(law, first),
+        *(residuals(fit) for fit in law.fits if fit.alpha is not None),
+    ]
+    return f"{name}: α = {interval(first.alpha, first.alpha_lo, first.alpha_hi)}; {'; '.join(said)}."
+
+
+def _exponents(fit: PooledFit) -> str:
+    """Whether the families have one exponent."""
+    if fit.exponents is None:
+        return "equal exponents cannot be tested"
+    differ = "exponents differ" in fit.reasons
+    return f"{'exponents differ' if differ else 'exponents may be equal'} (p = {fit.exponents.p:.2g})"
+
+
+def families_worth(law: PooledLaw, fit: PooledFit) -> str:
+    """How many families these are worth."""
+    n, rho = len(law.families), fit.mean_correlation
+    if rho is None:
+        return f"{n} families that share fewer than 4 sizes, so their residuals cannot be correlated"
+    return f"{n} families whose residuals correlate by {rho:.2f} count as {number(fit.effective_families, 2)}"
+
+
+def residuals(fit: PooledFit) -> str:
+    """What the residuals about one form are."""
+    return f"{'y = E + C · S^−α' if fit.method is Method.offset else 'y = C · S^−α'}: {fit.verdict}"
+
 
 _Row = tuple[str, str, str, PowerLawFit | PooledFit]  # the text, the law, and a family or a form
 

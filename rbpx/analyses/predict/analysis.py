@@ -23,9 +23,8 @@ from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.forms.averaged import COMBINED, Averaged, Within, average_forms
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.names import Method
-from rbpx.laws.predict.backtest import Backtest, backtest_over_forms
 from rbpx.laws.predict.prediction import Prediction, outside, predict
-from rbpx.laws.predict.verdict import FAR, judge_over_forms
+from rbpx.laws.predict.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
 

@@ -11,8 +11,8 @@ from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
-from rbpx.groups.forecasts import BESIDE, NAMES, is_about
 from rbpx.groups.group import Group
+from rbpx.groups.select.checkpoints import BESIDE, NAMES, is_about
 from rbpx.groups.select.sizes import select_runs
 from rbpx.store.forecasts import refuse_known, register
 from rbpx.store.named import own_store

@@ -12,9 +12,8 @@ import duckdb
 
 from rbpx.analyses.predict.register import register_answers
 from rbpx.config.request import Request
-from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, trained_quantities
+from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, surface_record, trained_quantities
 from rbpx.groups.select.trainings import TrainingGroup
-from rbpx.groups.surface_fits import doubts_of_points, surface_record
 from rbpx.laws.forms.averaged import COMBINED
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.predict.prediction import outside

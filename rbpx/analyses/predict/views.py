@@ -17,9 +17,8 @@ from rbpx.groups.origin import from_fits
 from rbpx.laws.forms.averaged import COMBINED
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.predict.backtest import Backtest
 from rbpx.laws.predict.prediction import outside
-from rbpx.laws.predict.verdict import FAR
+from rbpx.laws.predict.verdict import FAR, Backtest
 from rbpx.laws.surface.checks import mean_error
 from rbpx.status import Status
 

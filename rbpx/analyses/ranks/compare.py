@@ -16,10 +16,9 @@ from rbpx.groups.points.token_ranks import distinct_ranks
 from rbpx.laws.intervals.bootstrap import Recipe, estimate
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.ranks.curve import rank_curve
 from rbpx.laws.ranks.derived import derived_curve
-from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_sample
-from rbpx.laws.ranks.fit import RankFit
+from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_sample, rank_curve
+from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.likelihood import RankSample
 from rbpx.laws.ranks.lognormal import fit_paper, paper_slopes, step_paper
 from rbpx.status import Status

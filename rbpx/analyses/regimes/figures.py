@@ -11,10 +11,9 @@ from rbpx.analyses.regimes.analysis import Regime, Regimes
 from rbpx.display.chart.figure import Figure, Undrawn, drawn
 from rbpx.display.chart.marks import Chart, Mark, Scale, bars, line, points, rule
 from rbpx.display.column import Column, magnitude, state, text, whole, with_ends, written
-from rbpx.display.law_columns import determination, exponent
 from rbpx.display.numbers import decimals, rough
 from rbpx.display.view import View
-from rbpx.display.vocabulary import AXES
+from rbpx.display.vocabulary import AXES, determination, exponent
 from rbpx.groups.origin import from_fits
 from rbpx.laws.intervals.estimate import Estimate
 

@@ -7,12 +7,11 @@ from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.regimes.analysis import Regime, Regimes, analyse, keep
 from rbpx.analyses.regimes.figures import ALPHA, BY_NOISE, K, figures
 from rbpx.display.column import Cell, Column, magnitude, whole
-from rbpx.display.law_columns import backtest, constant, determination, points_of
 from rbpx.display.numbers import number, rough, short
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import AXES
-from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.display.vocabulary import AXES, backtest, constant, determination, points_of
+from rbpx.laws.power.law import PowerLawFit
 from rbpx.status import Status
 
 

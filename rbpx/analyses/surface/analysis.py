@@ -13,9 +13,17 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.groups.fits import keep_fits
-from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, flops_as_stated, flops_with_head, trained_quantities
+from rbpx.groups.points.surfaces import (
+    MOST_RESAMPLES,
+    Trained,
+    doubts_of_points,
+    flops_as_stated,
+    flops_with_head,
+    listed,
+    surface_record,
+    trained_quantities,
+)
 from rbpx.groups.select.trainings import TrainingGroup
-from rbpx.groups.surface_fits import doubts_of_points, listed, surface_record
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.surface.checks import AgainstAxis, Compared, against_axes, compare_each, mean_error

@@ -8,12 +8,11 @@ from rbpx.analyses.temperature.analysis import RunTemperature, Temperatures, ana
 from rbpx.analyses.temperature.figures import PREFERRED, figures, labelled
 from rbpx.config.request import Request
 from rbpx.display.column import decimal, state, text, with_ends
-from rbpx.display.law_columns import backtest, constant, determination, exponent
 from rbpx.display.numbers import number, signed
 from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import law_title
-from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.display.vocabulary import backtest, constant, determination, exponent, law_title
+from rbpx.laws.power.law import PowerLawFit
 
 RUNS: Final = View[tuple[str, RunTemperature]](
     "temperatures",

@@ -18,8 +18,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rbpx.analyses.tokenwise.judgement import UNJUDGED, Judgement, judge
-from rbpx.analyses.tokenwise.law import Block, blocks_of, hit_chance, learn, ln_hit_chance, unbiased_risk
+from rbpx.analyses.tokenwise.law import (
+    UNJUDGED,
+    Block,
+    Judgement,
+    blocks_of,
+    hit_chance,
+    judge,
+    learn,
+    ln_hit_chance,
+    unbiased_risk,
+)
 from rbpx.config.request import Request
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import side_by_side

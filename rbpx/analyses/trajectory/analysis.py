@@ -17,8 +17,8 @@ from rbpx.groups.select.checkpoints import tokens_of
 from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Method
-from rbpx.laws.power.fitted import PowerLawFit
-from rbpx.laws.trajectory.warm_up import AfterWarmUp, fit_after_warm_up
+from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.trajectory import AfterWarmUp, fit_after_warm_up
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 

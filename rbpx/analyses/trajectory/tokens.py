@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 
 from rbpx.groups.group import Run
-from rbpx.laws.trajectory.histories import History, histories, settled
+from rbpx.laws.trajectory import History, histories, settled
 from rbpx.store.sql.queries import ask
 from rbpx.ties import Ties
 

@@ -14,8 +14,8 @@ from rbpx.display.numbers import short, significant
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import legible
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.power.fitted import PowerLawFit
-from rbpx.laws.trajectory.histories import History
+from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.trajectory import History
 
 _OFTEN: Final = {  # the histories of which tokens are named
     History.learned: "misses that became hits and stayed so",

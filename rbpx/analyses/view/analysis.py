@@ -8,11 +8,10 @@ from typing import Final
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.config.text.protocol import HARNESS
+from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, Run
-from rbpx.groups.points.item_views import ItemView, documents_of_items, item_views, telling_items
-from rbpx.groups.points.items import Answers, item_answers
+from rbpx.groups.points.items import Answers, ItemView, documents_of_items, item_answers, item_views, telling_items
 from rbpx.groups.select.side import Side, name_of, runs_by_text
 from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record, Store

@@ -1,20 +1,80 @@
-"""A text, token by token: passages for a page and for a terminal; what surprised a model, and items, as tables."""
+"""A text, token by token: passages for a page and for a terminal; what surprised a model, and items, as tables.
+
+Writes the page of a text: HTML that needs no network and no other file.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
 from math import exp
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from rbpx.analyses.question import Question, one_by_one
 from rbpx.analyses.view.analysis import Reading, Token, Viewed, analyse, keep
 from rbpx.counts import number_of
 from rbpx.display.column import Column, magnitude, text, whole
 from rbpx.display.numbers import short
-from rbpx.display.passage import Passage, Piece, grade
-from rbpx.display.passage import Reading as Read
+from rbpx.display.section import GRADES, RANKS, Passage, Piece, grade
+from rbpx.display.section import Reading as Read
 from rbpx.display.view import Table, View
 from rbpx.display.visible import visible
-from rbpx.groups.points.item_views import ItemReading
+from rbpx.groups.points.items import ItemReading
+
+NATS: Final = (0.5, 2.0, 5.0)  # where a colour ends, when nats are coloured
+_HERE: Final = Path(__file__).resolve().parent
+
+
+def page(views: Sequence[Viewed]) -> str:
+    """The page of some documents."""
+    environment = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template("view.html.jinja").render(
+        views=views,
+        style=Markup((_HERE / "view.css").read_text(encoding="utf-8")),
+        script=Markup((_HERE / "view.js").read_text(encoding="utf-8")),
+        data=Markup(_script_safe(_data(views))),
+    )
+
+
+def _script_safe(value: Any) -> str:
+    """JSON that no text in it can end the script of."""
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return written.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _data(views: Sequence[Viewed]) -> dict[str, Any]:
+    nats = [f"to {NATS[0]} nats", *(f"to {end:g}" for end in NATS[1:]), "beyond"]
+    grades = {"rank": {"ends": RANKS, "names": GRADES}, "nats": {"ends": NATS, "names": nats}}
+    return {"grades": grades, "views": [_view(view) for view in views]}
+
+
+def _view(view: Viewed) -> dict[str, Any]:
+    """Texts are written once for all models that cut the document alike."""
+    cut_by = [tuple((token.position, token.text) for token in reading.tokens) for reading in view.readings]
+    cuts = list(dict.fromkeys(cut_by))
+    return {
+        "title": view.title,
+        "cuts": [{"positions": [at for at, _ in cut], "texts": [_shown(text) for _, text in cut]} for cut in cuts],
+        "readings": [_reading(each, cuts.index(cut)) for each, cut in zip(view.readings, cut_by, strict=True)],
+        "pair": len(view.readings) == 2,
+    }
+
+
+def _reading(reading: Reading, cut: int) -> dict[str, Any]:
+    ranks = [int(token.rank) if token.rank == int(token.rank) else token.rank for token in reading.tokens]
+    nats = [float(f"{token.nats:.4g}") for token in reading.tokens]
+    facts = {"name": reading.name, "run_id": reading.run.run_id, "cut": cut, "rank": ranks, "nats": nats}
+    best = [[[_shown(text), float(f"{each:.3g}")] for text, each in token.best] for token in reading.tokens]
+    return facts | ({"best": best} if any(best) else {})
+
+
+def _shown(text: str | None) -> str:
+    return "\N{REPLACEMENT CHARACTER}" if text is None else visible(text)
+
 
 _LONGEST: Final = 240  # tokens on a page, the first ones
 _SURPRISES: Final = 8  # places whose best tokens are listed
@@ -127,7 +187,7 @@ ITEM: Final = View[tuple[Reading, ItemReading]](
 
 
 def _page(results: Sequence[Viewed]) -> str:
-    from rbpx.analyses.view.page import page  # with the templates of pages, which a table does not need
+    from rbpx.analyses.view.views import page  # with the templates of pages, which a table does not need
 
     return page(results)
 

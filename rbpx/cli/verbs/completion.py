@@ -1,7 +1,91 @@
-"""The verb `completion`: what a shell evaluates to complete `rbpx`."""
+"""Completion of the console script: the verbs, keys and names that there are in, a script for a shell out.
 
-from rbpx.cli.verb import Job, Verb
+The names are written into the script, so a press of Tab starts no Python; made again, it knows new ones. Whoever wrote
+a file chose its name: words of the script are quoted, and bash compares them without expanding them.
+
+The verb `completion`: what a shell evaluates to complete `rbpx`.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final
+
+from rbpx.cli.argv import FLAGS
+from rbpx.cli.registry import Job, Verb, verbs
+from rbpx.config.model.family import ModelConfig
+from rbpx.config.places import experiments, folder
+from rbpx.config.request import KEYS
+from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 from rbpx.errors import RbpxError
+
+SHELLS: Final = ("bash", "zsh")
+_GROUPS: Final[dict[str, Any]] = {"model": ModelConfig, "dataset": DatasetConfig, "protocol": ProtocolConfig}
+_FILES: Final = ("dataset.path", "model.id", "--store", "--output", "--config-dir")
+
+_SCRIPT: Final = r"""# completion of rbpx; in bash: eval "$(rbpx completion bash)"
+_rbpx() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} key= lead= word= known
+  known=() COMPREPLY=()
+  if [[ $cur == "=" ]]; then key=$prev cur=                                # bash makes three words of key=value
+  elif [[ $prev == "=" ]]; then key=${COMP_WORDS[COMP_CWORD-2]}
+  elif [[ $cur == *=* ]]; then key=${cur%%=*} lead="${cur%%=*}=" cur=${cur#*=}  # other shells make one
+  elif [[ $prev == --* ]]; then key=$prev
+  fi
+  case $key in
+@cases@
+    *) key= known=(@words@) ;;
+  esac
+  if [[ -n $key && ${#known[@]} -eq 0 ]]; then
+    local form=%q                              # what a shell would act on is escaped, by bash itself from version 4 on
+    type compopt >/dev/null 2>&1 && form=%s && compopt -o filenames 2>/dev/null
+    while IFS= read -r word; do
+      printf -v word "$form" "$word"
+      [[ $form == %q && $word == '\~'* ]] && word=${word#\\}  # the home folder
+      COMPREPLY+=("$lead$word")
+    done < <(compgen -f -- "$cur")
+  else
+    for word in "${known[@]}"; do [[ $word == "$cur"* ]] && COMPREPLY+=("$lead$word"); done
+  fi
+  [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
+  return 0
+}
+complete -F _rbpx rbpx"""
+
+
+def script(shell: str) -> str:
+    """What a shell evaluates to complete `rbpx`.
+
+    Raises:
+        RbpxError: no such shell is known.
+    """
+    if shell not in SHELLS:
+        raise RbpxError(f"completion for {shell} is not there; known: {', '.join(SHELLS)}, as in rbpx completion bash")
+    cases = [f"    {key}) known=({shlex.join(values)}) ;;" for key, values in _values().items()]
+    files = (*(name for name, key in KEYS.items() if key.takes_path), *_FILES)
+    cases.append(f"    {'|'.join(files)}) ;;")
+    inner = [f"{group}.{field}=" for group, kind in _GROUPS.items() for field in (each.name for each in fields(kind))]
+    keys = [f"{name}=" for name, key in KEYS.items() if key.help]
+    words = shlex.join((*verbs(), *keys, *inner, *FLAGS))
+    made = _SCRIPT.replace("@cases@", "\n".join(cases)).replace("@words@", words)
+    return made if shell == "bash" else f"autoload -U +X bashcompinit && bashcompinit\n{made}"
+
+
+def _values() -> dict[str, Sequence[str]]:
+    """The values of each key whose values are names."""
+    values: dict[str, Sequence[str]] = {name: key.values for name, key in KEYS.items() if key.values}
+    values["--format"] = values["format"]
+    for group in ("model", "dataset", "protocol", "parallel", "engine"):
+        values[group] = _stems((folder("conf") / group).glob("*.yaml"))
+    return values | {"experiment": _stems(experiments("measure"))}
+
+
+def _stems(files: Iterable[Path]) -> list[str]:
+    """The names of files, without those that a shell might read as more than a word."""
+    return sorted(path.stem for path in files if re.fullmatch(r"[\w.-]+", path.stem))
+
 
 VERB = Verb(
     order=380,
@@ -19,7 +103,7 @@ put eval "$(rbpx completion bash)" into ~/.bashrc, for zsh eval "$(rbpx completi
 
 def start(job: Job) -> None:
     """Print the script."""
-    from rbpx.cli.completion import script
+    from rbpx.cli.verbs.completion import script
 
     if len(job.words) != 1:
         raise RbpxError(f"completion takes one shell, got {len(job.words)}: rbpx completion bash")

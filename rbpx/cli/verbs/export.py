@@ -1,6 +1,6 @@
 """The verb `export`: any relation, or the answer to a query, out of a store into a file."""
 
-from rbpx.cli.verb import Job, Verb
+from rbpx.cli.registry import Job, Verb
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
 

@@ -1,12 +1,39 @@
-"""The verb `import`: other people's results into a store."""
+"""The verb `import`: other people's results into a store.
+
+What an import would bring, before it is written: rows of `store.import_preview` in, a table or records out.
+"""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rbpx.cli.verb import Job, Verb
+from rich.markup import escape
+
+from rbpx.cli.registry import Job, Verb
+from rbpx.config.options import Format
 from rbpx.counts import number_of
+from rbpx.display.numbers import UNKNOWN, short
+from rbpx.display.records import print_records
+from rbpx.display.tables import console, grid, put
 from rbpx.errors import RbpxError
+
+_COUNTS = ("rows", "new", "models", "runs")
+
+
+def print_preview(rows: Sequence[dict[str, Any]], title: str, format: Format) -> None:
+    """Print a row for each family, text and quantity: how many, and between which S, D and C."""
+    if format is not Format.table:
+        print_records(rows, format)
+        return
+    shown = grid(title, ["family", "dataset", "quantity", *_COUNTS, "S", "D", "C"], left=3)
+    for row in rows:
+        names = [escape(str(row[name])) for name in ("family", "dataset", "quantity")]
+        ends = [(row[f"{axis}_min"], row[f"{axis}_max"]) for axis in ("S", "D", "C")]
+        ranges = [UNKNOWN if lo is None else f"{short(lo)}..{short(hi)}" for lo, hi in ends]
+        shown.add_row(*names, *(f"{row[name]:,}" for name in _COUNTS), *ranges)
+    put(console(), shown)
+
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +86,7 @@ columns='{accuracy: acc_norm}') and bits per byte of the right targets, as one o
 def start(job: Job) -> None:
     """Bring one file into the store, and say what it brought."""
     from rbpx.store.imports.kept import import_file
-    from rbpx.store.index.build import refresh_index
+    from rbpx.store.index import refresh_index
     from rbpx.store.named import own_store
 
     request = job.request
@@ -101,7 +128,7 @@ def _only(files: "Sequence[str]", words: str, keys: str) -> str:
 def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
     """Bring the tokens of one file into the store, as a run."""
     from rbpx.store.imports.engine_runs import import_tokens
-    from rbpx.store.index.build import refresh_index
+    from rbpx.store.index import refresh_index
     from rbpx.store.named import own_store
 
     file = _only(files, "import tokens", "engine=NAME")
@@ -121,7 +148,7 @@ def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
 def _import_samples(files: "Sequence[str]", request: "ImportRequest") -> None:
     """Bring the samples of one task into the store, as an observation."""
     from rbpx.store.imports.kept import import_samples
-    from rbpx.store.index.build import refresh_index
+    from rbpx.store.index import refresh_index
     from rbpx.store.named import own_store
 
     file = _only(files, "import samples", "source=NAME")
@@ -145,9 +172,9 @@ def import_study(request: "Request") -> None:
     wrong stops them all.
     """
     from rbpx.config.places import folder
-    from rbpx.config.process import is_main_process
+    from rbpx.cores import is_main_process
     from rbpx.store.imports.kept import import_file
-    from rbpx.store.index.build import refresh_index
+    from rbpx.store.index import refresh_index
     from rbpx.store.named import own_store
 
     store = own_store(request.store)
@@ -163,7 +190,7 @@ def import_study(request: "Request") -> None:
 
 def _preview(imported: "Imported", request: "ImportRequest", file: str) -> None:
     """Print what a file would bring, and what would be left out."""
-    from rbpx.cli.tables.import_preview import print_preview
+    from rbpx.cli.verbs.import_ import print_preview
 
     _say_left_out(imported, file)
     print_preview(imported.preview, f"{file} would bring, as {request.source}", request.format)

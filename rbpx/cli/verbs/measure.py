@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.cli.registry import Job, Outcome, Verb
 from rbpx.config.keys.runs import GRID
 from rbpx.errors import RbpxError
 

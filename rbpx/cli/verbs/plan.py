@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.cli.registry import Job, Outcome, Verb
 from rbpx.config.keys.runs import GRID
 from rbpx.config.options import Format
 
@@ -44,7 +44,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
 
     requests = [outcome.request for outcome in outcomes]
     if requests[0].format is Format.jobs:
-        from rbpx.cli.tables.jobs import print_jobs
+        from rbpx.cli.tables.plan import print_jobs
 
         print_jobs(requests, line)
         return

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.cli.registry import Job, Outcome, Verb
 from rbpx.cli.verbs import run
 from rbpx.config.keys.runs import GRID
 from rbpx.errors import RbpxError
@@ -52,7 +52,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     """Measure and analyse as `run` does, then write the findings, unless something failed."""
     from rbpx.cli.findings import write_findings
     from rbpx.config.places import folder
-    from rbpx.config.process import is_main_process
+    from rbpx.cores import is_main_process
     from rbpx.store.sql.bounded import SqlLimits
 
     grids, requests, done = run.measured(outcomes)

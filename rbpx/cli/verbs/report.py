@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rbpx.analyses.registry import report_keys
-from rbpx.cli.verb import Job, Outcome, Verb
-from rbpx.config.typed import what_was_typed
+from rbpx.cli.registry import Job, Outcome, Verb
+from rbpx.config.overrides import what_was_typed
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
@@ -43,7 +43,7 @@ def start(job: Job) -> None:
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
     """Write the page of all jobs together."""
     from rbpx.report.output import write_report
-    from rbpx.store.reread import read_again
+    from rbpx.store.named import read_again
 
     grids = [(outcome.request, None) for outcome in outcomes]
     asked = what_was_typed(line.verb, (), line.hydra)

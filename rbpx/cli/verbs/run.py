@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbpx.analyses.registry import own_keys
-from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.cli.registry import Job, Outcome, Verb
 from rbpx.cli.verbs import measure
 from rbpx.config.keys.runs import GRID
 from rbpx.errors import RbpxError
@@ -59,7 +59,7 @@ def start(job: Job) -> "Measured | None":
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
     """Measure what waited, and print the laws over all of the sweep."""
     from rbpx.cli.kept import print_once
-    from rbpx.config.process import is_main_process
+    from rbpx.cores import is_main_process
 
     grids, requests, done = measured(outcomes)
     if requests and is_main_process():
@@ -75,14 +75,14 @@ def measured(outcomes: Sequence[Outcome]) -> "tuple[list[Measured], list[Request
 
 def analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]":
     """Run and print the analyses of a study, over all cells of its sweep; returns the rows of their fits."""
-    from rbpx.store.reread import read_again
+    from rbpx.store.named import read_again
 
     return read_again(requests[0].store, lambda: _analyse(requests, done))
 
 
 def _analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]":
     """Analyse as `analyse` does; a study that measures nothing, over what it imported."""
-    from rbpx.analyses.perform import perform
+    from rbpx.analyses.told import perform
 
     first = requests[0]
     if first.study is not None and first.study.file is not None:
@@ -96,8 +96,8 @@ def _analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record
 
 def _of_file(request: "Request", file: str) -> "list[Record]":
     """Run and print the analyses of a study whose numbers come from a file; returns rows with their `analysis`."""
-    from rbpx.analyses.perform import print_results, rows_of
     from rbpx.analyses.registry import question
+    from rbpx.analyses.told import print_results, rows_of
     from rbpx.config.places import folder
 
     rows = []

@@ -3,7 +3,7 @@
 import json
 from typing import TYPE_CHECKING, Any
 
-from rbpx.cli.verb import Job, Verb
+from rbpx.cli.registry import Job, Verb
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def start(job: Job) -> None:
 
 def reproduced(fit: "Record") -> "Record | None":
     """The constants of a fit, fitted again from the data it carries, and how far they are from the recorded ones."""
-    from rbpx.groups.surface_fits import METHOD, refitted
+    from rbpx.groups.points.surfaces import METHOD, refitted
     from rbpx.laws.counts.fit import reproduce_outcomes
     from rbpx.laws.power.law import reproduce
 

@@ -1,6 +1,6 @@
 """The verb `sql`: one question to the store in SQL, reading only."""
 
-from rbpx.cli.verb import Job, Verb
+from rbpx.cli.registry import Job, Verb
 from rbpx.errors import RbpxError
 
 VERB = Verb(
@@ -26,7 +26,7 @@ sql_timeout_s or more memory than sql_memory_mib is stopped.""",
 def start(job: Job) -> None:
     """Answer the query."""
     from rbpx.display.records import print_table
-    from rbpx.store.index.build import refresh_if_writable
+    from rbpx.store.index import refresh_if_writable
     from rbpx.store.named import open_store
     from rbpx.store.sql.bounded import SqlLimits
     from rbpx.store.sql.export import known_complete

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rbpx.cli.verb import Job, Outcome, Verb
+from rbpx.cli.registry import Job, Outcome, Verb
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
@@ -32,7 +32,7 @@ def start(job: Job) -> list[Any] | None:
     """The state of each cell of a grid; None where no grid is named."""
     from rbpx.measure.offline import grid_offline
     from rbpx.store.cell_states import cell_states
-    from rbpx.store.index.build import refresh_if_writable
+    from rbpx.store.index import refresh_if_writable
     from rbpx.store.named import open_store
 
     store = open_store(job.request.store)

@@ -4,7 +4,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rbpx.cli.verb import Job, Verb
+from rbpx.cli.registry import Job, Verb
 from rbpx.config.options import Format
 from rbpx.counts import number_of
 from rbpx.errors import MeasureError, RbpxError
@@ -50,9 +50,9 @@ def start(job: Job) -> None:
         MeasureError: the store cannot be written, `verify` found faults, or `merge` could not take everything in.
     """
     from rbpx.store.files.inside import inside
-    from rbpx.store.index.build import refresh_index
-    from rbpx.store.index.known_rows import INDEX
+    from rbpx.store.index import refresh_index
     from rbpx.store.named import open_store, own_store
+    from rbpx.store.sql.relations import INDEX
 
     request, (action, *rest) = job.request, job.words or ("",)
     if action in ("merge", "pull") and len(rest) == 1:
@@ -198,7 +198,7 @@ def _publish(store: "Store", place: str) -> None:
 def _copy(source: str, target: str) -> None:
     """Copy what one store has and another lacks, and say what came."""
     from rbpx.display.progress import counted
-    from rbpx.store.index.build import refresh_index
+    from rbpx.store.index import refresh_index
     from rbpx.store.merge import merge
     from rbpx.store.named import open_store, own_store
 

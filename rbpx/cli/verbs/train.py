@@ -1,6 +1,6 @@
 """The verb `train`: a ladder of small models."""
 
-from rbpx.cli.verb import Job, Verb
+from rbpx.cli.registry import Job, Verb
 
 
 def _kind() -> type:

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from rbpx.config.imports import ImportConfig
-from rbpx.config.model.engine import EngineConfig
 from rbpx.config.model.family import ModelConfig
+from rbpx.config.model.placement import EngineConfig
+from rbpx.config.options import did_you_mean, near
 from rbpx.config.places import experiments, folder
 from rbpx.config.request import KEYS, Asking
-from rbpx.config.suggest import did_you_mean, near
-from rbpx.config.text.dataset import DatasetConfig
-from rbpx.config.text.protocol import ProtocolConfig
+from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 
 _GROUPS: dict[str, Any] = {
     "model": ModelConfig,

@@ -11,7 +11,7 @@ from enum import Enum
 from types import NoneType
 from typing import Any, Final, Generic, Self, TypeVar, get_args, overload
 
-from rbpx.config.suggest import did_you_mean
+from rbpx.config.options import did_you_mean
 from rbpx.errors import RbpxError
 
 __all__ = [

@@ -1,16 +1,62 @@
-"""Keys that say which cells make a grid, and which runs of a store a question looks at."""
+"""Keys that say which cells make a grid, and which runs of a store a question looks at.
 
+`shard=3/16`: one of the parts into which a grid is divided for several machines; `shard=16` is their number.
+
+Keys that say how a grid is measured, and on what.
+"""
+
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from rbpx.config.keys.key import Asked, Key, as_typed, name_of, names_of, whole
+from rbpx.config.keys.key import Asked, Key, as_typed, name_of, names_of, positive, whole
 from rbpx.config.model.family import ModelConfig
-from rbpx.config.options import Dtype
-from rbpx.config.shard import Shard, read_shard
-from rbpx.config.text.dataset import DatasetConfig
-from rbpx.config.text.protocol import ProtocolConfig
+from rbpx.config.model.placement import EngineConfig, MemoryLimits, ParallelConfig, read_limits
+from rbpx.config.options import Device, Dtype
+from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
+from rbpx.errors import RbpxError
 
-__all__ = ["GRID", "IN_GROUPS", "LARGEST_SAMPLE", "SEED", "RunKeys"]
+__all__ = ["GRID", "IN_GROUPS", "LARGEST_SAMPLE", "N_BEST", "SEED", "MeasuringKeys", "RunKeys"]
+
+_MOST: Final = 100_000  # parts of a grid
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a grid.
+
+    Attributes:
+        number: of the part, from 1; None for all of them.
+        n_shards: into which the grid is divided.
+    """
+
+    number: int | None
+    n_shards: int
+
+    def __str__(self) -> str:
+        """As typed."""
+        return str(self.n_shards) if self.number is None else f"{self.number}/{self.n_shards}"
+
+
+def read_shard(value: Any) -> Shard | None:
+    """The part that `shard=` names; None where it is not given.
+
+    Raises:
+        RbpxError: it is neither a number of parts nor one of them.
+    """
+    if value is None:
+        return None
+    written = re.fullmatch(r"(?:(\d+)/)?(\d+)", "" if isinstance(value, bool) else str(value))
+    shard = None if written is None else Shard(None if written[1] is None else int(written[1]), int(written[2]))
+    if (
+        shard is None
+        or not 1 <= shard.n_shards <= _MOST
+        or (shard.number is not None and not 1 <= shard.number <= shard.n_shards)
+    ):
+        raise RbpxError(f"shard={value} is not a part of a grid of at most {_MOST:,}; the third of 16 is shard=3/16")
+    return shard
+
 
 SEED: Final = 42
 LARGEST_SAMPLE: Final = 1000  # documents, as in the RBP paper
@@ -115,4 +161,48 @@ class RunKeys(Asked):
     )
     shard: Key[Shard | None] = Key(Any, None, _part, "3/16").says(
         "the third of 16 parts of the grid: measure, plan, status; plan ... --format jobs prints the lines"
+    )
+
+
+N_BEST: Final = 5  # tokens that are kept of each place where they are asked for
+
+
+def _best(key: str, value: int) -> int:
+    if value not in (0, N_BEST):
+        raise RbpxError(f"best={value} is not kept; give best={N_BEST} for the five best tokens, or leave it out")
+    return value
+
+
+def _limits(key: str, value: Any) -> MemoryLimits | None:
+    return None if value is None else read_limits(value)
+
+
+class MeasuringKeys(Asked):
+    """How and on what."""
+
+    device: Key[Device] = Key(Device, Device.auto, as_typed, "auto").says(
+        "or cpu, cuda; split: a model larger than one GPU, over all GPUs, memory and disk"
+    )
+    # a dict; Hydra adds no keys to one that is typed
+    memory: Key[MemoryLimits | None] = Key(Any, None, _limits, "").says(
+        "with device=split: '{0: 20GiB, cpu: 60GiB}' limits each of them; what it does not name holds nothing"
+    )
+    tokens_per_batch: Key[int] = Key(int, 4096, whole(1), "4096").says(
+        "padded tokens of a batch: changes speed, and by rounding logprobs (1e-5) and close ranks"
+    )
+    deterministic: Key[bool] = Key(bool, False, as_typed, "true").says(
+        "the same bits for any tokens_per_batch (not for any number of processes); a window a pass"
+    )
+    parallel: Key[ParallelConfig] = Key(ParallelConfig, ParallelConfig(), as_typed, "tensor").says(
+        "one model split over all processes of torchrun; parallel.tensor=4: over groups of four"
+    )
+    engine: Key[EngineConfig | None] = Key(EngineConfig | None, None, as_typed, "vllm").says(
+        "a running server measures: engine.url=http://host:8000/v1 dtype=bfloat16, its own"
+    )
+    best: Key[int] = Key(int, 0, _best, "0").says(
+        "or 5: keeps the five best tokens of each place, for view; reads the model twice, 25 bytes a token"
+    )
+    calibrate: Key[bool] = Key(bool, False, as_typed, "false").says("or true: plan measures how fast this machine is")
+    tolerance: Key[float] = Key(float, 2.0, positive("how far an engine may be off, as in tolerance=2"), "2").says(
+        "how many times as far as rounding explains another engine may be from float32"
     )

@@ -1,13 +1,152 @@
-"""The configuration of a family of models, as a file of conf/model or overrides give it."""
+"""The configuration of a family of models, as a file of conf/model or overrides give it.
 
+The checkpoints that a family publishes: as its file writes their steps, and those of them that a request names.
+
+The checkpoints that a family's file lists for a size: their names, and which of them a request means.
+
+They lie in folders beside the size's own model, which is the finished one that stands for the size and is meant where
+nothing is asked for. A name that begins with `raw-` is of a checkpoint on the way, whose learning rate had not decayed:
+its loss lies above that of a finished model of as many tokens, so the two never stand in one group.
+"""
+
+import fnmatch
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from rbpx.config.model.checkpoints import chosen_revisions
-from rbpx.config.model.revisions import Checkpoint, checkpoints
+from rbpx.config.keys.key import name_of
 from rbpx.config.model.training import Training, checked_training
 from rbpx.config.options import Bos, Quantise
 from rbpx.errors import RbpxError
+
+__all__ = ["Checkpoint", "checkpoints", "chosen_revisions", "listed_steps", "log_spaced", "named_revisions"]
+
+_EVERY: Final = ("all", "log")
+_RATIO: Final = 1.9  # of a step to the one before it; 512 and 1,000 of Pythia are neighbours
+_HOW: Final = "give steps and ranges, as in checkpoints: [0, 1, 2, 4, {from: 1000, to: 143000, by: 1000}]"
+
+
+def listed_steps(checkpoints: Sequence[Any], family: str | None) -> list[int]:
+    """The steps that a family's file lists, each a whole number or a range {from: , to: , by: }, ascending.
+
+    Raises:
+        RbpxError: an entry is neither.
+    """
+    steps: set[int] = set()
+    for entry in checkpoints:
+        if isinstance(entry, int) and not isinstance(entry, bool) and entry >= 0:
+            steps.add(entry)
+            continue
+        is_range = isinstance(entry, dict) and len(entry) == 3
+        ends: list[Any] = [entry.get(name) for name in ("from", "to", "by")] if is_range else []
+        whole = len(ends) == 3 and all(isinstance(end, int) and not isinstance(end, bool) for end in ends)
+        if not whole or not 0 <= ends[0] <= ends[1] or not 0 < ends[2] or (ends[1] - ends[0]) // ends[2] > 100_000:
+            raise RbpxError(f"checkpoints of family {family}: {entry} is not a step, nor a range of steps; {_HOW}")
+        steps |= set(range(ends[0], ends[1] + 1, ends[2]))
+    return sorted(steps)
+
+
+def log_spaced(steps: Sequence[int]) -> list[int]:
+    """Some of the steps, each about twice the one before it or more, with the first and the last."""
+    chosen: list[int] = []
+    for step in steps:
+        if not chosen or step >= _RATIO * chosen[-1]:
+            chosen.append(step)
+    return sorted({*chosen, *steps[-1:]})
+
+
+def chosen_revisions(revision: Any, checkpoints: Sequence[Any], family: str | None) -> list[str | None]:
+    """The revisions that `model.revision` names: one, a list, or all or log-spaced ones of those that a file lists.
+
+    Raises:
+        RbpxError: a name was read as a number, a list is empty or names one twice, or the family lists no checkpoints.
+    """
+    names = revision if isinstance(revision, list) else [revision]
+    for name in names:
+        name_of("model.revision", name)
+    if not names or len(set(names)) < len(names) or (isinstance(revision, list) and {None, *_EVERY} & set(names)):
+        raise RbpxError(
+            f"model.revision={revision} is not a list of different revisions; write model.revision='[step1000,main]'"
+        )
+    if revision not in _EVERY:
+        return names
+    steps = listed_steps(checkpoints, family)
+    if not steps:
+        raise RbpxError(
+            f"model.revision={revision}: family {family} lists no checkpoints; name them, as in "
+            "model.revision='[step1000,step2000]', or list their steps under checkpoints: in its file"
+        )
+    return [f"step{step}" for step in (steps if revision == "all" else log_spaced(steps))]
+
+
+_RAW: Final = "raw-"
+_WORDS: Final[
+    Mapping[str, Callable[[str], bool]]
+] = {  # which of the names, the size's own among them, a word stands for
+    "all": lambda name: True,
+    "finished": lambda name: not name.startswith(_RAW),
+    "raw": lambda name: name.startswith(_RAW),
+    "log": lambda name: name.startswith(_RAW),  # they are log-spaced
+}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One checkpoint of a size; the revision is None where it is the one that stands for the size."""
+
+    revision: str | None
+    id: str
+
+
+def named_revisions(revision: Any) -> list[str]:
+    """What a request names: nothing, one name, word or pattern, or several.
+
+    Raises:
+        RbpxError: a name is none.
+    """
+    names = [] if revision is None else revision if isinstance(revision, list) else [revision]
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise RbpxError(f"model.revision={name} was read as no name; quote it: 'model.revision=\"...\"'")
+    return list(names)
+
+
+def checkpoints(
+    entries: Mapping[str, tuple[str, Sequence[str]]], wanted: Any, family: str
+) -> dict[str, list[Checkpoint]]:
+    """The checkpoints of each size that a request means, in the order in which the family lists them.
+
+    Args:
+        entries: size -> the id of the model that stands for it, and the names of the others.
+        wanted: `model.revision`: a name, a pattern such as `raw-*`, one of all, finished, raw and log, or a list; None
+            for the model that stands for its size, which has the name of its folder too.
+        family: for errors.
+
+    Raises:
+        RbpxError: no size has a checkpoint of that name.
+    """
+    names = named_revisions(wanted)
+    used: set[str] = set()
+    found: dict[str, list[Checkpoint]] = {}
+    for size, (own_id, others) in entries.items():
+        folder, _, own = own_id.rpartition("/")
+        found[size] = [] if names else [Checkpoint(None, own_id)]
+        for name in [own, *others] if names else []:
+            matching = {each for each in names if _means(each, name)}
+            used |= matching
+            if matching:
+                revision = None if name == own else name
+                found[size].append(Checkpoint(revision, own_id if revision is None else f"{folder}/{name}"))
+    unknown = [name for name in names if name not in used]
+    if unknown:
+        known = "; ".join(f"{size} has {', '.join(others)}" for size, (_, others) in entries.items() if others)
+        raise RbpxError(f"model.revision={unknown[0]} names no checkpoint of {family}: {known}; or all, finished, raw")
+    return {size: chosen for size, chosen in found.items() if chosen}
+
+
+def _means(wanted: str, name: str) -> bool:
+    return _WORDS[wanted](name) if wanted in _WORDS else fnmatch.fnmatchcase(name, wanted)
+
 
 _KEYS: Final = {
     "training_tokens": "tokens",

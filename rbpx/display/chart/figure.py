@@ -1,13 +1,150 @@
-"""A figure: its chart, what it shows in words, the values that it draws, and where they come from."""
+"""A figure: its chart, what it shows in words, the values that it draws, and where they come from.
 
-from collections.abc import Iterable
+Charts in Vega-Lite, without colours and font sizes, which a theme sets.
+
+Source: the schema of Vega-Lite 6.
+"""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from rbpx.display.chart.marks import Chart
-from rbpx.display.chart.vega import spec
+from rbpx.display.chart.colours import DASHES
+from rbpx.display.chart.marks import Chart, Mark, Rows, Scale
 from rbpx.display.view import Table
 from rbpx.errors import RbpxError
+
+Spec = dict[str, Any]
+
+WIDTH: Final = 560  # pixels
+_DIGITS: Final = 5  # of a number in a figure; the table below it has all
+_EMS: Final = 47  # of the width of a figure on a page
+_SYMBOL: Final = 5  # characters that a symbol of a legend takes with the space beside it
+_A_LINE: Final = 1.3  # characters of a legend in an em of the width
+_LOG10: Final = "log(datum.value) / LN10"
+_AT_POWERS: Final = {  # grid lines stand out at powers of ten
+    "condition": {"test": f"abs({_LOG10} - round({_LOG10})) < 1e-9", "value": 1},
+    "value": 0.35,
+}
+_MARKS: Final = {"points": "point", "line": "line", "band": "area", "bars": "rule", "rule": "rule"}
+
+
+def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
+    """A chart with the values that its points show where one points at them.
+
+    Args:
+        chart: what is drawn.
+        values: the rows of its points.
+        ems: how many times the size of its text it is wide, which its legend is laid out for.
+    """
+    rows = values.records()
+    order = chart.order or tuple(dict.fromkeys(str(row[chart.series]) for row in rows if chart.series in row))
+    layers = [_layer(chart, mark, rows if mark.rows is None else mark.rows, values, order) for mark in chart.marks]
+    if chart.series:
+        longest, a_line = max((len(name) for name in order), default=0) + _SYMBOL, int(_A_LINE * ems)
+        if longest * len(order) > a_line:
+            for told in (layer["encoding"]["color"] for layer in layers if "color" in layer["encoding"]):
+                told["legend"] = {"columns": max(1, a_line // longest)}
+    return {"layer": layers, "width": WIDTH, "height": chart.height}
+
+
+def _layer(chart: Chart, mark: Mark, rows: Rows, values: Table, order: Sequence[str]) -> Spec:
+    x, y = _axis(chart.x, "~s"), _axis(chart.y, "~g")
+    encoding: Spec = {"x": x, "y": y}
+    if mark.kind == "rule":
+        encoding = {name: at for name, at in encoding.items() if at["field"] in rows[0]}
+    if mark.kind in ("band", "bars"):
+        along = mark.along or ("x" if chart.y.names else "y")  # where the interval lies
+        encoding[along] = encoding[along] | {"field": mark.lo}
+        encoding[f"{along}2"] = {"field": mark.hi}
+    if chart.y.names and chart.series and mark.kind != "rule":
+        encoding["yOffset"] = {"field": chart.series, "type": "nominal", "sort": list(order)}
+    if chart.series and not mark.plain:
+        encoding |= _told_apart(chart, mark, rows, order)
+    if mark.kind == "points":
+        encoding["tooltip"] = _tips(values, rows)
+    look: Spec = {"strokeDash": [4, 4]} if mark.kind == "rule" else {}
+    return {"data": _data(rows), "mark": {"type": _MARKS[mark.kind], **look, **mark.look}, "encoding": encoding}
+
+
+def _axis(scale: Scale, form: str) -> Spec:
+    if scale.names:
+        look: Spec = {"grid": True, "labelLimit": 160}
+        return {"field": scale.key, "type": "nominal", "sort": list(scale.names), "title": None, "axis": look}
+    axis: Spec = {"format": scale.form or (form if scale.log else "~g"), "tickCount": 6}
+    if axis["format"].endswith("s"):
+        axis["labelExpr"] = "replace(datum.label, 'G', 'B')"  # a billion, as models are named
+    on: Spec = {"zero": scale.zero, "padding": 12}
+    if scale.log:
+        axis["gridOpacity"] = _AT_POWERS
+        on = {"type": "log", "nice": False, "padding": 12}
+    return {"field": scale.key, "type": "quantitative", "title": scale.title, "axis": axis, "scale": on}
+
+
+def _told_apart(chart: Chart, mark: Mark, rows: Rows, order: Sequence[str]) -> Spec:
+    """The colour of a series, the shape of its points, the dash of its line."""
+    told: Spec = {"color": _named(chart.series, chart.legend, order)}
+    kinds = list(dict.fromkeys(str(row[mark.by]) for row in rows)) if mark.by else order
+    if mark.kind == "points":
+        told["shape"] = _named(mark.by or chart.series, "" if mark.by else chart.legend, kinds)
+    if mark.kind == "line" and "strokeDash" not in mark.look:
+        told["strokeDash"] = _dash(mark.by or chart.series, kinds)
+    if mark.kind == "line" and mark.by:
+        told |= {"detail": {"field": mark.by, "type": "nominal"}, "tooltip": {"field": mark.by, "type": "nominal"}}
+    return told
+
+
+def _named(field: str, title: str, order: Sequence[str]) -> Spec:
+    return {"field": field, "type": "nominal", "title": title, "sort": list(order), "scale": {"domain": list(order)}}
+
+
+def _dash(field: str, order: Sequence[str]) -> Spec:
+    """As values: with a scale, dashes would appear in the symbols of the legend."""
+    tests = [
+        {"test": f"datum[{json.dumps(field)}] === {json.dumps(name)}", "value": list(DASHES[at % len(DASHES)])}
+        for at, name in enumerate(order)
+    ]
+    return {"value": list(DASHES[0]), "condition": tests}
+
+
+def _tips(values: Table, rows: Rows) -> list[Spec]:
+    """What is shown when a point is pointed at: the columns of the values."""
+    tips: list[Spec] = []
+    for column in values.columns:
+        headings = (
+            ("95 % from", "to") if column.form and len(column.keys) == 2 else (column.heading,) * len(column.keys)
+        )
+        for key, heading in zip(column.keys, headings, strict=True):
+            if any(key in row for row in rows):
+                form = {"type": "quantitative", "format": column.form} if column.form else {"type": "nominal"}
+                tips.append({"field": key, "title": heading, **form})
+    return tips
+
+
+def _data(rows: Rows) -> Spec:
+    """Rows as CSV inside the figure, which takes a third of the space of JSON; unknown numbers are empty.
+
+    A column is text if any of its values is.
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    texts = {name for name in names if any(isinstance(row.get(name), str) for row in rows)}
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_plain(row.get(name)) for name in names] for row in rows)
+    parse = {name: "string" if name in texts else "number" for name in names}
+    return {"values": written.getvalue(), "format": {"type": "csv", "parse": parse}}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.{_DIGITS}g}" if math.isfinite(value) else None
+    return value
+
 
 if TYPE_CHECKING:
     import altair as alt

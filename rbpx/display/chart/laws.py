@@ -9,7 +9,7 @@ from rbpx.display.chart.marks import Chart, Mark, Scale, bars, curve, line, poin
 from rbpx.display.column import Bounded, Column, Placed, decimal, magnitude, place, text, whole, with_ends
 from rbpx.display.view import View
 from rbpx.laws.names import Axis
-from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import PowerLawFit
 
 _Point = tuple[str, str | None, float, float]
 _SIZE: Final[Column[_Point]] = text("size", "size", lambda point: point[1])

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 from rbpx.display.column import Value
 from rbpx.display.vocabulary import AXES
 from rbpx.laws.names import Axis
-from rbpx.laws.power.fitted import PowerLawFit
+from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.predict.prediction import along
 
 Rows = Sequence[Mapping[str, Value]]

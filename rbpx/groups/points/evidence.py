@@ -18,7 +18,7 @@ from rbpx.laws.quantity import Counts, Quantity, quantity
 from rbpx.laws.ranks.derived import derived_approximation, derived_power_law
 from rbpx.laws.ranks.distribution import fit_distribution
 from rbpx.laws.ranks.error_entropy import decompose, resample_terms
-from rbpx.laws.ranks.fit import RankFit
+from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import fit_paper, paper_slopes, step_paper
 from rbpx.status import Status
 

@@ -16,10 +16,9 @@ from rbpx.cores import n_cores
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.evidence import Evidence, weigh
 from rbpx.groups.points.token_ranks import document_ranks
-from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.intervals.bootstrap import Resampled
 from rbpx.laws.names import IMPORTED, LAWS
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.logarithms import neg_ln
+from rbpx.laws.numeric.arrays import Floats, neg_ln
 from rbpx.status import Status
 
 _MOST_THREADS: Final = 32

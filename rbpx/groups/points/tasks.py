@@ -15,13 +15,12 @@ from scipy.sparse import csr_array
 
 from rbpx.config.keys.tasks import chance_of
 from rbpx.config.request import Request
-from rbpx.config.text.protocol import HARNESS
+from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group
 from rbpx.groups.points.items import Answers, item_answers
 from rbpx.laws.intervals.bootstrap import document_weights
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.logarithms import neg_ln
+from rbpx.laws.numeric.arrays import Floats, neg_ln
 
 DEFAULT_K: Final = (1, 10, 100)
 

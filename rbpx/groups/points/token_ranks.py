@@ -1,6 +1,8 @@
 """The ranks of the tokens of a run: those that occur, in the order of its text, and how often in each document.
 
 Counts by document come in one order, so that sums over them are the same to the bit.
+
+A bin of ranks, and its columns in tables.
 """
 
 import math
@@ -8,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Final
 
 import duckdb
@@ -15,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rbpx.display.column import Column, magnitude, whole
 from rbpx.store.sql.queries import ask
 from rbpx.ties import Ties
 
@@ -82,3 +86,26 @@ def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Tie
         while sum(n_bytes for _, n_bytes in kept.values()) > _MOST_BYTES:
             kept.popitem(last=False)
     return counts
+
+
+@dataclass(frozen=True)
+class RankBin:
+    """Tokens with a rank from the first to the last of a bin."""
+
+    first_rank: int
+    last_rank: int
+    n_tokens: int
+
+    @property
+    def rank(self) -> float:
+        """The geometric mean of the first and the last."""
+        return float((self.first_rank * self.last_rank) ** 0.5)
+
+
+BINS: Final[tuple[Column[RankBin], ...]] = (
+    whole("ranks from", "first_rank", lambda found: found.first_rank),
+    whole("to", "last_rank", lambda found: found.last_rank),
+    magnitude("middle", "rank", lambda found: found.rank, "geometric mean of the ranks"),
+    whole("tokens", "n_tokens", lambda found: found.n_tokens),
+)
+"""The columns of a table of bins, which has more of its own."""

@@ -15,18 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.families.shared_offset import SharedLaw, fit_line, fit_offset, profile_ends
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, student_t
-from rbpx.laws.intervals.lack_of_fit import is_rounding, runs_p
-from rbpx.laws.intervals.replicates import (
+from rbpx.laws.intervals.lack_of_fit import (
     NestedTest,
     correlations,
     effective_families,
     exponents_test,
+    is_rounding,
     lack_of_fit_test,
+    runs_p,
 )
-from rbpx.laws.intervals.size_effects import SharedError, shared_error
 from rbpx.laws.intervals.stacked import Stacked, stack
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.logarithms import exp_or_none
+from rbpx.laws.numeric.arrays import exp_or_none
+from rbpx.laws.power.uncertainty import SharedError, shared_error
 from rbpx.status import Status
 
 EQUATIONS: Final = {Method.ols: "y = C_f * S^(-alpha)", Method.offset: "y = E + C_f * S^(-alpha), E >= 0"}

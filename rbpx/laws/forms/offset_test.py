@@ -11,9 +11,8 @@ from typing import Final
 
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.resampled import Resampled
-from rbpx.laws.power.fitted import PowerLawFit
-from rbpx.laws.power.law import fit_offsets
+from rbpx.laws.intervals.bootstrap import Resampled
+from rbpx.laws.power.law import PowerLawFit, fit_offsets
 from rbpx.status import Status
 
 NEGLIGIBLE: Final = 0.05  # of the smallest y: an offset below it moves no prediction that one would make

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.intervals.resampled import Resampled
+from rbpx.laws.intervals.bootstrap import Resampled
 from rbpx.laws.numeric.arrays import Floats
 
 Whole = NDArray[np.int64]

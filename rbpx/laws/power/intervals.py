@@ -1,25 +1,106 @@
 """Intervals, R2 and information criteria of a fitted power law, from its regression and its refits to resamples.
 
 Shapes: N is the number of sizes, B of resamples of the documents, P of parameters, L of laws.
+
+Parameters of a law in size and their uncertainty, from its points and their resamples.
+
+Shapes: N sizes, B resamples of the documents.
+
+How far a number is from 0 under its own interval: p values, alone and adjusted for many tests.
+
+An interval over documents and models is not that of one distribution (`half_width`), so a p value is
+found from the interval itself: the level at which it would just reach 0. Below 0.05 the 95 % interval leaves 0 out.
 """
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy.special import gammaincinv, ncfdtr
+from scipy.special import gammaincinv, ncfdtr, ndtri, stdtrit
 
+from rbpx.laws.intervals.bootstrap import Moments, Resampled, moments
 from rbpx.laws.intervals.estimate import TAILS, reaching, student_t
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.logarithms import exp_or_none
-from rbpx.laws.numeric.side_by_side import Problem, Searching
-from rbpx.laws.numeric.solvers import roots
-from rbpx.laws.power.found import FoundLaw
-from rbpx.laws.power.regression import Regression, profile_offset
-from rbpx.laws.power.uncertainty import Uncertainty
+from rbpx.laws.numeric.arrays import Floats, exp_or_none
+from rbpx.laws.numeric.solvers import Problem, Searching, roots
+from rbpx.laws.power.regression import Regression, profile_offset, refit, regress
+from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
+from rbpx.status import Status
+
+
+@dataclass(frozen=True, eq=False)
+class FoundLaw:
+    """A law that was found.
+
+    Attributes:
+        ln_S_ref: of the geometric mean of the sizes.
+        x_N: ln(S / S_ref).
+        ln_y_N: logarithms of the values.
+        regression: of ln y on x.
+        spread: its uncertainty.
+        sigma_N: standard deviation of each ln y; None unless it weighs.
+        has_interval: not where resamples were given, of which too few are usable.
+    """
+
+    ln_S_ref: float
+    x_N: Floats
+    ln_y_N: Floats
+    regression: Regression
+    spread: Uncertainty
+    sigma_N: Floats | None
+    has_interval: bool
+
+
+def estimate(S_N: Floats, y_N: Floats, resampled: Resampled | None, method: Method) -> Searching[FoundLaw | Status]:
+    """The law, or the status that says why there is none: no_variation where all y are equal."""
+    reason = doubt(S_N, y_N, method)
+    if reason is not None:
+        return reason
+    if np.all(y_N == y_N[0]):
+        return Status.no_variation
+    ln_S_ref = float(np.log(S_N).mean())
+    x_N, ln_y_N = np.log(S_N) - ln_S_ref, np.log(y_N)
+    used = resampled if resampled is not None and resampled.suffices else None
+    sigma_N = None
+    if method is Method.weighted:
+        # The standard deviation of equal values is rounding, not 0.
+        if used is None or not np.all(np.ptp(used.ln_y_BN, axis=0) > 0):
+            return Status.no_variances
+        sigma_N = np.sqrt(np.diag(used.covariance_NN))
+    regression = yield from regress(x_N, ln_y_N, method, sigma_N)
+    if not regression.converged:
+        return Status.not_converged
+    spread = yield from _spread(regression, method, x_N, used)
+    return FoundLaw(ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, resampled is None or spread.knows_text)
+
+
+def _spread(regression: Regression, method: Method, x_N: Floats, resampled: Resampled | None) -> Searching[Uncertainty]:
+    """The uncertainty of a regression; resamples whose refit does not converge are left out."""
+    if resampled is None:
+        return uncertainty(regression, None, x_N)
+    if regression.is_linear(method):  # mean and covariance of the refits, without these
+        L_PN = regression.sensitivity_PN
+        text: Moments | None = Moments(L_PN @ resampled.mean_N - regression.theta_P, resampled.covariance_of(L_PN))
+        return uncertainty(regression, (text, resampled), x_N)
+    theta_BP = yield from refit(regression, method, x_N, resampled.ln_y_BN)
+    ended_B = np.isfinite(theta_BP).all(axis=1)
+    text = moments(regression.theta_P, theta_BP[ended_B])
+    if not ended_B.all():
+        ended = Resampled.of_logarithms(resampled.ln_y_BN[ended_B])
+        resampled = replace(ended, n_documents=resampled.n_documents)
+    return uncertainty(regression, (text, resampled), x_N)
+
+
+def doubt(S_N: Floats, y_N: Floats, method: Method) -> Status | None:
+    """Why no law can be fitted to these points."""
+    if len(set(S_N.tolist())) < (4 if method is Method.offset else 3):
+        return Status.too_few_sizes
+    if not np.all((y_N > 0) & np.isfinite(y_N)):
+        return Status.not_positive
+    return None
+
 
 _NUMERATOR_CERTAIN: Final = 1e6
 Ends = tuple[float | None, float | None]
@@ -193,3 +274,54 @@ def quality(
     fit = n * math.log(ss_residual / n) - float(np.log(w_N).sum())
     n_parameters = len(regression.theta_P)
     return 1 - ss_residual / ss_total, fit + 2 * n_parameters, fit + n_parameters * math.log(n)
+
+
+ALPHA: Final = 0.05  # a test with a smaller p is significant
+_SMALLEST: Final = 1e-100
+
+
+def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
+    """Two-sided p value of a function of fitted parameters being 0, under the interval of `Uncertainty.interval`.
+
+    Args:
+        value: the function at the fitted parameters.
+        gradient_P: its derivatives.
+        about: of the fit.
+
+    Returns:
+        p such that the interval at level 1 - p ends at 0; 0 below 1e-100.
+    """
+    distance = abs(value - float(gradient_P @ about.bias_P))
+    unit = float(gradient_P @ about.spread_PP @ gradient_P)
+    shared = max(float(gradient_P @ about.text_PP @ gradient_P) - about.text_scatter**2 * unit, 0.0)
+
+    def left(ln_p: float) -> float:
+        half_p = math.exp(ln_p) / 2
+        t = -float(stdtrit(about.dof, half_p)) if about.scatter > 0 else 0.0
+        z = -float(ndtri(half_p))
+        t_D = z if about.n_documents is None else -float(stdtrit(about.n_documents - 1, half_p))
+        return distance - math.sqrt(max(t * about.scatter, z * about.text_scatter) ** 2 * unit + t_D**2 * shared)
+
+    if left(math.log(_SMALLEST)) >= 0:
+        return 0.0 if distance > 0 else 1.0
+    if distance == 0:
+        return 1.0
+    (ln_p,) = roots(lambda at: np.array([left(float(at[0]))]), [math.log(_SMALLEST)], [0.0], 1e-14)
+    return math.exp(ln_p)
+
+
+def holm(p_T: Sequence[float]) -> list[float]:
+    """Adjust the p values of several tests, so that one false finding among all of them has a chance of 0.05 at most.
+
+    The smallest is multiplied by their number T, the next by T - 1 and so on; none may be smaller than one before it,
+    or above 1. Valid however the tests depend on each other.
+
+    Source:
+        Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6.
+    """
+    order = np.argsort(p_T, kind="stable")
+    factors_T = len(p_T) - np.arange(len(p_T))
+    adjusted_T = np.minimum(np.maximum.accumulate(np.asarray(p_T, float)[order] * factors_T), 1.0)
+    back = np.empty(len(p_T))
+    back[order] = adjusted_T
+    return [float(p) for p in back]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.side_by_side import Problem
+from rbpx.laws.numeric.solvers import Problem
 
 Truths = NDArray[np.bool_]
 Places = NDArray[np.intp]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.ranks.derived import RankNodes, every_rank, rank_nodes
 from rbpx.laws.ranks.family import Family
-from rbpx.laws.ranks.sums import RankNodes, every_rank, rank_nodes
 
 _STEP: Final = 1e-5  # of a parameter, to difference the exact gradient
 _BLOCK: Final = 8192  # ranks at a time: the temporaries of a family stay in the cache of a core

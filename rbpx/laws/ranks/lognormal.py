@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.logarithms import ln_sum_exp
+from rbpx.laws.numeric.arrays import Floats, ln_sum_exp
 from rbpx.laws.numeric.solvers import maximise
-from rbpx.laws.ranks.fit import Params, RankFit, checked_counts, scored
-from rbpx.laws.ranks.sums import rank_nodes
+from rbpx.laws.ranks.derived import rank_nodes
+from rbpx.laws.ranks.family import Params, RankFit, checked_counts, scored
 from rbpx.status import Status
 
 EQUATION: Final = "Pr(R = x) = psi(x) / c, psi(x) = exp(-(ln x - mu)^2 / (2 sigma^2)) / (x sigma sqrt(2 pi))"

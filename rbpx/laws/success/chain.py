@@ -4,6 +4,18 @@ Step 1 says what a new model's feature is, in size or in size and tokens; step 2
 is step 2 of step 1's answer. Intervals are those of one new model: draws of its feature (step 1 with the scatter of
 models about it) go through draws of the curves that the points allow (`rbpx.laws.success.plausible`), and the points'
 scatter about the curve is added. Shapes: J draws, N points, R runs.
+
+Which curves of success the points allow, beside the one that fits best: draws, weighted by how well they fit.
+
+A few models determine a curve of four constants badly, and its bounds make it bend away from any normal distribution.
+So curves are drawn from what is known beforehand (a minimum within a few hundredths of chance, an end of at most 1, any
+place and steepness), and count as their likelihood says, the scatter integrated out: SSE^(-n / 2), n the number of
+points that are independent. Draws come from ever better proposals (population Monte Carlo), the first of them broad.
+
+Whether a perfect feature means perfect success is an assumption that points far from it do not test. Half of the draws
+make it: their curves end at the anchor's success, and the anchor is a point among the others. Half do without it: their
+end is anywhere, though a high one is likelier beforehand (density 3 b^2). Shapes: J draws, N points, P = 4 numbers: x0,
+ln h, the minimum and the end of a curve.
 """
 
 import math
@@ -11,12 +23,157 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import TAILS, Estimate, reaching, student_t
 from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.success.plausible import Plausible
 from rbpx.laws.success.sigmoid import Sigmoid, curves
+
+MINIMUM_SD: Final = 0.03  # of the success of a model that knows nothing, about chance
+_MOST_ROUNDS: Final = 20
+_ENOUGH: Final = 0.2  # of the draws: as how many they count when a proposal is good
+_PROPOSAL_DOF: Final = 5
+_FEWEST: Final = 50  # draws that a proposal is made of
+_WIDER: Final = 1.5  # times the covariance of the draws
+_GENTLEST, _STEEPEST, _FARTHEST = 0.5, 200.0, 1.5  # slopes over the range of the feature; times its largest value
+_MOST_POINTS: Final = 250  # neighbouring checkpoints say the same
+_TINY: Final = 1e-12  # of a variance
+
+
+@dataclass(frozen=True, eq=False)
+class Plausible:
+    """Draws of curves.
+
+    Attributes:
+        theta_JP: a, x0, h and b of each.
+        scatter_J: standard deviation of the points about each.
+        dof_J: degrees of freedom of that.
+    """
+
+    theta_JP: Floats
+    scatter_J: Floats
+    dof_J: Floats
+
+
+def independent_points(residual_N: Floats, group_N: NDArray[np.int64]) -> float:
+    """As how many points count whose residuals are alike within groups: N over the design effect, groups at least.
+
+    The design effect is how much more the sums of residuals of groups vary than those of independent points would.
+    """
+    n, n_groups = len(residual_N), int(group_N.max()) + 1
+    squares = float(residual_N @ residual_N)
+    if squares == 0.0 or n == n_groups:
+        return float(n)
+    sums_G = np.bincount(group_N, weights=residual_N)
+    return float(np.clip(n * squares / float(sums_G @ sums_G), n_groups, n))
+
+
+def plausible_curves(
+    x_N: Floats, y_N: Floats, n: float, chance: float, anchor: tuple[float, float] | None, n_draws: int, seed: int
+) -> Plausible:
+    """Draw curves through points.
+
+    Args:
+        x_N: the feature.
+        y_N: success.
+        n: as how many independent points these count (`independent_points`).
+        chance: success of guessing.
+        anchor: where a perfect feature has perfect success; None if nothing is known of it.
+        n_draws: how many curves.
+        seed: of the draws.
+    """
+    rng, thinned = np.random.default_rng(seed), slice(None, None, -(-len(x_N) // _MOST_POINTS))
+    x_N, y_N = x_N[thinned], y_N[thinned]
+    weight_N = np.full(len(x_N), n / len(x_N))
+    parts = [_draw(x_N, y_N, weight_N, chance, None, n_draws // 2, rng)]
+    if anchor is None:
+        parts.append(_draw(x_N, y_N, weight_N, chance, None, n_draws - n_draws // 2, rng))
+    else:
+        anchored = np.append(x_N, anchor[0]), np.append(y_N, anchor[1]), np.append(weight_N, 1.0)
+        parts.append(_draw(*anchored, chance, anchor[1], n_draws - n_draws // 2, rng))
+    return Plausible(*(np.concatenate([getattr(part, name) for part in parts]) for name in Plausible.__annotations__))
+
+
+def _draw(
+    x_N: Floats,
+    y_N: Floats,
+    weight_N: Floats,
+    chance: float,
+    end: float | None,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Plausible:
+    """Draws of curves that end somewhere, or at a given success; then the last of their numbers stands for nothing."""
+    n, reach = float(weight_N.sum()), float(np.ptp(np.append(x_N, 0.0)))
+    lower_P = np.array([0.0, np.log(_GENTLEST / reach), 0.0, 0.0])
+    upper_P = np.array([_FARTHEST * x_N.max(), np.log(_STEEPEST / reach), 1.0, 1.0])
+
+    def ln_posterior(u_JP: Floats) -> tuple[Floats, Floats]:
+        allowed_J = ((u_JP >= lower_P) & (u_JP <= upper_P)).all(axis=1)
+        x0_J, ln_h_J, least_J, most_J = (u_JP[:, p : p + 1] for p in range(4))
+        if end is None:
+            allowed_J &= u_JP[:, 3] >= u_JP[:, 2]
+        else:
+            most_J = np.full_like(least_J, end)
+        with np.errstate(over="ignore"):
+            y_JN = most_J - (most_J - least_J) / (1 + np.exp(-np.exp(ln_h_J) * (x_N - x0_J)))
+        squares_J = np.maximum((weight_N * (y_JN - y_N) ** 2).sum(axis=1), _TINY)
+        ln_J = -n / 2 * np.log(squares_J) + _ln_minimum(u_JP, chance)
+        if end is None:
+            ln_J += 2 * np.log(np.maximum(u_JP[:, 3], _TINY))
+        return np.where(allowed_J, ln_J, -np.inf), squares_J
+
+    u_JP = rng.uniform(lower_P, upper_P, (4 * n_draws, 4))
+    u_JP[:, 2] = np.abs(rng.normal(chance, MINIMUM_SD, len(u_JP)))
+    ln_J, squares_J = ln_posterior(u_JP)
+    ln_proposal_J = _ln_minimum(u_JP, chance)
+    for _ in range(_MOST_ROUNDS):
+        mean_P, root_PP = _proposal(u_JP, _tempered(ln_J - ln_proposal_J))
+        z_JP = rng.standard_normal((2 * n_draws, 4))
+        z_JP /= np.sqrt(rng.chisquare(_PROPOSAL_DOF, (2 * n_draws, 1)) / _PROPOSAL_DOF)
+        u_JP = mean_P + z_JP @ root_PP.T
+        ln_J, squares_J = ln_posterior(u_JP)
+        ln_proposal_J = -(_PROPOSAL_DOF + 4) / 2 * np.log1p((z_JP**2).sum(axis=1) / _PROPOSAL_DOF)
+        if _count(ln_J - ln_proposal_J) > _ENOUGH * len(u_JP):
+            break
+    chosen_J = rng.choice(len(u_JP), n_draws, p=_weights(ln_J - ln_proposal_J))
+    x0_J, ln_h_J, least_J, most_J = u_JP[chosen_J].T
+    most_J = most_J if end is None else np.full(n_draws, end)
+    theta_JP = np.column_stack([least_J - most_J, x0_J, np.exp(ln_h_J), most_J])
+    return Plausible(theta_JP, np.sqrt(squares_J[chosen_J] / n), np.full(n_draws, n))
+
+
+def _ln_minimum(u_JP: Floats, chance: float) -> Floats:
+    return np.asarray(-(((u_JP[:, 2] - chance) / MINIMUM_SD) ** 2) / 2)
+
+
+def _weights(ln_J: Floats, power: float = 1.0) -> Floats:
+    weight_J = np.exp(power * (ln_J - ln_J.max()))
+    return np.asarray(weight_J / weight_J.sum())
+
+
+def _count(ln_J: Floats, power: float = 1.0) -> float:
+    """As how many equal draws weighted ones count."""
+    return float(1 / (_weights(ln_J, power) ** 2).sum())
+
+
+def _tempered(ln_J: Floats) -> Floats:
+    """Weights that enough draws have a part in: those of the posterior, or of a power of it."""
+    power = 1.0
+    while _count(ln_J, power) < _FEWEST and power > 0.01:
+        power *= 0.7
+    return _weights(ln_J, power)
+
+
+def _proposal(u_JP: Floats, weight_J: Floats) -> tuple[Floats, Floats]:
+    """Mean of the draws and a root of their covariance, widened."""
+    mean_P = weight_J @ u_JP
+    about_JP = u_JP - mean_P
+    covariance_PP = _WIDER * (weight_J[:, None] * about_JP).T @ about_JP
+    root_PP = np.linalg.cholesky(covariance_PP + np.diag(1e-9 * np.diag(covariance_PP) + _TINY))
+    return mean_P, np.asarray(root_PP, np.float64)
+
 
 N_CURVES: Final = 1000
 _EACH: Final = 4  # features for each curve

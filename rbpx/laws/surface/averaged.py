@@ -17,10 +17,10 @@ import numpy as np
 from rbpx.laws.forms.averaged import TAILS, average_forms
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import Estimate, student_t
+from rbpx.laws.names import FORM_NAMES
 from rbpx.laws.numeric.arrays import Floats
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.fit import SurfaceFit
-from rbpx.laws.surface.names import FORM_NAMES
 from rbpx.laws.surface.runs import Runs
 
 _NEAR: Final = math.log(1.25)  # a point is near a line that is exact up to this factor

@@ -13,17 +13,15 @@ from numpy.typing import NDArray
 
 from rbpx.laws.intervals.bootstrap import run_weights
 from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.names import DELTA, Objective
 from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.side_by_side import Searching, at_once
+from rbpx.laws.numeric.solvers import Searching, at_once
+from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
-from rbpx.laws.surface.equations.chinchilla import Chinchilla
-from rbpx.laws.surface.equations.data_constrained import DataConstrained
-from rbpx.laws.surface.equations.equation import Form
-from rbpx.laws.surface.equations.kaplan import Kaplan
-from rbpx.laws.surface.names import DELTA, Objective
+from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.search.objective import ln_likelihood, loss
-from rbpx.laws.surface.search.solve import RESAMPLE, Search
+from rbpx.laws.surface.solve import RESAMPLE, Search
+from rbpx.laws.surface.step import ln_likelihood, loss
 from rbpx.laws.surface.surface import Surface, exponential
 from rbpx.status import Status, first_of, in_order
 

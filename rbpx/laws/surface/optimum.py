@@ -13,7 +13,7 @@ import numpy as np
 
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.surface.equations.chinchilla import Chinchilla
+from rbpx.laws.surface.equations import Chinchilla
 from rbpx.laws.surface.runs import Coordinates, six_S
 from rbpx.laws.surface.surface import Surface, exponential
 

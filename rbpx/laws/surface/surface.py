@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES, MOST_LEFT_OUT
 from rbpx.laws.intervals.estimate import Estimate, around, half_width
 from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.surface.equations.equation import Form
+from rbpx.laws.surface.equations import Form
 from rbpx.laws.surface.runs import Coordinates
 
 

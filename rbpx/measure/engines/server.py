@@ -16,7 +16,7 @@ from time import sleep
 from typing import Any, Final
 from urllib.request import Request
 
-from rbpx.config.model.engine import EngineConfig
+from rbpx.config.model.placement import EngineConfig
 from rbpx.counts import number_of
 from rbpx.errors import MeasureError
 from rbpx.measure.engines.fetch import Answer, TooLongError, fetch

@@ -8,11 +8,10 @@ from functools import cache
 
 import torch
 
-from rbpx.models.activations import in_one_pass
-from rbpx.models.architecture import architecture_of
-from rbpx.models.costs import flops, tokens_read
+from rbpx.models.architecture import architecture_of, flops, tokens_read
 from rbpx.models.devices import require_cuda
 from rbpx.models.head import head_input, open_head
+from rbpx.models.load import in_one_pass
 
 CALIBRATED = "calibrate=true"  # source of a throughput that was measured for this plan
 _SECONDS = 1.0  # long enough for a few passes on a slow machine, short enough to wait for

@@ -2,16 +2,24 @@
 
 A record that was sealed by rbpx always passes. What does not pass was written by hand, by another program, or by no
 version of this one; a seal is no secret, and records of early versions have none.
+
+The names that a store's files must have: under another name lies a copy, as file syncing makes, not counted.
 """
 
+import json
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
+from rbpx.files.digest import digest, digest_of_rows
+from rbpx.files.numbers import quoted
 from rbpx.store import schema
+from rbpx.store.files.inside import FOLDERS, TABLES_OF_RUN, is_harmless, is_plain
 
 _RELATIONS: Final = {
     "runs": schema.RUNS,
@@ -125,3 +133,128 @@ _EXPECTED: Final = {
     "list<item: string>": "a list of texts",
     "an object": "an object",
 }
+
+
+COPY_OF: Final = "it is a copy of "  # how a fault begins whose cure is to remove the file, and nothing else
+_KIND: Final = re.compile(rf"(?<![a-z_])({'|'.join(FOLDERS)})(?![a-z_])")
+_KEY: Final = re.compile(r"[0-9a-f]{16}")
+SAMPLE_FACTS: Final = b"rbpx"  # in the metadata of a sample: its request, the commit of the hub and the time
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_FORECAST: Final = re.compile(rf".+-{_KEY.pattern}")
+
+
+def own_name(kind: str, record: Mapping[str, Any]) -> str | None:
+    """The name under which a record of any kind was written; None if it says none.
+
+    That of a forecast ends in a digest of all that it says, so a forecast cannot change and keep its name.
+    """
+    if kind == "forecasts":
+        name: Any = f"{record['name']}-{digest(dict(record))}" if isinstance(record.get("name"), str) else None
+    elif kind == "rank_fits":
+        parts = [record.get(name) for name in ("run_id", "ties", "distribution")]
+        name = None if None in parts else "-".join(map(str, parts))
+    else:
+        name = record.get({"cells": "cell_key", "fits": "fit_id", "failures": "failure_key"}[kind])
+    return name if isinstance(name, str) and is_plain(name) else None
+
+
+def record_fault(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What is wrong with a record that was read whole, in its name or its values, and what to do; else None."""
+    wrong, kind = misnamed(path, record), path.parent.name
+    if wrong is None:
+        fault = value_fault(kind, record)
+        if fault is None and kind in ("cells", "rank_fits") and not is_plain(record["run_id"]):
+            fault = "its run is not a valid name"
+        if fault is not None:
+            wrong = (fault, f"remove {kind}/{path.name}, then run the line that made it again")
+    return wrong
+
+
+def misnamed(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What is wrong with a record that is not the one of its file's name, and what to do; None where it is."""
+    kind, own = path.parent.name, own_name(path.parent.name, record)
+    if own == path.stem or (own is None and kind == "failures" and _KEY.fullmatch(path.stem)):
+        return None  # failures of older versions do not say under which key they were written
+    if own is None and kind != "failures":
+        return f"it is not a record of {kind}", f"remove {kind}/{path.name}"
+    if kind == "forecasts" and _FORECAST.fullmatch(path.stem) and not path.with_name(f"{own}.json").exists():
+        remedy = "put back the file from a copy, or remove it and rbpx store merge OTHER from a store that has it"
+        return "it does not say what was registered under its name", remedy
+    if own is not None and not path.with_name(f"{own}.json").exists():
+        return f"it is the record {own} under another name", f"rename {kind}/{path.name} to {own}.json"
+    return f"{COPY_OF}{'another failure' if own is None else f'{kind}/{own}.json'}", f"remove {kind}/{path.name}"
+
+
+def file_misnamed(path: Path, table: pa.Table) -> str | None:
+    """What is wrong with a Parquet file that is no table of a run, and whose rows are not those of its name."""
+    kind = path.parent.name
+    if kind == "imports":
+        own = "-".join(sorted(map(str, table["source"].unique().to_pylist()))) + f"-{digest_of_rows(table)}"
+        wrong = "its rows are not those that its name stands for"
+    elif kind in ("vocab", "temperatures", "best"):
+        column, what = ("tokenizer_hash", "tokenizer") if kind == "vocab" else ("run_id", "run")
+        own = "-".join(map(str, table[column].unique().to_pylist()))
+        wrong = f"it is of another {what} than its name says"
+    elif kind == "samples":
+        own, wrong = digest(_request_of(table)), "it is not the sample that its name stands for"
+    else:
+        return None
+    if own == path.stem:
+        return None
+    return f"{COPY_OF}{kind}/{own}.parquet" if own and path.with_name(f"{own}.parquet").is_file() else wrong
+
+
+def _request_of(table: pa.Table) -> Any:
+    """What was asked of a hub for the documents of a sample.
+
+    Raises:
+        ValueError: it does not say.
+    """
+    try:
+        return json.loads((table.schema.metadata or {})[SAMPLE_FACTS])["request"]
+    except (LookupError, TypeError, RecursionError):
+        raise ValueError("it does not say what was asked for") from None
+
+
+def named_tables(manifest: object) -> dict[str, str]:
+    """The tables that a manifest names: file -> SHA-256. Whatever acts on these names takes them from here.
+
+    Raises:
+        ValueError: it names something else, in words.
+    """
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    if not isinstance(files, dict):
+        raise ValueError("its files is not an object")
+    for name, sha256 in files.items():
+        if name not in TABLES_OF_RUN:
+            raise ValueError(f"its files names {quoted(name)}, which is no table of a run")
+        if not isinstance(sha256, str) or _SHA256.fullmatch(sha256) is None:
+            raise ValueError(f"its files gives no SHA-256 of {name}")
+    return files
+
+
+def copied_folders(root: Path) -> Iterator[tuple[Path, str]]:
+    """Folders beside those of a store that look like copies of one of them (`cells 2`, `fits - Copy`), with its kind.
+
+    They are not read. A folder counts where it holds what one of the kind would: records, Parquet files or runs.
+    """
+    if not root.is_dir():
+        return
+    for path in sorted(root.iterdir()):
+        kind = _KIND.search(path.name.lower())
+        if kind and path.name not in FOLDERS and not is_harmless(path.name) and path.is_dir() and _holds(path, kind[1]):
+            yield path, kind[1]
+
+
+def _holds(folder: Path, kind: str) -> bool:
+    patterns = {"runs": ("*/manifest.json",), "vocab": ("*.parquet",)}.get(kind, ("*.json", "*.parquet"))
+    return any(next(folder.glob(pattern), None) is not None for pattern in patterns)
+
+
+def copy_of_run(run_id: str, facts: Mapping[str, Any], root: Path) -> str | None:
+    """What is wrong with a run's folder that has the manifest of another run; None where it is its own."""
+    own = facts.get("run_id")
+    if own == run_id:
+        return None
+    here = isinstance(own, str) and (root / "runs" / Path(own).name / "manifest.json").is_file()
+    return f"{COPY_OF}run {own}" if here else f"manifest.json is that of run {json.dumps(own)}"

@@ -19,7 +19,7 @@ from rbpx.store.checks.integrity import (
     run_files,
     run_remedy,
 )
-from rbpx.store.checks.names import copied_folders, record_fault
+from rbpx.store.checks.values import copied_folders, record_fault
 from rbpx.store.files.inside import KINDS
 from rbpx.store.files.ledger import is_evicted, missing
 from rbpx.store.forecasts import backdated, forecast_id, lost_before

@@ -12,20 +12,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rbpx.config.imports import ImportConfig, ImportRequest
-from rbpx.config.text.protocol import HARNESS
+from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError, reason
 from rbpx.files.column_table import Column, ColumnTable, is_long, long_columns, read_columns, widened
 from rbpx.files.columns import Columns, ColumnsError, match_columns
+from rbpx.files.digest import digest_of_rows
 from rbpx.files.entries import plain_file
-from rbpx.files.row_digest import digest_of_rows
+from rbpx.store.cell_states import read_heartbeats
 from rbpx.store.checks.integrity import TABLE_MIB, file_fault, is_copy, read_whole, sound_files, trust
-from rbpx.store.files.locked import locked
-from rbpx.store.heartbeat import read_heartbeats
+from rbpx.store.files.ledger import locked
 from rbpx.store.imports.chosen_rows import named_in, rows_where
-from rbpx.store.imports.contradictions import Judged, codes, not_stored, sized
+from rbpx.store.imports.contradictions import Judged, codes, not_stored, run_ids, sized
 from rbpx.store.imports.faults import refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
-from rbpx.store.imports.ids import run_ids
 from rbpx.store.imports.observations import FIELDS, MODEL, QUANTITIES, ROW, Reading, read_observations
 from rbpx.store.schema import OBSERVATIONS, with_all
 from rbpx.store.store import Record, Store, now

@@ -24,10 +24,10 @@ from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.files.digest import cache_folder, digest, read_cache, write_cache
 from rbpx.files.sealed import read_sealed
 from rbpx.store.checks.integrity import file_fault, run_fault
-from rbpx.store.checks.names import named_tables
+from rbpx.store.checks.values import named_tables
 from rbpx.store.files import ledger
 from rbpx.store.files.inside import KINDS, RUNNING, TABLES, inside, is_ours, whole_run
-from rbpx.store.files.locked import locked
+from rbpx.store.files.ledger import locked
 from rbpx.store.messages import warn_damage
 from rbpx.store.remote.bucket import Bucket, Entry, GoneError, ShortError, endpoint_of
 from rbpx.store.remote.lazy_files import fetched_when_opened

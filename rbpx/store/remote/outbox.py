@@ -16,7 +16,7 @@ from rbpx.counts import number_of
 from rbpx.errors import MeasureError
 from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.files.sealed import read_sealed
-from rbpx.store.checks.names import named_tables
+from rbpx.store.checks.values import named_tables
 from rbpx.store.files.inside import TABLES, UNSENT, inside, is_ours, whole_run
 from rbpx.store.remote.bucket import Bucket, GoneError
 from rbpx.store.remote.object_names import is_of_run, name_of_table

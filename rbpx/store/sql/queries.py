@@ -16,11 +16,11 @@ import pyarrow as pa
 from rbpx.errors import DamageError, RbpxError
 from rbpx.files.output import Rows
 from rbpx.store.checks.integrity import sound_runs
-from rbpx.store.index.known_rows import opened_index, stamps_of
 from rbpx.store.remote.lazy_files import take_problem
 from rbpx.store.schema import OBSERVATIONS, RUNS
 from rbpx.store.sql import relations
 from rbpx.store.sql.bounded import Bounded, SqlLimits, close, is_left_behind, limit, too_large
+from rbpx.store.sql.relations import opened_index, stamps_of
 from rbpx.store.store import Store
 
 _LIMITS = SqlLimits()

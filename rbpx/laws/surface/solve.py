@@ -11,13 +11,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.names import Objective
 from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.side_by_side import Problem
-from rbpx.laws.surface.equations.equation import Form
-from rbpx.laws.surface.names import Objective
+from rbpx.laws.numeric.solvers import Problem
+from rbpx.laws.surface.equations import Form
 from rbpx.laws.surface.runs import Coordinates
-from rbpx.laws.surface.search.objective import Loss, loss
-from rbpx.laws.surface.search.step import step
+from rbpx.laws.surface.step import Loss, loss, step
 
 _MOST_LEFT: Final = 1e-4  # of an objective: a search that ends where a step promises more has not converged
 _STUCK: Final = 30  # steps in a row that gain nothing though they promise more: the search is given up

@@ -17,8 +17,10 @@ from rbpx.files.entries import stamp
 from rbpx.store.checks.integrity import sound_files, sound_runs
 from rbpx.store.files import ledger
 from rbpx.store.files.inside import KINDS, inside
-from rbpx.store.files.locked import HeldError, locked
-from rbpx.store.index.known_rows import (
+from rbpx.store.files.ledger import HeldError, locked
+from rbpx.store.sql import relations
+from rbpx.store.sql.queries import read_sql
+from rbpx.store.sql.relations import (
     INDEX,
     MANIFESTS,
     Stamps,
@@ -29,8 +31,6 @@ from rbpx.store.index.known_rows import (
     write_columns,
     write_stamps,
 )
-from rbpx.store.sql import relations
-from rbpx.store.sql.queries import read_sql
 from rbpx.store.store import Store
 
 _LOGGER = logging.getLogger(__name__)

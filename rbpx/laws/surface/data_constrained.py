@@ -14,8 +14,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.surface.equations.chinchilla import Chinchilla
-from rbpx.laws.surface.equations.equation import non_negative
+from rbpx.laws.surface.equations import Chinchilla, non_negative
 from rbpx.laws.surface.runs import Coordinates
 
 _MOST_EXCESS: Final = 300.0  # of ln(S / U_N): no surface of runs has it, but a search may pass by, and squares it

@@ -5,6 +5,12 @@ together, as the works of an author, is known to nobody here; where such documen
 test of their losses in its order shows it.
 
 Shapes: D documents, U units (documents, or the texts that several of them were cut from), B resamples.
+
+Whether the members of a series are like their neighbours, and how much more their sum varies for it.
+
+From SQL by document to points: a mean over tokens for each run of a group, and under resamples of its documents.
+
+Shapes: N runs, B resamples, D documents.
 """
 
 import math
@@ -15,15 +21,58 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import duckdb
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+import pyarrow as pa
+import pyarrow.compute as pc
+from scipy.special import ndtr, ndtri
 
+from rbpx.config.request import Request
 from rbpx.counts import number_of
+from rbpx.groups.group import Group
 from rbpx.groups.points.token_ranks import document_ranks
 from rbpx.laws.intervals.bootstrap import document_weights
 from rbpx.laws.intervals.estimate import Z, document_t
-from rbpx.laws.intervals.serial import neighbours_p, variance_factor
 from rbpx.laws.numeric.arrays import Floats
 from rbpx.store.sql.queries import ask
+
+_LAGS: Final = (4.0, 100.0, 2 / 9)  # c (n / m)^p lags of n members
+
+
+def neighbours_p(value_N: Floats) -> float:
+    """How probable neighbours as alike as these would be, were the order of the members a matter of chance.
+
+    The statistic is von Neumann's ratio of the ranks r, sum (r_i+1 - r_i)^2 / sum (r_i - mean)^2, which no distribution
+    of the values changes: near 2 by chance, small where neighbours are alike. One-sided, by its normal approximation.
+
+    Args:
+        value_N: at least 3, not all equal.
+
+    Source:
+        R. Bartels, The Rank Version of von Neumann's Ratio Test for Randomness, JASA 77 (1982), 40.
+    """
+    _, place_N, n_equal_R = np.unique(value_N, return_inverse=True, return_counts=True)
+    rank_N = (np.cumsum(n_equal_R) - (n_equal_R - 1) / 2)[place_N]  # of equal ones the mean
+    n, about_N = len(rank_N), rank_N - rank_N.mean()
+    ratio = float((np.diff(rank_N) ** 2).sum() / (about_N @ about_N))
+    variance = 4 * (n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
+    return float(ndtr((ratio - 2) / math.sqrt(variance)))
+
+
+def variance_factor(value_N: Floats) -> float:
+    """How many times as much as that of independent members the sum of a series varies; at least 1.
+
+    Args:
+        value_N: in order, with mean 0.
+
+    Source:
+        W. K. Newey and K. D. West, A Simple, Positive Semi-definite, Heteroskedasticity and Autocorrelation Consistent
+        Covariance Matrix, Econometrica 55 (1987), 703; lags as in Review of Economic Studies 61 (1994), 631.
+    """
+    c, m, power = _LAGS
+    n_lags = min(int(c * (len(value_N) / m) ** power), len(value_N) - 1)
+    lags = range(1, n_lags + 1)
+    alike = sum((1 - lag / (n_lags + 1)) * float(value_N[lag:] @ value_N[:-lag]) for lag in lags)
+    return max(1 + 2 * alike / float(value_N @ value_N), 1.0)
+
 
 if TYPE_CHECKING:
     from rbpx.groups.group import Group
@@ -142,3 +191,29 @@ def _losses(connection: duckdb.DuckDBPyConnection, group: "Group", unit_D: npt.N
         )
         moved.append(nats_U / nats_U.sum() - n_U / n_U.sum())
     return np.array([moved[0] + moved[1], moved[1] - moved[0]])
+
+
+def means(group: Group, request: Request, counted: pa.Table, total: str, n: str) -> tuple[Floats, Floats]:
+    """The ratio of two sums over the documents of each run.
+
+    Args:
+        group: of measured runs.
+        request: how many resamples, and their seed, which all questions share.
+        counted: run_id, doc_id and two columns to sum; documents without a token, which are drawn too, have no row.
+        total: the column above.
+        n: the column below.
+
+    Returns:
+        The mean of each run, shape [N], and under each resample, the same documents for all runs, shape [B, N]; NaN
+        where no drawn document has a token.
+    """
+    weights_BD = group.weights(request)
+    sums = np.zeros((2, weights_BD.shape[1], len(group.runs)))
+    for at, run in enumerate(group.runs):
+        of_run = counted.filter(pc.equal(counted["run_id"], run.run_id))
+        doc_id = of_run["doc_id"].to_numpy()
+        for which, column in enumerate((total, n)):
+            sums[which, doc_id, at] = of_run[column].to_numpy()
+    above_DN, below_DN = sums
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return above_DN.sum(axis=0) / below_DN.sum(axis=0), (weights_BD @ above_DN) / (weights_BD @ below_DN)

@@ -1,1 +1,0 @@
-"""Series in, small plots in characters for a terminal out."""

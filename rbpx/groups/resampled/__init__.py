@@ -1,1 +1,0 @@
-"""The documents of a group in; how often each is drawn, and means over those drawn, out."""

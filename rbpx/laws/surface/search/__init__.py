@@ -1,1 +1,0 @@
-"""Starts and points in; the least objective of a surface out, many searches at once."""

@@ -1,1 +1,0 @@
-"""rbpx.duckdb, the index over the files of a store."""
