@@ -1,48 +1,24 @@
-"""Writes Arrow rows as CSV, JSON or Parquet as they come; a file appears completely or not at all.
-
-Cells of CSV, written for spreadsheets where that was asked for: none of them is taken for a formula.
-"""
+"""Writes Arrow rows as CSV, JSON or Parquet as they come; a file appears completely or not at all."""
 
 import csv
 import errno
 import json
 import math
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, TextIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_write
-
-_for_spreadsheets: Final = ContextVar("for_spreadsheets", default=False)
-# What spreadsheets take for a formula, signs of full width too: at the beginning, and after what ends a cell or a row
-# where the separator is another, since a quote that is not the first of a cell keeps nothing together there.
-_RUN: Final = re.compile(r"(^|[;\t\r\n])(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
-
-
-def write_for_spreadsheets(on: bool) -> None:
-    """Whether CSV is written so that no spreadsheet takes a cell for a formula; until the next call."""
-    _for_spreadsheets.set(on)
-
-
-def csv_cell(value: Any) -> Any:
-    """A value as a cell of CSV: what is nested as JSON; for spreadsheets, text that they would run behind a quote."""
-    if isinstance(value, dict | list):
-        return json.dumps(value, default=str)
-    if _for_spreadsheets.get() and isinstance(value, str):
-        return _RUN.sub(r"\1'", value)
-    return value
-
+from rbpx.files.spreadsheet import csv_cell
 
 _GROUP_ROWS, _GROUP_BYTES = 1 << 17, 1 << 26  # of a row group of Parquet
 

@@ -14,7 +14,8 @@ from rbpx.config.grid import Cell, cells
 from rbpx.config.keys.runs import Shard
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import ProtocolConfig
-from rbpx.models.architecture import declared_architecture, flops, tokens_read
+from rbpx.models.architecture import declared_architecture
+from rbpx.models.costs import flops, tokens_read
 
 _BYTES_PER_TOKEN = 3.7  # of a user's file, as where `plan` estimates its tokens
 

@@ -16,7 +16,7 @@ PACKAGE = Path(atomic.__file__).parents[1]
 HOME = PACKAGE / "files" / "atomic.py"
 # Folders of a process' own, which nobody else reads while they are written.
 WORKING_FOLDERS = {"models/pretrained.py", "store/publish.py", "groups/forks.py"}
-LOCKS = {"store/files/locked.py"}  # a lock is the file itself: another one in its place would be another lock
+LOCKS = {"store/files/ledger.py"}  # a lock is the file itself: another one in its place would be another lock
 
 
 class Stop(Exception):

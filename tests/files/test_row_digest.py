@@ -4,8 +4,9 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rbpx.files import digest as module
-from rbpx.files.digest import digest, digest_of_rows, digests_of_rows
+from rbpx.files import column_table as module
+from rbpx.files.column_table import digest_of_rows, digests_of_rows
+from rbpx.files.digest import digest
 from rbpx.store.imports.contradictions import run_ids
 from rbpx.store.imports.observations import FIELDS, RUN
 from rbpx.store.schema import OBSERVATIONS, TRAINING

@@ -11,17 +11,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from rbpx.measure.plan.memory import FreeMemory, what_fits
-from rbpx.models.architecture import (
-    _PROCESS_MIB,
-    Architecture,
-    TokensRead,
-    architecture_of,
-    flops,
-    peak_mib,
-    read_architecture,
-    tokens_read,
-    total_params,
-)
+from rbpx.models.architecture import Architecture, architecture_of, read_architecture, total_params
+from rbpx.models.costs import _PROCESS_MIB, TokensRead, flops, peak_mib, tokens_read
 from tests.models.test_families import read_family
 from tests.support.checkpoints import build_tokenizer
 from tests.support.commands import command_environment, here

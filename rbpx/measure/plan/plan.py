@@ -16,7 +16,8 @@ from rbpx.measure.offline import grid_offline
 from rbpx.measure.plan.memory import FreeMemory, free_memory, what_fits
 from rbpx.measure.plan.throughput import Throughput, calibrate, nearest
 from rbpx.measure.plan.tokens_read import Windowing, find_tokens_read, tokens_read_of_run, windowing_of
-from rbpx.models.architecture import Architecture, flops, look_up, peak_mib
+from rbpx.models.architecture import Architecture, look_up
+from rbpx.models.costs import flops, peak_mib
 from rbpx.store.cell_states import CellState, State, cell_states
 from rbpx.store.named import open_store
 from rbpx.store.sql import relations

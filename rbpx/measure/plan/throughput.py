@@ -8,7 +8,8 @@ from functools import cache
 
 import torch
 
-from rbpx.models.architecture import architecture_of, flops, tokens_read
+from rbpx.models.architecture import architecture_of
+from rbpx.models.costs import flops, tokens_read
 from rbpx.models.devices import require_cuda
 from rbpx.models.head import head_input, open_head
 from rbpx.models.load import in_one_pass

@@ -13,7 +13,7 @@ from rbpx.config.options import Bos
 from rbpx.data.corpus import Document
 from rbpx.data.windows import acting_bos, spans
 from rbpx.errors import RbpxError
-from rbpx.models.architecture import TokensRead, tokens_read
+from rbpx.models.costs import TokensRead, tokens_read
 from rbpx.models.tokenizer import hash_tokenizer, load_tokenizer
 from rbpx.store.cell_states import CellState
 from rbpx.store.store import Record, Store

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbpx.files.digest import digests_of_rows
+from rbpx.files.column_table import digests_of_rows
 from rbpx.files.numbers import as_written
 from rbpx.store.imports.faults import Faults
 from rbpx.store.imports.observations import FIELDS, MODEL, RUN, written
