@@ -23,8 +23,9 @@ from rbpx.files.digest import digest
 from rbpx.measure.best import best_tokens
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import measure_windows
+from rbpx.measure.facts import run_facts
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
-from rbpx.measure.run_tables import run_facts, run_tables, vocab_table
+from rbpx.measure.run_tables import run_tables, vocab_table
 from rbpx.models.load import LoadedModel
 from rbpx.models.quantise import RECIPE
 from rbpx.store import schema

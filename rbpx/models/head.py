@@ -181,7 +181,7 @@ class Head:
         matrix = self._matrix()
         if matrix is None:
             return temper_hidden(hidden_ND, targets_N, self.logits, self.vocab_size)
-        from rbpx.ranks.tempered import temper_tiles
+        from rbpx.ranks.tempered_tiles import temper_tiles
 
         return temper_tiles(hidden_ND, targets_N, *matrix, self.finish)
 

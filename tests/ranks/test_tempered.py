@@ -9,7 +9,8 @@ from torch import Tensor
 
 from rbpx.ranks.definition import NonFiniteLogits
 from rbpx.ranks.product import linear_float32
-from rbpx.ranks.tempered import BETAS, Floats, temper_hidden, temper_tiles
+from rbpx.ranks.tempered import BETAS, Floats, temper_hidden
+from rbpx.ranks.tempered_tiles import temper_tiles
 
 Path = Callable[[Tensor, Tensor, Tensor], Floats]
 

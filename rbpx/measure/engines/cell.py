@@ -25,8 +25,9 @@ from rbpx.files.digest import digest
 from rbpx.measure.cell import Begin, cell_record, check_size, scored_windows, versions
 from rbpx.measure.engines.server import ServedModel, Server
 from rbpx.measure.extract import distinct_windows
+from rbpx.measure.facts import run_facts
 from rbpx.measure.protocol import resolve_described
-from rbpx.measure.run_tables import run_facts, run_tables, vocab_table
+from rbpx.measure.run_tables import run_tables, vocab_table
 from rbpx.models.described import DescribedModel, describe_model
 from rbpx.store import schema
 from rbpx.store.imports.engine_rows import EngineToken, exclusion, tokens_of_prompt

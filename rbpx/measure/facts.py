@@ -1,0 +1,72 @@
+"""What a run's manifest says of what was measured, whatever measured it: protocol, model, text, cross-entropy."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rbpx.config.grid import Cell
+from rbpx.data.corpus import Document
+from rbpx.data.windows import Window
+from rbpx.measure.protocol import ResolvedProtocol
+from rbpx.measure.run_tables import Columns, cross_entropy_nats, text_facts
+from rbpx.store.store import Record
+
+
+def run_facts(
+    run_id: str,
+    cell: Cell,
+    protocol: ResolvedProtocol[Any],
+    windows: Sequence[Window],
+    documents: Sequence[Document],
+    columns: Columns,
+    computed: Record,
+    went: Record,
+) -> Record:
+    """The manifest of a run, in the order in which people read it.
+
+    Args:
+        run_id: of the run.
+        cell: that it answers.
+        protocol: resolved for its model.
+        windows: that were read.
+        documents: that they are of.
+        columns: of the scored tokens.
+        computed: how logits were computed, as far as what measured it tells.
+        went: how measuring went: by what, when, how fast, with which versions.
+    """
+    model = protocol.loaded
+    return {
+        "run_id": run_id,
+        "protocol": cell.protocol,
+        "window": protocol.window,
+        "stride": protocol.stride,
+        "padding": protocol.padding.value,
+        "bos": protocol.bos.value,
+        "dtype": cell.precision,
+        **computed,
+        "non_embedding_params": model.non_embedding_params,
+        "total_params": model.total_params,
+        "vocab_size": model.vocab_size,
+        **text_facts(windows, documents),
+        "cross_entropy_nats": cross_entropy_nats(columns, documents),
+        "text_hash": cell.text_hash,
+        "tokenizer_hash": model.tokenizer_hash,
+        "weights_hash": model.weights_hash,
+        **_inner_padding(windows, protocol),
+        **went,
+    }
+
+
+def _inner_padding(windows: Sequence[Window], protocol: ResolvedProtocol[Any]) -> Record:
+    """Where a text itself contains what the RBP paper's authors pad windows with, and how much is scored behind it.
+
+    Their code masks that id wherever it stands (attention_mask = ids != pad); what rbpx pads with is never read.
+    """
+    padding = list(protocol.unscored)
+    holding = [window for window in windows if padding and np.isin(window.ids, padding).any()]
+    behind = [int(window.scored[np.isin(window.ids, padding).argmax() :].sum()) for window in holding]
+    if not any(behind):
+        return {}
+    text = str(protocol.loaded.tokenizer.decode(padding))
+    return {"inner_padding": {"text": text, "documents": sum(n > 0 for n in behind), "tokens": sum(behind)}}
