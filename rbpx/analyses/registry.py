@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from rbpx.config.keys.shown import LOOKS
@@ -105,10 +106,14 @@ def analysis(name: str) -> Analysis:
     """What one question says of itself."""
     folder = import_module(f"rbpx.analyses.{name}")
     described: Analysis = folder.ANALYSIS
-    first, _, page = (folder.__doc__ or "").partition("\n\n")
-    summary = described.summary or f"{first[:1].lower()}{first[1:].removesuffix('.')}"
-    in_report = described.in_report or described.draws
-    return replace(described, summary=summary, help=described.help or page.strip(), in_report=in_report)
+    summary, page = taught(folder)
+    return replace(described, summary=summary, help=page, in_report=described.in_report or described.draws)
+
+
+def taught(described: ModuleType) -> tuple[str, str]:
+    """What the list of verbs says of one, and its page of `--help`: the first line of its docstring, and the rest."""
+    first, _, page = (described.__doc__ or "").partition("\n\n")
+    return f"{first[:1].lower()}{first[1:].removesuffix('.')}", page.strip()
 
 
 def asking(name: str) -> Asking:

@@ -4,7 +4,7 @@ The description of a verb, the job that it is given, and the outcome of a job.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -26,8 +26,6 @@ class Verb:
     Attributes:
         order: its place among the verbs; the questions stand at 100.
         theme: one of `THEMES`, under which the list of verbs has it.
-        summary: what it does, for the list of verbs.
-        help: the page of its `--help`.
         examples: commands that can be typed.
         primary: the file of conf/ that its request begins from.
         takes_words: whether it takes words beside key=value, as the query of sql.
@@ -35,12 +33,12 @@ class Verb:
         keys: what it can be asked beside the store; one with a dot stands here to be explained on its page.
         kind: returns the dataclass of its request, where that is not a `Request`.
         performs: whether it asks questions, whose keys it then has too.
+        summary: what it does, for the list of verbs: the first line of the docstring of its file.
+        help: the page of its `--help`: the rest of that docstring.
     """
 
     order: int
     theme: str
-    summary: str
-    help: str
     examples: tuple[str, ...]
     primary: str = "analyse"
     takes_words: bool = False
@@ -48,6 +46,8 @@ class Verb:
     keys: tuple[str, ...] = ()
     kind: Callable[[], type] | None = None
     performs: bool = False
+    summary: str = ""
+    help: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def names() -> list[str]:
 @cache
 def verbs() -> Mapping[str, Verb | Analysis]:
     """Every verb with what it says of itself, in the order of `--help`."""
-    ours: dict[str, Verb] = {name: module(name).VERB for name in _files()}
+    ours = {name: _verb(name) for name in _files()}
     in_order = sorted(ours, key=lambda name: ours[name].order)
     measuring = {name: ours[name] for name in in_order if ours[name].order < _QUESTIONS}
     return {**measuring, **registry.analyses(), **{name: ours[name] for name in in_order if name not in measuring}}
@@ -112,10 +112,14 @@ def verbs() -> Mapping[str, Verb | Analysis]:
 
 def about(name: str) -> Verb | Analysis:
     """What a verb says of itself."""
-    if name in registry.names():
-        return registry.analysis(name)
-    described: Verb = module(name).VERB
-    return described
+    return registry.analysis(name) if name in registry.names() else _verb(name)
+
+
+def _verb(name: str) -> Verb:
+    file = module(name)
+    described: Verb = file.VERB
+    summary, page = registry.taught(file)
+    return replace(described, summary=summary, help=page)
 
 
 def module(name: str) -> ModuleType:
@@ -127,7 +131,7 @@ def asking(name: str) -> Asking:
     """What a verb can be asked."""
     if name in registry.names():
         return registry.asking(name)
-    described: Verb = module(name).VERB
+    described = _verb(name)
     keys = described.keys
     if described.needs_store and "store" not in keys:
         keys += ("store",)

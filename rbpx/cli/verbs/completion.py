@@ -1,9 +1,8 @@
-"""Completion of the console script: the verbs, keys and names that there are in, a script for a shell out.
+"""Print the shell completion script of `rbpx`.
 
-The names are written into the script, so a press of Tab starts no Python; made again, it knows new ones. Whoever wrote
-a file chose its name: words of the script are quoted, and bash compares them without expanding them.
-
-The verb `completion`: what a shell evaluates to complete `rbpx`.
+Prints a script for bash or zsh that completes verbs, keys, names of models, texts and studies, and flags of the console
+script `rbpx`. `python -m rbpx` cannot be completed, since the shell then completes for Python. For bash put eval
+"$(rbpx completion bash)" into ~/.bashrc, for zsh eval "$(rbpx completion zsh)" into ~/.zshrc.
 """
 
 import re
@@ -90,11 +89,6 @@ def _stems(files: Iterable[Path]) -> list[str]:
 VERB = Verb(
     order=380,
     theme="store",
-    summary="print the shell completion script of `rbpx`",
-    help="""\
-Prints a script for bash or zsh that completes verbs, keys, names of models, texts and studies, and flags of the
-console script `rbpx`. `python -m rbpx` cannot be completed, since the shell then completes for Python. For bash
-put eval "$(rbpx completion bash)" into ~/.bashrc, for zsh eval "$(rbpx completion zsh)" into ~/.zshrc.""",
     examples=("python -m rbpx completion bash",),
     takes_words=True,
     needs_store=False,

@@ -1,4 +1,7 @@
-"""The verb `export`: any relation, or the answer to a query, out of a store into a file."""
+"""Write a relation or a query as CSV, JSON or Parquet.
+
+Takes the name of a relation or a SELECT. The suffix of --output gives the format; without it CSV is printed.
+"""
 
 from rbpx.cli.registry import Job, Verb
 from rbpx.config.options import Format
@@ -7,9 +10,6 @@ from rbpx.errors import RbpxError
 VERB = Verb(
     order=330,
     theme="store",
-    summary="write a relation or a query as CSV, JSON or Parquet",
-    help="""\
-Takes the name of a relation or a SELECT. The suffix of --output gives the format; without it CSV is printed.""",
     examples=(
         "python -m rbpx export observations --output observations.parquet",
         'python -m rbpx export "SELECT size, cross_entropy_nats FROM runs" --output runs.csv',

@@ -1,6 +1,18 @@
-"""The verb `import`: other people's results into a store.
+"""Bring other people's results into `observations`.
 
-What an import would bring, before it is written: rows of `store.import_preview` in, a table or records out.
+Reads RBP_k, shares of windows of n hits, losses and accuracies from CSV, JSON, JSONL or Parquet: one row per model,
+text and k, columns rbp_1, rbp_10, ..., a column for each text and quantity (texts=) or for each run (runs=), or rows
+with a quantity and its value. Columns are recognised by name: model, S (any positive number), D (tokens), C (FLOPs),
+step, unique_tokens, training_seed, variant, dataset, k, rbp, n, n_tokens, loss_nats and loss_bits (a token),
+bits_per_byte, accuracy, NAME_stderr; columns='{rbp: their_name}' maps others. Counts may be written 1.2B, 60M, 3e9 or
+1,000. The unit of a loss is stated, never assumed. Losses and accuracies that are empty or NaN, and rows that repeat
+others, are left out and counted. Everything else that is wrong is listed by its line, and then nothing is imported.
+--dry-run says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.
+
+`import tokens FILE` brings rows of another engine into `tokens` as a run: doc_id, position, token_id, logprob, and rank
+(ties= is its rule) or greater and ties; or what vLLM and SGLang return for the logprobs of prompts. `import samples
+FILE` brings the samples that lm-evaluation-harness logs of a task (--log_samples): accuracy (acc, or
+columns='{accuracy: acc_norm}') and bits per byte of the right targets, as one observation.
 """
 
 import sys
@@ -53,21 +65,6 @@ def _kind() -> type:
 VERB = Verb(
     order=320,
     theme="store",
-    summary="bring other people's results into `observations`",
-    help="""\
-Reads RBP_k, shares of windows of n hits, losses and accuracies from CSV, JSON, JSONL or Parquet: one row per model,
-text and k, columns rbp_1, rbp_10, ..., a column for each text and quantity (texts=) or for each run (runs=), or rows
-with a quantity and its value. Columns are recognised by name: model, S (any positive number), D (tokens), C (FLOPs),
-step, unique_tokens, training_seed, variant, dataset, k, rbp, n, n_tokens, loss_nats and loss_bits (a token),
-bits_per_byte, accuracy, NAME_stderr; columns='{rbp: their_name}' maps others. Counts may be written 1.2B, 60M, 3e9 or
-1,000. The unit of a loss is stated, never assumed. Losses and accuracies that are empty or NaN, and rows that repeat
-others, are left out and counted. Everything else that is wrong is listed by its line, and then nothing is imported.
---dry-run says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.
-
-`import tokens FILE` brings rows of another engine into `tokens` as a run: doc_id, position, token_id, logprob, and rank
-(ties= is its rule) or greater and ties; or what vLLM and SGLang return for the logprobs of prompts.
-`import samples FILE` brings the samples that lm-evaluation-harness logs of a task (--log_samples): accuracy (acc, or
-columns='{accuracy: acc_norm}') and bits per byte of the right targets, as one observation.""",
     examples=(
         "python -m rbpx import FILE.csv source=NAME ties=optimistic family=gpt2 dataset=wikipedia",
         "python -m rbpx import FILE.csv source=NAME family=mine dataset=c4 columns='{S: params, D: tokens}' --dry-run",

@@ -1,7 +1,9 @@
-"""The verb `measure`: every cell of a grid that the store does not hold yet is measured.
+"""Measure the missing cells, and print no laws.
 
-A sweep measures after its last job was composed, so that each model is loaded once for all of its texts. Only a job
-that a launcher gave a process of its own measures at once.
+best=5 keeps the five best tokens at each place beside the run, and `view` shows them;
+ranks stay the same, and runs that the store holds already are read once more. shard=3/16 measures the third of 16 parts
+of the grid, or of the grids of a sweep: the same parts on every machine, disjoint, and balanced by cost; python -m rbpx
+plan ... --format jobs prints the commands.
 """
 
 import logging
@@ -19,12 +21,6 @@ if TYPE_CHECKING:
 VERB = Verb(
     order=20,
     theme="measure",
-    summary="only measure",
-    help="""\
-Like `run`, without the laws. best=5 keeps the five best tokens at each place beside the run, and `view` shows them;
-ranks stay the same, and runs that the store holds already are read once more. shard=3/16 measures the third of 16
-parts of the grid, or of the grids of a sweep: the same parts on every machine, disjoint, and balanced by cost;
-python -m rbpx plan ... --format jobs prints the commands.""",
     examples=(
         "python -m rbpx measure model=ladder dataset=pydoc",
         "python -m rbpx measure -m model=gpt2,pythia dataset=wikipedia,c4 shard=3/16",
@@ -35,7 +31,10 @@ python -m rbpx plan ... --format jobs prints the commands.""",
 
 
 def start(job: Job) -> "Measured | None":
-    """Measure the grid of a job that has a process of its own; None where it waits for the rest of its sweep."""
+    """Measure the grid of a job that a launcher gave a process of its own; None where it waits for its sweep.
+
+    A sweep measures after its last job was composed, so that each model is loaded once for all of its texts.
+    """
     from rbpx.measure.runner import measure_grids
 
     shard = job.request.shard

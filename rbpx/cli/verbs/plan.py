@@ -1,4 +1,11 @@
-"""The verb `plan`: what each cell of a grid would cost, a row a cell, before anything runs."""
+"""What a grid would cost before it runs, one row per cell.
+
+For each cell S, peak memory and what would make it fit (bfloat16, device=split), FLOPs, tokens, disk, expected time,
+and whether it is done. Nothing is downloaded or measured. FLOPs: 2 S per token, 2 V D for the logits of a scored one,
+and 4 L A T for attention (arXiv 2203.15556). Tokens are exact where the store holds a run of the same text and
+tokenizer, else estimated (~), and empty where the text is not on this machine. Times are those of the most similar run
+on the device, or measured now with calibrate=true. --format jobs prints the commands that measure the grid in shards.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,14 +20,6 @@ if TYPE_CHECKING:
 VERB = Verb(
     order=40,
     theme="measure",
-    summary="what a grid would cost before it runs, one row per cell",
-    help="""\
-For each cell S, peak memory and what would make it fit (bfloat16, device=split), FLOPs, tokens, disk, expected time,
-and whether it is done. Nothing is downloaded or measured. FLOPs: 2 S per token, 2 V D for the logits of a scored one,
-and 4 L A T for attention (arXiv 2203.15556). Tokens are exact where the store holds a run of the same text and
-tokenizer, else estimated (~), and empty where the text is not on this machine. Times are those of the most similar run
-on the device, or measured now with calibrate=true. --format jobs prints the commands that measure the grid in
-shards.""",
     examples=(
         "python -m rbpx plan model=pythia dataset=pydoc calibrate=true",
         "python -m rbpx plan -m model=gpt2,pythia dataset=wikipedia,c4 shard=16 --format jobs",

@@ -1,4 +1,9 @@
-"""The verb `record`: a named study is run, and what it gives is written into its file."""
+"""Run a named study, and write its findings into its file.
+
+Measures what a study of experiments/ still needs, runs its analyses, and writes the result that the study defines in
+SQL to the end of its file, replacing earlier findings, with the runs it comes from. --output FILE writes elsewhere.
+`run experiment=NAME` does the same without writing.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -16,11 +21,6 @@ if TYPE_CHECKING:
 VERB = Verb(
     order=30,
     theme="measure",
-    summary="run a named study, and write its findings into its file",
-    help="""\
-Measures what a study of experiments/ still needs, runs its analyses, and writes the result that the study
-defines in SQL to the end of its file, replacing earlier findings, with the runs it comes from. --output FILE
-writes elsewhere. `run experiment=NAME` does the same without writing.""",
     examples=(
         "python -m rbpx record experiment=rbp_figure_3 --output figure_3.yaml",
         "python -m rbpx record experiment=rbp_figure_3 model=ladder --output figure_3.yaml",

@@ -1,4 +1,9 @@
-"""The verb `run`: what is missing is measured, as by `measure`, then the laws of the whole sweep are printed."""
+"""Measure the missing cells, then print the laws side by side.
+
+Measures every cell of the grid (family x size x dataset) that the store lacks, then prints its scaling laws: -ln RBP_k
+(arXiv 2510.20387, eq. 5), cross-entropy, those derived from a lognormal of the ranks, and error-entropy (arXiv
+2510.04067). Stop it and start again: it continues.
+"""
 
 import logging
 from collections.abc import Sequence
@@ -20,11 +25,6 @@ if TYPE_CHECKING:
 VERB = Verb(
     order=10,
     theme="measure",
-    summary="measure the missing cells, then print the laws side by side",
-    help="""\
-Measures every cell of the grid (family x size x dataset) that the store lacks, then prints its scaling laws:
--ln RBP_k (arXiv 2510.20387, eq. 5), cross-entropy, those derived from a lognormal of the ranks, and error-entropy
-(arXiv 2510.04067). Stop it and start again: it continues.""",
     examples=(
         "python -m rbpx",
         "python -m rbpx model=ladder dataset=stdlib size='[3k,25k,200k]'",

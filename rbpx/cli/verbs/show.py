@@ -1,4 +1,7 @@
-"""The verb `show`: where one run or fit comes from."""
+"""Print where one run or fit comes from.
+
+Takes a run_id, cell_key or fit_id. A fit is fitted again from the data it carries, and the difference is shown.
+"""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -12,9 +15,6 @@ if TYPE_CHECKING:
 VERB = Verb(
     order=340,
     theme="store",
-    summary="print where one run or fit comes from",
-    help="""\
-Takes a run_id, cell_key or fit_id. A fit is fitted again from the data it carries, and the difference is shown.""",
     examples=("python -m rbpx show ID",),
     takes_words=True,
 )

@@ -1,4 +1,11 @@
-"""The verb `sql`: one question to the store in SQL, reading only."""
+"""Query the store in SQL, read-only.
+
+Answers one SELECT (DuckDB's dialect) over the relations runs, tokens, rank_counts, documents, vocab, observations,
+fits, rank_fits, failures and forecasts; rbp_at(k, ties) gives RBP at any k. The model and the dataset of a token are in
+runs, its text is in vocab: the last example joins them. The table shows the first rows; csv, json and files get all of
+them, written as they are computed. A query that takes longer than sql_timeout_s or more memory than sql_memory_mib is
+stopped.
+"""
 
 from rbpx.cli.registry import Job, Verb
 from rbpx.errors import RbpxError
@@ -6,13 +13,6 @@ from rbpx.errors import RbpxError
 VERB = Verb(
     order=310,
     theme="store",
-    summary="query the store in SQL, read-only",
-    help="""\
-Answers one SELECT (DuckDB's dialect) over the relations runs, tokens, rank_counts, documents, vocab,
-observations, fits, rank_fits, failures and forecasts; rbp_at(k, ties) gives RBP at any k. The model and the
-dataset of a token are in runs, its text is in vocab: the last example joins them. The table shows the first
-rows; csv, json and files get all of them, written as they are computed. A query that takes longer than
-sql_timeout_s or more memory than sql_memory_mib is stopped.""",
     examples=(
         'python -m rbpx sql "SELECT size, n_tokens, cross_entropy_nats FROM runs"',
         "python -m rbpx sql \"SELECT size, rbp FROM rbp_at(42, 'mid')\" --format csv",

@@ -1,4 +1,10 @@
-"""The verb `status`: what the store holds and what failed, or the state of the cells of a named grid."""
+"""Print what the store holds, what is being measured and what failed.
+
+Counts runs and tokens, and shows as a grid which model is done, running, failed or missing on which text: missing are
+the models that were measured on another text only. Name a grid (model= and dataset=, also with -m) to see its progress;
+either of them alone, or another name, shows what has that name. A measuring process writes a heartbeat to the store;
+one that was killed is shown as stopped.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,12 +19,6 @@ _OF_CELLS = ("limit", "seed", "dtype", "deterministic")  # by which a cell is lo
 VERB = Verb(
     order=350,
     theme="store",
-    summary="print what the store holds, what is being measured and what failed",
-    help="""\
-Counts runs and tokens, and shows as a grid which model is done, running, failed or missing on which text:
-missing are the models that were measured on another text only. Name a grid (model= and dataset=, also with -m)
-to see its progress; either of them alone, or another name, shows what has that name. A measuring process writes
-a heartbeat to the store; one that was killed is shown as stopped.""",
     examples=(
         "python -m rbpx status",
         "python -m rbpx status model=ladder dataset=pydoc",

@@ -1,4 +1,15 @@
-"""The verb `store`: verify, merge and repair a store, and remove from it."""
+"""Maintain the store: verify, merge, rebuild, clean up.
+
+`verify` reads every byte: each run is checked against the sha256 and the counts of its manifest, requests and fits
+against the runs that they name. It prints a line for each fault with what to do, and exits 1. Meanwhile corrupt files
+are left out of every answer, with a line that names them. `merge OTHER` copies what another store holds and this one
+lacks, verified on the way; a run that both hold with different bytes is named and stays as it is here. `push TARGET`
+copies this store into another in the same way, `pull SOURCE` copies like merge; any of them may be a folder or
+s3://BUCKET/PATH (gs://, az://). `publish hf://datasets/ORG/NAME` makes it a dataset on a hub, with a card, for
+`datasets` and DuckDB. `rebuild` builds the index rbpx.duckdb again, `gc` drops orphaned fits and forgets files that
+were deleted by hand, `rm RUN` removes a run, `rm SOURCE` removes what was imported, `rm FAMILY` or `rm DATASET` forgets
+its failures, such as those of a name that was mistyped.
+"""
 
 import sys
 from dataclasses import asdict
@@ -16,17 +27,6 @@ if TYPE_CHECKING:
 VERB = Verb(
     order=360,
     theme="store",
-    summary="maintain the store: verify, merge, rebuild, clean up",
-    help="""\
-`verify` reads every byte: each run is checked against the sha256 and the counts of its manifest, requests and
-fits against the runs that they name. It prints a line for each fault with what to do, and exits 1. Meanwhile
-corrupt files are left out of every answer, with a line that names them. `merge OTHER` copies what another store
-holds and this one lacks, verified on the way; a run that both hold with different bytes is named and stays as
-it is here. `push TARGET` copies this store into another in the same way, `pull SOURCE` copies like merge; any of
-them may be a folder or s3://BUCKET/PATH (gs://, az://). `publish hf://datasets/ORG/NAME` makes it a dataset on a
-hub, with a card, for `datasets` and DuckDB. `rebuild` builds the index rbpx.duckdb again, `gc` drops
-orphaned fits and forgets files that were deleted by hand, `rm RUN` removes a run, `rm SOURCE` removes
-what was imported, `rm FAMILY` or `rm DATASET` forgets its failures, such as those of a name that was mistyped.""",
     examples=(
         "python -m rbpx store verify",
         "python -m rbpx store merge OTHER",
