@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from rbpx.files.column_table import digest_of_rows
 from rbpx.files.digest import digest
 from rbpx.files.numbers import quoted
 from rbpx.store import schema
@@ -190,6 +189,8 @@ def file_misnamed(path: Path, table: pa.Table) -> str | None:
     """What is wrong with a Parquet file that is no table of a run, and whose rows are not those of its name."""
     kind = path.parent.name
     if kind == "imports":
+        from rbpx.files.column_table import digest_of_rows  # few stores hold imports
+
         own = "-".join(sorted(map(str, table["source"].unique().to_pylist()))) + f"-{digest_of_rows(table)}"
         wrong = "its rows are not those that its name stands for"
     elif kind in ("vocab", "temperatures", "best"):
