@@ -1,7 +1,4 @@
-"""Keys of ranks and laws: k, tie rule, which laws, fitted how, along which axis.
-
-Keys of surfaces in size and tokens, of what is predicted from laws, and of what to train next.
-"""
+"""Keys of laws (of what, fitted how, along which axis), of surfaces, of predictions and of what to train next."""
 
 import math
 import re

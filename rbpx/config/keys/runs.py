@@ -1,9 +1,4 @@
-"""Keys that say which cells make a grid, and which runs of a store a question looks at.
-
-`shard=3/16`: one of the parts into which a grid is divided for several machines; `shard=16` is their number.
-
-Keys that say how a grid is measured, and on what.
-"""
+"""Keys that say which cells make a grid, how they are measured, and which runs of a store a question looks at."""
 
 import re
 from collections.abc import Mapping
@@ -19,45 +14,7 @@ from rbpx.errors import RbpxError
 
 __all__ = ["GRID", "IN_GROUPS", "LARGEST_SAMPLE", "N_BEST", "SEED", "MeasuringKeys", "RunKeys"]
 
-_MOST: Final = 100_000  # parts of a grid
-
-
-@dataclass(frozen=True)
-class Shard:
-    """A part of a grid.
-
-    Attributes:
-        number: of the part, from 1; None for all of them.
-        n_shards: into which the grid is divided.
-    """
-
-    number: int | None
-    n_shards: int
-
-    def __str__(self) -> str:
-        """As typed."""
-        return str(self.n_shards) if self.number is None else f"{self.number}/{self.n_shards}"
-
-
-def read_shard(value: Any) -> Shard | None:
-    """The part that `shard=` names; None where it is not given.
-
-    Raises:
-        RbpxError: it is neither a number of parts nor one of them.
-    """
-    if value is None:
-        return None
-    written = re.fullmatch(r"(?:(\d+)/)?(\d+)", "" if isinstance(value, bool) else str(value))
-    shard = None if written is None else Shard(None if written[1] is None else int(written[1]), int(written[2]))
-    if (
-        shard is None
-        or not 1 <= shard.n_shards <= _MOST
-        or (shard.number is not None and not 1 <= shard.number <= shard.n_shards)
-    ):
-        raise RbpxError(f"shard={value} is not a part of a grid of at most {_MOST:,}; the third of 16 is shard=3/16")
-    return shard
-
-
+_MOST_SHARDS: Final = 100_000
 SEED: Final = 42
 LARGEST_SAMPLE: Final = 1000  # documents, as in the RBP paper
 
@@ -73,8 +30,37 @@ def _sizes(key: str, value: Any) -> list[str] | None:
     return None if "all" in sizes else sizes
 
 
-def _part(key: str, value: Any) -> Shard | None:
-    return read_shard(value)
+@dataclass(frozen=True)
+class Shard:
+    """A part of a grid that is divided for several machines: `shard=3/16`; `shard=16` is the number of parts.
+
+    Attributes:
+        number: of the part, from 1; None for all of them.
+        n_shards: into which the grid is divided.
+    """
+
+    number: int | None
+    n_shards: int
+
+    def __str__(self) -> str:
+        """As typed."""
+        return str(self.n_shards) if self.number is None else f"{self.number}/{self.n_shards}"
+
+
+def _shard(key: str, value: Any) -> Shard | None:
+    if value is None:
+        return None
+    written = re.fullmatch(r"(?:(\d+)/)?(\d+)", "" if isinstance(value, bool) else str(value))
+    shard = None if written is None else Shard(None if written[1] is None else int(written[1]), int(written[2]))
+    if (
+        shard is None
+        or not 1 <= shard.n_shards <= _MOST_SHARDS
+        or (shard.number is not None and not 1 <= shard.number <= shard.n_shards)
+    ):
+        raise RbpxError(
+            f"shard={value} is not a part of a grid of at most {_MOST_SHARDS:,}; the third of 16 is shard=3/16"
+        )
+    return shard
 
 
 IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
@@ -159,7 +145,7 @@ class RunKeys(Asked):
     dtype: Key[Dtype | None] = Key(Dtype | None, Dtype.float32, as_typed, "float32").says(
         "or bfloat16, float16; logits are float32 in each"
     )
-    shard: Key[Shard | None] = Key(Any, None, _part, "3/16").says(
+    shard: Key[Shard | None] = Key(Any, None, _shard, "3/16").says(
         "the third of 16 parts of the grid: measure, plan, status; plan ... --format jobs prints the lines"
     )
 

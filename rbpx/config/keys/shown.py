@@ -1,7 +1,4 @@
-"""Keys that say where answers come from and go to, and how they look.
-
-The description of a named study in a file of experiments/.
-"""
+"""Keys that say where answers come from and go to, how they look, and what a named study is."""
 
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,4 @@
-"""Keys of `downstream`: features of the right answer, and the sigmoid from a feature to success.
-
-Keys of questions about single tokens, texts and items: which models, which slices, how many rows.
-"""
+"""Keys of questions about tasks (features, the sigmoid from a feature to success) and about single tokens."""
 
 import math
 from collections.abc import Mapping
