@@ -62,8 +62,9 @@ def _do(argv: list[str]) -> int:
         return 0
     if line.help:
         from rbpx.cli.help import help_text
+        from rbpx.config.overrides import config_folders
 
-        print(help_text(line.verb if line.verb in argv else None))
+        print(help_text(line.verb if line.verb in argv else None, config_folders(line.hydra)))
         return 0
     from rbpx.cli.kept import print_again
     from rbpx.cli.messages import messages_on_stderr

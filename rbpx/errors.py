@@ -11,6 +11,10 @@ class AbsentModelError(RbpxError):
     """A model or a revision that is nowhere, so most likely a name that was mistyped; nothing of it is kept."""
 
 
+class AbsentTextError(RbpxError):
+    """A dataset whose file is not there."""
+
+
 class MeasureError(RbpxError):
     """A measurement that failed while running; kept in `failures`, and the command exits 1."""
 

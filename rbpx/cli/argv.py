@@ -94,7 +94,7 @@ class CommandLine:
             "sql_timeout_s",
             "sql_memory_mib",
         )
-        overrides = [o for o in self.hydra if "=" in o and not o.startswith("hydra")]
+        overrides = [o for o in self.hydra if "=" in o and not o.startswith(("hydra", "-"))]
         return [o for o in overrides if o.split("=")[0].lstrip("+~") not in same]
 
     @property

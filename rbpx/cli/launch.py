@@ -47,7 +47,7 @@ def launch(line: CommandLine) -> list[Outcome]:
 def _main(line: CommandLine, overrides: Overrides) -> list[Outcome]:
     """Hydra's main: the outcomes of all jobs of a sweep; none where a flag asks for something else."""
     primary, words = overrides.asking.primary, overrides.words
-    launcher = next((o.partition("=")[2] for o in words if o.startswith("hydra/launcher=")), adapter.BASIC)
+    launcher = overrides.launcher
     alone, sweep = launcher != adapter.BASIC, sweep_folder.make(launcher, words)
     outcomes: list[Outcome] = []
     leave = partial(sweep_folder.leave, sweep) if alone else outcomes.append

@@ -87,7 +87,7 @@ class ImportConfig:
     """One file of other people's results: what its columns mean, and the values for those it lacks.
 
     Attributes:
-        file: CSV, Parquet, JSON or JSONL; in a named study, relative to the folder of the studies.
+        file: CSV, Parquet, JSON or JSONL; in a named study, relative to the study's file.
         source: whose results they are.
         ties: tie rule of rows that name none; None where the file has a column `ties`.
         family: of rows that name none.

@@ -1,8 +1,12 @@
-"""Where conf/ and experiments/ lie: inside an installed package, or beside it in a checkout."""
+"""Where conf/ and experiments/ lie, inside an installed package or beside it in a checkout, and their files."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from rbpx.errors import RbpxError
+
+GROUPS: Final = ("model", "dataset", "protocol", "parallel", "engine", "experiment")  # of files that a user may add to
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -15,12 +19,42 @@ def folder(name: str) -> Path:
     raise RbpxError(f"the folder {name}/ is missing beside {_PACKAGE}; install rbpx again")
 
 
-def experiments(primary: str) -> list[Path]:
-    """The named studies for a primary configuration; a first line `# verb: train` marks those of `train`."""
-    found = []
-    for path in sorted(folder("experiments").glob("*.yaml")):
-        with path.open(encoding="utf-8") as file:
-            trains = file.readline().strip() == "# verb: train"
-        if trains == (primary == "train"):
-            found.append(path)
-    return found
+def experiments(primary: str, own: Sequence[Path] = ()) -> list[Path]:
+    """The named studies for a primary configuration, by name; one of a user's replaces ours of the same name.
+
+    Args:
+        primary: the file of conf/ that a request begins from.
+        own: folders of a user's configuration, whose studies are in experiment/; of two with one name the first counts.
+    """
+    found: dict[str, Path] = {}
+    for place in (*(each / "experiment" for each in own), folder("experiments")):
+        for path in place.glob("*.yaml"):
+            if is_study_for(primary, path):
+                found.setdefault(path.stem, path)
+    return [found[name] for name in sorted(found)]
+
+
+def is_study_for(primary: str, path: Path) -> bool:
+    """Whether a study is for a primary configuration: `# verb: train` among its first lines marks those of `train`."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        heading = [file.readline().strip() for _ in range(2)]  # the other may be `# @package _global_`
+    return ("# verb: train" in heading) == (primary == "train")
+
+
+def study_file(name: str, own: Sequence[Path]) -> Path:
+    """The file of a study that is run.
+
+    Raises:
+        RbpxError: there is none of that name.
+    """
+    found = {path.stem: path for path in experiments("measure", own)}
+    if name not in found:
+        raise RbpxError(f"no study is called {name}; known: {', '.join(found)}")
+    return found[name]
+
+
+def options(group: str, own: Sequence[Path] = (), primary: str = "measure") -> list[str]:
+    """The names that `group=` takes: of files in conf/ and in the folders of a user, or of studies."""
+    if group == "experiment":
+        return [path.stem for path in experiments(primary, own)]
+    return sorted({path.stem for place in (folder("conf"), *own) for path in (place / group).glob("*.yaml")})

@@ -16,10 +16,11 @@ import numpy as np
 
 from rbpx.config.options import Chunk
 from rbpx.config.text.items import RowChoice
+from rbpx.config.yaml_paths import given_by
 from rbpx.data.items import Part, in_order
 from rbpx.data.python_items import items_of
 from rbpx.data.texts import Content, Source, Text, bounds_of, texts
-from rbpx.errors import RbpxError
+from rbpx.errors import AbsentTextError, RbpxError
 from rbpx.files.rows import format_of, read_rows
 from rbpx.files.unpacked import read_bytes
 
@@ -102,10 +103,12 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
         wanted: the same fields with further conditions on a row; None takes every row.
 
     Raises:
-        RbpxError: the file is missing, cannot be read as what its name says, or a row lacks a field.
+        AbsentTextError: the file is missing.
+        RbpxError: it cannot be read as what its name says, or a row lacks a field.
     """
     if not path.is_file():
-        raise RbpxError(f"dataset.path={path} is not a file; give the path of a text, JSONL, CSV or Parquet file")
+        advice = given_by(path) or "give the path of a text, JSONL, CSV or Parquet file"
+        raise AbsentTextError(f"dataset.path={path.absolute()} is not a file; {advice}")
     wanted = wanted or RowChoice(tuple(fields))
     if format_of(path) is None:
         return _read_plain(path, wanted)

@@ -19,7 +19,7 @@ from rbpx.data.corpus import Document, draw, read_source
 from rbpx.data.hub_texts import Sample, read_hub
 from rbpx.data.items import Part
 from rbpx.data.parquet_parts import Tell
-from rbpx.errors import RbpxError, reason
+from rbpx.errors import AbsentTextError, RbpxError, reason
 from rbpx.files.digest import digest
 from rbpx.store.checks.integrity import read_whole
 from rbpx.store.checks.values import SAMPLE_FACTS
@@ -90,7 +90,10 @@ def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: St
     if dataset.hub is not None and dataset.kind != "hub":
         raise RbpxError(f"dataset.hub={dataset.hub} does not go with dataset={dataset.name}; use dataset=hub")
     if path is not None or dataset.kind != "hub":
-        source = read_source(dataset.kind, path, dataset.fields, dataset.row_choice())
+        try:
+            source = read_source(dataset.kind, path, dataset.fields, dataset.row_choice())
+        except AbsentTextError as problem:
+            raise AbsentTextError(f"dataset {dataset.name}: {problem}") from None
         if not source:
             raise RbpxError(_empty(dataset, str(path)))
         return Sample(draw(source, limit, seed), None)

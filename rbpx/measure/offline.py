@@ -1,6 +1,7 @@
 """The grid of a request from what is on this machine: nothing is downloaded, measured or written."""
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from rbpx.config.request import Request
 from rbpx.config.text.dataset import UNNAMED, ProtocolConfig
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
-from rbpx.errors import RbpxError
+from rbpx.errors import AbsentTextError, RbpxError
 from rbpx.models.folder import hash_model, local_folder
 from rbpx.store.sql import relations
 from rbpx.store.store import Store
@@ -24,7 +25,7 @@ def grid_offline(request: Request, store: Store, by_name: bool = False) -> tuple
     Args:
         request: with a model and a dataset.
         store: keeps hashes, and the documents that were drawn from a hub.
-        by_name: whether a dataset may be a name of the store alone, of which no text is read.
+        by_name: whether a dataset may be a name alone: of the store, or of a file that is not there, which is said.
 
     Raises:
         RbpxError: the request names no model or no dataset, or a folder or file that does not exist.
@@ -33,7 +34,13 @@ def grid_offline(request: Request, store: Store, by_name: bool = False) -> tuple
         raise RbpxError(INCOMPLETE)
     hashes = hash_members(request, store)
     is_name = by_name and request.dataset.kind == "file" and request.dataset.path is None
-    sample = None if is_name else sample_here(request.dataset, request.limit, request.seed, store)
+    try:
+        sample = None if is_name else sample_here(request.dataset, request.limit, request.seed, store)
+    except AbsentTextError as problem:
+        if not by_name:
+            raise
+        logging.getLogger(__name__).warning(str(problem))
+        sample = None
     documents = None if sample is None else sample.documents
     if request.protocol is None:
         request = request.but(protocol=ProtocolConfig())

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rbpx.config.yaml_paths import given_by
 from rbpx.errors import AbsentModelError, RbpxError
 from rbpx.files.digest import digest, hash_files
 
@@ -30,7 +31,8 @@ def local_folder(model: str, pickled: bool = False) -> Path | None:
         return _checked(path, model, pickled)
     if path.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
         hint = "" if "/" in model else f", or conf/model/ for a family named '{model}'"
-        raise AbsentModelError(f"model.id={model} is neither a folder nor a hub id ORG/NAME; check the path{hint}")
+        advice = given_by(model) or f"check the path{hint}"
+        raise AbsentModelError(f"model.id={model} is neither a folder nor a hub id ORG/NAME; {advice}")
     return None
 
 

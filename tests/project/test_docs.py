@@ -117,7 +117,8 @@ def test_a_command_that_cannot_be_run_here_is_a_right_request(command: str, tmp_
     if "-m" in shlex.split(command)[2:]:  # Hydra shows the configuration of one job only
         words = [re.sub(r"=([^,\[]+),.*", r"=\1", word) for word in words]
     own = tmp_path / "own"
-    for group, name in (("model", "schooner"), ("dataset", "letters")):
+    files = {"model": "schooner", "dataset": "letters", "experiment": "mystudy", "hydra/launcher": "gpu"}
+    for group, name in files.items():
         (own / group).mkdir(parents=True)
         (own / group / f"{name}.yaml").write_text((DOCS / "examples" / f"{name}.yaml").read_text())
     (tmp_path / "here").mkdir()

@@ -40,14 +40,14 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
 
 
 @pytest.fixture(scope="module")
-def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with models A, B, C and a text."""
-    folder = tmp_path_factory.mktemp("work")
+def workplace(copy: Clone, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder to work in; models A, B, C and a text lie beside the files that name them."""
     for seed, name in enumerate("ABC"):
-        build_checkpoint("gpt_neox", folder / name, seed=seed, hidden_size=16 + 8 * seed)
+        build_checkpoint("gpt_neox", copy.root / "conf" / "model" / name, seed=seed, hidden_size=16 + 8 * seed)
     rows = ({"text": f"Letter {i} left the harbour at dawn; the sea reads nothing."} for i in range(9))
-    (folder / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return folder
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (copy.root / "conf" / "dataset" / "notes.jsonl").write_text(text)
+    return tmp_path_factory.mktemp("work")
 
 
 def test_a_law_is_one_new_file(copy: Clone, tmp_path: Path) -> None:

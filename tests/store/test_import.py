@@ -588,7 +588,7 @@ def test_the_studies_share_a_store(store: Path, cwd: Path) -> None:
     ("imports", "says"),
     [
         ("[{source: them, ties: mid}]", ["import 1", "names no file"]),
-        ("[{file: nosuch.csv, source: them}]", ["experiments/nosuch.csv is not a file"]),
+        ("[{file: nosuch.csv, source: them}]", ["/nosuch.csv is not a file"]),
         ("[{file: nosuch.csv}]", ["needs source=NAME"]),
         ("[{file: nosuch.csv, sauce: them}]", ["sauce"]),
     ],

@@ -1,13 +1,14 @@
 """Print the shell completion script of `rbpx`.
 
 Prints a script for bash or zsh that completes verbs, keys, names of models, texts and studies, and flags of the console
-script `rbpx`. `python -m rbpx` cannot be completed, since the shell then completes for Python. For bash put eval
-"$(rbpx completion bash)" into ~/.bashrc, for zsh eval "$(rbpx completion zsh)" into ~/.zshrc.
+script `rbpx`. `python -m rbpx` cannot be completed, since the shell then completes for Python. With --config-dir FOLDER
+it offers the names in that folder too. For bash put eval "$(rbpx completion bash)" into ~/.bashrc, for zsh eval
+"$(rbpx completion zsh)" into ~/.zshrc.
 """
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,7 @@ from typing import Any, Final
 from rbpx.cli.argv import FLAGS
 from rbpx.cli.registry import Job, Verb, verbs
 from rbpx.config.model.family import ModelConfig
-from rbpx.config.places import experiments, folder
+from rbpx.config.places import GROUPS, options
 from rbpx.config.request import KEYS
 from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 from rbpx.errors import RbpxError
@@ -54,15 +55,19 @@ _rbpx() {
 complete -F _rbpx rbpx"""
 
 
-def script(shell: str) -> str:
+def script(shell: str, own: Sequence[Path] = ()) -> str:
     """What a shell evaluates to complete `rbpx`.
+
+    Args:
+        shell: bash or zsh.
+        own: folders of a user's configuration, whose names are offered too.
 
     Raises:
         RbpxError: no such shell is known.
     """
     if shell not in SHELLS:
         raise RbpxError(f"completion for {shell} is not there; known: {', '.join(SHELLS)}, as in rbpx completion bash")
-    cases = [f"    {key}) known=({shlex.join(values)}) ;;" for key, values in _values().items()]
+    cases = [f"    {key}) known=({shlex.join(values)}) ;;" for key, values in _values(own).items()]
     files = (*(name for name, key in KEYS.items() if key.takes_path), *_FILES)
     cases.append(f"    {'|'.join(files)}) ;;")
     inner = [f"{group}.{field}=" for group, kind in _GROUPS.items() for field in (each.name for each in fields(kind))]
@@ -72,18 +77,14 @@ def script(shell: str) -> str:
     return made if shell == "bash" else f"autoload -U +X bashcompinit && bashcompinit\n{made}"
 
 
-def _values() -> dict[str, Sequence[str]]:
+def _values(own: Sequence[Path]) -> dict[str, Sequence[str]]:
     """The values of each key whose values are names."""
     values: dict[str, Sequence[str]] = {name: key.values for name, key in KEYS.items() if key.values}
     values["--format"] = values["format"]
-    for group in ("model", "dataset", "protocol", "parallel", "engine"):
-        values[group] = _stems((folder("conf") / group).glob("*.yaml"))
-    return values | {"experiment": _stems(experiments("measure"))}
-
-
-def _stems(files: Iterable[Path]) -> list[str]:
-    """The names of files, without those that a shell might read as more than a word."""
-    return sorted(path.stem for path in files if re.fullmatch(r"[\w.-]+", path.stem))
+    for group in GROUPS:
+        # Without those that a shell might read as more than a word.
+        values[group] = [name for name in options(group, own) if re.fullmatch(r"[\w.-]+", name)]
+    return values
 
 
 VERB = Verb(
@@ -97,8 +98,8 @@ VERB = Verb(
 
 def start(job: Job) -> None:
     """Print the script."""
-    from rbpx.cli.verbs.completion import script
+    from rbpx.config.overrides import config_folders
 
     if len(job.words) != 1:
         raise RbpxError(f"completion takes one shell, got {len(job.words)}: rbpx completion bash")
-    print(script(job.words[0]))
+    print(script(job.words[0], config_folders(job.line.hydra)))

@@ -163,12 +163,12 @@ def _import_samples(files: "Sequence[str]", request: "ImportRequest") -> None:
 
 
 def import_study(request: "Request") -> None:
-    """Bring in the files of a named study; paths start at the folder of the studies.
+    """Bring in the files of a named study.
 
     Processes that measure together all come here: the first brings in, the others find nothing new, and a file that is
     wrong stops them all.
     """
-    from rbpx.config.places import folder
+    from rbpx.config.yaml_paths import file_at
     from rbpx.cores import is_main_process
     from rbpx.store.imports.kept import import_file
     from rbpx.store.index import refresh_index
@@ -178,7 +178,7 @@ def import_study(request: "Request") -> None:
     for number, config in enumerate(request.imports, 1):
         if config.file is None:
             raise RbpxError(f"import {number} of the study names no file; give it file: PATH")
-        path = folder("experiments") / Path(config.file).expanduser()
+        path = file_at(config.file)
         imported = import_file(store, path, config)
         if is_main_process():
             _report(imported, store, config, path.name)

@@ -59,11 +59,15 @@ def start(job: Job) -> "Measured | None":
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
     """Measure what waited, and print the laws over all of the sweep."""
     from rbpx.cli.kept import print_once
+    from rbpx.config.yaml_paths import file_at
     from rbpx.cores import is_main_process
+    from rbpx.files.digest import hash_files
 
     grids, requests, done = measured(outcomes)
     if requests and is_main_process():
-        print_once(line, done, lambda: analyse(requests, done))
+        study = requests[0].study
+        of_file = [] if study is None or study.file is None else [hash_files([file_at(study.file)])]
+        print_once(line, [*done, *of_file], lambda: analyse(requests, done))
     return grids
 
 
@@ -98,14 +102,14 @@ def _of_file(request: "Request", file: str) -> "list[Record]":
     """Run and print the analyses of a study whose numbers come from a file; returns rows with their `analysis`."""
     from rbpx.analyses.registry import question
     from rbpx.analyses.told import print_results, rows_of
-    from rbpx.config.places import folder
+    from rbpx.config.yaml_paths import file_at
 
     rows = []
     for name in request.analyses:
         of_file = question(name).of_file
         if of_file is None:
             raise RbpxError(f"analyses={name} reads no file, but the study names {file}; drop one of both")
-        result = of_file(folder("experiments") / file, request)
+        result = of_file(file_at(file), request)
         print_results(name, [result], request)
         rows += [{"analysis": name, **row} for row in rows_of(name, [result])]
     return rows

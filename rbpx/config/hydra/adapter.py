@@ -25,12 +25,24 @@ from hydra.plugins.config_source import ConfigLoadError, ConfigResult
 from hydra.types import RunMode
 from omegaconf.errors import OmegaConfBaseException
 
-from rbpx.config.hydra.trust import ADVICE, PACKAGES, load_trusted
-from rbpx.config.places import folder
+from rbpx.config.hydra.files import read, read_study
+from rbpx.config.hydra.trust import ADVICE, LAUNCHER, PACKAGES
+from rbpx.config.places import GROUPS, folder, is_study_for
 from rbpx.config.yaml_files import read_yaml
 from rbpx.errors import RbpxError
 
-__all__ = ["BASIC", "EXPECTED", "composed", "initialized", "is_basic", "jobs", "place", "register", "run_main"]
+__all__ = [
+    "BASIC",
+    "EXPECTED",
+    "composed",
+    "initialized",
+    "is_basic",
+    "jobs",
+    "launcher",
+    "place",
+    "register",
+    "run_main",
+]
 
 EXPECTED = (HydraException, OmegaConfBaseException, ValueError, AssertionError)
 """What Hydra and OmegaConf raise where overrides or files are wrong."""
@@ -60,6 +72,11 @@ def is_basic(config: Any) -> bool:
     """Whether the jobs of a configuration run one after the other in this process."""
     built = (config.hydra.launcher["_target_"], config.hydra.sweeper["_target_"])
     return tuple(str(name).rpartition(".")[2] for name in built) == (BasicLauncher.__name__, BasicSweeper.__name__)
+
+
+def launcher(config: Any) -> str:
+    """The name of what starts the jobs of a configuration, as in hydra/launcher=joblib."""
+    return str(config.hydra.runtime.choices["hydra/launcher"])
 
 
 def jobs(config: Any, overrides: Sequence[str], sweeps: bool) -> list[list[str]] | None:
@@ -109,14 +126,18 @@ def place(overrides: Sequence[str]) -> tuple[int, int | None]:
     return number, sum(len(batch) for batch in BasicSweeper.split_arguments(parsed, None))
 
 
-def register(nodes: Sequence[tuple[str, str, Any, str | None]], trusts: bool) -> None:
+def register(
+    primary: str, nodes: Sequence[tuple[str, str, Any, str | None]], trusts: bool, own: Sequence[Path]
+) -> None:
     """Tell Hydra of schemas and options that are no files, in place of those that it was told of before.
 
     Args:
+        primary: the file of conf/ that requests begin from.
         nodes: group, name, value and package of each; the group is empty for a schema.
         trusts: whether files of the user may name code.
+        own: folders of the user's configuration.
     """
-    _check_files(trusts)
+    _check_files(primary, trusts, own)
     store = ConfigStore.instance()
     for group in ("dataset", "experiment"):
         store.repo.pop(group, None)
@@ -124,24 +145,41 @@ def register(nodes: Sequence[tuple[str, str, Any, str | None]], trusts: bool) ->
         store.store(group=group or None, name=name, node=node, package=package)
 
 
-def _check_files(trusts: bool) -> None:
-    """Let Hydra read files through the checks of `trust`; of those in conf/, which are ours, the bounds alone."""
+def _check_files(primary: str, trusts: bool, own: Sequence[Path]) -> None:
+    """Let Hydra read files through the checks of `trust`; of those in conf/, which are ours, the bounds alone.
+
+    A study, experiment/NAME.yaml, sets any key of a request, whether or not it begins with `# @package _global_`. A
+    file of the user's replaces ours of the same group and name.
+    """
     ours = folder("conf").resolve()
 
     class CheckedFiles(FileConfigSource):
+        def is_config(self, config_path: str) -> bool:
+            name = self._normalize_file_name(config_path)
+            path, top = Path(self.path, name), config_path.partition("/")[0]
+            if Path(self.path).resolve() == ours:
+                is_replaced = top in GROUPS and any(Path(folder, name).is_file() for folder in own)
+                return path.is_file() and not is_replaced
+            return path.is_file() and (top != "experiment" or is_study_for(primary, path))
+
         def load_config(self, config_path: str) -> ConfigResult:
             name = self._normalize_file_name(config_path)
             path = Path(self.path, name)
             if not path.is_file():
                 raise ConfigLoadError(f"Config not found : {path}")
             header = self._get_header_dict(read_yaml(path)[:512])
-            top = Path(os.path.normpath(name)).parts[0]
+            top, *inner = Path(os.path.normpath(name)).parts
+            group = ".".join((top, *inner[:-1]))
+            if top == "experiment":
+                header["package"] = "_global_"
             is_trusted = trusts or (Path(self.path).resolve() == ours and top != "..")
-            if not is_trusted and top in ("hydra", ".."):
+            if not is_trusted and top in ("hydra", "..") and group != LAUNCHER:
                 raise RbpxError(f"{path} configures Hydra, or lies outside its folder; {ADVICE}")
             if not is_trusted and header.get("package") not in PACKAGES:
                 raise RbpxError(f"{path} is for the package {header['package']}; {ADVICE}")
-            node = load_trusted(path, is_trusted)
+            package = header.get("package") or "_group_"
+            place = {"_group_": group, "_global_": ""}.get(package, package)
+            node = read_study(path, is_trusted, primary) if top == "experiment" else read(path, is_trusted, place)
             return ConfigResult(
                 config=node, path=f"{self.scheme()}://{self.path}", provider=self.provider, header=header
             )

@@ -11,9 +11,9 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from rbpx.config.hydra import adapter
 from rbpx.config.hydra.explain import explain, undeletable, unknown_key
-from rbpx.config.hydra.trust import load_trusted
+from rbpx.config.hydra.files import read_study
 from rbpx.config.overrides import config_dirs, config_folders, searched, without_flags
-from rbpx.config.places import _PACKAGE, experiments, folder
+from rbpx.config.places import _PACKAGE, experiments, folder, options
 from rbpx.config.request import KEYS, Asking, Request, schema_of
 from rbpx.errors import RbpxError
 
@@ -38,6 +38,7 @@ class Overrides:
         values: key=value of these, with the folders of --config-dir as a key of Hydra's.
         held: names of the datasets in the store; `dataset=` takes them where a question is asked of it.
         trusts: whether files of the user may name code.
+        launcher: what starts the jobs, as typed; what a file of the user says is known once they are composed.
     """
 
     def __init__(self, asking: Asking, typed: Sequence[str], held: Sequence[str] = (), trusts: bool = False) -> None:
@@ -50,6 +51,8 @@ class Overrides:
         self.values = without_flags(self.words)
         if self.own:
             self.values.append(searched(self.own))
+        chosen = [word.partition("=")[2] for word in self.words if word.startswith("hydra/launcher=")]
+        self.launcher = [adapter.BASIC, *chosen][-1]
         self.names_study = any(re.match(r"experiment=(?!null$)", word) for word in self.values)
 
     @property
@@ -114,25 +117,23 @@ class Overrides:
                 raise RbpxError(unknown_key(name, self.asking))
 
     def register(self) -> None:
-        """Tell Hydra of the verb's schema, of the studies of its kind, and of the datasets that the store holds.
+        """Tell Hydra of the verb's schema, of our studies of its kind, and of the datasets that the store holds.
 
         Studies are read only where one may be asked for, or what there is: that takes a third of a second. -m alone
         asks for neither. A ladder is always trained by a study.
         """
-        asking, primary = self.asking, self.asking.primary
+        asking, primary, own = self.asking, self.asking.primary, config_folders(self.words)
         nodes: list[tuple[str, str, Any, str | None]] = [("", _SCHEMA, asking.schema(self._takes_all), None)]
         if primary == "train" or self.names_study or any(_PRINTS.match(word) for word in self.words):
-            for path in experiments(primary):
-                node = load_trusted(path, self.trusts)
-                if primary != "train":
-                    OmegaConf.update(node, "study.name", path.stem)
-                nodes.append(("experiment", path.stem, node, "_global_"))
-        written = _dataset_files(self.words)
+            for path in experiments(primary, own):
+                if path.parent == folder("experiments"):  # those of the user Hydra finds in their folder
+                    nodes.append(("experiment", path.stem, read_study(path, self.trusts, primary), "_global_"))
+        written = options("dataset", own)
         for name in self.held:
             *folders, option = f"dataset/{name}".split("/")
             if name not in written and "${" not in name and name != "_self_" and all((*folders, option)):
                 nodes.append(("/".join(folders), option, {"name": name, "kind": "file"}, "dataset"))
-        adapter.register(nodes, self.trusts)
+        adapter.register(primary, nodes, self.trusts, own)
 
 
 def requests(overrides: Overrides) -> list[Job] | None:
@@ -149,6 +150,7 @@ def requests(overrides: Overrides) -> list[Job] | None:
         first = adapter.first_job(overrides.values) if sweeps else overrides.values
         config = adapter.composed(overrides.asking.primary, first)
         if not adapter.is_basic(config):
+            overrides.launcher = adapter.launcher(config)
             return None
         adapter.show_warnings(config)
         jobs = adapter.jobs(config, overrides.values, sweeps)
@@ -263,14 +265,7 @@ def names_dataset(primary: str, overrides: Sequence[str]) -> bool:
     """Whether overrides narrow a question to a dataset that has no file in conf/, so that the store has to know it."""
     values = [override.partition("=")[2] for override in overrides if re.match(r"\+?dataset=", override)]
     asked = {name.strip("\"' ") for value in values for name in value.split(",")}
-    return primary in _NARROWING and not asked <= _dataset_files(overrides)
-
-
-def _dataset_files(overrides: Sequence[str]) -> set[str]:
-    """The datasets that have a file in conf/, or in a folder that the overrides name."""
-    return {
-        path.stem for place in [folder("conf"), *config_folders(overrides)] for path in place.glob("dataset/*.yaml")
-    }
+    return primary in _NARROWING and not asked <= set(options("dataset", config_folders(overrides)))
 
 
 def compose(asking: Asking, typed: Sequence[str], held: Sequence[str] = (), trusts: bool = False) -> Any:

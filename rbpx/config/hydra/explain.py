@@ -9,7 +9,8 @@ from rbpx.config.imports import ImportConfig
 from rbpx.config.model.family import ModelConfig
 from rbpx.config.model.placement import EngineConfig
 from rbpx.config.options import did_you_mean, near
-from rbpx.config.places import experiments, folder
+from rbpx.config.overrides import config_folders
+from rbpx.config.places import GROUPS, options
 from rbpx.config.request import KEYS, Asking
 from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 
@@ -27,9 +28,6 @@ _EXAMPLES = {
     "protocol": "protocol=rolling",
     "engine": "engine=vllm",
 }
-
-
-_OPTIONS = (*_GROUPS, "parallel", "experiment")  # groups of files
 
 
 _LISTED = ("size", "k", "n", "S", "laws", "method", "family", "analyses")  # keys that one list may be given to
@@ -50,9 +48,9 @@ def explain(problem: Exception, asking: Asking, overrides: Sequence[str], held: 
     text = str(problem)
     missing = re.search(r"Could not find '(\w+)/([^']*)'", text)
     if missing:
-        return _unknown_option(missing[1], missing[2], asking.primary, held)
+        return _unknown_option(missing[1], missing[2], asking.primary, held, overrides)
     if "Config group override must be a string" in text:
-        groups = (re.fullmatch(rf"\+?({'|'.join(_OPTIONS)})=([^\"'].*)", each) for each in overrides)
+        groups = (re.fullmatch(rf"\+?({'|'.join(GROUPS)})=([^\"'].*)", each) for each in overrides)
         for name, value in ((each[1], value) for each in groups if each for value in each[2].split(",")):
             if value == "null":
                 return _null(name)
@@ -121,11 +119,12 @@ def _needs_group(overrides: Sequence[str]) -> str:
     return f"a key of {' '.join(overrides)} belongs to a group that is not named; see python -m rbpx --help"
 
 
-def _unknown_option(group: str, option: str, primary: str, held: Sequence[str]) -> str:
-    if group == "experiment":
-        known = [path.stem for path in experiments(primary)]
-    else:
-        known = sorted(path.stem for path in (folder("conf") / group).glob("*.yaml"))
+def _unknown_option(group: str, option: str, primary: str, held: Sequence[str], overrides: Sequence[str]) -> str:
+    own_folders = config_folders(overrides)
+    known = options(group, own_folders, primary)
+    verb, other = ("run", "measure") if primary == "train" else ("train", "train")
+    if group == "experiment" and option in options(group, own_folders, other):
+        return f"experiment={option} is a study of {verb}; type python -m rbpx {verb} experiment={option}"
     if group == "dataset" and held:
         hint = did_you_mean(option, [*held, *known])
         return f"dataset={option} is unknown; {hint}the store holds {', '.join(held)}; known: {', '.join(known)}"
@@ -134,7 +133,7 @@ def _unknown_option(group: str, option: str, primary: str, held: Sequence[str]) 
         hint = f"a file of yours is dataset=file dataset.path={option}; "
     elif group == "model" and "/" in option:
         hint = f"a checkpoint of the hub, or a folder, is model=hub model.id={option}; "
-    own = "" if group == "experiment" else f"; your own go into {group}/NAME.yaml of a folder given with --config-dir"
+    own = f"; your own go into {group}/NAME.yaml of a folder given with --config-dir"
     if group in _NAMED_BY and primary == "analyse":
         own += f"; what the store holds by another name is {_NAMED_BY[group]}{option}"
     return f"{group}={option} is unknown; {hint}known: {', '.join(known)}{own}"

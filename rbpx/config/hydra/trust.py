@@ -15,16 +15,20 @@ from rbpx.errors import RbpxError
 FLAG: Final = "--trust-config"
 ADVICE: Final = f"drop it, or add {FLAG} if you trust whoever wrote it with your account"
 
-# What files may say of Hydra: how a sweep runs, and the size of its jobs; nothing that is run by a shell or imported.
+# What files may say of Hydra: how a sweep runs, and its jobs; of `params` and `setup` not all, see `_check_hydra`.
 _HYDRA: Final = {
     "mode": (),
     "sweeper": ("params", "max_batch_size"),
     "launcher": (
         *("n_jobs", "timeout_min", "cpus_per_task", "gpus_per_node", "gpus_per_task", "tasks_per_node", "nodes"),
         *("mem_gb", "mem_per_cpu", "mem_per_gpu", "name", "partition", "qos", "account", "constraint"),
-        "array_parallelism",
+        *("array_parallelism", "cpus_per_gpu", "gres", "exclude", "comment", "signal_delay_s", "setup"),
     ),
 }  # fmt: skip
+LAUNCHER: Final = "hydra.launcher"  # the group of Hydra's in which a user may have files
+# What a shell may be given by a file: modules by name, from the places that the cluster or the user has chosen.
+_MODULES: Final = re.compile(r"(module (load|purge)|ml)( +[A-Z0-9][\w.@+-]*(/[A-Z0-9][\w.@+-]*)*)*", re.ASCII | re.I)
+_PLACES: Final = {"store": "DIR", "output": "FILE"}  # where rbpx writes
 PACKAGES: Final = (None, "_global_", "_group_", "model", "dataset", "protocol")
 _CHOICES: Final = re.compile(r"(override +)?/?hydra/(launcher|sweeper)")
 _REFERENCES: Final = re.compile(r"\$\{[\w.]+\}")  # to another key, which no resolver computes
@@ -46,24 +50,30 @@ def check_overrides_trusted(overrides: Sequence[str]) -> None:
             raise RbpxError(f"{override} names code that Hydra would run; {ADVICE}")
 
 
-def load_trusted(path: Path, trusts: bool) -> Any:
+def load_trusted(path: Path, trusts: bool, package: str = "") -> Any:
     """A study or another YAML file, refused where it names code.
+
+    Args:
+        path: the file.
+        trusts: whether it may name code.
+        package: where Hydra puts its values; empty for the top.
 
     Raises:
         RbpxError: it cannot be read, exceeds a bound, or names code and `trusts` is not set.
     """
     node = load_yaml(path)
     if not trusts:
-        check_values(node, path)
+        check_values(node, path, package)
     return node
 
 
-def check_values(node: Any, path: Path) -> None:
-    """Refuse a file that names code, configures Hydra, or computes values.
+def check_values(node: Any, path: Path, package: str = "") -> None:
+    """Refuse a file that names code, configures Hydra, computes values, or says where rbpx writes.
 
     Args:
         node: what OmegaConf read from it.
         path: the file.
+        package: where Hydra puts its values; empty for the top.
 
     Raises:
         RbpxError: the first thing that a file may not hold, and the flag that allows it.
@@ -86,12 +96,17 @@ def check_values(node: Any, path: Path) -> None:
             )
     if references > _MOST_REFERENCES:
         raise RbpxError(f"{path} refers to other keys {references} times; write values, or add {FLAG}")
-    _check_hydra(values.get("hydra"), path)
-    chosen = values.get("defaults")
+    chosen = values.pop("defaults", None)
+    is_launcher = package == LAUNCHER
+    _check_hydra({"launcher": values} if is_launcher else values.get("hydra"), path)
+    for key, what in _PLACES.items():
+        if key in values:
+            raise RbpxError(f"{path}: {key} says where rbpx writes; type --{key} {what} instead, or add {FLAG}")
     for entry in chosen if isinstance(chosen, list) else ():
         for words in (entry,) if isinstance(entry, str) else entry.items() if isinstance(entry, dict) else ():
             group, option = (words, "") if isinstance(words, str) else map(str, words)
-            if "@" in f"{group}{option}" or ("hydra" in group and not _CHOICES.fullmatch(group)):
+            is_moved = "@" in f"{group}{option}" or (is_launcher and "/" in group)
+            if is_moved or ("hydra" in group and not _CHOICES.fullmatch(group)):
                 raise RbpxError(f"{path}: defaults chooses {group}, which configures Hydra or moves a file; {ADVICE}")
 
 
@@ -112,3 +127,22 @@ def _check_hydra(hydra: Any, path: Path) -> None:
         group, name = (*key[1:], None, None)[:2]
         if group not in _HYDRA or (name not in _HYDRA[group] if _HYDRA[group] else name is not None):
             raise RbpxError(f"{path}: {'.'.join(map(str, key))} configures Hydra, which may run code; {ADVICE}")
+    for inner, value in _leaves(hydra):
+        where = ".".join(map(str, ("hydra", *inner)))
+        if inner[:2] == ("launcher", "setup"):
+            _check_setup(value, path)
+        elif inner[:1] == ("launcher",) and (len(inner) > 2 or "${" in str(value) or not str(value).isprintable()):
+            raise RbpxError(f"{path}: {where} is not one plain line, and becomes a line of a script; {ADVICE}")
+        elif inner[:2] == ("sweeper", "params"):
+            name = str(inner[-1])
+            if re.match(rf"[+~]*(hydra\b|({'|'.join(_PLACES)})$)", name) or _BUILDS.search(f"{name}={value}"):
+                raise RbpxError(f"{path}: {where} configures Hydra, or says where rbpx writes; {ADVICE}")
+
+
+def _check_setup(line: Any, path: Path) -> None:
+    """Refuse a line that a shell would run in each job, unless it loads modules."""
+    if line not in (None, [], {}) and not (isinstance(line, str) and _MODULES.fullmatch(line)):
+        raise RbpxError(
+            f"{path}: {LAUNCHER}.setup: {str(line)[:80]!r} would be run by a shell in each job, and a file may only "
+            f"load modules there, as in 'module load cuda'; add {FLAG} if you wrote the file, or have read it"
+        )

@@ -20,7 +20,7 @@ class StudyConfig:
         grid: what was measured in the publication, and what is measured here.
         published: what was published, with its source.
         would_change: what measurement would change the answer.
-        file: what its analyses read in place of the store, as FILE of their verbs; relative to the folder of studies.
+        file: what its analyses read in place of the store, as FILE of their verbs; relative to the study's file.
         result: a SELECT over `found`, the rows of its analyses; `record` writes its answer into the file.
     """
 

@@ -1,0 +1,276 @@
+"""A user's folder of configuration: its studies, models, texts and launchers work as ours do; what is refused."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rbpx.config.hydra.trust import load_trusted
+from rbpx.errors import RbpxError
+from tests.support.commands import Answer, here
+from tests.support.places import EXPERIMENTS
+from tests.support.stores import FAMILY, RESAMPLES, Measured, cell_records
+
+HEADERS = {"with a header": "# @package _global_\n", "as ours are": "# What I ask.\n"}
+
+STUDY = f"""\
+defaults:
+  - override /model: {FAMILY}
+  - override /dataset: letters
+
+study:
+  question: Does it fall?
+  grid: my models on my letters
+  published: nothing
+  result: |-
+    SELECT law, k, n_points FROM found WHERE analysis = 'fit'
+
+k: 10
+laws: [rbp]
+resamples: {RESAMPLES.partition("=")[2]}
+analyses: [fit]
+"""
+
+PUBLISHED = "published_exponents"  # ours, of a file beside it
+
+
+def relative(path: Path, folder: Path) -> str:
+    return os.path.relpath(path, folder)
+
+
+@pytest.fixture
+def own(measured: Measured, tmp_path: Path) -> Path:
+    """A folder with a family, a text and a study, whose paths start at the files that hold them."""
+    folder, family = tmp_path / "own", measured.family
+    for group in ("model", "dataset", "experiment"):
+        (folder / group).mkdir(parents=True)
+    sizes = {size: {"id": relative(path, folder / "model")} for size, path in family.folders.items()}
+    (folder / "model" / f"{FAMILY}.yaml").write_text(yaml.safe_dump({"family": FAMILY, "sizes": sizes}))
+    text = {"name": family.text.stem, "path": relative(family.text, folder / "dataset")}
+    (folder / "dataset" / "letters.yaml").write_text(yaml.safe_dump(text))
+    (folder / "experiment" / "mystudy.yaml").write_text(STUDY)
+    return folder
+
+
+def refused(answer: Answer, *says: str) -> None:
+    assert answer.returncode == 2, answer.stderr
+    (line,) = answer.stderr.splitlines()
+    assert [words for words in says if words not in line] == [], line
+
+
+def table(text: str) -> list[list[str]]:
+    """The findings at the end of a study's file, a list of cells a line."""
+    return [line.removeprefix("# ").split() for line in text.split("\n#\n")[1].strip().split("\n")]
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_a_study_is_recorded_into_its_own_file(header: str, own: Path, measured: Measured, cwd: Path) -> None:
+    path, ours = own / "experiment" / "mystudy.yaml", sorted(EXPERIMENTS.iterdir())
+    path.write_text(HEADERS[header] + STUDY)
+    before = cell_records(measured.store)
+    words = ("record", "experiment=mystudy", f"--config-dir={own}", "--store", measured.store)
+    answer = here(*words, cwd=cwd, check=0)
+    assert f"findings of mystudy written to {path}" in answer.stderr
+    assert path.read_text().startswith(HEADERS[header] + STUDY)
+    assert table(path.read_text()) == [["law", "k", "n_points"], ["rbp", "10", str(len(measured.family.folders))]]
+    assert sorted(EXPERIMENTS.iterdir()) == ours
+    assert cell_records(measured.store) == before, "the models and the text are those that were measured"
+
+
+def test_a_study_of_a_file_beside_it_is_answered_anew_when_that_changes(own: Path, cwd: Path, tmp_path: Path) -> None:
+    shutil.copy(EXPERIMENTS / f"{PUBLISHED}.yaml", own / "experiment" / "theirs.yaml")
+    (own / "experiment" / "published").mkdir()
+    numbers = own / "experiment" / "published" / "paper_table2_size_law.csv"
+    shutil.copy(EXPERIMENTS / "published" / numbers.name, numbers)
+    words = ("run", "--config-dir", own, "--store", tmp_path / "store", "--format", "json")
+    theirs = here(*words, "experiment=theirs", cwd=cwd, check=0).stdout
+    assert theirs == here(*words, f"experiment={PUBLISHED}", cwd=cwd, check=0).stdout
+    lines = numbers.read_text().splitlines(keepends=True)
+    numbers.write_text("".join(line for line in lines if ",opt," not in line))
+    kept = json.loads(here(*words, "experiment=theirs", cwd=cwd, check=0).stdout)
+    assert len(kept) < len(json.loads(theirs))
+    numbers.unlink()
+    refused(here(*words, "experiment=theirs", cwd=cwd), f"{numbers} is not a file", f"{own}/experiment/theirs.yaml")
+
+
+def test_an_answer_is_computed_anew_when_a_study_changes(own: Path, measured: Measured, cwd: Path) -> None:
+    def fitted_k() -> list[int]:
+        words = ("fit", "experiment=mystudy", "--config-dir", own, "--store", measured.store, "--format", "json")
+        return [row["k"] for row in json.loads(here(*words, cwd=cwd, check=0).stdout)]
+
+    assert fitted_k() == [10]
+    (own / "experiment" / "mystudy.yaml").write_text(STUDY.replace("k: 10", "k: 1"))
+    assert fitted_k() == [1]
+
+
+LISTS: dict[str, Callable[[Path], tuple[object, ...]]] = {
+    "help": lambda own: ("run", "--help", "--config-dir", own),
+    "completion": lambda own: ("completion", "bash", "--config-dir", own),
+    "a study that is unknown": lambda own: ("run", "--config-dir", own, "experiment=nosuch"),
+    "a text that is unknown": lambda own: ("measure", "--config-dir", own, "dataset=nosuch"),
+    "a family that is unknown": lambda own: ("measure", f"hydra.searchpath=[file://{own}]", "model=nosuch"),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_what_there_is_includes_the_users_own(name: str, own: Path, cwd: Path) -> None:
+    own_name = {"a text that is unknown": "letters", "a family that is unknown": FAMILY}.get(name, "mystudy")
+    ours = {"a text that is unknown": "pydoc", "a family that is unknown": "pythia"}.get(name, "rbp_figure_3")
+    answer = here(*LISTS[name](own), cwd=cwd)
+    told = " ".join((answer.stdout + answer.stderr).split())
+    assert own_name in told
+    assert ours in told or "figure_3" in told
+    shutil.rmtree(own)
+    own.mkdir()
+    answer = here(*LISTS[name](own), cwd=cwd)
+    assert own_name not in answer.stdout + answer.stderr.replace("dataset.name=", "")
+
+
+def test_a_study_of_a_training_is_said_to_be_one(own: Path, cwd: Path) -> None:
+    (own / "experiment" / "deep.yaml").write_text("# @package _global_\n# verb: train\nfamily: deep\n")
+    asked = ("--config-dir", own, "experiment=deep")
+    refused(here("run", *asked, cwd=cwd), "python -m rbpx train experiment=deep")
+    refused(here("train", "experiment=demo", cwd=cwd), "python -m rbpx run experiment=demo")
+    assert "family: deep" in here("train", *asked, "--cfg", "job", cwd=cwd, check=0).stdout
+
+
+def test_a_study_may_choose_how_its_jobs_are_started(own: Path, measured: Measured, cwd: Path) -> None:
+    """Its jobs run elsewhere, and what they leave is collected."""
+    chosen = STUDY.replace("letters\n", "letters\n  - override /hydra/launcher: mine\n", 1)
+    swept = "hydra: {mode: MULTIRUN, sweeper: {params: {size: 'xs,s,m'}}}\n"
+    (own / "experiment" / "mystudy.yaml").write_text(chosen + swept)
+    (own / "hydra" / "launcher").mkdir(parents=True)
+    (own / "hydra" / "launcher" / "mine.yaml").write_text("defaults: [joblib]\nn_jobs: 2\n")
+    words = ("run", "experiment=mystudy", "--config-dir", own, "--store", measured.store, "--format", "json")
+    (row,) = json.loads(here(*words, cwd=cwd, check=0).stdout)
+    assert (row["k"], row["n_points"]) == (10, 3)
+
+
+def test_a_file_of_the_user_replaces_ours_of_the_same_name(own: Path, measured: Measured, cwd: Path) -> None:
+    (own / "model" / f"{FAMILY}.yaml").rename(own / "model" / "ladder.yaml")
+    (own / "dataset" / "letters.yaml").rename(own / "dataset" / "pydoc.yaml")
+    (own / "experiment" / "demo.yaml").write_text(STUDY.replace(FAMILY, "ladder").replace("letters", "pydoc"))
+    asked = ("--config-dir", own, "--store", measured.store, "--format", "json")
+    for words in (["run", "experiment=demo"], ["run", "-m", "model=ladder", "dataset=pydoc", "k=10", "laws=[rbp]"]):
+        (row,) = json.loads(here(*words, *asked, cwd=cwd, check=0).stdout)
+        assert (row["family"], row["dataset"]) == (FAMILY, measured.family.text.stem)
+
+
+# ------------------------------------------------------------------------------------------------------ what is missing
+
+
+def test_a_missing_text_names_its_dataset_its_path_and_the_file_that_says_it(own: Path, cwd: Path) -> None:
+    (own / "dataset" / "gone.yaml").write_text("name: gone\npath: ../texts/gone.jsonl\n")
+    says = ("dataset gone", f"{own}/texts/gone.jsonl is not a file", f"{own}/dataset/gone.yaml")
+    asked = ("model=ladder", "size=3k", "--config-dir", own, "--store", own / "store")
+    refused(here("measure", *asked, "dataset=gone", cwd=cwd), *says)
+    refused(
+        here("measure", *asked, "dataset=file", "dataset.path=no.txt", cwd=cwd), "dataset no", f"{cwd}/no.txt is not"
+    )
+
+
+def test_a_missing_model_names_the_file_that_says_its_path(own: Path, cwd: Path) -> None:
+    (own / "model" / "gone.yaml").write_text("family: gone\nsizes: {a: {id: ./a}, b: {id: c}}\n")
+    answer = here("plan", "model=gone", "dataset=letters", "--config-dir", own, "--store", own / "store", cwd=cwd)
+    refused(answer, f"{own}/model/a", f"{own}/model/gone.yaml")
+
+
+def test_a_hub_id_is_no_path(own: Path, cwd: Path) -> None:
+    (own / "model" / "far.yaml").write_text("family: far\nsizes: {a: {id: ORG/NAME}, b: {id: 'rbpx:ladder/3k/8m'}}\n")
+    shown = here("plan", "model=far", "--config-dir", own, "--cfg", "job", cwd=cwd, check=0).stdout
+    assert [size["id"] for size in yaml.safe_load(shown)["model"]["sizes"].values()] == [
+        "ORG/NAME",
+        "rbpx:ladder/3k/8m",
+    ]
+
+
+def test_the_texts_of_a_sweep_start_at_the_file_that_lists_them(own: Path, measured: Measured, cwd: Path) -> None:
+    text = relative(measured.family.text, own / "experiment")
+    swept = f"hydra: {{mode: MULTIRUN, sweeper: {{params: {{dataset.path: '{text},{text}'}}}}}}\n"
+    (own / "experiment" / "mystudy.yaml").write_text(STUDY.replace("letters", "file") + swept)
+    words = ("status", "experiment=mystudy", "--config-dir", own, "--store", measured.store, "--format", "json")
+    states = json.loads(here(*words, cwd=cwd, check=0).stdout)
+    assert [state["state"] for state in states] == ["done"] * len(measured.family.folders)
+
+
+def test_status_keeps_the_column_of_a_text_that_is_missing(own: Path, measured: Measured, cwd: Path) -> None:
+    (own / "dataset" / "gone.yaml").write_text("name: gone\npath: gone.jsonl\n")
+    words = ("status", "-m", f"model={FAMILY}", "dataset=letters,gone", "--config-dir", own, "--store", measured.store)
+    answer = here(*words, cwd=cwd, check=0)
+    heading = next(line.split() for line in answer.stdout.splitlines() if "family" in line)
+    assert heading == ["family", "size", measured.family.text.stem, "gone"]
+    (line,) = answer.stderr.splitlines()
+    assert f"dataset gone: dataset.path={own}/dataset/gone.jsonl is not a file" in line
+    states = json.loads(here(*words, "--format", "json", cwd=cwd, check=0).stdout)
+    n = len(measured.family.folders)
+    assert [state["state"] for state in states] == ["done"] * n + ["missing"] * n
+
+
+# ------------------------------------------------------------------------------------------- what a file may not say
+
+
+SLURM = "defaults: [submitit_slurm]\npartition: gpu\naccount: mine\nsetup: [module purge, module load cuda/12.1 gcc]\n"
+
+
+def test_a_launcher_and_the_modules_that_it_loads_need_no_trust(own: Path, cwd: Path) -> None:
+    (own / "hydra" / "launcher").mkdir(parents=True)
+    (own / "hydra" / "launcher" / "mine.yaml").write_text(SLURM)
+    words = ("measure", "model=ladder", "--config-dir", own, "hydra/launcher=mine", "--cfg", "hydra")
+    launcher = yaml.safe_load(here(*words, cwd=cwd, check=0).stdout)["hydra"]["launcher"]
+    assert launcher["_target_"].endswith("SlurmLauncher")
+    assert (launcher["partition"], launcher["setup"]) == ("gpu", ["module purge", "module load cuda/12.1 gcc"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("touch MARK", "module load cuda; touch MARK", "module load cuda\ntouch MARK", "module load $(touch MARK)"),
+        *("module load ./mine", "module load /tmp/mine", "module load a/../mine", "module use /tmp", "ml ~/mine"),
+        *(
+            "module load `touch MARK`",
+            "source venv/bin/activate",
+            "export LD_PRELOAD=mine.so",
+            "module load {a,b}",
+            "ml >a",
+        ),
+    ],
+)
+@pytest.mark.parametrize("package", ["hydra.launcher", ""])
+def test_a_line_for_a_shell_is_refused_with_what_to_type(line: str, package: str, tmp_path: Path) -> None:
+    launcher = {"setup": ["module load cuda", line]}
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(launcher if package else {"hydra": {"launcher": launcher}}))
+    with pytest.raises(RbpxError, match=r"mine\.yaml.*module load cuda.*add --trust-config"):
+        load_trusted(path, trusts=False, package=package)
+    load_trusted(path, trusts=True, package=package)
+
+
+NOT_PLAIN = {
+    "a second line of a script": ("hydra.launcher", {"partition": "gpu\ntouch MARK #"}),
+    "a line from elsewhere": ("hydra.launcher", {"comment": "${study.question}"}),
+    "a list": ("hydra.launcher", {"constraint": ["a"]}),
+    "a folder of a launcher": ("hydra.launcher", {"submitit_folder": "/tmp"}),
+    "flags of sbatch": ("hydra.launcher", {"additional_parameters": {"a\ntouch MARK": 1}}),
+    "another group": ("hydra.launcher", {"defaults": ["/hydra/callbacks/mine"]}),
+    "a group beside it": ("hydra.launcher", {"defaults": ["../callbacks/mine"]}),
+    "logging of jobs": ("", {"hydra": {"sweeper": {"params": {"hydra.job_logging.handlers.a.class": "os.getcwd"}}}}),
+    "setup of jobs": ("", {"hydra": {"sweeper": {"params": {"hydra.launcher.setup": "[touch MARK]"}}}}),
+    "an environment of jobs": ("", {"hydra": {"sweeper": {"params": {"+hydra.job.env_set.LD_PRELOAD": "mine.so"}}}}),
+    "a place of jobs": ("", {"hydra": {"sweeper": {"params": {"output": "~/.bashrc"}}}}),
+    "a file that is written": ("", {"output": "~/.bashrc"}),
+    "a store that is written": ("", {"store": "/tmp/store"}),
+}
+
+
+@pytest.mark.parametrize("name", NOT_PLAIN)
+def test_what_would_be_run_or_written_is_refused(name: str, tmp_path: Path) -> None:
+    package, values = NOT_PLAIN[name]
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(values))
+    with pytest.raises(RbpxError, match=r"mine\.yaml.*--trust-config"):
+        load_trusted(path, trusts=False, package=package)
+    load_trusted(path, trusts=True, package=package)
