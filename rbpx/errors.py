@@ -19,6 +19,27 @@ class MeasureError(RbpxError):
     """A measurement that failed while running; kept in `failures`, and the command exits 1."""
 
 
+class NotHereError(MeasureError):
+    """Something of the hub that is not on this machine, where HF_HUB_OFFLINE forbids to ask the hub for it.
+
+    Attributes:
+        what: that it is missing, without a remedy.
+    """
+
+    def __init__(self, what: str, command: str) -> None:
+        """Say what is missing, and the command that fetches it."""
+        super().__init__(what, command)
+        self.what = what
+
+    def __str__(self) -> str:
+        """What is missing, and how it is fetched."""
+        return self.fetched_by(self.args[1])
+
+    def fetched_by(self, command: str) -> str:
+        """The same with another command."""
+        return f"{self.what}; fetch it where there is a network: {command}"
+
+
 class DamageError(MeasureError):
     """A file of the store that failed while it was read; looked at again, it is found and left out."""
 

@@ -1,21 +1,19 @@
-"""Overrides as Hydra takes them: values quoted for their grammar, the store that they name.
+"""Overrides as they were typed: quoted for Hydra's grammar, the store and the folders that they name.
 
-What was typed, with all that it is read with: by this an answer that is kept is found before anything is composed.
-
-Two lines that are written differently are two questions, though they may mean the same: each is answered once.
+By what was typed, with the files that give it its meaning, a kept answer is found before anything is composed. Two
+lines that are written differently are two questions, though they may mean the same: each is answered once.
 """
 
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from rbpx.config.places import folder
 from rbpx.errors import RbpxError
-
-__all__ = ["what_was_typed"]
 
 
 def quoted(value: str) -> str:
@@ -64,6 +62,20 @@ def without_flags(words: Sequence[str]) -> list[str]:
     """Overrides alone; the folder behind --config-dir is none."""
     named = [at + 1 for at, word in enumerate(words) if word in ("--config-dir", "-cd")]
     return [word for at, word in enumerate(words) if not word.startswith("-") and at not in named]
+
+
+def retyped(verb: str, words: Sequence[str], trusts_config: bool, without: Callable[[str], bool]) -> str:
+    """The command that asks a verb with the words that were typed for another one.
+
+    Args:
+        verb: the verb.
+        words: key=value, and Hydra's flags.
+        trusts_config: whether files of configuration may name code.
+        without: whether a key is left out.
+    """
+    dropped = [word for word in without_flags(words) if without(word.partition("=")[0].lstrip("+"))]
+    trust = ["--trust-config"] if trusts_config else []
+    return shlex.join(["python", "-m", "rbpx", verb, *trust, *(word for word in words if word not in dropped)])
 
 
 _ENVIRONMENT: Final = "RBPX_"  # how the names begin that a configuration reads

@@ -18,7 +18,14 @@ __all__ = ["KEYS", "Asking", "Request"]
 
 
 class Request(RunKeys, MeasuringKeys, LawKeys, PredictionKeys, TaskKeys, TokenKeys, ShownKeys, StudyKeys):
-    """A request of any verb but `import` and `train`; a key that its verb does not have has its default."""
+    """A request of any verb but `import` and `train`; a key that its verb does not have has its default.
+
+    Attributes:
+        download: the command that fetches what it needs of the hub, with the words that were typed; None where it was
+            not typed to measure.
+    """
+
+    download: str | None = None
 
     def __init__(self, **typed: Any) -> None:
         """Check what was typed.
@@ -35,7 +42,9 @@ class Request(RunKeys, MeasuringKeys, LawKeys, PredictionKeys, TaskKeys, TokenKe
 
     def but(self, **typed: Any) -> Self:
         """The same request with other values of some keys."""
-        return type(self)(**{**self.typed, **typed})
+        other = type(self)(**{**self.typed, **typed})
+        other.download = self.download
+        return other
 
     @property
     def batch_budget(self) -> int:

@@ -1,12 +1,13 @@
 """Turns what a hub and its libraries raise into one line for the user: a wrong request, or a hub that fails."""
 
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from rbpx.config.text.dataset import DatasetConfig
-from rbpx.errors import MeasureError, RbpxError, reason
+from rbpx.errors import MeasureError, NotHereError, RbpxError, reason
 
 
 def place_of(dataset: DatasetConfig, with_split: bool = True) -> str:
@@ -47,13 +48,13 @@ def explained(dataset: DatasetConfig) -> Iterator[None]:
         raise RbpxError(f"{name} has no files of rows, as Parquet, JSON, CSV or text; give another dataset") from None
     except DatasetNotFoundError as problem:
         if "gated" not in str(problem):
-            raise MeasureError(undelivered(dataset, problem)) from None
+            raise undelivered(dataset, problem) from None
         raise RbpxError(_gated(name)) from None
     except Exception as problem:  # whatever a network does, and whatever `datasets` makes of what it delivered
         if _is_ours(problem):
             raise
         wrong = _wrong_request(name, dataset, str(problem))
-        raise MeasureError(undelivered(dataset, problem)) if wrong is None else RbpxError(wrong) from None
+        raise undelivered(dataset, problem) if wrong is None else RbpxError(wrong) from None
 
 
 def _is_ours(problem: BaseException) -> bool:
@@ -82,11 +83,16 @@ def _wrong_request(name: str, dataset: DatasetConfig, text: str) -> str | None:
     return None
 
 
-def undelivered(dataset: DatasetConfig, problem: BaseException) -> str:
-    """The error text for a hub that failed."""
+def undelivered(dataset: DatasetConfig, problem: BaseException) -> MeasureError:
+    """The error for a hub that failed, or that must not be asked."""
+    from huggingface_hub.errors import OfflineModeIsEnabled
+
     while problem.__cause__ is not None:  # `datasets` wraps what went wrong
         problem = problem.__cause__
-    return (
+    if isinstance(problem, OfflineModeIsEnabled):
+        what = f"{place_of(dataset)} is not on this machine, and HF_HUB_OFFLINE or HF_DATASETS_OFFLINE is set"
+        return NotHereError(what, shlex.join(["python", "-m", "rbpx", "download", f"dataset={dataset.name}"]))
+    return MeasureError(
         f"the hub did not deliver {place_of(dataset)} ({type(problem).__name__}: {reason(problem, 160)}); check the "
         "network and type the same again, or read a file with dataset.path=FILE"
     )

@@ -7,17 +7,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from rbpx.config.options import Draw
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import Document, draw
 from rbpx.data.hub_failures import explained, place_of, undelivered
-from rbpx.data.parquet_parts import Tell, read_parts
+from rbpx.data.parquet_parts import Tell, parts_bytes, read_parts
 from rbpx.data.texts import Content, Source, content_of, texts
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.hub_cache import HubFile, files_of
 
 _HUB_TIMEOUT_S = 5
+_PREPARED: Final = "dataset_info.json"  # which `datasets` writes last
 _RETRIES = 3  # of a read while streaming; `datasets` itself would go on for minutes in silence
 
 
@@ -44,14 +47,69 @@ def read_hub(dataset: DatasetConfig, limit: int, seed: int | None, tell: Tell) -
         RbpxError: there is no such dataset, subset, split, revision or field, or it may not be read by this user.
         MeasureError: the hub fails, and the dataset is not in the caches here.
     """
-    if dataset.hub is None or dataset.split is None:
-        lacks = "hub=ORG/NAME" if dataset.hub is None else "split=NAME, as test or validation+test"
-        raise RbpxError(f"dataset={dataset.name} needs dataset.{lacks}; or dataset.path=FILE for a file of your own")
-    with explained(dataset), _quiet():
-        commit = _current_commit(dataset.hub, dataset.revision)
+    hub = _named_hub(dataset)
+    with explained(dataset), quiet():
+        commit = _current_commit(hub, dataset.revision)
         if isinstance(commit, str):
             return Sample(_from_hub(dataset, commit, limit, seed, tell), commit)
         return _from_cache(dataset, commit, limit, seed)
+
+
+@dataclass(frozen=True)
+class NeededRows:
+    """What drawing a sample takes of the hub.
+
+    Attributes:
+        commit: that it is drawn from.
+        files: those that are downloaded whole, into the hub's cache.
+        n_read_bytes: what is read besides, of which the sample alone is kept; of a stream at most that.
+    """
+
+    commit: str
+    files: Sequence[HubFile]
+    n_read_bytes: int
+
+
+def needed_rows(dataset: DatasetConfig, limit: int, seed: int | None) -> NeededRows:
+    """What `read_hub` would download and read.
+
+    Args:
+        dataset: as for `read_hub`.
+        limit: as for `read_hub`.
+        seed: as for `read_hub`.
+
+    Raises:
+        RbpxError: as `read_hub`.
+        MeasureError: the hub fails.
+    """
+    hub = _named_hub(dataset)
+    with explained(dataset), quiet():
+        commit = _current_commit(hub, dataset.revision)
+        if isinstance(commit, Exception):
+            _from_cache(dataset, commit, limit, seed)
+            return NeededRows(str(dataset.revision), (), 0)
+        builder, parts = _opened(dataset, commit)
+        if dataset.draw is Draw.whole:
+            if (Path(builder.cache_dir) / _PREPARED).is_file():  # loaded before
+                return NeededRows(commit, (), 0)
+            listed = [path for of_split in builder.config.data_files.values() for path in of_split]
+            return NeededRows(commit, _hub_files(hub, commit, listed), 0)
+        if dataset.draw is Draw.parts:
+            return NeededRows(commit, (), parts_bytes(parts, dataset.row_choice(), place_of(dataset), limit, seed))
+        files = _hub_files(hub, commit, [path for _, path in parts])
+        return NeededRows(commit, (), sum(file.n_bytes for file in files))
+
+
+def _hub_files(hub: str, commit: str, addresses: Sequence[str]) -> list[HubFile]:
+    """The files at hf:// addresses."""
+    return files_of("dataset", hub, commit, [address.partition(f"@{commit}/")[2] for address in addresses])
+
+
+def _named_hub(dataset: DatasetConfig) -> str:
+    if dataset.hub is None or dataset.split is None:
+        lacks = "hub=ORG/NAME" if dataset.hub is None else "split=NAME, as test or validation+test"
+        raise RbpxError(f"dataset={dataset.name} needs dataset.{lacks}; or dataset.path=FILE for a file of your own")
+    return dataset.hub
 
 
 def _current_commit(hub: str, revision: str | None) -> str | Exception:
@@ -77,7 +135,8 @@ def _current_commit(hub: str, revision: str | None) -> str | Exception:
     return str(info.sha)
 
 
-def _from_hub(dataset: DatasetConfig, commit: str, limit: int, seed: int | None, tell: Tell) -> list[Document]:
+def _opened(dataset: DatasetConfig, commit: str) -> tuple[Any, list[tuple[str, str]]]:
+    """How `datasets` loads it; and split and `hf://` address of each file of the splits that are wanted."""
     from datasets import load_dataset_builder
 
     builder = load_dataset_builder(dataset.hub, dataset.subset, revision=commit)
@@ -87,13 +146,18 @@ def _from_hub(dataset: DatasetConfig, commit: str, limit: int, seed: int | None,
     if unknown:
         where, available = place_of(dataset, with_split=False), ", ".join(files)
         raise RbpxError(f"dataset.split={dataset.split}: {where} has no split {unknown[0]}; it has: {available}")
+    return builder, [(split, path) for split in splits for path in files[split]]
+
+
+def _from_hub(dataset: DatasetConfig, commit: str, limit: int, seed: int | None, tell: Tell) -> list[Document]:
+    builder, parts = _opened(dataset, commit)
     if dataset.draw is Draw.whole:
         builder.download_and_prepare()
         return _draw_loaded(builder.as_dataset(split=dataset.split), dataset, limit, seed)
     if dataset.draw is Draw.parts:
-        parts = [(split, path) for split in splits for path in files[split]]
         return read_parts(parts, dataset.row_choice(), place_of(dataset), limit, seed, tell)
     # `datasets` infers the features of rows from the first file, which should be one that is needed anyway.
+    splits = dataset.split.split("+")
     builder.config.data_files = type(builder.config.data_files)(
         {split: builder.config.data_files[split] for split in splits}
     )
@@ -107,17 +171,20 @@ def _from_hub(dataset: DatasetConfig, commit: str, limit: int, seed: int | None,
 def _from_cache(dataset: DatasetConfig, why: Exception, limit: int, seed: int | None) -> Sample:
     """Draw the same documents from a dataset that `datasets` has loaded before."""
     from datasets import config, load_dataset_builder
+    from huggingface_hub.errors import OfflineModeIsEnabled
 
     before, config.HF_HUB_OFFLINE = config.HF_HUB_OFFLINE, True  # do not contact the hub a second time
     try:
         builder = load_dataset_builder(dataset.hub, dataset.subset)
         rows = builder.as_dataset(split=dataset.split)
     except Exception:  # whatever `datasets` raises if it is not in the cache; the hub's failure is the reason to give
-        raise MeasureError(undelivered(dataset, why)) from None
+        raise undelivered(dataset, why) from None
     finally:
         config.HF_HUB_OFFLINE = before
     commit = str(builder.hash)
     if dataset.revision not in (None, "main", commit):
+        if isinstance(why, OfflineModeIsEnabled):
+            raise undelivered(dataset, why)
         raise MeasureError(
             f"the hub did not answer, and whether its cache here, at commit {commit}, is dataset.revision="
             f"{dataset.revision} of {dataset.hub} is unknown; give that commit, or try again later"
@@ -171,7 +238,7 @@ def _names(rows: Any, split: str) -> list[str]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence the libraries' warnings, and their progress bars unless someone watches a terminal."""
     os.environ.setdefault("HF_UPDATE_DOWNLOAD_COUNTS", "0")  # saves a request, which hangs on a dead network
     import datasets

@@ -29,6 +29,18 @@ class _RowGroup:
     group: int
 
 
+def parts_bytes(files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int | None) -> int:
+    """What `read_parts` would read: the columns of the row groups that contain drawn rows, packed as they lie there."""
+    n_bytes = 0
+    for group, _ in _drawn_groups(files, wanted, place, limit, seed)[0]:
+        columns = group.head.row_group(group.group)
+        for at in range(columns.num_columns):
+            column = columns.column(at)
+            if column.path_in_schema.split(".")[0] in wanted.columns:
+                n_bytes += column.total_compressed_size
+    return n_bytes
+
+
 def read_parts(
     files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int | None, tell: Tell
 ) -> list[Document]:
@@ -47,6 +59,19 @@ def read_parts(
     Raises:
         RbpxError: the files are not Parquet, a row is not one text, or a field is missing.
     """
+    rows_by_group, order = _drawn_groups(files, wanted, place, limit, seed)
+    with ThreadPoolExecutor(_READERS) as pool:
+        by_row: dict[int, tuple[str, Content]] = {}
+        for texts_by_row in pool.map(lambda part: _read(part[0], part[1], wanted, place), rows_by_group):
+            by_row |= texts_by_row
+            tell(len(by_row), len(order), "documents")
+    return documents_of([by_row[row] for row in order])
+
+
+def _drawn_groups(
+    files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int | None
+) -> tuple[list[tuple[_RowGroup, list[int]]], list[int]]:
+    """The row groups that contain drawn rows, with these, and all of the drawn rows in their order."""
     if not wanted.takes_every_row:
         raise RbpxError(
             "dataset.draw=parts reads only the drawn rows, so it does not go with dataset.articles, where or "
@@ -57,16 +82,10 @@ def read_parts(
         raise RbpxError(f"dataset.draw=parts needs Parquet, and {place} is in {other[0]}; use dataset.draw=whole")
     with ThreadPoolExecutor(_READERS) as pool:
         groups, n_rows = _row_groups(files, list(pool.map(lambda file: _open(file[1]).metadata, files)))
-        starts = [group.start for group in groups]
-        order = drawn_rows(n_rows, limit, seed)
-        rows_by_group = [
-            (g, list(rows)) for g, rows in groupby(sorted(order), lambda row: groups[bisect_right(starts, row) - 1])
-        ]
-        by_row: dict[int, tuple[str, Content]] = {}
-        for texts_by_row in pool.map(lambda part: _read(part[0], part[1], wanted, place), rows_by_group):
-            by_row |= texts_by_row
-            tell(len(by_row), len(order), "documents")
-    return documents_of([by_row[row] for row in order])
+    starts = [group.start for group in groups]
+    order = drawn_rows(n_rows, limit, seed)
+    by_group = groupby(sorted(order), lambda row: groups[bisect_right(starts, row) - 1])
+    return [(group, list(rows)) for group, rows in by_group], order
 
 
 def _open(path: str, head: Any = None) -> Any:

@@ -58,10 +58,10 @@ def sample(dataset: DatasetConfig, limit: int, seed: int, store: Store, begin: B
         RbpxError: there is no such text, or it is empty.
         MeasureError: the hub fails, or the store cannot be written.
     """
-    drawn = _sample(dataset, limit, seed, store, begin)
+    drawn = keep_sample(dataset, limit, seed, store, begin)
     if not dataset.fewshot:
         return with_examples(dataset, drawn, [])
-    return with_examples(dataset, drawn, _sample(*examples_of(dataset), store, begin).documents)
+    return with_examples(dataset, drawn, keep_sample(*examples_of(dataset), store, begin).documents)
 
 
 def sample_here(dataset: DatasetConfig, limit: int, seed: int, store: Store) -> Sample | None:
@@ -75,7 +75,20 @@ def sample_here(dataset: DatasetConfig, limit: int, seed: int, store: Store) -> 
     return None if drawn is None or examples is None else with_examples(dataset, drawn, examples.documents)
 
 
-def _sample(dataset: DatasetConfig, limit: int, seed: int | None, store: Store, begin: Begin) -> Sample:
+def draws_from_hub(
+    dataset: DatasetConfig, limit: int, seed: int, store: Store
+) -> list[tuple[DatasetConfig, int, int | None, Sample | None]]:
+    """What `sample` draws from a hub: dataset, limit and seed of its texts, and of its examples.
+
+    Each comes with what the store holds of it; None where it has to be drawn.
+    """
+    draws = [(dataset, limit, seed), *([examples_of(dataset)] if dataset.fewshot else [])]
+    of_hub = [draw for draw in draws if draw[0].kind == "hub" and draw[0].path is None]
+    return [(*draw, _sample_here(*draw, store)) for draw in of_hub]
+
+
+def keep_sample(dataset: DatasetConfig, limit: int, seed: int | None, store: Store, begin: Begin) -> Sample:
+    """Draw texts, or examples, as `sample` does each of them."""
     here = _sample_here(dataset, limit, seed, store)
     if here is not None:
         return here

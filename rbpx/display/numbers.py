@@ -81,3 +81,13 @@ def time(seconds: float | None) -> str:
     if hours < 48:
         return f"{minutes // 60}h{minutes % 60:02}m"
     return f"{hours // 24}d{hours % 24:02}h" if hours < 2400 else f"{hours // 24:,}d"
+
+
+def in_bytes(n: float | None) -> str:
+    """An amount of bytes in three digits, in the decimal units that the hub and disks are told in."""
+    if n is None:
+        return UNKNOWN
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= 0.9995 * size:
+            return f"{n / size:#.3g}".rstrip(".") + f" {unit}"
+    return f"{n:.0f} B"

@@ -4,12 +4,24 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 from types import TracebackType
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
+from rbpx.display.numbers import in_bytes
+from rbpx.display.numbers import time as spent
 from rbpx.display.visible import visible_line
 
 _PLAIN_EVERY_S = 15.0
@@ -157,6 +169,35 @@ def counted(title: str, total: float) -> Iterator[Advance]:
             if not console.is_terminal and time.monotonic() - printed > _PLAIN_EVERY_S:
                 printed = time.monotonic()
                 console.print(f"{title}: {done:,.0f} of {total:,.0f}", highlight=False, soft_wrap=True)
+
+        yield advance
+
+
+@contextmanager
+def downloading(title: str, n_bytes: int) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, a line every 15 s on a pipe, with throughput and time left.
+
+    The function yielded is called, by any thread, with the bytes that just came.
+    """
+    console, began, came = Console(stderr=True), time.monotonic(), 0
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), DownloadColumn(), TransferSpeedColumn())
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
+    ) as bars:
+        bar, printed, turn = bars.add_task(_plain(title), total=n_bytes), began, Lock()
+
+        def advance(n: int) -> None:
+            nonlocal came, printed
+            with turn:
+                came += n
+                bars.update(bar, completed=came)
+                if console.is_terminal or time.monotonic() - printed < _PLAIN_EVERY_S or not 0 < came < n_bytes:
+                    return
+                printed = time.monotonic()
+                rate = came / (printed - began)
+                told = f"{title}: {came / n_bytes:.0%} of {in_bytes(n_bytes)}, {in_bytes(rate)}/s"
+                line = f"{told}, {spent((n_bytes - came) / rate)} left"
+                console.print(visible_line(line), highlight=False, soft_wrap=True, markup=False)
 
         yield advance
 

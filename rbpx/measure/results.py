@@ -1,8 +1,9 @@
-"""What became of a grid that was to be measured."""
+"""What became of a grid that was to be measured, or whose needs were to be fetched."""
 
 from dataclasses import dataclass
 
 from rbpx.config.request import Request
+from rbpx.errors import MeasureError, NotHereError, RbpxError
 
 
 @dataclass(frozen=True)
@@ -39,3 +40,15 @@ class Measured:
     n_new: int = 0
     error: str | None = None
     status: int = 0
+
+
+def not_measured(request: Request, problem: RbpxError) -> Measured:
+    """The result of a grid of which nothing was tried."""
+    return Measured(request, error=told(problem, request), status=1 if isinstance(problem, MeasureError) else 2)
+
+
+def told(problem: RbpxError, request: Request) -> str:
+    """What went wrong, for people; for what is missing offline, the command that fetches all of the sweep."""
+    if isinstance(problem, NotHereError) and request.download is not None:
+        return problem.fetched_by(request.download)
+    return str(problem)

@@ -24,7 +24,7 @@ from rbpx.data.parquet_parts import Tell
 from rbpx.data.samples import sample
 from rbpx.errors import AbsentModelError, MeasureError, RbpxError, UnexpectedError
 from rbpx.measure.offline import as_held, hash_members, training_beside
-from rbpx.measure.results import Failure, Measured
+from rbpx.measure.results import Failure, Measured, not_measured, told
 from rbpx.measure.run_tables import scored_share
 from rbpx.store.cell_states import heartbeat
 from rbpx.store.index import refresh_index
@@ -74,7 +74,7 @@ def measure_grids(
     try:
         parts = _parts(requests)
     except RbpxError as problem:
-        return [_not_measured(request, problem) for request in requests]
+        return [not_measured(request, problem) for request in requests]
     for i, (request, places) in enumerate(zip(requests, parts, strict=True)):
         if places == ():
             continue
@@ -96,7 +96,7 @@ def measure_grids(
                 _log_unscored(grid)
                 _warn_of_inner_padding(grid)
     return [
-        _not_measured(request, stopped[i]) if i in stopped else _measured(request, grids.get(i))
+        not_measured(request, stopped[i]) if i in stopped else _measured(request, grids.get(i))
         for i, request in enumerate(requests)
     ]
 
@@ -152,10 +152,6 @@ def _warn_of_inner_padding(grid: _Grid) -> None:
                 f"{number_of(inner['tokens'], 'token')} behind it may differ"
             )
             return
-
-
-def _not_measured(request: Request, problem: RbpxError) -> Measured:
-    return Measured(request, error=str(problem), status=1 if isinstance(problem, MeasureError) else 2)
 
 
 def _grid(request: Request, quiet: bool, places: Collection[int] | None) -> _Grid:
@@ -346,10 +342,12 @@ def _measure(
         if shared or (problem is not raised and processes.world_size > 1):
             raise  # in this process alone, so the others wait for it: the launcher has to end them all
         if processes.is_main and not isinstance(problem, AbsentModelError):
-            told = {"error": str(problem), "traceback": getattr(problem, "traceback", None), "at": now()}
-            store.write_record("failures", cell.failure_key, {**cell.names(), "failure_key": cell.failure_key, **told})
+            why = {"error": told(problem, grid.request), "traceback": getattr(problem, "traceback", None), "at": now()}
+            store.write_record("failures", cell.failure_key, {**cell.names(), "failure_key": cell.failure_key, **why})
         where = "; its traceback: python -m rbpx sql 'FROM failures'" if isinstance(problem, UnexpectedError) else ""
-        grid.failures.append(Failure(str(cell), f"{problem}{where}", not isinstance(problem, MeasureError)))
+        grid.failures.append(
+            Failure(str(cell), f"{told(problem, grid.request)}{where}", not isinstance(problem, MeasureError))
+        )
         progress.finish(f"{cell} failed")
         return
     grid.cell_keys.append(record["cell_key"])

@@ -1,12 +1,13 @@
 """Download a model from the Hugging Face hub into the hub's cache, and verify the hashes of its files."""
 
-import hashlib
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from rbpx.errors import AbsentModelError, MeasureError, RbpxError
-from rbpx.files.digest import file_hashes
+from rbpx.errors import AbsentModelError, MeasureError, NotHereError, RbpxError
+from rbpx.files.hub_cache import HubFile, files_of, other_hash
 from rbpx.models.folder import PICKLE, local_folder, only_pickles, weight_files
 
 _TIMEOUT_S = 5  # of a request for metadata; a hub that is slower counts as unreachable
@@ -34,6 +35,60 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
     folder = local_folder(model, pickled)
     if folder is not None:
         return folder, None
+    try:
+        with _explained(model, revision):
+            patterns = _weight_patterns(_listing(model, revision)[1], model, pickled) if weights else []
+            snapshot = _download(model, revision, patterns)
+    except RbpxError:
+        raise
+    except Exception as problem:  # any failure of the network; a copy in the cache is as good
+        try:
+            snapshot = _cached(model, revision, pickled) if weights else _download(model, revision, [], local_only=True)
+            if weights and not any(snapshot.glob("*.safetensors")) and not any(snapshot.glob("*.bin")):
+                raise FileNotFoundError("its weights were never downloaded")
+        except Exception as cache_problem:
+            raise _undelivered(model, revision, pickled, problem, cache_problem) from None
+    if weights:
+        weight_files(snapshot, model, pickled)
+    return snapshot, snapshot.name
+
+
+def needed_files(model: str, revision: str | None, pickled: bool, weights: bool) -> tuple[str, list[HubFile]]:
+    """The commit that a revision of a hub's model names now, and the files of it that `fetch` would bring.
+
+    Where the hub does not answer and the cache holds the whole model, these are the files of the cache.
+
+    Args:
+        model: ORG/NAME.
+        revision: as for `fetch`.
+        pickled: as for `fetch`.
+        weights: as for `fetch`.
+
+    Raises:
+        RbpxError: as `fetch`.
+    """
+    from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
+
+    try:
+        with _explained(model, revision):
+            commit, listed = _listing(model, revision)
+            patterns = [*_SMALL_FILES, *(_weight_patterns(listed, model, pickled) if weights else [])]
+            names = filter_repo_objects(listed, allow_patterns=patterns, ignore_patterns=["*/*"])
+            return commit, files_of("model", model, commit, list(names))
+    except RbpxError:
+        raise
+    except Exception:
+        folder, _ = fetch(model, revision, pickled, weights)
+        return folder.name, [
+            HubFile("model", model, folder.name, path.name, path.stat().st_size, path.resolve().name)
+            for path in sorted(folder.iterdir())
+            if path.is_file()
+        ]
+
+
+@contextmanager
+def _explained(model: str, revision: str | None) -> Iterator[None]:
+    """Turn what the hub refuses into one line; failures of the network go through."""
     from huggingface_hub.errors import (
         GatedRepoError,
         HFValidationError,
@@ -42,11 +97,7 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
     )
 
     try:
-        listing = _listing(model, revision)
-        patterns = _weight_patterns(listing, model, pickled) if weights else []
-        snapshot = _download(model, revision, patterns)
-    except RbpxError:
-        raise
+        yield
     except GatedRepoError:
         raise RbpxError(f"model.id={model} is gated; accept its terms on the hub and run `hf auth login`") from None
     except RevisionNotFoundError:
@@ -57,14 +108,6 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
         raise AbsentModelError(
             f"model.id={model} does not exist on the hub; check its spelling, or log in if private"
         ) from None
-    except Exception as problem:  # any failure of the network; a copy in the cache is as good
-        try:
-            snapshot = _cached(model, revision, pickled) if weights else _download(model, revision, [], local_only=True)
-        except Exception as cache_problem:
-            raise MeasureError(_undelivered(model, revision, problem, cache_problem)) from None
-    if weights:
-        weight_files(snapshot, model, pickled)
-    return snapshot, snapshot.name
 
 
 def check_snapshot(
@@ -90,26 +133,20 @@ def check_snapshot(
         if not path.is_symlink():
             continue
         blob = path.parent / path.readlink()
-        if re.fullmatch(r"[0-9a-f]{64}", blob.name):
-            hashes = file_hashes([path], cache)
-        elif re.fullmatch(r"[0-9a-f]{40}", blob.name):
-            raw = path.read_bytes()  # a small file; some mirrors use the plain SHA-1 in place of git's
-            hashes = [hashlib.sha1(start + raw).hexdigest() for start in (b"blob %d\0" % len(raw), b"")]
-        else:
-            continue
-        if blob.name not in hashes:
+        differs = other_hash(path, blob.name, cache)
+        if differs is not None:
             raise MeasureError(
-                f"{path.name} of {model} is corrupt: its hash is {hashes[0][:12]}..., the hub gives "
+                f"{path.name} of {model} is corrupt: its hash is {differs[:12]}..., the hub gives "
                 f"{blob.name[:12]}...; delete {blob.parent.resolve() / blob.name} and run again"
             )
 
 
-def _listing(model: str, revision: str | None) -> set[str]:
-    """The files of a repository. Requested first because it has a timeout; a download waits for a silent hub."""
+def _listing(model: str, revision: str | None) -> tuple[str, set[str]]:
+    """Commit and files of a repository. Requested first because it has a timeout; a download waits for a silent hub."""
     from huggingface_hub import HfApi
 
     info = HfApi().model_info(model, revision=revision or "main", timeout=_TIMEOUT_S)
-    return {file.rfilename for file in info.siblings or []}
+    return str(info.sha), {file.rfilename for file in info.siblings or []}
 
 
 def _weight_patterns(repo_files: set[str], model: str, pickled: bool) -> list[str]:
@@ -146,14 +183,26 @@ def _cached(model: str, revision: str | None, pickled: bool) -> Path:
     return snapshot
 
 
-def _undelivered(model: str, revision: str | None, problem: Exception, cache_problem: Exception) -> str:
-    """One line for a hub that failed when the cache does not hold the model either."""
+def _undelivered(
+    model: str, revision: str | None, pickled: bool, problem: Exception, cache_problem: Exception
+) -> MeasureError:
+    """The error for a hub that failed when the cache does not hold the model either."""
+    from huggingface_hub import constants
+
     at = f" at revision {revision}" if revision else ""
     reason = f"{type(problem).__name__}: {str(problem).split(chr(10))[0][:160]}"
-    missing = re.search(r"missing \(([^)]*)\)", str(cache_problem))
-    if missing is not None:  # huggingface_hub's message for an interrupted download
-        return (
+    missing = re.search(r"missing \(([^)]*)\)", str(cache_problem))  # huggingface_hub's, for an interrupted download
+    if constants.HF_HUB_OFFLINE:
+        lacks = "is not in the hub's cache here" if missing is None else f"is incomplete, {missing[1]} is missing"
+        keys = {"model": "hub", "model.id": model, "model.revision": revision, "model.pickled": pickled or None}
+        words = [f"{key}={str(value).lower() if value is True else value}" for key, value in keys.items() if value]
+        what = f"{model}{at} {lacks}, and HF_HUB_OFFLINE is set"
+        return NotHereError(what, shlex.join(["python", "-m", "rbpx", "download", *words]))
+    if missing is not None:
+        return MeasureError(
             f"{model}{at} is incomplete, {missing[1]} is missing, and the hub did not deliver it ({reason}); "
             "run again when the hub answers, files that are complete are not downloaded again"
         )
-    return f"the hub did not deliver {model}{at} ({reason}); check the network, or give a local folder as model.id"
+    return MeasureError(
+        f"the hub did not deliver {model}{at} ({reason}); check the network, or give a local folder as model.id"
+    )

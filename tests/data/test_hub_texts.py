@@ -368,7 +368,9 @@ def test_without_a_hub_the_caches_serve_and_what_they_lack_is_one_line(
         lacks = [asked | {"hub": "org/never"}, asked | {"revision": "v1"}, asked | {"subset": "other"}]
         for wrong in lacks:
             failed = offline.draw(store / "lacks", **wrong)
-            assert wrong["hub"] in one_line(failed, "MeasureError")
+            line = one_line(failed, "NotHereError" if more else "MeasureError")
+            assert wrong["hub"] in line
+            assert ("python -m rbpx download" in line) == bool(more)
             assert failed["seconds"] < 10
         offline.stop()
         assert len(hub.asked) == before

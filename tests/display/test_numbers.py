@@ -1,8 +1,8 @@
-"""Percentages at their ends: what is nearly none or nearly all is told apart from none and from all."""
+"""Percentages at their ends: what is nearly none or nearly all is told apart from none and from all; bytes."""
 
 import pytest
 
-from rbpx.display.numbers import part, percent
+from rbpx.display.numbers import in_bytes, part, percent
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,14 @@ def test_a_part_reads_neither_as_none_nor_as_all(share: float, shown: str) -> No
 )
 def test_a_relative_error_of_any_size_is_in_percent(error: float, shown: str) -> None:
     assert percent(error) == shown
+
+
+@pytest.mark.parametrize(
+    ("n", "shown"),
+    [
+        *((None, "–"), (0, "0 B"), (999, "999 B"), (1_000, "1.00 kB"), (162_827, "163 kB"), (999_600, "1.00 MB")),
+        *((41_943_040, "41.9 MB"), (1.2e9, "1.20 GB"), (24.6e12, "24.6 TB"), (999.4e6, "999 MB")),
+    ],
+)
+def test_bytes_are_told_in_three_digits(n: float | None, shown: str) -> None:
+    assert in_bytes(n) == shown

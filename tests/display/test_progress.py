@@ -1,8 +1,10 @@
 """One bar over several counts: each has its share, whatever it counts in, and fills it at its end."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from rbpx.display.progress import counted, share_of
+from rbpx.display.progress import counted, downloading, share_of
 
 
 def test_counts_within_a_share_advance_the_whole_by_their_part_of_it() -> None:
@@ -32,3 +34,22 @@ def test_a_count_of_nothing_is_done_at_once() -> None:
     with share_of(done.append, 5.0), counted("groups", 0):
         pass
     assert sum(done) == 5.0
+
+
+def test_a_download_tells_its_pace_and_the_time_left_every_quarter_of_a_minute(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimpleNamespace(now=100.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr("rbpx.display.progress.time", clock)
+    with downloading("3 files", 1_000_000_000) as advance:
+        for seconds, n in (
+            (10, 100_000_000),
+            (20, 150_000_000),
+            (30, 50_000_000),
+            (40, 100_000_000),
+            (60, 600_000_000),
+        ):
+            clock.now = 100.0 + seconds
+            advance(n)
+    told = ["3 files: 25% of 1.00 GB, 12.5 MB/s, 1m left", "3 files: 40% of 1.00 GB, 10.0 MB/s, 1m left"]
+    assert capsys.readouterr().err.splitlines() == told

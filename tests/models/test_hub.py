@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from rbpx.errors import AbsentModelError, MeasureError, RbpxError
+from rbpx.errors import AbsentModelError, MeasureError, NotHereError, RbpxError
 from rbpx.models.folder import hash_model
 from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.load import LoadedModel, load_model
@@ -197,7 +197,12 @@ def test_what_was_fetched_is_found_again_when_the_hub_fails(
     n_requests = len(tiny.asked)
     assert fetch("org/tiny", "step1") == before
     assert mood not in ("nobody listens", "offline") or len(tiny.asked) == n_requests
-    assert "did not deliver org/tiny at revision step2" in line_of(MeasureError, "org/tiny", "step2")
+    if mood == "offline":
+        says = "org/tiny at revision step2 is not in the hub's cache here, and HF_HUB_OFFLINE is set; "
+        says += "fetch it where there is a network: python -m rbpx download model=hub model.id=org/tiny "
+        assert line_of(NotHereError, "org/tiny", "step2") == says + "model.revision=step2"
+    else:
+        assert "did not deliver org/tiny at revision step2" in line_of(MeasureError, "org/tiny", "step2")
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
@@ -228,9 +233,9 @@ def test_a_download_that_never_ends_is_one_line_and_the_next_try_fetches_only_wh
 
     sharded.faults.clear()
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    line = line_of(MeasureError, "org/sharded", None)
-    assert f"org/sharded is incomplete, {SECOND} is missing" in line
-    assert "offline" in line.lower()
+    line = line_of(NotHereError, "org/sharded", None)
+    assert f"org/sharded is incomplete, {SECOND} is missing, and HF_HUB_OFFLINE is set" in line
+    assert line.endswith("python -m rbpx download model=hub model.id=org/sharded")
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     sharded.asked.clear()
@@ -339,8 +344,8 @@ def test_pickles_that_are_asked_for_are_read(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert fetch(model, None, True)[0] == folder
     (folder / files[-1]).unlink()
-    line = line_of(MeasureError, model, None, True)
-    assert files[-1] in line or "pytorch_model" in line
+    line = line_of(NotHereError, model, None, True)
+    assert line.endswith(f"python -m rbpx download model=hub model.id={model} model.pickled=true")
 
 
 def test_the_bytes_of_pickles_are_of_the_identity(pickles: Hub) -> None:
@@ -375,5 +380,5 @@ def test_a_pickle_of_another_name_is_not_what_was_asked_for(
 
 
 def test_without_the_hub_a_model_that_was_never_fetched_is_a_failure_to_measure() -> None:
-    with pytest.raises(MeasureError, match="did not deliver someorg/nosuch at revision step3"):
+    with pytest.raises(NotHereError, match="someorg/nosuch at revision step3 is not in the hub's cache here"):
         fetch("someorg/nosuch", "step3")

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import pytest
 
+from tests.support.dataset_hub import DatasetHub
 from tests.support.loopback import served
 
 LARGE = (".safetensors", ".bin")  # kept in LFS
@@ -44,9 +45,13 @@ class Hub:
         repos: ORG/NAME -> revision -> (commit, folder).
         gated: ORG/NAME -> status with which its files are refused.
         faults: file name -> what happens to its bytes: `breaks once` (half of them come, then the line is cut),
-            `breaks` (and whatever is asked after the half, too), `wrong bytes`.
+            `breaks` (and whatever is asked after the half, too), `stalls` (half of them come, then nothing for long),
+            `wrong bytes`.
         mood: of the whole hub: `well`, `silent`, `hangs up`, `503`, `log in first` (a page), `login elsewhere`.
+        knows_ranges: whether a file can be asked for from its middle on.
+        datasets: repositories of datasets beside them, if any.
         asked: method, path and range of each request.
+        sent: path -> bytes of its content that were sent.
         url: where it listens.
     """
 
@@ -54,7 +59,10 @@ class Hub:
     gated: dict[str, int] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
     mood: str = "well"
+    knows_ranges: bool = True
+    datasets: DatasetHub | None = None
     asked: list[str] = field(default_factory=list)
+    sent: dict[str, int] = field(default_factory=dict)
     url: str = ""
 
     def add(self, model: str, folder: Path, revision: str = "main") -> str:
@@ -67,7 +75,15 @@ class Hub:
         """Names of the files that were asked for, each once."""
         return sorted({line.split()[1].rsplit("/", 1)[1] for line in self.asked if "/resolve/" in line})
 
-    def answer(self, path: str) -> Answer:
+    def served(self, model: str, name: str) -> int:
+        """Bytes of a file of the main revision of a model that were sent."""
+        raw = (self.repos[model]["main"][1] / name).read_bytes()
+        large = f"/cdn/{hashlib.sha256(raw).hexdigest()}/{name}"
+        return sum(
+            n for path, n in self.sent.items() if path == large or re.fullmatch(f"/{model}/resolve/.*/{name}", path)
+        )
+
+    def answer(self, path: str, body: bytes = b"") -> Answer:
         """What a request for a path is answered, before any fault of its bytes."""
         parts = urlsplit(path).path.strip("/").split("/")
         if parts[0] == "cdn":
@@ -91,6 +107,9 @@ class Hub:
         if api and what == "revision":
             siblings = [{"rfilename": name} for name in files]
             return 200, {}, json.dumps({"id": model, "sha": commit, "siblings": siblings}).encode()
+        if api and what == "paths-info":
+            wanted = json.loads(body)["paths"] if body.startswith(b"{") else parse_qs(body.decode())["paths"]
+            return 200, {}, json.dumps([_entry(name, files[name].read_bytes()) for name in wanted]).encode()
         if api and what == "tree":
             return 200, {}, json.dumps([_entry(name, p.read_bytes()) for name, p in files.items()]).encode()
         assert what == "resolve", path
@@ -125,6 +144,18 @@ def _entry(name: str, raw: bytes) -> dict[str, Any]:
 
 
 @contextmanager
+def serving_others() -> Iterator[Hub]:
+    """An empty hub of models and datasets for other processes, which `environment` leads to it."""
+    this = Hub(datasets=DatasetHub())
+
+    class Handler(_Handler):
+        hub = this
+
+    with served(Handler) as this.url:
+        yield this
+
+
+@contextmanager
 def serving(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
     """An empty hub on loopback while the block lasts; huggingface_hub of this process asks it and keeps its files."""
     from huggingface_hub import constants
@@ -154,6 +185,7 @@ class _Handler(BaseHTTPRequestHandler):
     hub: Hub
 
     def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         asked = [self.command, unquote(urlsplit(self.path).path), self.headers.get("Range", "")]
         self.hub.asked.append(" ".join(asked).strip())
         self.close_connection = True
@@ -165,10 +197,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, {"Content-Type": "text/html"}, LOGIN)
         elif self.hub.mood == "login elsewhere":
             self._send(302, {"Location": f"{self.hub.url}/login"}, b"")
+        elif self.hub.datasets is not None and self.path.startswith(("/api/datasets/", "/datasets/")):
+            self.hub.datasets.url = self.hub.url
+            self._send(*self.hub.datasets.answer(self.command, self.path, self.headers, body))
         elif self.hub.mood == "well":
-            self._send(*self.hub.answer(self.path))
+            self._send(*self.hub.answer(self.path, body))
 
-    do_HEAD = do_GET
+    do_HEAD = do_POST = do_GET
 
     def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
         fault = self.hub.faults.get(unquote(self.path.rsplit("/", 1)[1]), "") if self.command == "GET" else ""
@@ -176,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "wrong bytes":
             body = other_bytes(body)
         whole = len(body)
-        if status == 200 and begin is not None:
+        if status == 200 and begin is not None and self.hub.knows_ranges:
             status, body = 206, body[int(begin[1]) :]
             headers = headers | {"Content-Range": f"bytes {begin[1]}-{whole - 1}/{whole}"}
         self.send_response(status)
@@ -187,8 +222,15 @@ class _Handler(BaseHTTPRequestHandler):
             body = b"" if begin is not None and fault == "breaks" else body[: whole // 2]
             if fault == "breaks once":
                 self.hub.faults.pop(unquote(self.path.rsplit("/", 1)[1]))
-        if self.command == "GET":
-            self.wfile.write(body)
+        stalls = fault == "stalls" and status in (200, 206)
+        if self.command != "HEAD":
+            path = unquote(urlsplit(self.path).path)
+            sent = body[: whole // 2] if stalls else body
+            self.hub.sent[path] = self.hub.sent.get(path, 0) + len(sent)
+            self.wfile.write(sent)
+        if stalls:
+            self.wfile.flush()
+            time.sleep(SILENT_S)
 
     def log_message(self, *args: Any) -> None:
         pass

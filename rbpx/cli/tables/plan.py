@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from rbpx.config.options import Format
+from rbpx.config.overrides import retyped
 from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.display.numbers import UNKNOWN, time
@@ -174,9 +175,7 @@ def print_jobs(requests: Sequence[Request], line: "CommandLine") -> None:
 
 def _command(line: "CommandLine") -> str:
     """The command that measures the whole sweep, without the keys of `plan`."""
-    words = [word for word in line.hydra if word.partition("=")[0] not in _OF_PLAN]
-    trusts = ["--trust-config"] if line.trusts_config else []
-    return shlex.join(["python", "-m", "rbpx", "measure", *trusts, *words])
+    return retyped("measure", line.hydra, line.trusts_config, _OF_PLAN.__contains__)
 
 
 def _range(values: Sequence[float], form: str) -> str:

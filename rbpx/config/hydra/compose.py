@@ -12,7 +12,8 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from rbpx.config.hydra import adapter
 from rbpx.config.hydra.explain import explain, undeletable, unknown_key
 from rbpx.config.hydra.files import read_study
-from rbpx.config.overrides import config_dirs, config_folders, searched, without_flags
+from rbpx.config.keys.runs import GRID
+from rbpx.config.overrides import config_dirs, config_folders, retyped, searched, without_flags
 from rbpx.config.places import _PACKAGE, experiments, folder, options
 from rbpx.config.request import KEYS, Asking, Request, schema_of
 from rbpx.errors import RbpxError
@@ -23,6 +24,7 @@ Job = Callable[[], Any]
 """Returns the request of one job, or raises what is wrong with it."""
 
 _NARROWING: Final = ("analyse", "audit")  # files of conf/ of verbs that look at what the store holds
+_GRID: Final = {*(name.partition(".")[0] for name in GRID), "experiment", "store"}
 _SCHEMA: Final = "request"  # what the files of conf/ call the schema of the verb that begins from them
 # Flags of Hydra that ask for something else than jobs.
 _PRINTS: Final = re.compile(r"-(?!m$|-multirun$|cd\b|-config-dir\b)")
@@ -96,6 +98,8 @@ class Overrides:
         if self.asking.kind is not None:
             return composed
         request = Request(**vars(composed))
+        if self.asking.primary == "measure":
+            request.download = retyped("download", self.typed, self.trusts, _says_how)
         if self._takes_all:
             self._refuse_foreign(request)
         return request
@@ -188,6 +192,13 @@ def restored(record: Mapping[str, Any], names: Sequence[str]) -> Request:
     except adapter.EXPECTED as problem:
         reason = str(problem).split("\n")[0]
         raise RbpxError(f"its record is of another version of rbpx ({reason}); measure the run anew") from None
+
+
+def _says_how(key: str) -> bool:
+    """Whether a key says how a grid is measured or looked at, not which."""
+    if key.startswith("hydra"):
+        return key.startswith(("hydra/launcher", "hydra.launcher"))
+    return re.split("[.@]", key)[0] not in _GRID
 
 
 def _check_keys(node: Any, asking: Asking, within: str = "") -> None:

@@ -146,7 +146,7 @@ class RunKeys(Asked):
         "or bfloat16, float16; logits are float32 in each"
     )
     shard: Key[Shard | None] = Key(Any, None, _shard, "3/16").says(
-        "the third of 16 parts of the grid: measure, plan, status; plan ... --format jobs prints the lines"
+        "the third of 16 parts of the grid: measure, download, plan, status; plan ... --format jobs prints the lines"
     )
 
 

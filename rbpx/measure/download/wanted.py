@@ -1,0 +1,112 @@
+"""What cells want of the hub: a model, or a sample of a dataset; each knows its files, and how measuring gets it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from rbpx.config.text.dataset import DatasetConfig
+from rbpx.data.hub_texts import Sample, needed_rows
+from rbpx.data.samples import keep_sample
+from rbpx.display.progress import tell_loading
+from rbpx.files.hub_cache import HubFile
+from rbpx.models.hub import fetch, needed_files
+from rbpx.store.store import Store
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the hub says of it.
+
+    Attributes:
+        commit: that its revision names now, or that the sample in the store comes from.
+        files: that go whole into the hub's cache.
+        n_read_bytes: what is read besides, of which only a sample is kept.
+    """
+
+    commit: str | None
+    files: tuple[HubFile, ...] = ()
+    n_read_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class WantedModel:
+    """A model of the hub.
+
+    Attributes:
+        name: ORG/NAME.
+        revision: branch, tag or commit; None is the hub's default.
+        pickled: whether its weights may be a pickle.
+        weights: whether they are wanted; an engine has its own.
+    """
+
+    kind: ClassVar = "model"
+    name: str
+    revision: str | None
+    pickled: bool
+    weights: bool
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is all here once its files are."""
+        return True
+
+    def look_up(self) -> Found:
+        """The files that `load_model` reads."""
+        commit, files = needed_files(self.name, self.revision, self.pickled, self.weights)
+        return Found(commit, tuple(files))
+
+    def settle(self) -> None:
+        """Let the cache know what its revision names, once the files are there."""
+        fetch(self.name, self.revision, self.pickled, self.weights)
+
+
+@dataclass(frozen=True)
+class WantedText:
+    """A sample of a dataset of the hub.
+
+    Attributes:
+        name: ORG/NAME.
+        revision: branch, tag or commit; None is the hub's default.
+        identity: of the dataset's configuration.
+        limit: documents at most.
+        seed: of the draw; None takes the first ones.
+        root: where the store is that keeps the sample.
+        dataset: its configuration.
+        store: the store.
+        held: the sample, if it is there.
+    """
+
+    kind: ClassVar = "dataset"
+    name: str
+    revision: str | None
+    identity: str
+    limit: int
+    seed: int | None
+    root: str
+    dataset: DatasetConfig = field(compare=False)
+    store: Store = field(compare=False)
+    held: Sample | None = field(compare=False)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the store has it."""
+        return self.held is not None
+
+    def look_up(self) -> Found:
+        """The files that drawing it reads; none where the store has it."""
+        if self.held is not None:
+            return Found(self.held.commit)
+        needed = needed_rows(self.dataset, self.limit, self.seed)
+        return Found(needed.commit, tuple(needed.files), needed.n_read_bytes)
+
+    def settle(self) -> None:
+        """Draw it into the store."""
+        if self.held is None:
+            keep_sample(self.dataset, self.limit, self.seed, self.store, _tell)
+
+
+Wanted = WantedModel | WantedText
+
+
+def _tell(what: str) -> Callable[[int, int | None, str], None]:
+    return tell_loading(what)
