@@ -1,4 +1,4 @@
-"""What goes wrong for a user, as one line: what, with its value, where, and what to do next."""
+"""What a user is told when something goes wrong, in one line: what, with its value, where, and what to do next."""
 
 from traceback import format_exception
 
@@ -47,3 +47,8 @@ def first_line(problem: Exception) -> str:
     lines = [line.strip() for line in str(problem).split("\n") if line.strip()]
     n_lines = 2 if lines and lines[0].endswith(":") else 1
     return f"{type(problem).__name__}: {' '.join(lines[:n_lines])[:200] or reason(problem)}"
+
+
+def number_of(n: int, noun: str, plural: str | None = None) -> str:
+    """A count with its noun, in the plural unless there is exactly one; `plural` where it does not end in s."""
+    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
 from rbpx.cores import n_cores
-from rbpx.counts import number_of
-from rbpx.errors import RbpxError, first_line
+from rbpx.errors import RbpxError, first_line, number_of
 from rbpx.store.messages import LOGGER
 from rbpx.store.sql.queries import connected_once
 from rbpx.version import __version__

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtrc
 
 from rbpx.laws.names import Method, Objective
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.surface.equations import Chinchilla
 from rbpx.laws.surface.runs import Runs

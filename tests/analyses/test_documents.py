@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import t as student_t
 
 from rbpx.groups.documents import Documents
-from rbpx.laws.intervals.bootstrap import Resampled, document_weights
+from rbpx.laws.intervals.estimate import Resampled, document_weights
 from rbpx.laws.power.law import fit_power_law
 from tests.support.commands import here
 from tests.support.stores import columns_of

@@ -11,9 +11,9 @@ from rbpx.laws.surface.averaged import predict_on_line
 from rbpx.laws.surface.checks import AXES, compare_each, largest, mean_error
 from rbpx.laws.surface.design import candidates, exponents, judge, next_runs, optimum_at, prediction_at
 from rbpx.laws.surface.fit import fit_surface
-from rbpx.laws.surface.optimum import closed_form
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.solve import minimise
+from rbpx.laws.surface.surface import closed_form
 from rbpx.status import Status
 from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straight, surface_of
 

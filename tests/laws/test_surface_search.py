@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import huber
 
-from rbpx.laws.intervals.bootstrap import run_weights
+from rbpx.laws.intervals.estimate import run_weights
 from rbpx.laws.names import Objective
-from rbpx.laws.numeric.solvers import together
+from rbpx.laws.numeric import together
 from rbpx.laws.surface.checks import compare_each
 from rbpx.laws.surface.equations import Chinchilla
 from rbpx.laws.surface.fit import fit_surface, fitting

@@ -33,7 +33,7 @@ from rbpx.analyses.emergence.quasi_likelihood import (
 from rbpx.laws.counts.passing import Scatter, Slopes, model_scatter, separated, slopes
 from rbpx.laws.intervals.estimate import Estimate, around
 from rbpx.laws.names import MLE
-from rbpx.laws.numeric.arrays import Floats, exp_or_none
+from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.predict.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order

@@ -23,7 +23,7 @@ from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.groups.group import Run
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.store.named import open_store
 from rbpx.store.sql.queries import ask
 from rbpx.ties import Ties

@@ -20,10 +20,9 @@ from typing import Any, Final
 import numpy as np
 
 from rbpx.laws.counts.passing import TOLERANCES, Scatter, Slopes, Tally, climb, model_scatter, separated, slopes
-from rbpx.laws.intervals.bootstrap import MOST_LEFT_OUT, moments
-from rbpx.laws.intervals.estimate import around
+from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, around, moments
 from rbpx.laws.names import MLE
-from rbpx.laws.numeric.arrays import Floats, exp_or_none
+from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.predict.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order

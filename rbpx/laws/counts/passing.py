@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.intervals.estimate import Z, document_t, few_documents, half_width, student_t
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.uncertainty import as_plain
 
 _STEPS, _HALVINGS, _WORST_CONDITION = 100, 30, 1e14

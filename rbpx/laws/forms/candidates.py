@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.forms.t_mixture import TMixture
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 
 _MIN_SIZES_TO_BEND: Final = 5
 _OFFSETS: Final = np.linspace(0, 0.98, 22)[1:]  # of the smallest y

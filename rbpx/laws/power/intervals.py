@@ -20,11 +20,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy.special import gammaincinv, ncfdtr, ndtri, stdtrit
 
-from rbpx.laws.intervals.bootstrap import Moments, Resampled, moments
-from rbpx.laws.intervals.estimate import TAILS, reaching, student_t
+from rbpx.laws.intervals.estimate import TAILS, Moments, Resampled, moments, reaching, student_t
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats, exp_or_none
-from rbpx.laws.numeric.solvers import Problem, Searching, roots
+from rbpx.laws.numeric import Floats, Problem, Searching, exp_or_none, roots
 from rbpx.laws.power.regression import Regression, profile_offset, refit, regress
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
 from rbpx.status import Status

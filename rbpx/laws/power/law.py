@@ -13,13 +13,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.bootstrap import Resampled
-from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test
-from rbpx.laws.intervals.stacked import stack_one
+from rbpx.laws.intervals.estimate import Estimate, Resampled
+from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_one
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats, exp_or_none
-from rbpx.laws.numeric.solvers import Searching, alone, at_once, together
+from rbpx.laws.numeric import Floats, Searching, alone, at_once, exp_or_none, together
 from rbpx.laws.power.intervals import NO_INTERVALS, Ends, FoundLaw, Intervals, doubt, estimate, intervals, quality
 from rbpx.laws.power.regression import EQUATIONS, NAMES, TOLERANCES, regress
 from rbpx.laws.power.uncertainty import Uncertainty, as_plain

@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.solvers import Problem
+from rbpx.laws.numeric import Floats, Problem
 
 Truths = NDArray[np.bool_]
 Places = NDArray[np.intp]

@@ -21,10 +21,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from rbpx.laws.intervals.bootstrap import Moments, Resampled
-from rbpx.laws.intervals.estimate import Estimate, around, document_t, half_width, reaching, scatter_reach, student_t
-from rbpx.laws.intervals.stacked import Stacked, stack_one
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.intervals.estimate import (
+    Estimate,
+    Moments,
+    Resampled,
+    around,
+    document_t,
+    half_width,
+    reaching,
+    scatter_reach,
+    student_t,
+)
+from rbpx.laws.intervals.lack_of_fit import Stacked, stack_one
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.regression import Regression
 
 _WORST_CONDITION: Final = 1e8

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.ranks.shapes import Places, RankForm, derive, mixed
 
 _STEP: Final = 1e-5  # of a parameter, to difference ln p

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import xlogy
 
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 
 EQUATION: Final = "CE = H(P) + KL(P || Q) - ln(sum_e S_e)"
 SOURCE: Final = "arXiv 2510.04067"

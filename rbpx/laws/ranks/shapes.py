@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit
 
-from rbpx.laws.numeric.arrays import Floats, ln_sum_exp
-from rbpx.laws.ranks.derived import RankNodes, rank_nodes
-from rbpx.laws.ranks.family import FAMILIES, Family
+from rbpx.laws.numeric import Floats, ln_sum_exp
+from rbpx.laws.ranks.family import FAMILIES, Family, RankNodes, rank_nodes
 
 _AT_C, _WEIGHT_C = np.polynomial.hermite_e.hermegauss(15)  # exponents of kinds of tokens, and how many have each
 _LN_WEIGHT_C: Final = np.log(_WEIGHT_C / _WEIGHT_C.sum())

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import TAILS, Estimate, reaching, student_t
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.success.sigmoid import Sigmoid, curves
 
 MINIMUM_SD: Final = 0.03  # of the success of a model that knows nothing, about chance

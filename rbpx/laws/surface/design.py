@@ -18,10 +18,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.surface.optimum import search
+from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.runs import Runs, six_S
-from rbpx.laws.surface.surface import Surface
+from rbpx.laws.surface.surface import Surface, search
 
 _LEAST_APART: Final = 0.1  # of the residual sd of ln D on ln S: tokens are a function of size to 10 %
 _LEAST_DIFFERENT: Final = 3

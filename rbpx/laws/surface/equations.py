@@ -23,7 +23,7 @@ from typing import ClassVar, Final
 import numpy as np
 from scipy.special import expit, xlogy
 
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.runs import Coordinates
 
 STEEPEST: Final = 4.0  # of an exponent

@@ -11,11 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.intervals.bootstrap import run_weights
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.estimate import Estimate, run_weights
 from rbpx.laws.names import DELTA, Objective
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.solvers import Searching, at_once
+from rbpx.laws.numeric import Floats, Searching, at_once
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan

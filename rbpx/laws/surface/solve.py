@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.names import Objective
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.solvers import Problem
+from rbpx.laws.numeric import Floats, Problem
 from rbpx.laws.surface.equations import Form
 from rbpx.laws.surface.runs import Coordinates
 from rbpx.laws.surface.step import Loss, loss, step

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from rbpx.laws.names import Objective
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.solvers import roots
+from rbpx.laws.numeric import Floats, roots
 from rbpx.laws.surface.equations import Form
 from rbpx.laws.surface.runs import Coordinates
 
