@@ -168,8 +168,8 @@ _SIGNIFICANT: Final = 0.01  # each text is tested twice
 _FEWEST: Final = 20  # units whose order is tested
 _MORE: Final = "Cut it into longer documents, or measure more texts."
 _CUT: Final = (
-    "Where several are of one file or author, give these as one text, cut it (dataset.chunk) and measure it in a store "
-    "of its own: what is cut from one text is resampled together."
+    "Where several come from one file or author, give them as one text, cut it (dataset.chunk) and measure it in a "
+    "store of its own: what is cut from one text is resampled together."
 )
 _NARROW: Final = Z / float(ndtri(0.95))  # an interval of 95 % over one of 90 %
 
@@ -207,10 +207,10 @@ class Documents:
         lines, are_texts = [], self.unit_D.max() + 1 < len(self.unit_D)
         units, documents = number_of(self.n, "text" if are_texts else "document"), f"{len(self.unit_D):,} documents"
         if are_texts:
-            lines.append(f"Resampled: {units}, of which the {documents} are parts; those of one text together.")
+            lines.append(f"Resampled by text: {units}, cut into {documents}.")
         if self.is_one_text:
             lines.append(
-                f"The {documents} are parts of one text: intervals are over other parts, not over other texts."
+                f"The {documents} are parts of one text, so intervals are over other parts of it, not over other texts."
             )
         if self.dependence > 1:
             n, remedy = max(round(self.n / self.dependence), 1), _MORE if self.is_one_text else _CUT

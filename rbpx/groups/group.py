@@ -148,9 +148,8 @@ class Group:
 
     def weights(self, request: Request) -> "Floats":
         """How often each document is drawn in each resample, [B, D]."""
-        from rbpx.groups.documents import (
-            Documents,
-        )  # with the statistics of resampling, which a status needs not wait for
+        # With the statistics of resampling, which a status need not wait for.
+        from rbpx.groups.documents import Documents
 
         documents = self.documents or Documents.alone(self.n_documents)
         return documents.weights(request.resamples, request.seed)

@@ -1,7 +1,4 @@
-"""The points that surfaces are fitted to: one quantity of a group of trainings, as `rbpx.laws.surface` takes it.
-
-The row of `fits` of a surface: a fitted form of one quantity of a group of trainings in, its record out.
-"""
+"""The points that surfaces are fitted to, one quantity of a group of trainings, and the row of `fits` of a surface."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Features and success of the runs of one task: a group in; values of each run, and of each resample of the items, out.
+"""Features and success of the runs of one task, for each run and each resample of the items.
 
 Every feature falls as models get better and is 0 for a perfect one: shares are -ln share. Shapes: R runs, I items, B
 resamples of them.

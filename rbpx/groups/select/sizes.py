@@ -152,10 +152,10 @@ def _no_law_of_size(group: Group, request: Request) -> str:
     if len(last_of_each(group.runs)) < len(group.runs):
         how = ", or take the last checkpoint of each training: checkpoints=last"
     elif request.checkpoints is Checkpoints.last and not any(run.model or run.training_step for run in group.runs):
-        how = "; checkpoints=last needs a column model or step, which says what is a checkpoint of what"
+        how = "; checkpoints=last needs a column model or step, which says which rows are of one training"
     return (
         f"{group.title}: models of one size were trained on different numbers of tokens, and a law in S takes one run "
-        f"a size; fit size and tokens together: python -m rbpx surface family={group.first.family}, or along the "
+        f"per size; fit size and tokens together: python -m rbpx surface family={group.first.family}, or along the "
         f"tokens of each size: python -m rbpx fit axis=D family={group.first.family}{how}"
     )
 
@@ -288,7 +288,7 @@ def _checked(group: Group) -> Group:
             raise RbpxError(
                 f"family {group.first.family} has two models with S = {S:,} on {group.first.dataset}, {first} and "
                 f"{second}; if they are trainings of one size, give each a training_seed (model.seed='[0,1,...]', or "
-                "in the family's file; nothing is measured anew), else choose one of them with size='[...]', or with "
+                "in the family's file; nothing is measured again), else choose one of them with size='[...]', or with "
                 "where= as they are imported"
             )
     return group
@@ -325,7 +325,7 @@ def with_enough_sizes(groups: Sequence[Group], least: int) -> list[Group]:
         n = sum(len(each.runs) for each in groups if place(each) == where and each.n_sizes < least)
         if n:
             logging.getLogger(__name__).warning(
-                f"{group.title}: {number_of(n, 'checkpoint')} of revisions with fewer than {least} sizes left out; for "
+                f"{group.title}: left out {number_of(n, 'checkpoint')} of revisions with fewer than {least} sizes; for "
                 "laws along their tokens or compute add axis=D or axis=C, or ask surface"
             )
     return kept

@@ -1,8 +1,8 @@
-"""Fits of a power law in model size to one positive quantity: constant, exponent, intervals and status.
+"""Fits a power law in model size to one quantity: constant, exponent, intervals, status, and the record of all of it.
 
-The same law serves -ln RBP_k and cross-entropy. Shapes: N is the number of sizes, B of resamples of the documents.
+The same law serves -ln RBP_k and cross-entropy.
 
-What was found of a law in size: its numbers, what it was found from, and the record that JSON takes.
+Shapes: N sizes, B resamples of the documents, P parameters.
 """
 
 import math

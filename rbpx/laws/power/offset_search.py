@@ -1,4 +1,4 @@
-"""Least squares of a law with an offset for many sets of points at once: ln S and sets of ln y in, parameters out.
+"""Fits a law with an offset by least squares to many sets of points at once.
 
 In ln y = ln C + ln(exp(-alpha x) + q), q = E / C, the best ln C is a mean, so two numbers are left to search. In alpha
 and q the sum of squares is a narrow and bent valley, as points hardly tell an offset from a smaller exponent. They do

@@ -1,4 +1,4 @@
-"""Decomposition of cross-entropy by rank: tokens and log-probabilities per rank in, three terms that add up to it out.
+"""Decomposition of cross-entropy by rank into three terms that add up to it.
 
 `resample_terms` gives the same numbers as `decompose` of the counts of every resample of the documents, from far fewer
 of them. With n_e tokens of rank e and S_e = exp(L_e / n_e), all that a resample needs are sum n_e, sum L_e,

@@ -1,12 +1,11 @@
-"""A step of each search of a batch, within bounds, and what there is to gain.
+"""The loss that a surface is fitted by, and a step of each search of a batch: where it leads, what there is to gain.
 
-Measured against the parabola that touches the objective and lies above it (that of reweighted least squares):
-curvatures below `damping` in its units are raised to it, so a step is Newton's where the objective is well curved and
-one of reweighted least squares where it has kinks. Shapes: B searches, N points, P numbers of theta.
+The loss is one of ln y_fit - ln y, or of y_fit - y, summed over points. Curvatures are measured against the parabola
+that touches the objective and lies above it (that of reweighted least squares); those below `damping` in its units are
+raised to it. So a step is Newton's where the objective is well curved, and one of reweighted least squares where it has
+kinks.
 
-What a surface is fitted by: a sum over points of a loss of ln y_fit - ln y, or of y_fit - y.
-
-Shapes: B sets of points, N points.
+Shapes: B searches, N points, P numbers of theta.
 """
 
 import math
