@@ -350,28 +350,20 @@ class NegativeBinomial(Family):
         return np.array([np.log(float(params["r"] or 0.0)), -V * np.log(float(params["q"] or 0.0))])
 
 
+def _exponential(name: str, equation: str, start: dict[str, float], edge: Status | None = None) -> Exponential:
+    """A family by its parameters and where the search starts; the last of them has the edge, if there is one."""
+    at_edge = None if edge is None else (len(start) - 1, edge)
+    return Exponential(name, equation, (tuple(start.values()),), (inf,) * len(start), at_edge, names=tuple(start))
+
+
 _LN, _LN2 = "x^(-beta)", "exp(-gamma ln^2 x)"
 
 FAMILIES: Final[dict[str, Family]] = {
     family.name: family
     for family in (
-        Exponential(
-            "lognormal_full",
-            f"{_LN} {_LN2}",
-            ((1.0, 0.0),),
-            (inf, inf),
-            (1, Status.power_law_limit),
-            names=("beta", "gamma"),
-        ),
-        Exponential("power_law", _LN, ((1.0,),), (inf,), names=("beta",)),
-        Exponential(
-            "power_law_cutoff",
-            f"{_LN} exp(-rate x)",
-            ((1.0, 0.0),),
-            (inf, inf),
-            (1, Status.at_limit),
-            names=("beta", "rate"),
-        ),
+        _exponential("lognormal_full", f"{_LN} {_LN2}", {"beta": 1.0, "gamma": 0.0}, Status.power_law_limit),
+        _exponential("power_law", _LN, {"beta": 1.0}),
+        _exponential("power_law_cutoff", f"{_LN} exp(-rate x)", {"beta": 1.0, "rate": 0.0}, Status.at_limit),
         ZipfMandelbrot("zipf_mandelbrot", "(x + q)^(-beta)", ((1.0, 0.0), (1.5, 1.0), (1.0, -1.0)), (1e3, 15.0)),
         Weibull(
             "weibull", "exp(-((x-1)/scale)^shape) - exp(-(x/scale)^shape)", ((0.0, -1.5), (-1.0, -0.5)), (50.0, 10.0)
@@ -383,13 +375,11 @@ FAMILIES: Final[dict[str, Family]] = {
             (15.0, inf),
             (1, Status.at_limit),
         ),
-        Exponential(
+        _exponential(
             "lognormal_inflated",
             f"share_1 at x = 1, {_LN} {_LN2} beyond",
-            ((0.0, 1.0, 0.0),),
-            (inf, inf, inf),
-            (2, Status.power_law_limit),
-            names=("odds", "beta", "gamma"),
+            {"odds": 0.0, "beta": 1.0, "gamma": 0.0},
+            Status.power_law_limit,
         ),
     )
 }
