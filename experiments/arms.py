@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from rbpx.analyses.temperature.analysis import loss_curves
 from rbpx.errors import RbpxError
 from rbpx.groups.points.items import item_answers
-from rbpx.laws.numeric.arrays import line
+from rbpx.laws.numeric import line
 from rbpx.laws.temperature import loss_at, minimum
 from rbpx.store.named import open_store
 from rbpx.store.sql.queries import ask, connect

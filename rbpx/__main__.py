@@ -1,4 +1,4 @@
-"""`python -m rbpx`: from the words of a command line to an exit status."""
+"""`python -m rbpx`: runs a command line and returns its exit status."""
 
 import errno
 import os

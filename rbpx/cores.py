@@ -1,7 +1,4 @@
-"""The cores that this process may use, and how its threads share them with whatever else runs.
-
-Which process of a distributed launch this is, from the environment that launchers set.
-"""
+"""The cores that this process may use, how its threads share them with whatever else runs, and its rank in a launch."""
 
 import os
 from typing import Final

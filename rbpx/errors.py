@@ -1,4 +1,4 @@
-"""What goes wrong for a user, as one line: what, with its value, where, and what to do next."""
+"""What a user is told when something goes wrong, in one line: what, with its value, where, and what to do next."""
 
 from traceback import format_exception
 
@@ -62,13 +62,18 @@ class UnexpectedError(MeasureError):
 
 
 def reason(problem: BaseException, most: int = 200) -> str:
-    """What an error says, on one line of so many characters; what Python says of its kind where it says nothing."""
+    """The message of an error on one line, cut to `most` characters; what Python says of its kind where it has none."""
     of_its_kind = (type(problem).__doc__ or "no reason given").split("\n")[0].rstrip(".")
     return (" ".join(str(problem).split()) or of_its_kind)[:most]
 
 
 def first_line(problem: Exception) -> str:
-    """The kind of an error of a library and its first line, with the next where it only announces that one."""
+    """The kind of a library's error and its first line, with the second where the first ends in a colon."""
     lines = [line.strip() for line in str(problem).split("\n") if line.strip()]
     n_lines = 2 if lines and lines[0].endswith(":") else 1
     return f"{type(problem).__name__}: {' '.join(lines[:n_lines])[:200] or reason(problem)}"
+
+
+def number_of(n: int, noun: str, plural: str | None = None) -> str:
+    """A count with its noun, in the plural unless there is exactly one; `plural` where it does not end in s."""
+    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"

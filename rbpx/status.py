@@ -1,4 +1,4 @@
-"""The outcomes of a fit, each with its remedy in plain words."""
+"""The outcomes of a fit, each with its remedy."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -10,7 +10,7 @@ class Status(StrEnum):
     """The outcome of a fit, which every table and figure shows beside its numbers.
 
     Several may hold at once: `params["reasons"]` of a fit has all of them, its status is the first in the order below.
-    Those without numbers come first, then what says that there is no law, then what says not to lean on it.
+    Outcomes without numbers come first, then those that deny a law, then those that warn against relying on it.
     """
 
     ok = "ok"
@@ -58,7 +58,7 @@ class Status(StrEnum):
 
     @property
     def label(self) -> str:
-        """The status in the few words that tables, figures and sentences have for it."""
+        """The status as tables, figures and sentences write it."""
         return _LABEL.get(self, self.value.replace("_", " "))
 
     @property
@@ -89,11 +89,11 @@ _REMEDY = {
     Status.not_converged: "The search found no maximum: do not use the numbers, and look at the counts.",
     Status.too_few_tokens: "Fewer than 3 different ranks occur: measure more tokens.",
     Status.at_bound: "A constant is best at 0, so these data do not need its term (an offset: read method=ols).",
-    Status.collinear_design: "Size and tokens vary together, so their parts are not known: predict near their line.",
-    Status.not_identified: "No point depends on a constant, so it has no value: read the others, or add such runs.",
+    Status.collinear_design: "Size and tokens vary together, so their effects are mixed: predict near their line.",
+    Status.not_identified: "No point depends on a constant, so it has no value: read the others, or add runs that do.",
     Status.mixed_checkpoints: "States in the middle of a training lie above finished runs: add checkpoints=last.",
-    Status.not_straddled: "The sizes of a budget lie to one side of its minimum: add larger or smaller models there.",
-    Status.at_limit: "The best value is at the edge of what is searched; of ranks, read the simpler family there.",
+    Status.not_straddled: "All sizes of a budget lie on one side of its minimum: add larger or smaller models there.",
+    Status.at_limit: "The best value is at the edge of the search: for ranks, read the simpler family.",
     Status.no_variances: "Weights need documents to resample: measure more than one, or choose method=ols.",
     Status.one_document: "All tokens are from one document, so nothing is known about others: give more documents.",
     Status.dependent_documents: "The interval is too narrow, as neighbouring documents are alike: chunk whole texts.",
@@ -106,27 +106,26 @@ _REMEDY = {
     Status.too_short: "No document has as many tokens as a sequence: choose a smaller N.",
     Status.one_sided: "Fewer than 3 sizes have both passes and failures: treat alpha as rough, or choose a smaller N.",
     Status.no_trend: "The exponent cannot be told from 0, so no effect of size shows: do not extrapolate.",
-    Status.not_monotone: "The values turn round within the sizes, so no power law fits: read the values themselves.",
+    Status.not_monotone: "The values turn round between the sizes, so no power law fits: read the values themselves.",
     Status.bends: "The points curve: the law is a mean slope; to extrapolate, ask predict.",
     Status.backtest_failed: "The smaller sizes do not predict the largest: do not extrapolate without more sizes.",
     Status.intervals_missed: "Intervals of backtests missed too many values: take them as too narrow.",
     Status.barely_determined: "The interval of a constant is unbounded, or wider than the constant itself: add sizes "
     "(or tokens) beyond.",
     Status.beyond: "More than 10 times outside the sizes: no backtest reaches so far, so measure a larger model.",
-    Status.unreachable: "The baseline's law stays above this loss whatever it is given: there is no multiplier.",
-    Status.unsupported: "Only one of both measured such losses, so this is extrapolated: measure models nearer to it.",
+    Status.unreachable: "The baseline's law stays above this loss however much it is given: there is no multiplier.",
+    Status.unsupported: "Only one side measured such losses, so this is extrapolated: measure models nearer to it.",
     Status.at_chance: "No fitted model is above chance, so nothing says when success rises: add larger models.",
-    Status.wide_interval: "The interval has half of all there is between chance and 1: add models nearer to this one.",
+    Status.wide_interval: "The interval covers half of the range from chance to 1: add models nearer to this one.",
     Status.same_weights: "Several revisions have the same weights and count once: read the released one's tokens.",
     Status.one_length: "One N cannot separate the correlation of hits from RBP: give outcomes of several N.",
 }
 
-_PLACE = {status: place for place, status in enumerate(Status)}
-
 
 def in_order(statuses: Iterable[Status]) -> tuple[Status, ...]:
     """All that hold, each once, in the order of `Status` and without `ok`."""
-    return tuple(sorted(set(statuses) - {Status.ok}, key=_PLACE.__getitem__))
+    held = set(statuses) - {Status.ok}
+    return tuple(status for status in Status if status in held)
 
 
 def first_of(statuses: Iterable[Status]) -> Status:

@@ -1,4 +1,4 @@
-"""How ties in the logits count: numbers of greater and of equal logits in, ranks out.
+"""Tie rules: which rank a token has, from how many logits exceed its own and how many equal it.
 
 Source: RBP paper (arXiv 2510.20387), eq. 3, which is the pessimistic rule.
 """
@@ -24,7 +24,7 @@ class Ties(StrEnum):
 
 
 def rule_of(protocol: str | None) -> Ties:
-    """The rule where none is asked for: the paper's, but that of its authors' code for what follows their code."""
+    """The default rule: the paper's; for the official protocol that of its authors' code."""
     return Ties.optimistic if protocol == OFFICIAL else Ties.pessimistic
 
 

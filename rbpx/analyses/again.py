@@ -12,11 +12,10 @@ from typing import TypeVar
 from rbpx.config.model.placement import Split
 from rbpx.config.options import Dtype
 from rbpx.config.request import Request
-from rbpx.counts import number_of
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window
 from rbpx.display.progress import GridProgress
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, number_of
 from rbpx.groups.group import Run
 from rbpx.measure.again import Reopener, RunNames
 from rbpx.measure.distributed import ProcessGroup

@@ -7,7 +7,7 @@ import duckdb
 from rbpx.analyses.registry import analysis
 from rbpx.config.options import did_you_mean
 from rbpx.config.request import Request
-from rbpx.counts import number_of
+from rbpx.errors import number_of
 from rbpx.store.named import open_store
 
 _KEYS = {"revision": "model.revision"}  # of columns whose key has another name

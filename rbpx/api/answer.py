@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from rbpx.analyses import told
 from rbpx.analyses.registry import analyses, analysis, question
-from rbpx.counts import number_of
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, number_of
 from rbpx.store.store import Record
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from rich.text import Text
 from rbpx.display.chart.marks import Chart, Mark, Rows, spread
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 
 MARGIN: Final = 0.03  # of the axis, beside the outermost values
 _STEPS: Final = (1, 2, 5)

@@ -15,10 +15,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from rbpx.config.options import Format
-from rbpx.counts import number_of
 from rbpx.display.numbers import UNKNOWN
 from rbpx.display.tables import console, width
 from rbpx.display.visible import visible_line
+from rbpx.errors import number_of
 from rbpx.files.output import Lines, Rows, opened, plain, python_values, write_csv, write_json, write_parquet
 from rbpx.files.spreadsheet import csv_cell
 

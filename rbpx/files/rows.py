@@ -24,8 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rbpx.counts import number_of
-from rbpx.errors import RbpxError, reason
+from rbpx.errors import RbpxError, number_of, reason
 from rbpx.files.unpacked import MIB, Bounds, Lines, read_bytes, unpacked
 
 _ROWS: Final = 10_000  # of a batch

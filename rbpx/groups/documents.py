@@ -1,22 +1,21 @@
-"""Documents as they are resampled: which of them are of one text, and whether neighbours in their source are alike.
+"""Documents of a text: the ranks of their tokens, how they are resampled, and means over them with their resamples.
 
-Documents that were cut from one text, or made of one, depend on each other, and are drawn together. What else belongs
-together, as the works of an author, is known to nobody here; where such documents are neighbours in their source, a
-test of their losses in its order shows it.
+Documents that were cut from one text, or made of one, depend on each other, and are drawn together. Nothing says what
+else belongs together, as the works of an author do; where such documents are neighbours in their source, a test of
+their losses in that order shows it. Counts by document come in one order, so that sums over them are the same to the
+bit.
 
-Shapes: D documents, U units (documents, or the texts that several of them were cut from), B resamples.
-
-Whether the members of a series are like their neighbours, and how much more their sum varies for it.
-
-From SQL by document to points: a mean over tokens for each run of a group, and under resamples of its documents.
-
-Shapes: N runs, B resamples, D documents.
+Shapes: N runs, D documents, U units (documents, or texts that several of them were cut from), B resamples, T tokens.
 """
 
 import math
 import re
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import duckdb
 import numpy as np
@@ -26,13 +25,102 @@ import pyarrow.compute as pc
 from scipy.special import ndtr, ndtri
 
 from rbpx.config.request import Request
-from rbpx.counts import number_of
+from rbpx.display.column import Column, magnitude, whole
+from rbpx.errors import number_of
 from rbpx.groups.group import Group
-from rbpx.groups.points.token_ranks import document_ranks
-from rbpx.laws.intervals.bootstrap import document_weights
-from rbpx.laws.intervals.estimate import Z, document_t
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.intervals.estimate import Z, document_t, document_weights
+from rbpx.laws.numeric import Floats
 from rbpx.store.sql.queries import ask
+from rbpx.ties import Ties
+
+_MOST_BYTES: Final = 256 * 2**20  # of counts that are kept
+
+_Kept = OrderedDict[tuple[str, Ties], tuple[pa.Table, int]]  # and its bytes
+_KEPT: ContextVar[_Kept | None] = ContextVar("kept document ranks", default=None)
+
+
+def distinct_ranks(rank: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+    """The ranks that occur, ascending, and where each of some ranks is among them; they are multiples of 1/2."""
+    halves = (2 * rank).astype(np.intp)
+    occurs = np.zeros(halves.max(initial=0) + 1, bool)
+    occurs[halves] = True
+    return np.flatnonzero(occurs) / 2, np.asarray((np.cumsum(occurs) - 1)[halves])
+
+
+def rank_edges(V: int, per_decade: int) -> list[int]:
+    """Where bins of ranks begin, from 1 up: evenly spaced in ln rank, whole numbers; the last is V + 1."""
+    steps = range(int(per_decade * math.log10(V)) + 1)
+    return [*sorted({round(10 ** (at / per_decade)) for at in steps}), V + 1]
+
+
+def text_ranks(
+    connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Document and rank of each scored token, documents one after another, tokens in the order of the text, [T] each.
+
+    Measured runs were written in that order and mostly come in it, which takes less time to see than to sort.
+    """
+    tokens = ask(connection, "text_ranks", run_id=run_id, ties=ties.value)
+    doc_T, position_T, rank_T = (tokens[name].to_numpy() for name in ("doc_id", "position", "rank"))
+    further_T = (doc_T[1:] == doc_T[:-1]) & (position_T[1:] > position_T[:-1])
+    if not np.all(further_T | (doc_T[1:] > doc_T[:-1])):
+        order = np.lexsort((position_T, doc_T))
+        doc_T, rank_T = doc_T[order], rank_T[order]
+    return doc_T, rank_T
+
+
+@contextmanager
+def document_ranks_kept() -> Iterator[None]:
+    """Count each run once for all that asks within the context, as long as the counts fit into 256 MiB.
+
+    All that asks has to ask one store; a context within another shares the counts of the outer one.
+    """
+    if _KEPT.get() is not None:
+        yield
+        return
+    token = _KEPT.set(OrderedDict())
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> pa.Table:
+    """What documents are resampled from: doc_id, rank, n_tokens, sum_logprob (nats), by document and rank."""
+    kept, key = _KEPT.get(), (run_id, ties)
+    if kept is not None and key in kept:
+        kept.move_to_end(key)
+        return kept[key][0]
+    counts = ask(connection, "document_ranks", run_id=run_id, ties=ties.value)
+    if kept is not None:
+        kept[key] = counts, counts.nbytes
+        while sum(n_bytes for _, n_bytes in kept.values()) > _MOST_BYTES:
+            kept.popitem(last=False)
+    return counts
+
+
+@dataclass(frozen=True)
+class RankBin:
+    """Tokens with a rank from the first to the last of a bin."""
+
+    first_rank: int
+    last_rank: int
+    n_tokens: int
+
+    @property
+    def rank(self) -> float:
+        """The geometric mean of the first and the last."""
+        return float((self.first_rank * self.last_rank) ** 0.5)
+
+
+BINS: Final[tuple[Column[RankBin], ...]] = (
+    whole("ranks from", "first_rank", lambda found: found.first_rank),
+    whole("to", "last_rank", lambda found: found.last_rank),
+    magnitude("middle", "rank", lambda found: found.rank, "geometric mean of the ranks"),
+    whole("tokens", "n_tokens", lambda found: found.n_tokens),
+)
+"""The columns of a table of bins, which has more of its own."""
+
 
 _LAGS: Final = (4.0, 100.0, 2 / 9)  # c (n / m)^p lags of n members
 
@@ -74,17 +162,14 @@ def variance_factor(value_N: Floats) -> float:
     return max(1 + 2 * alike / float(value_N @ value_N), 1.0)
 
 
-if TYPE_CHECKING:
-    from rbpx.groups.group import Group
-
-G = TypeVar("G", bound="Group")
+G = TypeVar("G", bound=Group)
 
 _SIGNIFICANT: Final = 0.01  # each text is tested twice
 _FEWEST: Final = 20  # units whose order is tested
 _MORE: Final = "Cut it into longer documents, or measure more texts."
 _CUT: Final = (
-    "Where several are of one file or author, give these as one text, cut it (dataset.chunk) and measure it in a store "
-    "of its own: what is cut from one text is resampled together."
+    "Where several come from one file or author, give them as one text, cut it (dataset.chunk) and measure it in a "
+    "store of its own: what is cut from one text is resampled together."
 )
 _NARROW: Final = Z / float(ndtri(0.95))  # an interval of 95 % over one of 90 %
 
@@ -122,10 +207,10 @@ class Documents:
         lines, are_texts = [], self.unit_D.max() + 1 < len(self.unit_D)
         units, documents = number_of(self.n, "text" if are_texts else "document"), f"{len(self.unit_D):,} documents"
         if are_texts:
-            lines.append(f"Resampled: {units}, of which the {documents} are parts; those of one text together.")
+            lines.append(f"Resampled by text: {units}, cut into {documents}.")
         if self.is_one_text:
             lines.append(
-                f"The {documents} are parts of one text: intervals are over other parts, not over other texts."
+                f"The {documents} are parts of one text, so intervals are over other parts of it, not over other texts."
             )
         if self.dependence > 1:
             n, remedy = max(round(self.n / self.dependence), 1), _MORE if self.is_one_text else _CUT
@@ -180,7 +265,7 @@ def _natural(name: str) -> list[Any]:
     return [int(part) if at % 2 else part for at, part in enumerate(re.split(r"(\d+)", name))]
 
 
-def _losses(connection: duckdb.DuckDBPyConnection, group: "Group", unit_D: npt.NDArray[np.int64]) -> Floats:
+def _losses(connection: duckdb.DuckDBPyConnection, group: Group, unit_D: npt.NDArray[np.int64]) -> Floats:
     """How far each unit moves ln of the loss, at the mean of the first and the last run and from one to the other."""
     moved = []
     for run in (group.runs[0], group.runs[-1]):

@@ -9,13 +9,12 @@ import numpy as np
 from rbpx.files.digest import digest
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.sizes import Points
-from rbpx.laws.forms.offset_test import FormVerdict, compare_forms
-from rbpx.laws.intervals.bootstrap import MOST_LEFT_OUT, Resampled
+from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Resampled
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.numeric.solvers import Searching, together
+from rbpx.laws.numeric import Searching, together
 from rbpx.laws.power.law import LawFit, PowerLawFit, fit_power_law, power_law
 from rbpx.laws.predict.prediction import Predictor, predictor_of
-from rbpx.laws.predict.verdict import Backtest, backtest, judge, whole_sizes, with_reasons
+from rbpx.laws.predict.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, whole_sizes, with_reasons
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import RankFit
 from rbpx.status import Status, in_order

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import ProtocolConfig
-from rbpx.counts import number_of
+from rbpx.errors import number_of
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 from rbpx.ties import Ties
 
 if TYPE_CHECKING:
     from rbpx.groups.documents import Documents
-    from rbpx.laws.numeric.arrays import Floats
+    from rbpx.laws.numeric import Floats
 
 ALIKE = (
     *("source", "family", "dataset", "text_hash", "protocol", "window", "stride", "padding", "bos", "dtype"),
@@ -148,9 +148,8 @@ class Group:
 
     def weights(self, request: Request) -> "Floats":
         """How often each document is drawn in each resample, [B, D]."""
-        from rbpx.groups.documents import (
-            Documents,
-        )  # with the statistics of resampling, which a status needs not wait for
+        # With the statistics of resampling, which a status need not wait for.
+        from rbpx.groups.documents import Documents
 
         documents = self.documents or Documents.alone(self.n_documents)
         return documents.weights(request.resamples, request.seed)

@@ -1,4 +1,4 @@
-"""Groups of runs in several processes: calls in, their results in order out, by joblib.
+"""Makes calls about groups of runs in several processes, by joblib, and returns their results in order.
 
 Laws are fitted by many short steps, which Python takes one at a time. What is computed does not depend on the number of
 processes, nor on which of them computed it. A call carries what it is about and where the store is, never a connection:
@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
 from rbpx.cores import n_cores
-from rbpx.counts import number_of
-from rbpx.errors import RbpxError, first_line
+from rbpx.errors import RbpxError, first_line, number_of
 from rbpx.store.messages import LOGGER
 from rbpx.store.sql.queries import connected_once
 from rbpx.version import __version__
@@ -131,8 +130,8 @@ def in_processes(
         workers.parallel = None
         left = number_of(len(calls) - len(outcomes), "task")
         logging.getLogger(__name__).warning(
-            f"a process that computed was killed, as happens where memory is short; {left} of {len(calls)}, the begun "
-            "ones again, are computed one after another"
+            f"a process was killed while computing, as happens when memory is short; {left} of {len(calls)}, those "
+            "that it had begun included, are computed one after another"
         )
         for at in range(len(calls)):
             if at not in outcomes:
@@ -196,7 +195,7 @@ def _users_own() -> _Workers | None:
         return None
     if type(backend) is MultiprocessingBackend:
         raise RbpxError(
-            "parallel_config(backend='multiprocessing') waits for ever when a process is killed; name 'loky'"
+            "parallel_config(backend='multiprocessing') waits for ever once a process is killed; name 'loky'"
         )
     parallel = joblib.Parallel(batch_size=1, pre_dispatch="all", return_as=_as_they_end(backend))
     try:

@@ -11,12 +11,10 @@ import numpy as np
 
 from rbpx.groups.fits import fit_points, power_law_of
 from rbpx.groups.group import Group
-from rbpx.groups.points.evidence import Evidence
-from rbpx.groups.points.sizes import Points
-from rbpx.laws.intervals.bootstrap import Recipe, estimate
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.groups.points.sizes import Evidence, Points
+from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLawFit
 
 LawAtK = tuple[str, int | None]

@@ -1,1 +1,1 @@
-"""Fits, intervals and distributions: numbers in, laws out, without any framework."""
+"""Fits, intervals and distributions, from numbers alone: no framework is imported."""

@@ -1,16 +1,16 @@
 """Laws of RBP_k in k: of one model, and of all sizes at once, -ln RBP_k = C k^-kappa S^-alpha.
 
-RBP_k is nested in k: the hits at k are among those at every larger k, so the values of one model err together, and
-their residuals from a line say little about its slope, since neighbours share them. The line of one model is least
-squares, as in the paper (arXiv 2510.20387, appendix B, table 1); its error is that of the documents, resampled at all k
-at once. Where no documents are known, nested counts have a known covariance up to its scale, which the residuals give.
+The hits at k are among those at every larger k, so the values of one model err together, and their residuals from a
+line say little about its slope. The line of one model is least squares, as in the paper (arXiv 2510.20387, appendix B,
+table 1); its error is that of the documents, resampled at all k at once. Where no documents are known, nested counts
+have a known covariance up to its scale, which the residuals give.
 
 The joint law is tested with the size as the unit, since a model that is better than its size is so at every k. Each
-size gives a level, an exponent in k and a bend in ln k; the law holds where that exponent does not change with S
-(equally: alpha does not change with ln k) and the bend is 0 on average, with intervals over documents, resampled at all
-k and sizes together, and over models. The likelihood that its rivals are compared by has residuals that are independent
-between sizes and, within a size, correlated as exp(-|ln k - ln l| / reach), with the reach fitted; what the documents
-do to all sizes alike is taken as it is, and may make `levels` of one law.
+size gives a level, an exponent in k and a bend in ln k; the law holds where that exponent does not change with S (that
+is, alpha does not change with ln k) and the bend is 0 on average, with intervals over models and over documents,
+resampled at all k and sizes together. Its rivals are compared by a likelihood whose residuals are independent between
+sizes and, within a size, correlated as exp(-|ln k - ln l| / reach), with the reach fitted. What the documents do to all
+sizes alike is not modelled, and may make one law look like `levels`.
 
 Shapes: N sizes, K values of k, P parameters, B resamples of the documents.
 """
@@ -25,10 +25,18 @@ from typing import Final
 import numpy as np
 from scipy.special import stdtrit
 
-from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES, Resampled
-from rbpx.laws.intervals.estimate import LEVEL, Estimate, around, document_t, half_width, student_t
+from rbpx.laws.intervals.estimate import (
+    LEVEL,
+    MIN_RESAMPLES,
+    Estimate,
+    Resampled,
+    around,
+    document_t,
+    half_width,
+    student_t,
+)
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats, exp_or_none
+from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.intervals import Intervals
 from rbpx.laws.power.law import Bend, PowerLawFit, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
@@ -101,14 +109,13 @@ def curvature_of(k_grid: Sequence[int], y_K: Floats, resampled: Resampled | None
     J_KP = np.column_stack([np.ones(len(x_K)), x_K - x_K.mean(), (x_K - x_K.mean()) ** 2])
     of_K = np.linalg.pinv(J_KP)[2]
     value = float(of_K @ np.log(y_K))
-    if resampled is not None and resampled.suffices:
-        shared = float(resampled.covariance_of(of_K[None])[0, 0])
-        return Estimate(value, *around(value, half_width(shared, n_documents=resampled.n_documents)))
-    if resampled is not None:
-        return Estimate(value, None, None)
-    covariance_KK, dof = _scaled(y_K, J_KP)
-    half = student_t(dof) * math.sqrt(float(of_K @ covariance_KK @ of_K)) if dof > 0 else math.inf
-    return Estimate(value, *around(value, half)) if math.isfinite(half) else Estimate(value, None, None)
+    half = math.inf
+    if resampled is None:
+        covariance_KK, dof = _scaled(y_K, J_KP)
+        half = student_t(dof) * math.sqrt(float(of_K @ covariance_KK @ of_K)) if dof > 0 else math.inf
+    elif resampled.suffices:
+        half = half_width(float(resampled.covariance_of(of_K[None])[0, 0]), n_documents=resampled.n_documents)
+    return Estimate(value, *around(value, half)) if math.isfinite(half) else Estimate(value)
 
 
 def nested_covariance(y_K: Floats) -> Floats:
@@ -140,7 +147,8 @@ def _standard_deviations(
             return np.full(4, math.nan), None
         L_PK = np.linalg.pinv(J_KP)
         covariance_PP, kind = L_PK @ covariance_KK @ L_PK.T, "nested counts"
-    of_rows = [np.eye(n)[0], np.eye(n)[1], np.eye(n)[0] + ln_ref * np.eye(n)[1], *np.eye(n)[2:]]
+    ln_C, alpha, *E = np.eye(n)
+    of_rows = [ln_C, alpha, ln_C + ln_ref * alpha, *E]
     return np.sqrt([float(of_P @ covariance_PP @ of_P) for of_P in of_rows]), kind
 
 
@@ -259,7 +267,7 @@ def fit_joint_law(
     found: slice | None = None
     for begin, end in ranges:
         fits = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, slice(begin, end))
-        if not any(_rejects(each, S) for each in (_slope_of(fits[1]), *map(_level_of, fits[2:]))):
+        if not any(_rejects(each, len(S)) for each in (_slope_of(fits[1]), *map(_level_of, fits[2:]))):
             found = slice(begin, end)
             break
     else:  # the law is rejected over every range, and fitted to all k
@@ -319,13 +327,13 @@ def _level_of(fit: PowerLawFit) -> Estimate:
     return Estimate(value, *(fit.uncertainty.interval(value, np.eye(2)[0]) if fit.uncertainty else ()))
 
 
-def _rejects(estimate: Estimate, S: Sequence[float]) -> bool:
+def _rejects(estimate: Estimate, n_sizes: int) -> bool:
     """Whether an interval, widened for two tests at once (Bonferroni), leaves out 0."""
-    if estimate.value is None or estimate.lo is None or estimate.hi is None:
+    if estimate.ends is None:
         return False
-    dof = len(S) - 2
+    (lo, hi), dof = estimate.ends, n_sizes - 2
     wider = float(stdtrit(dof, 1 - (1 - LEVEL) / 2 / _BOTH)) / student_t(dof)
-    middle, half = (estimate.lo + estimate.hi) / 2, (estimate.hi - estimate.lo) / 2 * wider
+    middle, half = (lo + hi) / 2, (hi - lo) / 2 * wider
     return not middle - half <= 0 <= middle + half
 
 
@@ -351,14 +359,12 @@ def _compare(ln_S_N: Floats, x_K: Floats, ln_y_NK: Floats) -> tuple[FormInK, ...
 
 
 def _design(form: KForm, ln_S_N: Floats, x_K: Floats) -> Floats:
-    """Shape [N, K, P]."""
+    """The derivatives of ln y by the parameters of a form, [N, K, P]."""
     x_NK, s_NK = np.broadcast_arrays(x_K - x_K.mean(), ln_S_N[:, None])
-    one_NK = np.ones_like(x_NK)
+    if form in (KForm.joint, KForm.drifting):
+        drift = [-x_NK * s_NK] if form is KForm.drifting else []
+        return np.stack([np.ones_like(x_NK), -x_NK, -s_NK, *drift], axis=-1)
     own_NKK = np.broadcast_to(np.eye(len(x_K)), (len(ln_S_N), len(x_K), len(x_K)))
-    if form is KForm.joint:
-        return np.stack([one_NK, -x_NK, -s_NK], axis=-1)
-    if form is KForm.drifting:
-        return np.stack([one_NK, -x_NK, -s_NK, -x_NK * s_NK], axis=-1)
     if form is KForm.levels:
         return np.concatenate([own_NKK, -s_NK[..., None]], axis=-1)
     return np.concatenate([own_NKK, -own_NKK * s_NK[..., None]], axis=-1)

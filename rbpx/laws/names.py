@@ -36,7 +36,7 @@ class Axis(StrEnum):
 
 
 class Method(StrEnum):
-    """How a law is fitted. Each minimises the squares of ln y - ln law, weighted or bent as it says."""
+    """How a law is fitted: each minimises the squares of ln y - ln law, with weights or Huber's loss as it says."""
 
     ols = "ols"
     weighted = "weighted"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from rbpx.laws.names import QUANTITIES
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 
 # Coefficients of t^0 to t^5, a row each, of: value, slope, curvature at t = 0, then at t = 1.
 _HERMITE: Final = np.array(

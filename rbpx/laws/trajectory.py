@@ -1,10 +1,6 @@
-"""What happened to each token along training, or along sizes: learned, forgotten, never, always or unstable.
+"""What training does: the history of each token (learned, forgotten, ...), and the law y = E + B D^-beta after warm-up.
 
-Shapes: T checkpoints in order, M tokens.
-
-A law along training, y = E + B D^-beta, from the checkpoint where the warm-up ends.
-
-Shapes: T checkpoints, K candidates for the end of the warm-up.
+Shapes: T checkpoints in order, M tokens, K candidates for the end of the warm-up.
 """
 
 from dataclasses import dataclass
@@ -16,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtrc
 
 from rbpx.laws.names import Method, Objective
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.surface.equations import Chinchilla
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import minimise
+from rbpx.laws.surface.solve import Search, minimise
 
 
 class History(IntEnum):
@@ -137,17 +133,9 @@ def _p(runs: Runs) -> Floats:
     start_BP[:, 1] = np.maximum(start_BP[:, 1], 1e-3)
     start_BP = np.unique(start_BP, axis=0)
     B = len(start_BP)
-    found = minimise(
-        form,
-        runs.x,
-        Objective.log_huber,
-        _SQUARES,
-        ln_y_T[None],
-        np.repeat(after_KT, B, axis=0),
-        np.tile(start_BP, (K, 1)),
-        only_D,
-    )
-    squares_K = 2 * found.total_B.reshape(K, B).min(axis=1)
+    weight_BT = np.repeat(after_KT, B, axis=0)
+    at = form, runs.x, Objective.log_huber, _SQUARES, ln_y_T[None], weight_BT, np.tile(start_BP, (K, 1)), only_D
+    squares_K = 2 * minimise(Search(*at)).total_B.reshape(K, B).min(axis=1)
     # A law from a later checkpoint is never worse; what a search misses of that, or of rounding, is taken off.
     squares_K = np.maximum(np.maximum.accumulate(squares_K[::-1])[::-1], T * _ROUNDING**2)
     n_more_K, dof = np.maximum(K - 1 - np.arange(K), 1), T - (K - 1) - _N_CONSTANTS

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from rbpx.counts import number_of
-from rbpx.errors import RbpxError, UnexpectedError
+from rbpx.errors import RbpxError, UnexpectedError, number_of
 from rbpx.models.devices import require_cuda
 from rbpx.models.tensor_parallel import TensorGroup, tensor_group
 

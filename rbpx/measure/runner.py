@@ -17,12 +17,11 @@ from rbpx.config.model.placement import Split
 from rbpx.config.options import Chunk, Device, Quantise
 from rbpx.config.request import Request
 from rbpx.cores import is_main_process
-from rbpx.counts import number_of
 from rbpx.data.corpus import text_hash
 from rbpx.data.hub_texts import Sample
 from rbpx.data.parquet_parts import Tell
 from rbpx.data.samples import sample
-from rbpx.errors import AbsentModelError, MeasureError, RbpxError, UnexpectedError
+from rbpx.errors import AbsentModelError, MeasureError, RbpxError, UnexpectedError, number_of
 from rbpx.measure.offline import as_held, hash_members, training_beside
 from rbpx.measure.results import Failure, Measured, not_measured, told
 from rbpx.measure.run_tables import scored_share

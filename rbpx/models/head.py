@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from rbpx.errors import RbpxError
 from rbpx.models.devices import input_device
 from rbpx.models.tensor_parallel import TensorGroup, part_of_head
-from rbpx.ranks.definition import TokenRanks, rank_hidden
-from rbpx.ranks.product import Map, linear_float32
+from rbpx.ranks.definition import Map, TokenRanks, linear_float32, rank_hidden
 from rbpx.ranks.split_vocabulary import VocabularyPart, rank_part
 from rbpx.ranks.tempered import Floats, temper_hidden
 

@@ -1,1 +1,1 @@
-"""Hidden states and a head in, exact ranks out; knows no framework but torch."""
+"""Exact ranks of targets from hidden states and a head; imports no framework but torch."""

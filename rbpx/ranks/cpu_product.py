@@ -21,7 +21,7 @@ from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 from torch import Tensor
 
-from rbpx.ranks.product import linear_float32
+from rbpx.ranks.definition import linear_float32
 
 ROWS = 6  # with four vectors of sixteen logits each, 24 of a core's 32 registers
 COLUMNS = 64

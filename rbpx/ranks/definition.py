@@ -12,6 +12,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+Map = Callable[[Tensor], Tensor]
+
+
+def linear_float32(hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None = None) -> Tensor:
+    """Float32 logits [N, V]; 16-bit weights are widened as they are read."""
+    hidden_ND, weight_DV = hidden_ND.to("cpu", torch.float32), weight_VD.float().T
+    if bias_V is None:
+        return torch.mm(hidden_ND, weight_DV)
+    return torch.addmm(bias_V.float(), hidden_ND, weight_DV)
+
+
 _BYTES_PER_LOGIT = 4
 _CACHE_BYTES = 1 << 20  # a chunk of this size stays in a core's cache between passes
 _FEWEST_ROWS = 64  # with fewer, reading the head again for every chunk costs more than the cache saves

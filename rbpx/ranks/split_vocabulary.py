@@ -12,8 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rbpx.ranks.definition import NonFiniteLogits, TokenRanks, chunk_bytes_for
-from rbpx.ranks.product import Map
+from rbpx.ranks.definition import Map, NonFiniteLogits, TokenRanks, chunk_bytes_for
 
 _BYTES_PER_LOGIT = 4
 

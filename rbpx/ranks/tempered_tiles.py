@@ -15,7 +15,7 @@ from numba import njit
 from torch import Tensor
 
 from rbpx.ranks.cpu_kernel import INFINITE, exponential, largest
-from rbpx.ranks.product import Map
+from rbpx.ranks.definition import Map
 from rbpx.ranks.tempered import BETAS, STEP, Floats, losses_of
 from rbpx.ranks.tiles import add_tiles
 

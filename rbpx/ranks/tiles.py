@@ -22,8 +22,7 @@ from torch import Tensor
 
 from rbpx.ranks.cpu_kernel import TileCounter
 from rbpx.ranks.cpu_product import ROWS, best_dtype, tile_product, whole_blocks
-from rbpx.ranks.definition import NonFiniteLogits, TokenRanks, rank_hidden
-from rbpx.ranks.product import Map, linear_float32
+from rbpx.ranks.definition import Map, NonFiniteLogits, TokenRanks, linear_float32, rank_hidden
 
 _TILE_ENTRIES = 1024  # of the vocabulary; with `_SLAB_ROWS` positions a tile has a MiB, the size of a core's cache
 _SLAB_ROWS = 252  # positions at most that a thread ranks at a time

@@ -15,12 +15,11 @@ from rbpx.analyses.question import OfGroup
 from rbpx.analyses.regimes.analysis import Regimes
 from rbpx.analyses.registry import analyses, analysis
 from rbpx.config.options import did_you_mean
-from rbpx.counts import number_of
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Section
 from rbpx.display.view import Table
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, number_of
 from rbpx.groups.group import Group, titles_of
 from rbpx.groups.processes import in_processes
 from rbpx.report.across import figures_across

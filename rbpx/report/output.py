@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rbpx.config.options import Format
 from rbpx.config.request import Request
-from rbpx.counts import number_of
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, number_of
 from rbpx.files.output import check_output, opened
 from rbpx.store.answers import kept_answer
 from rbpx.store.messages import collected_messages, repeat

@@ -10,10 +10,9 @@ import vl_convert
 from rbpx.config.keys.shown import LOOKS
 from rbpx.config.options import Legend
 from rbpx.config.request import Request
-from rbpx.counts import number_of
 from rbpx.display.chart.colours import config
 from rbpx.display.chart.figure import Figure, Undrawn, spec
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, number_of
 from rbpx.files.atomic import atomic_write, atomic_write_text
 from rbpx.report.contents import Report
 

@@ -12,8 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rbpx.counts import number_of
-from rbpx.errors import MeasureError, RbpxError, first_line
+from rbpx.errors import MeasureError, RbpxError, first_line, number_of
 from rbpx.files.atomic import atomic_write_text
 from rbpx.store.checks.integrity import read_whole, sound_runs
 from rbpx.store.schema import with_all

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.estimate import document_weights
 from tests.support.commands import here
 from tests.support.stores import SHAPES, Measured, cell_records, columns_of, manifests, rank_by_hand, write_jsonl
 from tests.support.synthetic import Truth, write_store

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import t as student_t
 
 from rbpx.groups.documents import Documents
-from rbpx.laws.intervals.bootstrap import Resampled, document_weights
+from rbpx.laws.intervals.estimate import Resampled, document_weights
 from rbpx.laws.power.law import fit_power_law
 from tests.support.commands import here
 from tests.support.stores import columns_of
@@ -61,9 +61,7 @@ def test_parts_of_one_text_are_drawn_together(cut: Path, cwd: Path) -> None:
     (law,) = rows(cut, cwd, "fit", "k=1", "laws=[rbp]")
     assert law["params"]["alpha_text_sd"] == pytest.approx(np.std(alphas, ddof=1) * math.sqrt(8 / 7), rel=1e-9)
     assert law["params"]["uncertainty"]["n_documents"] == TEXTS
-    assert law["params"]["notes"] == [
-        "Resampled: 8 texts, of which the 48 documents are parts; those of one text together."
-    ]
+    assert law["params"]["notes"] == ["Resampled by text: 8 texts, cut into 48 documents."]
 
 
 def test_every_question_about_a_text_cut_into_parts_resamples_the_text(cut: Path, in_order: Path, cwd: Path) -> None:
@@ -122,7 +120,7 @@ def test_one_text_cut_into_parts_says_that_it_is_one(tmp_path: Path, cwd: Path) 
     (law,) = rows(store, cwd, "fit", "k=1", "laws=[rbp]")
     assert law["params"]["uncertainty"]["n_documents"] == 30
     assert law["params"]["notes"] == [
-        "The 30 documents are parts of one text: intervals are over other parts, not over other texts."
+        "The 30 documents are parts of one text, so intervals are over other parts of it, not over other texts."
     ]
 
 

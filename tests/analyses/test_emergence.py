@@ -13,9 +13,8 @@ from scipy.stats import t as student_t
 from rbpx.analyses.emergence.correlation import Windows, window_share
 from rbpx.analyses.emergence.crossing import Crossing, joint_crossing, windows_crossing
 from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
-from rbpx.laws.intervals.bootstrap import document_weights
-from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.numeric.arrays import neg_ln
+from rbpx.laws.intervals.estimate import Estimate, document_weights
+from rbpx.laws.numeric import neg_ln
 from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
 

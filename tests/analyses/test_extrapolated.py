@@ -11,7 +11,7 @@ import pytest
 
 from rbpx.analyses.emergence.crossing import Extrapolation, windows_crossing
 from rbpx.analyses.emergence.law import fit_windows
-from rbpx.laws.forms.averaged import predict_batch
+from rbpx.laws.predict.prediction import predict_batch
 from rbpx.status import Status
 from tests.support.commands import here
 

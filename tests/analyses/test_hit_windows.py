@@ -15,7 +15,7 @@ from rbpx.analyses.emergence.correlation import (
     streaks,
     window_share,
 )
-from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.estimate import document_weights
 
 LENGTHS = [1, 2, 5, 10, 50, 100]
 

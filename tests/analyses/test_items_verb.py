@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from rbpx.analyses.items.exact_match import exact_match
-from rbpx.laws.intervals.bootstrap import document_weights
-from rbpx.laws.intervals.estimate import of_share
+from rbpx.laws.intervals.estimate import document_weights, of_share
 from tests.support.commands import here
 from tests.support.stores import Measured
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import linregress, norm
 
 from rbpx.laws.in_k import curvature_of, fit_k_law, nested_covariance
-from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.estimate import document_weights
 from rbpx.status import Status
 from tests.support.draws import few_or_all, plausible
 

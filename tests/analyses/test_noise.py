@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from rbpx.analyses.regimes.noise import AtK, noise_model, predict_noise
-from rbpx.laws.intervals.bootstrap import document_weights
-from rbpx.laws.numeric.arrays import line
+from rbpx.laws.intervals.estimate import document_weights
+from rbpx.laws.numeric import line
 from tests.support.draws import few_or_all, plausible
 
 S = np.geomspace(1e3, 1e6, 7)

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.stats import betabinom, norm
 
 from rbpx.laws.counts.fit import Correction, OutcomeFit, Outcomes, fit_outcomes, implied_rbp
-from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.estimate import document_weights
 from rbpx.status import Status
 from tests.support.places import PUBLISHED
 

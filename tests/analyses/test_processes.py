@@ -88,7 +88,7 @@ def test_what_a_killed_process_leaves_is_computed_here_and_said_in_a_line(case: 
     assert found["results"] == [bytes([at]).hex() for at in ALL]
     (line,) = found["messages"]
     assert re.match(
-        r"a process that computed was killed, .*; \d+ tasks? of 40, .* are computed one after another", line
+        r"a process was killed while computing, .*; \d+ tasks? of 40, .* are computed one after another", line
     )
     assert processes(found["after"]) == {found["main"]}
     assert len(processes(found["next"]) - {found["main"]}) == 2

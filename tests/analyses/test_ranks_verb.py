@@ -16,7 +16,7 @@ from rbpx.analyses.ranks.compare import compare
 from rbpx.analyses.ranks.views import tables
 from rbpx.config.request import Request
 from rbpx.groups.select.sizes import select
-from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.estimate import document_weights
 from rbpx.store.sql.queries import connect
 from rbpx.store.store import Store
 from tests.support.commands import here

@@ -14,7 +14,7 @@ from rbpx.analyses.gaps import analysis as gaps
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.select.sizes import select
-from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.estimate import document_weights
 from rbpx.store.sql.queries import ask, connect
 from rbpx.store.store import Store
 from tests.support.commands import here

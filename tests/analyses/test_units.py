@@ -15,7 +15,7 @@ import pytest
 from rbpx.analyses.units.analysis import express
 from rbpx.data.corpus import Document
 from rbpx.data.windows import cut_windows, token_bytes
-from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.estimate import document_weights
 from rbpx.store.store import Store
 from tests.support.checkpoints import ARCHITECTURES, build_checkpoint, build_tokenizer
 from tests.support.commands import here

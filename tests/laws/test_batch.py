@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.solvers import alone, together
+from rbpx.laws.numeric import alone, together
 from rbpx.laws.power.intervals import R2, offset_ends
 from rbpx.laws.power.regression import HUBER, NAMES, TOLERANCES, profile_offset, refit, regress
 from rbpx.laws.power.uncertainty import uncertainty

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.bootstrap import Recipe, document_weights, estimate, moments
-from rbpx.laws.intervals.estimate import from_influence, half_width
+from rbpx.laws.intervals.estimate import Recipe, document_weights, estimate, from_influence, half_width, moments
 
 
 def test_every_resample_draws_as_many_documents_as_there_are() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from rbpx.laws.intervals.bootstrap import run_weights
+from rbpx.laws.intervals.estimate import run_weights
 from rbpx.laws.names import Objective
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.runs import Runs

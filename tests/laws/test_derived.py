@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.ranks.derived import derived_approximation, derived_power_law
 from rbpx.laws.ranks.distribution import fit_distribution, ln_shares
+from rbpx.laws.ranks.lognormal import derived_approximation, derived_power_law
 from tests.support.singly import derived, derived_rbp
 
 # RBP paper (arXiv 2510.20387): pythia 14m, 160m, 1.4b, 12b on Wikipedia; non-embedding parameters of the four.

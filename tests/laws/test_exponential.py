@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from rbpx.laws.numeric.arrays import ln_sum_exp
+from rbpx.laws.numeric import ln_sum_exp
 
 
 @pytest.mark.parametrize("axis", [0, -1])

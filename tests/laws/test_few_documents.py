@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.bootstrap import Resampled, document_weights
+from rbpx.laws.intervals.estimate import Resampled, document_weights
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.predict.prediction import predict
 from tests.support.draws import plausible

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from rbpx.laws.forms.offset_test import NEGLIGIBLE, Form, FormVerdict
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.predict.verdict import NEGLIGIBLE, Form, FormVerdict
 from tests.support.singly import compared
 
 S = np.logspace(6, 10, 7)

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from rbpx.laws.in_k import JointLaw, KForm, fit_joint_law
-from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.estimate import document_weights
 from tests.support.draws import few_or_all, plausible
 
 K = (1, 3, 10, 30, 100)

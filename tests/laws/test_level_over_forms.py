@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from benchmarks.prediction_coverage import Truth
-from rbpx.laws.forms.averaged import SEARCHED, predict_batch, reach_over_forms
+from rbpx.laws.predict.prediction import SEARCHED, predict_batch, reach_over_forms
 
 S = np.geomspace(1e6, 1e9, 7)
 Y = 40 * S**-0.15 * np.exp(0.01 * np.array([1.0, -1, 1, 0, -1, 0.5, -0.5]))

@@ -8,10 +8,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
-from rbpx.laws.ranks.derived import derived_approximation, derived_power_law
 from rbpx.laws.ranks.distribution import fit_distribution
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.ranks.lognormal import fit_paper
+from rbpx.laws.ranks.lognormal import derived_approximation, derived_power_law, fit_paper
 from rbpx.status import Status
 from tests.support.singly import derived, resample_paper
 

@@ -10,10 +10,10 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import linregress
 
-from rbpx.laws.forms.offset_test import Form
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLawFit, fit_power_law, reproduce
 from rbpx.laws.predict.prediction import predict
+from rbpx.laws.predict.verdict import Form
 from rbpx.status import Status
 from tests.support.draws import few_or_all, plausible
 from tests.support.singly import compared, r2_interval

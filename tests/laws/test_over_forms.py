@@ -10,10 +10,9 @@ from scipy.optimize import brentq, least_squares
 from scipy.stats import t as student_t
 
 from benchmarks.prediction_coverage import Truth, plain_mixture
-from rbpx.laws.forms.averaged import average_forms, predict_batch
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.predict.prediction import predict
+from rbpx.laws.predict.prediction import average_forms, predict, predict_batch
 from tests.support.singly import below
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import linregress
 from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.predict.prediction import predict
 from rbpx.status import Status

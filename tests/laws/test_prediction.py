@@ -8,9 +8,9 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.bootstrap import Resampled
+from rbpx.laws.intervals.estimate import Resampled
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.solvers import alone
+from rbpx.laws.numeric import alone
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.predict.prediction import Prediction, predict, predictor, predictor_of
 

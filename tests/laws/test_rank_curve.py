@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
-from rbpx.laws.ranks.distribution import RankCurve, fit_distribution, fit_sample, fitted, holds_at_nodes, rank_curve
+from rbpx.laws.ranks.distribution import (
+    RankCurve,
+    RankSample,
+    fit_distribution,
+    fit_sample,
+    fitted,
+    holds_at_nodes,
+    rank_curve,
+)
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.ranks.likelihood import RankSample
 from rbpx.status import Status
 from tests.support.rank_models import SAMPLES, TRUE, plain_ln_p
 

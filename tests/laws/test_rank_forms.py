@@ -5,8 +5,7 @@ import pytest
 
 from rbpx.laws.intervals.estimate import half_width
 from rbpx.laws.ranks.closure import fit_form, scatter_half_width
-from rbpx.laws.ranks.derived import every_rank
-from rbpx.laws.ranks.family import FAMILIES
+from rbpx.laws.ranks.family import FAMILIES, every_rank
 from rbpx.laws.ranks.shapes import RANK_FORMS, Places, derive, mixed, places_of
 from tests.support.draws import few_or_all, plausible
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rbpx.laws.ranks.derived import derived_power_law, every_rank, rank_nodes
-from rbpx.laws.ranks.family import FAMILIES
+from rbpx.laws.ranks.family import FAMILIES, every_rank, rank_nodes
+from rbpx.laws.ranks.lognormal import derived_power_law
 from tests.support.singly import derived_rbp
 
 THETAS = {  # as fits to real ranks have them, and far from that

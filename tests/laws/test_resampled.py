@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rbpx.laws.intervals.bootstrap import Resampled
+from rbpx.laws.intervals.estimate import Resampled
 from rbpx.laws.intervals.lack_of_fit import curvature
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.solvers import alone
+from rbpx.laws.numeric import alone
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.power.regression import refit, regress
 

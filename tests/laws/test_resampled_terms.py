@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.ranks.error_entropy import decompose, resample_terms
 
 NAMES = ("error_entropy", "self_alignment", "confidence", "cross_entropy_nats")

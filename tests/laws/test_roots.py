@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from rbpx.laws.numeric.solvers import roots
+from rbpx.laws.numeric import roots
 
 
 def test_roots_of_powers_are_those_of_arithmetic() -> None:

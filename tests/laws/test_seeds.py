@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rbpx.laws.forms.averaged import average_forms
 from rbpx.laws.forms.candidates import form_grid
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.predict.prediction import average_forms
 from rbpx.laws.predict.verdict import backtest_over_forms, judge
 from rbpx.status import Status
 from tests.support.singly import below

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from rbpx.laws.forms.averaged import TAILS, fit_over_forms
 from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.predict.prediction import TAILS, fit_over_forms
 from rbpx.laws.success.chain import chained, independent_points, of_mixture, plausible_curves, second_step
 from rbpx.laws.success.sigmoid import Sigmoid, fit_sigmoid, refit_sigmoid
 

@@ -11,9 +11,9 @@ from rbpx.laws.surface.averaged import predict_on_line
 from rbpx.laws.surface.checks import AXES, compare_each, largest, mean_error
 from rbpx.laws.surface.design import candidates, exponents, judge, next_runs, optimum_at, prediction_at
 from rbpx.laws.surface.fit import fit_surface
-from rbpx.laws.surface.optimum import closed_form
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import minimise
+from rbpx.laws.surface.solve import Search, minimise
+from rbpx.laws.surface.surface import closed_form
 from rbpx.status import Status
 from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straight, surface_of
 
@@ -89,7 +89,8 @@ def refitted(runs: Runs, S: float, D: float, n_draws: int) -> np.ndarray:
     ln_y = np.log(law(all_S, all_D)) + 0.002 * noise
     start = np.tile(surface.theta_P, (n_draws, 1))
     at, none = runs.x.at(all_S, all_D), np.zeros(5, dtype=bool)
-    found = minimise(surface.form, at, Objective.log_huber, 1e3, ln_y, np.ones((1, len(all_S))), start, none)
+    once = np.ones((1, len(all_S)))
+    found = minimise(Search(surface.form, at, Objective.log_huber, 1e3, ln_y, once, start, none))
     assert found.converged_B.all()
     return found.theta_BP
 

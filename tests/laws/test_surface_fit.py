@@ -9,7 +9,7 @@ import pytest
 from scipy.special import huber
 from scipy.stats import binom
 
-from rbpx.laws.intervals.bootstrap import run_weights
+from rbpx.laws.intervals.estimate import run_weights
 from rbpx.laws.names import Objective
 from rbpx.laws.surface.fit import FORMS, fit_surface
 from rbpx.laws.surface.runs import Runs

@@ -7,8 +7,8 @@ import pytest
 
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.isoflop import envelope, isoflop, reached_budgets
-from rbpx.laws.surface.optimum import optima, split
 from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.laws.surface.surface import optima, split
 from rbpx.status import Status
 from tests.laws.test_surface_fit import CONSTANTS, plain_y, runs_of
 from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, surface_of, true_optimum

@@ -5,14 +5,14 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import huber
 
-from rbpx.laws.intervals.bootstrap import run_weights
+from rbpx.laws.intervals.estimate import run_weights
 from rbpx.laws.names import Objective
-from rbpx.laws.numeric.solvers import together
+from rbpx.laws.numeric import together
 from rbpx.laws.surface.checks import compare_each
 from rbpx.laws.surface.equations import Chinchilla
 from rbpx.laws.surface.fit import fit_surface, fitting
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import RESAMPLE, minimise
+from rbpx.laws.surface.solve import RESAMPLE, Search, minimise
 from tests.support.surfaces import draw, grid, law, straight
 
 DELTA = 1e-3
@@ -60,7 +60,8 @@ def test_no_resample_of_a_power_law_stays_above_the_best_line(E: float) -> None:
     start = np.tile([np.exp(ln_y[6] + slope * s[6]), 0.0, E, max(slope, 0.0), 0.0], (60, 1))
     form = Chinchilla(float(np.exp(np.log(y).mean())))
     none = np.zeros(5, dtype=bool)
-    found = minimise(form, runs.x, Objective.log_huber, DELTA, ln_y[None], weights, start, none, end=RESAMPLE)
+    at = form, runs.x, Objective.log_huber, DELTA, ln_y[None], weights, start, none
+    found = minimise(Search(*at, end=RESAMPLE))
     assert found.converged_B.all()
     for weight, total in zip(weights, found.total_B, strict=True):
         line = minimize(

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.laws.forms.averaged import average_forms
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
-from rbpx.laws.predict.prediction import Prediction, predict
+from rbpx.laws.predict.prediction import Prediction, average_forms, predict
 from rbpx.laws.predict.verdict import Backtest, backtest, backtest_over_forms, judge, judge_over_forms
 from rbpx.status import Status, in_order
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import rbpx
-from rbpx.counts import number_of
+from rbpx.errors import number_of
 from tests.support.commands import here
 from tests.support.stores import Family, write_jsonl
 

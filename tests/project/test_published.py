@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.ranks.derived import derived_approximation
+from rbpx.laws.ranks.lognormal import derived_approximation
 from tests.support.commands import here
 from tests.support.places import PUBLISHED, SHARED
 from tests.support.singly import derived

@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from rbpx.ranks.definition import NonFiniteLogits
-from rbpx.ranks.product import linear_float32
+from rbpx.ranks.definition import NonFiniteLogits, linear_float32
 from rbpx.ranks.tempered import BETAS, Floats, temper_hidden
 from rbpx.ranks.tempered_tiles import temper_tiles
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import DamageError
-from rbpx.groups.points.token_ranks import document_ranks
+from rbpx.groups.documents import document_ranks
 from rbpx.store import schema
 from rbpx.store.sql.queries import connect
 from rbpx.store.store import Store

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.groups.points.evidence import weigh
-from rbpx.groups.points.token_ranks import document_ranks
-from rbpx.laws.intervals.bootstrap import document_weights
+from rbpx.groups.documents import document_ranks
+from rbpx.groups.points.sizes import weigh
+from rbpx.laws.intervals.estimate import document_weights
 from rbpx.store import schema
 from rbpx.store.sql.queries import ask, connect
 from rbpx.store.store import Store

@@ -14,7 +14,7 @@ import pytest
 import rbpx
 from rbpx.analyses.outcomes.analysis import cut_sequences
 from rbpx.errors import RbpxError
-from rbpx.groups.points.token_ranks import text_ranks
+from rbpx.groups.documents import text_ranks
 from rbpx.store.sql.queries import ask, ask_user, ask_where, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties

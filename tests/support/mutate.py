@@ -37,7 +37,6 @@ ROOMS = {
     "ranks/tiles": _RANKS,
     "ranks/cpu_kernel": _RANKS,
     "ranks/cpu_product": _RANKS,
-    "ranks/product": _RANKS,
     "ranks/tempered": ["tests/ranks/test_tempered.py"],
     "files/sealed": _RECORDS,
     "files/atomic": ["tests/files/test_atomic.py"],

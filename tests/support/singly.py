@@ -4,13 +4,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbpx.laws.forms.candidates import fit_forms, form_grid
-from rbpx.laws.forms.offset_test import FormVerdict, compare_forms
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.intervals import R2
 from rbpx.laws.power.law import PowerLawFit
-from rbpx.laws.ranks.derived import Derived, derived_curve, derived_power_law
+from rbpx.laws.predict.verdict import FormVerdict, compare_forms
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.ranks.lognormal import paper_slopes, step_paper
+from rbpx.laws.ranks.lognormal import Derived, derived_curve, derived_power_law, paper_slopes, step_paper
 
 
 def compared(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> FormVerdict | None:

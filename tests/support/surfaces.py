@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from rbpx.laws.surface.averaged import predict_on_line
 from rbpx.laws.surface.design import judge
 from rbpx.laws.surface.fit import FORMS, fit_surface
-from rbpx.laws.surface.optimum import optima
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import Surface
+from rbpx.laws.surface.surface import Surface, optima
 
 Floats = NDArray[np.float64]
 

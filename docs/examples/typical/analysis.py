@@ -9,7 +9,7 @@ from rbpx.config.request import Request
 from rbpx.groups.documents import means
 from rbpx.groups.fits import keep_fits, record_of, with_document_doubts
 from rbpx.groups.group import Group
-from rbpx.laws.intervals.bootstrap import Resampled
+from rbpx.laws.intervals.estimate import Resampled
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.store.sql.queries import ask

@@ -15,11 +15,9 @@ import pyarrow as pa
 from rbpx.config.options import Dtype
 from rbpx.config.request import Request
 from rbpx.groups.group import Group, Run
-from rbpx.groups.points.evidence import Evidence, weigh
-from rbpx.groups.points.sizes import size_points
+from rbpx.groups.points.sizes import Evidence, size_points, weigh
 from rbpx.groups.shifts import LawAtK, LawShift, Shift, shift_law, shifts_of_run
-from rbpx.laws.intervals.bootstrap import document_weights
-from rbpx.laws.intervals.estimate import by_name
+from rbpx.laws.intervals.estimate import by_name, document_weights
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)

@@ -15,11 +15,9 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.groups.fits import fit_points
 from rbpx.groups.group import ALIKE, Group
-from rbpx.groups.points.evidence import Evidence
-from rbpx.groups.points.sizes import Points, size_points, weigh_group
+from rbpx.groups.points.sizes import Evidence, Points, size_points, weigh_group
 from rbpx.groups.shifts import LawAtK, places, shift_law, shifts_of_run
-from rbpx.laws.intervals.bootstrap import Recipe, estimate
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.names import Method
 from rbpx.status import Status
 from rbpx.store.store import Record, Store

@@ -14,15 +14,13 @@ import numpy as np
 
 from rbpx.analyses.closure.held_out import FormResult, Held, Measured, Residual, judge_forms
 from rbpx.config.request import Request
+from rbpx.groups.documents import document_ranks
 from rbpx.groups.fits import fit_points, largest_standing
 from rbpx.groups.group import Group
-from rbpx.groups.points.evidence import Evidence
-from rbpx.groups.points.sizes import size_points, weigh_group
-from rbpx.groups.points.token_ranks import document_ranks
-from rbpx.laws.intervals.bootstrap import Recipe, estimate
-from rbpx.laws.intervals.estimate import Estimate, by_name, few_documents
+from rbpx.groups.points.sizes import Evidence, size_points, weigh_group
+from rbpx.laws.intervals.estimate import Estimate, Recipe, by_name, estimate, few_documents
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats, neg_ln
+from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.status import Status
 from rbpx.store.store import Record, Store

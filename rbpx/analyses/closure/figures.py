@@ -11,8 +11,8 @@ from rbpx.display.chart.marks import Chart, Mark, Scale, bars, line, points, rul
 from rbpx.display.column import Column, error, magnitude, text, whole, with_ends
 from rbpx.display.numbers import decimals
 from rbpx.display.view import View
+from rbpx.groups.documents import BINS
 from rbpx.groups.origin import from_shares, spelled
-from rbpx.groups.points.token_ranks import BINS
 
 _Said = tuple[str, Held, float]
 _MOST: Final = 4  # forms that are drawn

@@ -14,10 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.groups.points.token_ranks import RankBin, rank_edges
-from rbpx.laws.intervals.bootstrap import Recipe, estimate
-from rbpx.laws.intervals.estimate import Estimate, document_t, half_width
-from rbpx.laws.numeric.arrays import Floats, line
+from rbpx.groups.documents import RankBin, rank_edges
+from rbpx.laws.intervals.estimate import Estimate, Recipe, document_t, estimate, half_width
+from rbpx.laws.numeric import Floats, line
 from rbpx.laws.ranks.closure import FormFit, fit_form, scatter_half_width
 from rbpx.laws.ranks.shapes import RANK_FORMS, Places, mixed, places_of
 from rbpx.status import Status

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 
 Integers = npt.NDArray[np.int64]
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.laws.intervals.estimate import Estimate, from_influence
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 
 KINDS: Final = ("word", "number", "white space", "punctuation", "non-ASCII", "mixed", "unknown")
 """What a stretch of text is, white space around it aside; `unknown` where its text is not in the store."""

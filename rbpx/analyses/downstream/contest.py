@@ -18,10 +18,9 @@ from rbpx.analyses.downstream.steps import FeatureSteps
 from rbpx.analyses.downstream.trainings import Split, averages, means, points
 from rbpx.config.request import Request
 from rbpx.groups.points.tasks import TaskValues
-from rbpx.laws.forms.averaged import predict_batch
-from rbpx.laws.intervals.bootstrap import Recipe, estimate
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, of_share, reaching
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, estimate, of_share, reaching
+from rbpx.laws.numeric import Floats
+from rbpx.laws.predict.prediction import predict_batch
 from rbpx.laws.success.sigmoid import curves, refit_sigmoid
 
 Name = tuple[str, int | None, str]

@@ -15,11 +15,10 @@ from rbpx.analyses.downstream.trainings import Split, Training, averaged, is_mix
 from rbpx.config.request import Request
 from rbpx.groups.group import Run
 from rbpx.groups.points.tasks import FeatureValues, TaskValues
-from rbpx.laws.forms.averaged import COMBINED, MIN_SIZES, TAILS, fit_over_forms
 from rbpx.laws.forms.candidates import FormFits
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Z, of_share
-from rbpx.laws.numeric.arrays import exp_or_none
-from rbpx.laws.predict.prediction import outside
+from rbpx.laws.numeric import exp_or_none
+from rbpx.laws.predict.prediction import COMBINED, MIN_SIZES, TAILS, fit_over_forms, outside
 from rbpx.laws.predict.verdict import FAR
 from rbpx.laws.success.chain import (
     MINIMUM_SD,

@@ -16,8 +16,8 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Run
 from rbpx.groups.points.tasks import TaskValues
-from rbpx.groups.select.checkpoints import tokens_of, training_of
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.groups.select.sizes import tokens_of, training_of
+from rbpx.laws.numeric import Floats
 from rbpx.store.imports.observations import written
 
 _FAR_APART: Final = 1.5  # the factor between the tokens of checkpoints whose mean is no longer one of a training's end

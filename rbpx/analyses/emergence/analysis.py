@@ -25,11 +25,11 @@ from rbpx.analyses.emergence.crossing import Crossing, Extrapolation, joint_cros
 from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
 from rbpx.analyses.emergence.pooled import PooledFit, fit_pooled
 from rbpx.config.request import Request
+from rbpx.groups.documents import text_ranks
 from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document, record_of
 from rbpx.groups.group import Group, Run
-from rbpx.groups.points.token_ranks import text_ranks
 from rbpx.laws.names import MLE, Method
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.intervals import NO_INTERVALS
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.predict.verdict import judged, trend_doubts

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 
 
 def autocorrelation(hits: Iterable[ArrayLike], max_lag: int) -> Floats:

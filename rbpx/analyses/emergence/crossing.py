@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 
 from rbpx.analyses.emergence.law import JointFit
 from rbpx.analyses.emergence.pooled import PooledFit
-from rbpx.laws.forms.averaged import COMBINED, Reached, reach_over_forms
 from rbpx.laws.intervals.estimate import Estimate, document_t, fieller, student_t
-from rbpx.laws.numeric.arrays import Floats, exp_or_none, neg_ln
+from rbpx.laws.numeric import Floats, exp_or_none, neg_ln
 from rbpx.laws.power.law import LawFit, PowerLawFit
+from rbpx.laws.predict.prediction import COMBINED, Reached, reach_over_forms
 from rbpx.laws.predict.verdict import FAR
 from rbpx.status import Status, first_of
 

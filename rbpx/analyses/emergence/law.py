@@ -13,9 +13,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.intervals.bootstrap import Resampled, moments
-from rbpx.laws.intervals.estimate import around, few_documents, half_width
-from rbpx.laws.numeric.arrays import Floats, exp_or_none, line, neg_ln
+from rbpx.laws.intervals.estimate import Resampled, around, few_documents, half_width, moments
+from rbpx.laws.numeric import Floats, exp_or_none, line, neg_ln
 from rbpx.laws.power.intervals import Ends, Intervals
 from rbpx.laws.power.law import LawFit, PowerLawFit, fit_power_law
 from rbpx.status import Status

@@ -33,8 +33,9 @@ from rbpx.analyses.emergence.quasi_likelihood import (
 from rbpx.laws.counts.passing import Scatter, Slopes, model_scatter, separated, slopes
 from rbpx.laws.intervals.estimate import Estimate, around
 from rbpx.laws.names import MLE
-from rbpx.laws.numeric.arrays import Floats, exp_or_none
+from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.law import LawFit
+from rbpx.laws.power.uncertainty import as_plain
 from rbpx.laws.predict.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order
 
@@ -126,7 +127,7 @@ class PooledFit(LawFit):
             "S_ref": found.S_ref,
             "counts": listed(found.counts_MN),
             "ln_C_ref": {str(n): ln_C for n, ln_C in found.ln_C_ref.items()},
-            "uncertainty": found.scatter.record(),
+            "uncertainty": as_plain(found.scatter),
             "equal": {one.name: {**vars(one.estimate), "p": one.p} for each in self.contrasts for one in each},
             "bent": [one.name for one in self.bent],
             "independent": {one.name: {**vars(one.estimate), "p": one.p} for one in self.growth},

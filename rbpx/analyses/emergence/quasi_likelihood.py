@@ -30,9 +30,8 @@ from scipy.special import stdtr
 
 from rbpx.analyses.emergence.law import checked
 from rbpx.laws.counts.passing import Tally, climb
-from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES
-from rbpx.laws.intervals.estimate import LEVEL, Estimate, around, few_documents, half_width, student_t
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.intervals.estimate import LEVEL, MIN_RESAMPLES, Estimate, around, few_documents, half_width, student_t
+from rbpx.laws.numeric import Floats
 
 _ALIKE: Final = 0.5  # the guess: correlation of the errors of a size
 _LEAST_SEEN: Final = 0.5  # of the error of one size: with less left in the residuals nothing is known about it

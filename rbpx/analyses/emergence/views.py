@@ -24,7 +24,7 @@ from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import AXES, backtest, constant, determination, exponent, points_of
 from rbpx.groups.group import Group, Run
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.predict.verdict import FAR
 from rbpx.status import Status

@@ -12,15 +12,13 @@ import numpy as np
 
 from rbpx.analyses.entropy.bias import entropy_extrapolated, entropy_jackknife
 from rbpx.config.request import Request
+from rbpx.groups.documents import document_ranks
 from rbpx.groups.fits import Law, doubted, fit_all, fit_points, fit_record, keep_fits
 from rbpx.groups.group import Group, Run
-from rbpx.groups.points.evidence import Evidence
-from rbpx.groups.points.sizes import Points, size_points, weigh_group
-from rbpx.groups.points.token_ranks import document_ranks
-from rbpx.laws.intervals.bootstrap import estimate
-from rbpx.laws.intervals.estimate import Estimate, by_name
+from rbpx.groups.points.sizes import Evidence, Points, size_points, weigh_group
+from rbpx.laws.intervals.estimate import Estimate, by_name, estimate
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.store.store import Record, Store
 
 TERMS: Final = ("error_entropy", "self_alignment", "confidence")

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
-from rbpx.groups.points.token_ranks import distinct_ranks
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.groups.documents import distinct_ranks
+from rbpx.laws.numeric import Floats
 from rbpx.laws.ranks.error_entropy import rank_counts
 
 __all__ = ["entropy_extrapolated", "entropy_jackknife", "entropy_miller_madow"]

@@ -20,9 +20,8 @@ from rbpx.files.rows import read_table
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import Points, known_points
 from rbpx.laws.in_k import fit_joint_law
-from rbpx.laws.intervals.bootstrap import Resampled
-from rbpx.laws.intervals.estimate import Estimate, by_name, student_t
-from rbpx.laws.numeric.arrays import Floats, line, neg_ln
+from rbpx.laws.intervals.estimate import Estimate, Resampled, by_name, student_t
+from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
 from rbpx.store.sql.queries import ask

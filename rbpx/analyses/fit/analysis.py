@@ -12,8 +12,7 @@ import numpy as np
 from rbpx.config.request import Request
 from rbpx.groups.fits import Law, doubted, fit_all, fit_record, keep_fits, write_rank_fit
 from rbpx.groups.group import Group
-from rbpx.groups.points.evidence import Evidence
-from rbpx.groups.points.sizes import size_points, weigh_group
+from rbpx.groups.points.sizes import Evidence, size_points, weigh_group
 from rbpx.laws.power.law import finite_or_none
 from rbpx.store.store import Record, Store
 

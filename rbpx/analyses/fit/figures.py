@@ -24,8 +24,7 @@ from rbpx.display.vocabulary import AXES, law_title
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Run
 from rbpx.groups.origin import from_shares
-from rbpx.laws.intervals.bootstrap import Recipe, estimate
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.intervals.lack_of_fit import curvature, runs_p
 from rbpx.laws.names import Method
 

@@ -14,7 +14,7 @@ from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import AXES, backtest, constant, determination, exponent, law_title, points_of
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Run
-from rbpx.groups.points.evidence import Evidence
+from rbpx.groups.points.sizes import Evidence
 from rbpx.laws.names import IMPORTED, Axis, Method
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.ranks.family import RankFit

@@ -13,8 +13,7 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.sizes import size_points, weigh_group
-from rbpx.groups.select.checkpoints import is_of
-from rbpx.groups.select.sizes import family_name
+from rbpx.groups.select.sizes import family_name, is_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.predict.prediction import Score, coverage, score
 from rbpx.store.sql.queries import ask

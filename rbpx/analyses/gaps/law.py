@@ -16,14 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbpx.analyses.gaps.shape import REACH, Curvature, OffsetRatio, curvature, offset_ratio
-from rbpx.laws.forms.offset_test import Form
-from rbpx.laws.intervals.bootstrap import MIN_RESAMPLES, Resampled
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, fieller
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.intervals.estimate import MIN_RESAMPLES, NO_ESTIMATE, Estimate, Resampled, fieller
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.intervals import ALPHA, p_of_zero
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
-from rbpx.laws.predict.verdict import with_reasons
+from rbpx.laws.predict.verdict import Form, with_reasons
 from rbpx.status import Status
 
 EQUATION: Final = "L_A / L_B = G * (S / S_ref)^delta"

@@ -11,15 +11,14 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.forms.offset_test import NEGLIGIBLE, Form
-from rbpx.laws.intervals.bootstrap import Resampled, moments
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, document_t, student_t
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Resampled, document_t, moments, student_t
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.intervals import p_of_zero
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.power.regression import Regression
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
+from rbpx.laws.predict.verdict import NEGLIGIBLE, Form
 
 REACH: Final = 10.0  # factor outside the sizes up to which a closing is looked for
 _GRID: Final = 400

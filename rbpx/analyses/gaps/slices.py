@@ -18,8 +18,7 @@ from rbpx.config.keys.tasks import ITEM_SLICES
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group
-from rbpx.groups.points.evidence import weigh
-from rbpx.groups.points.sizes import Points, size_points
+from rbpx.groups.points.sizes import Points, size_points, weigh
 from rbpx.status import Status
 from rbpx.store.sql.bounded import SqlLimits
 from rbpx.store.sql.queries import ask, ask_where

@@ -21,9 +21,8 @@ from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.items import Answers, ItemView, documents_of_items, item_answers, item_views, telling_items
 from rbpx.laws.counts.fit import OutcomeFit
-from rbpx.laws.intervals.bootstrap import Recipe, document_weights, estimate
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name, of_share
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, document_weights, estimate, of_share
+from rbpx.laws.numeric import Floats
 from rbpx.store.store import Record, Store
 
 

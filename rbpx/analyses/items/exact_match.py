@@ -18,9 +18,8 @@ import numpy.typing as npt
 from rbpx.groups.group import Group
 from rbpx.groups.points.items import Answers
 from rbpx.laws.counts.fit import Correction, OutcomeFit, Outcomes, fit_outcomes
-from rbpx.laws.intervals.bootstrap import Recipe, estimate
-from rbpx.laws.intervals.estimate import Estimate, of_share
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate, of_share
+from rbpx.laws.numeric import Floats
 from rbpx.status import Status, first_of, in_order
 
 HITS: Final = {  # what is assumed of those of one item, in words

@@ -17,10 +17,9 @@ from rbpx.groups.fits import about_axis, keep_fits, record_of, with_document_dou
 from rbpx.groups.group import Group, Run, labels_of
 from rbpx.groups.points.sizes import weigh_group
 from rbpx.laws.in_k import JointLaw, fit_joint_law, fit_k_law
-from rbpx.laws.intervals.bootstrap import Resampled
-from rbpx.laws.intervals.estimate import around, few_documents, half_width
+from rbpx.laws.intervals.estimate import Resampled, around, few_documents, half_width
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats, exp_or_none, line, neg_ln
+from rbpx.laws.numeric import Floats, exp_or_none, line, neg_ln
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.status import Status
 from rbpx.store.store import Record, Store

@@ -23,12 +23,12 @@ from rbpx.errors import RbpxError
 from rbpx.files.columns import ALIASES, TRIAL_FIELDS, named_columns
 from rbpx.files.numbers import whole_number
 from rbpx.files.rows import Row, Rows, read_table
+from rbpx.groups.documents import text_ranks
 from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document
 from rbpx.groups.group import Group
-from rbpx.groups.points.token_ranks import text_ranks
 from rbpx.laws.counts.fit import OutcomeFit
-from rbpx.laws.intervals.bootstrap import Resampled, document_weights
-from rbpx.laws.numeric.arrays import Floats, line, neg_ln
+from rbpx.laws.intervals.estimate import Resampled, document_weights
+from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.predict.verdict import judged
 from rbpx.status import Status

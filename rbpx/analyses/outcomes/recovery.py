@@ -12,10 +12,9 @@ import numpy as np
 from rbpx.groups.fits import record_of
 from rbpx.groups.group import Group
 from rbpx.laws.counts.fit import Correction, OutcomeFit, Outcomes, fit_outcomes, implied_rbp
-from rbpx.laws.intervals.bootstrap import Recipe, estimate
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.names import MLE
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.store.store import Record
 

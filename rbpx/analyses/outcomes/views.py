@@ -13,7 +13,7 @@ from rbpx.display.numbers import signed
 from rbpx.display.view import Table, View
 from rbpx.laws.counts.fit import Correction, OutcomeFit, implied_rbp
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.status import Status
 
 _TAKEN: Final = {Correction.none: "independent", Correction.measured: "r measured", Correction.free: "r fitted"}

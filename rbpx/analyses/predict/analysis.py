@@ -1,6 +1,6 @@
 """Backtest and prediction (verb predict): laws fitted to small sizes, compared with larger ones and extrapolated.
 
-The answer is the prediction over forms (`rbpx.laws.forms.averaged`), method `combined`: which form a law has decides
+The answer is the prediction over forms (`rbpx.laws.predict.prediction`, method `combined`): the form of a law decides
 what it says far outside the sizes, and a few sizes do not decide the form. The laws of single methods stand beside
 it. Each is fitted to the m smallest sizes and compared with each larger one, on the same tokens, for m from 3 up;
 this measures how well it predicts.
@@ -20,10 +20,9 @@ from rbpx.groups.fits import Law, alike, doubted, fit_points, fit_record, keep_f
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import Points, known_points
 from rbpx.groups.select.trainings import TrainingGroup
-from rbpx.laws.forms.averaged import COMBINED, Averaged, Within, average_forms
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.names import Method
-from rbpx.laws.predict.prediction import Prediction, outside, predict
+from rbpx.laws.predict.prediction import COMBINED, Averaged, Prediction, Within, average_forms, outside, predict
 from rbpx.laws.predict.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store

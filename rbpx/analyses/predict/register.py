@@ -8,12 +8,10 @@ from importlib import metadata
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.counts import number_of
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, number_of
 from rbpx.files.digest import digest
 from rbpx.groups.group import Group
-from rbpx.groups.select.checkpoints import BESIDE, NAMES, is_about
-from rbpx.groups.select.sizes import select_runs
+from rbpx.groups.select.sizes import BESIDE, NAMES, is_about, select_runs
 from rbpx.store.forecasts import refuse_known, register
 from rbpx.store.named import own_store
 from rbpx.store.store import Record, Store

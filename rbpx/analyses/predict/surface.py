@@ -14,9 +14,8 @@ from rbpx.analyses.predict.register import register_answers
 from rbpx.config.request import Request
 from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, surface_record, trained_quantities
 from rbpx.groups.select.trainings import TrainingGroup
-from rbpx.laws.forms.averaged import COMBINED
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.predict.prediction import outside
+from rbpx.laws.predict.prediction import COMBINED, outside
 from rbpx.laws.predict.verdict import FAR
 from rbpx.laws.surface.averaged import OverForms, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.checks import Compared, compare_each, mean_error

@@ -14,10 +14,9 @@ from rbpx.display.numbers import UNKNOWN, short
 from rbpx.display.view import Table, View
 from rbpx.display.vocabulary import law_title
 from rbpx.groups.origin import from_fits
-from rbpx.laws.forms.averaged import COMBINED
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.predict.prediction import outside
+from rbpx.laws.predict.prediction import COMBINED, outside
 from rbpx.laws.predict.verdict import FAR, Backtest
 from rbpx.laws.surface.checks import mean_error
 from rbpx.status import Status

@@ -17,16 +17,16 @@ import pyarrow as pa
 from rbpx.analyses.ranks.compare import Rival, best, compare
 from rbpx.config.request import Request
 from rbpx.display.chart.marks import spread
+from rbpx.groups.documents import RankBin, document_ranks, rank_edges
 from rbpx.groups.fits import keep_fits, power_law_of, record_of, write_rank_fit
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.sizes import Points, size_points, weigh_group
-from rbpx.groups.points.token_ranks import RankBin, document_ranks, rank_edges
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats, neg_ln
+from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLawFit, finite_or_none, fit_power_law
-from rbpx.laws.ranks.derived import derived_approximation
 from rbpx.laws.ranks.family import RankFit
+from rbpx.laws.ranks.lognormal import derived_approximation
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 

@@ -12,15 +12,12 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.groups.points.token_ranks import distinct_ranks
-from rbpx.laws.intervals.bootstrap import Recipe, estimate
-from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.ranks.derived import derived_curve
-from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_sample, rank_curve
+from rbpx.groups.documents import distinct_ranks
+from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
+from rbpx.laws.numeric import Floats
+from rbpx.laws.ranks.distribution import DISTRIBUTIONS, RankSample, fit_sample, rank_curve
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.ranks.likelihood import RankSample
-from rbpx.laws.ranks.lognormal import fit_paper, paper_slopes, step_paper
+from rbpx.laws.ranks.lognormal import derived_curve, fit_paper, paper_slopes, step_paper
 from rbpx.status import Status
 
 __all__ = ["Rival", "best", "compare"]

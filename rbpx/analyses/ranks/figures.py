@@ -19,9 +19,9 @@ from rbpx.display.column import Column, Value, magnitude, text
 from rbpx.display.numbers import number
 from rbpx.display.view import View
 from rbpx.display.vocabulary import law_title
+from rbpx.groups.documents import BINS
 from rbpx.groups.origin import from_fits, spelled
-from rbpx.groups.points.token_ranks import BINS
-from rbpx.laws.numeric.arrays import Floats, ln_sum_exp
+from rbpx.laws.numeric import Floats, ln_sum_exp
 from rbpx.laws.ranks.distribution import ln_shares
 
 _SQUEEZED: Final = 30  # times below all points, where a curve would squeeze them

@@ -5,8 +5,8 @@ from typing import Final
 
 from rbpx.analyses.question import one_by_one
 from rbpx.analyses.ranks.analysis import PAPER, Ranks
-from rbpx.counts import number_of
 from rbpx.display.section import interval, interval_of
+from rbpx.errors import number_of
 
 FORMS: Final = {
     "lognormal_paper": "lognormal (published fit)",

@@ -15,7 +15,7 @@ from rbpx.config.request import Request
 from rbpx.groups.fits import Law, doubted, fit_points, fit_record, keep_fits, stands, supported
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import Points, known_points
-from rbpx.laws.intervals.bootstrap import Resampled
+from rbpx.laws.intervals.estimate import Resampled
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.store.store import Record, Store
 

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from rbpx.laws.intervals.estimate import Estimate, by_name, student_t
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 
 _DRAWS: Final = 2000
 _SEED: Final = 0

@@ -11,7 +11,7 @@ from typing import Any, Final
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.counts import number_of
+from rbpx.errors import number_of
 from rbpx.groups.fits import keep_fits
 from rbpx.groups.points.surfaces import (
     MOST_RESAMPLES,
@@ -25,7 +25,7 @@ from rbpx.groups.points.surfaces import (
 )
 from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.checks import AgainstAxis, Compared, against_axes, compare_each, mean_error
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.isoflop import (
@@ -39,8 +39,8 @@ from rbpx.laws.surface.isoflop import (
     lined_up,
     reached_budgets,
 )
-from rbpx.laws.surface.optimum import Optimum, optima, split
 from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.laws.surface.surface import Optimum, optima, split
 from rbpx.status import Status, first_of
 from rbpx.store.store import Record, Store
 

@@ -25,7 +25,7 @@ from rbpx.groups.origin import from_fits
 from rbpx.laws.names import Axis
 from rbpx.laws.predict.prediction import outside
 from rbpx.laws.surface.isoflop import Budget
-from rbpx.laws.surface.optimum import Optimum, optima
+from rbpx.laws.surface.surface import Optimum, optima
 
 _MOST_LAWS: Final = 2  # of a group
 _STEPS: Final = 40  # along a curve

@@ -13,7 +13,7 @@ from rbpx.display.view import Table, View
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.surface.isoflop import Budget
-from rbpx.laws.surface.optimum import Optimum
+from rbpx.laws.surface.surface import Optimum
 
 
 class Fitted(NamedTuple):

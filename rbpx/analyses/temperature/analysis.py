@@ -22,10 +22,9 @@ from rbpx.groups.fits import Law, fit_all, fit_record, keep_fits
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.sizes import Points
 from rbpx.groups.shifts import shift, shift_law
-from rbpx.laws.intervals.bootstrap import Recipe, estimate
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, estimate
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.temperature import minimum
 from rbpx.status import Status

@@ -33,7 +33,7 @@ from rbpx.config.request import Request
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import side_by_side
 from rbpx.laws.intervals.estimate import by_name
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.status import Status
 from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record, Store

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, from_influence
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.status import Status
 
 _STEPS: Final = 200

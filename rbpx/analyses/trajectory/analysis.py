@@ -13,7 +13,7 @@ from rbpx.config.request import Request
 from rbpx.groups.fits import alike, keep_fits, record_of
 from rbpx.groups.group import MEASURED, Run
 from rbpx.groups.points.surfaces import Trained, trained_quantities
-from rbpx.groups.select.checkpoints import tokens_of
+from rbpx.groups.select.sizes import tokens_of
 from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Method

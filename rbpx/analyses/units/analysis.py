@@ -17,11 +17,10 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from rbpx.config.request import Request
+from rbpx.groups.documents import document_ranks
 from rbpx.groups.group import Group, Run
-from rbpx.groups.points.token_ranks import document_ranks
-from rbpx.laws.intervals.bootstrap import Recipe, estimate
-from rbpx.laws.intervals.estimate import Estimate, by_name
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.intervals.estimate import Estimate, Recipe, by_name, estimate
+from rbpx.laws.numeric import Floats
 from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record, Store
 

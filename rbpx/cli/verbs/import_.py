@@ -24,11 +24,10 @@ from rich.markup import escape
 
 from rbpx.cli.registry import Job, Verb
 from rbpx.config.options import Format
-from rbpx.counts import number_of
 from rbpx.display.numbers import UNKNOWN, short
 from rbpx.display.records import print_records
 from rbpx.display.tables import console, grid, put
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, number_of
 
 _COUNTS = ("rows", "new", "models", "runs")
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from rbpx.cli.registry import Job, Verb
 from rbpx.config.options import Format
-from rbpx.counts import number_of
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import MeasureError, RbpxError, number_of
 
 if TYPE_CHECKING:
     from rbpx.config.request import Request

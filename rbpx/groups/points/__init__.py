@@ -1,1 +1,1 @@
-"""The runs of a group in; the values that laws are fitted to, with their resamples, out."""
+"""The values that laws are fitted to, with their resamples, for the runs of a group."""

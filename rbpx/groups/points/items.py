@@ -1,11 +1,9 @@
-"""What one run gave the items of a task: the log-likelihoods and ranks of its targets and choices, by item.
+"""What each run answered to the items of a task, and single items as people look at them, with context and target.
+
+A store keeps tokens of targets, not contexts, so contexts are read again from where the items came from; where that has
+changed or gone, the context is not known.
 
 Shapes: I items.
-
-Single items of a task as people look at them: context and target in words, ranks and probability under each model.
-
-A store keeps tokens of targets, not contexts, so those are read again from where the items came from; where that has
-changed or gone, the context is not known.
 """
 
 import json
@@ -23,7 +21,7 @@ from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.groups.group import Run
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.store.named import open_store
 from rbpx.store.sql.queries import ask
 from rbpx.ties import Ties

@@ -1,7 +1,4 @@
-"""The points that surfaces are fitted to: one quantity of a group of trainings, as `rbpx.laws.surface` takes it.
-
-The row of `fits` of a surface: a fitted form of one quantity of a group of trainings in, its record out.
-"""
+"""The points that surfaces are fitted to, one quantity of a group of trainings, and the row of `fits` of a surface."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,11 +14,11 @@ from rbpx.files.digest import digest
 from rbpx.groups.fits import record_of
 from rbpx.groups.group import Run
 from rbpx.groups.points.sizes import Points, size_points, weigh_group
-from rbpx.groups.select.checkpoints import tokens_of, training_of
+from rbpx.groups.select.sizes import tokens_of, training_of
 from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.intervals.estimate import Estimate, Z, document_t, few_documents
 from rbpx.laws.names import IMPORTED, Objective
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.runs import Runs, six_S

@@ -1,4 +1,4 @@
-"""Features and success of the runs of one task: a group in; values of each run, and of each resample of the items, out.
+"""Features and success of the runs of one task, for each run and each resample of the items.
 
 Every feature falls as models get better and is 0 for a perfect one: shares are -ln share. Shapes: R runs, I items, B
 resamples of them.
@@ -19,8 +19,8 @@ from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Group
 from rbpx.groups.points.items import Answers, item_answers
-from rbpx.laws.intervals.bootstrap import document_weights
-from rbpx.laws.numeric.arrays import Floats, neg_ln
+from rbpx.laws.intervals.estimate import document_weights
+from rbpx.laws.numeric import Floats, neg_ln
 
 DEFAULT_K: Final = (1, 10, 100)
 

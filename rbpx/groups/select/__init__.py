@@ -1,1 +1,1 @@
-"""A request in; the runs that enter one fit out."""
+"""Selects the runs that enter one fit."""

@@ -1,4 +1,4 @@
-"""The names of the two sides: ladder/25k@step1000:bfloat16 or a run_id in, the runs that it means out."""
+"""The two sides of a comparison: which runs a name such as ladder/25k@step1000:bfloat16, or a run_id, means."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -64,8 +64,8 @@ class Side:
         if len(meant) > 1:
             named = ", ".join(f"{run.run_id} ({_full(run)})" for run in meant)
             raise RbpxError(
-                f"{self.key}={self.name} is {len(meant)} runs on {meant[0].dataset}: {named}; name one of them by its "
-                "run_id, or by @REVISION and :DTYPE"
+                f"{self.key}={self.name} names {len(meant)} runs on {meant[0].dataset}: {named}; name one of them by "
+                "its run_id, or by @REVISION and :DTYPE"
             )
         return meant[0] if meant else None
 

@@ -1,1 +1,1 @@
-"""Passes and failures of sequences in; the law of RBP_k behind them out."""
+"""Fits the law of RBP_k to the numbers of sequences that passed and failed."""

@@ -1,14 +1,11 @@
-"""From outcomes to tokens: the law of single tokens from the numbers of sequences of N tokens that passed at each size.
+"""Recovers the law of single tokens from the numbers of sequences of N tokens that passed at each size.
 
 A sequence passes if all its tokens are hits. If hits are independent, pass ~ Bernoulli(exp(-C N S^(-alpha))), so that a
 benchmark without results for tokens still determines their law, by maximum likelihood. Hits that cluster make long
 sequences pass more often: alpha comes out too small where they cluster alike at every size, too large where they
-cluster more the larger the model. Two corrections allow for that. Shapes: C cells, each one size and one N; P
-parameters; B resamples of the documents.
+cluster more the larger the model. Two corrections allow for that.
 
-Counts of the outcomes of sequences: their checks, the doubts they raise, and their form for a likelihood.
-
-Shapes: C cells, each one size and one N; B resamples of the documents.
+Shapes: C cells, each one size and one N; P parameters; B resamples of the documents.
 """
 
 import math
@@ -20,11 +17,11 @@ from typing import Any, Final
 import numpy as np
 
 from rbpx.laws.counts.passing import TOLERANCES, Scatter, Slopes, Tally, climb, model_scatter, separated, slopes
-from rbpx.laws.intervals.bootstrap import MOST_LEFT_OUT, moments
-from rbpx.laws.intervals.estimate import around
+from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, around, moments
 from rbpx.laws.names import MLE
-from rbpx.laws.numeric.arrays import Floats, exp_or_none
+from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.law import LawFit
+from rbpx.laws.power.uncertainty import as_plain
 from rbpx.laws.predict.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order
 
@@ -196,7 +193,7 @@ class OutcomeFit(LawFit):
         if self.n_resamples is not None:
             record |= {"n_resamples": self.n_resamples, "n_resamples_left_out": self.n_resamples_left_out}
         record |= {"S_ref": self.found.S_ref, "ln_C_ref": self.found.ln_C_ref}
-        record |= {"uncertainty": self.found.scatter.record(), "models_sd": self.models_sd}
+        record |= {"uncertainty": as_plain(self.found.scatter), "models_sd": self.models_sd}
         record |= {"bias": self.found.bias_P.tolist(), "interval": self.interval, "tolerances": TOLERANCES}
         return record | {"reasons": [reason.value for reason in self.reasons]}
 

@@ -8,16 +8,13 @@ There may be several constants, as one for each window length, which then takes 
 Counts need not be whole: those of a cell that varies more than independent sequences do are divided by how many times
 as much it varies, which makes the likelihood a quasi-likelihood (Wedderburn, Biometrika 61, 1974, 439).
 
+Models scatter about the law: mu_m = law(S_m) + u_m, u_m with variance tau^2. It is found by moments, as in a
+meta-regression: the scores of the sizes vary more than their sequences alone let them, and tau^2 accounts for the
+excess; 0 where there is none. Source: DerSimonian and Laird, Controlled Clinical Trials 7 (1986), 177; Student's t for
+few studies, Knapp and Hartung, Statistics in Medicine 22 (2003), 2693.
+
 Shapes: C cells, each one size and one N; P parameters, the constants ln C_ref, alpha and, where it is fitted, r; B sets
-of counts.
-
-Scatter of the models about a law that is fitted to counts: its variance, and what it adds to an interval.
-
-mu_m = law(S_m) + u_m, u_m with variance tau^2 over models. Method of moments, as in a meta-regression: the scores of
-the sizes vary more than their sequences alone let them, and tau^2 accounts for the excess; 0 where there is none.
-
-Shapes: M sizes, C cells, P parameters, B resamples. Source: DerSimonian and Laird, Controlled Clinical Trials 7 (1986),
-177; Student's t for few studies, Knapp and Hartung, Statistics in Medicine 22 (2003), 2693.
+of counts, or resamples; M sizes.
 """
 
 import math
@@ -28,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.intervals.estimate import Z, document_t, few_documents, half_width, student_t
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.power.uncertainty import as_plain
+from rbpx.laws.numeric import Floats
 
 _STEPS, _HALVINGS, _WORST_CONDITION = 100, 30, 1e14
 _AT_A_TIME: Final = 16384  # chances of single tokens: they stay in the cache of a core
@@ -324,10 +320,6 @@ class Scatter:
         shared_PP = (vectors * np.maximum(values, 0.0)) @ vectors.T
         of_apart = max(t**2 * min(self.ratio, 1.0), Z**2)
         return np.asarray(of_apart * self.apart_PP + t**2 * self.variance * self.spread_PP + t_D**2 * shared_PP)
-
-    def record(self) -> dict[str, Any]:
-        """As plain values."""
-        return as_plain(self)
 
 
 def model_scatter(

@@ -1,1 +1,1 @@
-"""Points of several families or of two trainings in; one law of all, or how much one is ahead, out."""
+"""Fits one law to several families at once, or says how far one training is ahead of another."""

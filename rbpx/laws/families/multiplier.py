@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.intervals.stacked import Stacked, stack
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.solvers import least_squares
+from rbpx.laws.intervals.lack_of_fit import Stacked, stack
+from rbpx.laws.numeric import Floats, least_squares
 from rbpx.laws.power.regression import TOLERANCES
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.status import Status

@@ -17,16 +17,17 @@ from rbpx.laws.families.shared_offset import SharedLaw, fit_line, fit_offset, pr
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, student_t
 from rbpx.laws.intervals.lack_of_fit import (
     NestedTest,
+    Stacked,
     correlations,
     effective_families,
     exponents_test,
     is_rounding,
     lack_of_fit_test,
     runs_p,
+    stack,
 )
-from rbpx.laws.intervals.stacked import Stacked, stack
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import exp_or_none
+from rbpx.laws.numeric import exp_or_none
 from rbpx.laws.power.uncertainty import SharedError, shared_error
 from rbpx.status import Status
 

@@ -9,9 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.intervals.stacked import Stacked
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.solvers import least_squares
+from rbpx.laws.intervals.lack_of_fit import Stacked
+from rbpx.laws.numeric import Floats, least_squares
 from rbpx.laws.power.regression import TOLERANCES
 
 Ends = tuple[float | None, float | None]

@@ -1,1 +1,1 @@
-"""Sizes and a quantity in; what the forms that its law may have say together out."""
+"""The forms that a law in size may have: fits and weighs each, and mixes their predictions."""

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.forms.t_mixture import TMixture
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 
 _MIN_SIZES_TO_BEND: Final = 5
 _OFFSETS: Final = np.linspace(0, 0.98, 22)[1:]  # of the smallest y
@@ -110,9 +110,9 @@ class FormGrid:
         u_TG = _bent(x_T[:, None], self.bend_G, self.ratio_G) - self.middle_G
         # A new model of a size that was measured shares no more with that one than a neighbour half a decade away, or
         # than replicates do.
-        R_RTN = np.array(
-            [np.minimum(common * _correlation(x_T, self.x_N, rho), _most(rho, common)) for rho, common in self.scatters]
-        )
+        most_R = [rho if common == 1.0 else common for rho, common in self.scatters]
+        common_RTN = [common * _correlation(x_T, self.x_N, rho) for rho, common in self.scatters]
+        R_RTN = np.array([np.minimum(*each) for each in zip(common_RTN, most_R, strict=True)])
         carry_RTN = R_RTN @ np.array([np.linalg.inv(_scatter(self.x_N, *each)) for each in self.scatters])
         rest_RT = 1 - (carry_RTN * R_RTN).sum(axis=2)
         n_forms = len(self.rho_G) // len(self.scatters)
@@ -166,13 +166,11 @@ def form_grid(ln_S: tuple[float, ...]) -> FormGrid:
 
 def _scatters(replicated: bool) -> dict[tuple[float, float], float]:
     """Correlation, common share, and prior weight; without replicates nothing says that not all is common."""
-    if not replicated:
-        return {(rho, 1.0): weight for rho, weight in _CORRELATIONS.items()}
-    return {
-        (rho, common): weight / (len(_COMMON) if rho else 1)
-        for rho, weight in _CORRELATIONS.items()
-        for common in (_COMMON if rho else (1.0,))
-    }
+    weights: dict[tuple[float, float], float] = {}
+    for rho, weight in _CORRELATIONS.items():
+        shares = _COMMON if replicated and rho else (1.0,)
+        weights |= {(rho, common): weight / len(shares) for common in shares}
+    return weights
 
 
 def _scatter(x_N: Floats, rho: float, common: float) -> Floats:
@@ -180,10 +178,6 @@ def _scatter(x_N: Floats, rho: float, common: float) -> Floats:
     R_NN = common * _correlation(x_N, x_N, rho)
     np.fill_diagonal(R_NN, 1.0)
     return R_NN
-
-
-def _most(rho: float, common: float) -> float:
-    return rho if common == 1.0 else common
 
 
 def _bent(x: Floats, bend: Floats, ratio: Floats) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 
 _NEGLIGIBLE: Final = 1e-10  # of the greatest weight
 _STEPS: Final = 100  # to a quantile, of which some ten are taken

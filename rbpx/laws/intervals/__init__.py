@@ -1,1 +1,1 @@
-"""Values with their resamples in; 95 % intervals, and tests of what scatters about a law, out."""
+"""95 % intervals from resampled documents, and tests of what scatters about a law."""

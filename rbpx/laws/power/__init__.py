@@ -1,1 +1,1 @@
-"""Sizes and a quantity in; a power law, or one with an offset, with its uncertainty out."""
+"""Fits a power law in size, with or without an offset, and finds its uncertainty."""

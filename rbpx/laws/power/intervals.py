@@ -1,15 +1,9 @@
-"""Intervals, R2 and information criteria of a fitted power law, from its regression and its refits to resamples.
+"""Finds a power law from its points and their resamples: parameters, intervals, R2, information criteria and p values.
 
-Shapes: N is the number of sizes, B of resamples of the documents, P of parameters, L of laws.
+An interval over documents and models is not that of one distribution (`half_width`), so a p value is found from the
+interval itself: the level at which it would just reach 0. Below 0.05 the 95 % interval leaves 0 out.
 
-Parameters of a law in size and their uncertainty, from its points and their resamples.
-
-Shapes: N sizes, B resamples of the documents.
-
-How far a number is from 0 under its own interval: p values, alone and adjusted for many tests.
-
-An interval over documents and models is not that of one distribution (`half_width`), so a p value is
-found from the interval itself: the level at which it would just reach 0. Below 0.05 the 95 % interval leaves 0 out.
+Shapes: N sizes, B resamples of the documents, P parameters, L laws, G steps along a valley, T tests.
 """
 
 import math
@@ -20,11 +14,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy.special import gammaincinv, ncfdtr, ndtri, stdtrit
 
-from rbpx.laws.intervals.bootstrap import Moments, Resampled, moments
-from rbpx.laws.intervals.estimate import TAILS, reaching, student_t
+from rbpx.laws.intervals.estimate import TAILS, Moments, Resampled, moments, reaching, student_t
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats, exp_or_none
-from rbpx.laws.numeric.solvers import Problem, Searching, roots
+from rbpx.laws.numeric import Floats, Problem, Searching, exp_or_none, roots
 from rbpx.laws.power.regression import Regression, profile_offset, refit, regress
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
 from rbpx.status import Status

@@ -1,8 +1,8 @@
-"""Fits of a power law in model size to one positive quantity: constant, exponent, intervals and status.
+"""Fits a power law in model size to one quantity: constant, exponent, intervals, status, and the record of all of it.
 
-The same law serves -ln RBP_k and cross-entropy. Shapes: N is the number of sizes, B of resamples of the documents.
+The same law serves -ln RBP_k and cross-entropy.
 
-What was found of a law in size: its numbers, what it was found from, and the record that JSON takes.
+Shapes: N sizes, B resamples of the documents, P parameters.
 """
 
 import math
@@ -13,13 +13,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.bootstrap import Resampled
-from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test
-from rbpx.laws.intervals.stacked import stack_one
+from rbpx.laws.intervals.estimate import Estimate, Resampled
+from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_one
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats, exp_or_none
-from rbpx.laws.numeric.solvers import Searching, alone, at_once, together
+from rbpx.laws.numeric import Floats, Searching, alone, at_once, exp_or_none, together
 from rbpx.laws.power.intervals import NO_INTERVALS, Ends, FoundLaw, Intervals, doubt, estimate, intervals, quality
 from rbpx.laws.power.regression import EQUATIONS, NAMES, TOLERANCES, regress
 from rbpx.laws.power.uncertainty import Uncertainty, as_plain

@@ -1,4 +1,4 @@
-"""Least squares of a law with an offset for many sets of points at once: ln S and sets of ln y in, parameters out.
+"""Fits a law with an offset by least squares to many sets of points at once.
 
 In ln y = ln C + ln(exp(-alpha x) + q), q = E / C, the best ln C is a mean, so two numbers are left to search. In alpha
 and q the sum of squares is a narrow and bent valley, as points hardly tell an offset from a smaller exponent. They do
@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.solvers import Problem
+from rbpx.laws.numeric import Floats, Problem
 
 Truths = NDArray[np.bool_]
 Places = NDArray[np.intp]

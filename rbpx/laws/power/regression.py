@@ -10,8 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.solvers import Searching, least_squares
+from rbpx.laws.numeric import Floats, Searching, least_squares
 from rbpx.laws.power.offset_search import Search, offset_residuals
 
 NAMES: Final = ("ln_C_ref", "alpha", "E")

@@ -4,15 +4,11 @@ A fitted law has two sources of error. The choice of documents (text) is estimat
 The choice of models (models) is estimated from the scatter of the sizes about the law, minus the part of that scatter
 that the documents explain. The two are kept separate, so that a law can say which of them to collect more of.
 
-Shapes: N sizes, P parameters, B resamples.
-
-Uncertainty of what several families share, where models of one size err alike.
-
 Two trainings of one shape stand above or below a law together: their residuals share an effect of the size (its depth
-and width, or the misfit of the law there). So residuals are e = u(size) + v, with variances tau^2 and omega^2, and a
-family more does not narrow an interval by what it repeats.
+and width, or the misfit of the law there). So residuals are e = u(size) + v, with variances tau^2 and omega^2, and one
+more family does not narrow an interval by what it repeats.
 
-Shapes: M points, P parameters, B resamples of the documents.
+Shapes: N sizes, M points of several families, P parameters, B resamples of the documents.
 """
 
 import math
@@ -21,10 +17,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from rbpx.laws.intervals.bootstrap import Moments, Resampled
-from rbpx.laws.intervals.estimate import Estimate, around, document_t, half_width, reaching, scatter_reach, student_t
-from rbpx.laws.intervals.stacked import Stacked, stack_one
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.intervals.estimate import (
+    Estimate,
+    Moments,
+    Resampled,
+    around,
+    document_t,
+    half_width,
+    reaching,
+    scatter_reach,
+    student_t,
+)
+from rbpx.laws.intervals.lack_of_fit import Stacked, stack_one
+from rbpx.laws.numeric import Floats
 from rbpx.laws.power.regression import Regression
 
 _WORST_CONDITION: Final = 1e8

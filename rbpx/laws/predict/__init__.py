@@ -1,1 +1,1 @@
-"""A law in; predictions, backtests, their scores and the verdict on it out."""
+"""Predictions of a law, their backtests and scores, and the verdict on the law."""

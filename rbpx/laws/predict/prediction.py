@@ -1,22 +1,32 @@
-"""Predictions of a fitted law in size at sizes that were not fitted, with their intervals.
+"""Predictions at sizes that were not fitted, by one law or over the forms that it may have, and scores of forecasts.
 
-Scores of forecasts: a predicted interval and what was measured in; error, score and coverage out.
+No ladder of a few sizes says which form a law has, and far outside the sizes the form is what matters. So each form of
+`rbpx.laws.forms.candidates` is fitted, with independent and with correlated scatter of the models, and the predictions
+are averaged with weights by how well the forms fit (Bayesian model averaging).
 
-All is on the scale of ln y, on which predictions are made and their intervals are about even.
+A level is reached at the size at which a new model is as likely below it as above it, by that average. The interval has
+the sizes at which the level lies inside the 95 % interval of the prediction. A single form would say exactly where,
+though another that fits as well says that the level is never reached.
+
+Predictions and scores are on the scale of ln y, on which intervals are about even.
+
+Shapes: B series, N sizes, T other sizes, L levels, G components (a form with its E or bend, and a correlation).
 """
 
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.bootstrap import Resampled
-from rbpx.laws.intervals.estimate import LEVEL, Estimate, Z, of_share
+from rbpx.laws.forms.candidates import FormFits, Shape, fit_forms, form_grid
+from rbpx.laws.forms.t_mixture import TMixture
+from rbpx.laws.intervals.estimate import LEVEL, Estimate, Resampled, Z, of_share
+from rbpx.laws.intervals.estimate import TAILS as ENDS
 from rbpx.laws.names import Method
-from rbpx.laws.numeric.arrays import Floats, exp_or_none
-from rbpx.laws.numeric.solvers import Searching
+from rbpx.laws.numeric import Floats, Searching, exp_or_none, roots
 from rbpx.laws.power.intervals import estimate
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.power.uncertainty import Uncertainty
@@ -199,3 +209,180 @@ def coverage(inside: Sequence[bool], models: Sequence[Hashable]) -> Estimate:
         return Estimate()
     n = len(set(models))
     return of_share(n * sum(inside) / len(inside), n)
+
+
+COMBINED: Final = "combined"  # the method of an answer over all forms
+MIN_SIZES: Final = 3
+TAILS: Final = (0.5, *ENDS)  # of the median and both ends of the interval
+SEARCHED: Final = 1e6  # times outside the sizes; farther than any ladder says anything
+_STEP: Final = math.log(10) / 10  # of the search, in ln S
+_CLOSE: Final = 1e-12  # in ln S
+
+
+@dataclass(frozen=True)
+class Within:
+    """Median and 95 % interval, None where an end is beyond any float; of `Averaged.within`, if one form counted."""
+
+    y: float
+    lo: float | None
+    hi: float | None
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """What a new model of size S would show, on the same documents, over all forms.
+
+    Attributes:
+        S: the size.
+        y: the median.
+        lo: lower end of the 95 % interval; None where an end is beyond any float.
+        hi: upper end.
+        weights: of each form; they sum to 1.
+        correlated: weight of scatter that is correlated between neighbouring sizes, and so between replicates.
+        within: the answer of each form alone, of those that were fitted.
+    """
+
+    S: float
+    y: float
+    lo: float | None
+    hi: float | None
+    weights: dict[Shape, float]
+    correlated: float
+    within: dict[Shape, Within]
+
+
+def average_forms(S: ArrayLike, y: ArrayLike, targets: Sequence[float]) -> list[Averaged] | None:
+    """Predict y at each target over the forms of a law.
+
+    Args:
+        S: sizes, shape [N], positive; equal ones are replicates.
+        y: the quantity at each, shape [N]; where all are negative, |y| has the law.
+        targets: sizes to predict.
+
+    Returns:
+        A prediction for each target; None below 3 different sizes, or where a y is 0, not finite or of another sign. It
+        does not include document sampling: a new model is measured on the same documents.
+    """
+    fits = fit_over_forms(S, y)
+    if fits is None:
+        return None
+    shape_G, weight_G = fits.grid.shape_G, fits.weight_BG[0]
+    weights = {shape: float(weight_G[shape_G == shape].sum()) for shape in Shape}
+    correlated = float(weight_G[fits.grid.rho_G > 0].sum())
+    mixture = fits.at(np.log(np.asarray(targets, dtype=np.float64)))
+    over = _answers(mixture, y)
+    within = {shape: _answers(mixture.only(shape_G == shape), y) for shape, weight in weights.items() if weight > 0}
+    return [
+        Averaged(
+            S_new,
+            **vars(over[t]),
+            weights=weights,
+            correlated=correlated,
+            within={shape: of_shape[t] for shape, of_shape in within.items()},
+        )
+        for t, S_new in enumerate(targets)
+    ]
+
+
+def predict_over_forms(S: ArrayLike, y: ArrayLike, targets: Sequence[float]) -> list[Within] | None:
+    """The median and the interval of `average_forms` alone, without what each form says; None as there."""
+    fits = fit_over_forms(S, y)
+    return None if fits is None else _answers(fits.at(np.log(np.asarray(targets, dtype=np.float64))), y)
+
+
+def _answers(mixture: TMixture, y: ArrayLike) -> list[Within]:
+    """The answer of a mixture at each target, with the sign of the y."""
+    sign = -1.0 if np.asarray(y)[0] < 0 else 1.0
+    values = (sign * _ends(mixture)[0]).tolist()
+    return [Within(y, *(sorted(ends) if np.all(np.isfinite(ends)) else (None, None))) for y, *ends in values]
+
+
+def fit_over_forms(S: ArrayLike, y: ArrayLike) -> FormFits | None:
+    """Every form fitted to |y| at sizes in any order; None as in `average_forms`."""
+    S_N, y_N = np.asarray(S, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if len(np.unique(S_N)) < MIN_SIZES or not np.all(np.isfinite(y_N)) or not (np.all(y_N > 0) or np.all(y_N < 0)):
+        return None
+    order = np.argsort(S_N)
+    return _fit(S_N[order], np.abs(y_N[order])[None])
+
+
+def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
+    """As `average_forms` for B series at the same sizes: median, lower and upper end, shape [B, 3].
+
+    Args:
+        S: sizes in increasing order, shape [N].
+        y_BN: the quantity of each series, positive, shape [B, N].
+        S_new: the size to predict.
+    """
+    return _ends(_fit(S, y_BN).at(np.log([S_new])))[:, 0]
+
+
+def _fit(S: ArrayLike, y_BN: ArrayLike) -> FormFits:
+    ln_S = tuple(np.log(np.asarray(S, dtype=np.float64)).tolist())
+    return fit_forms(form_grid(ln_S), np.log(np.asarray(y_BN, dtype=np.float64)))
+
+
+def _ends(mixture: TMixture) -> Floats:
+    """Median and both ends of the interval of y, in the last axis."""
+    with np.errstate(over="ignore"):  # an end beyond any float is infinite
+        return np.asarray(np.exp(mixture.quantiles(TAILS)))
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Where a level is reached, natural logarithms of S; None where that is not within what was searched.
+
+    Attributes:
+        ln_S: the smallest size at which a new model is more likely below the level than above it.
+        ln_lo: the smallest size at which the level is inside the 95 % interval of a new model.
+        ln_hi: the largest.
+    """
+
+    ln_S: float | None
+    ln_lo: float | None
+    ln_hi: float | None
+
+
+def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> list[Reached] | None:
+    """Where y falls to each level, from a millionth of the smallest size to a million times the largest.
+
+    Args:
+        S: sizes, shape [N], positive; equal ones are replicates.
+        y: the quantity at each, shape [N], falling with S on the whole.
+        levels: values of y, positive.
+
+    Returns:
+        One a level; None where `rbpx.laws.predict.prediction.average_forms` has no prediction, or y is negative.
+    """
+    fits = fit_over_forms(S, y)
+    if fits is None or np.any(np.asarray(y) < 0):
+        return None
+    x_N = fits.grid.x_N
+    far = math.log(SEARCHED)
+    x_T = np.arange(x_N[0] - far, x_N[-1] + far + _STEP, _STEP)
+    ln_level_L = np.log(levels)
+    mixture = fits.at(x_T)
+    passed = [_passed(mixture.below(ln_level)[0]) for ln_level in ln_level_L]
+    # All that lie between two sizes are searched at once.
+    ends = [(at, t, tail) for at, of_level in enumerate(passed) for t, tail in zip(of_level, TAILS, strict=True)]
+    inner = [(at, t, tail) for at, t, tail in ends if 0 < t < len(x_T)]
+    level_R, t_R = (np.array(column, dtype=np.intp) for column in ([i[0] for i in inner], [i[1] for i in inner]))
+    tail_R = np.array([tail for *_, tail in inner])
+    ln_S_R = roots(lambda x_R: fits.at(x_R).below(ln_level_L[level_R])[0] - tail_R, x_T[t_R - 1], x_T[t_R], _CLOSE)
+    found = {(at, tail): float(ln_S) for (at, _, tail), ln_S in zip(inner, ln_S_R, strict=True)}
+    return [Reached(*(found.get((at, tail)) for tail in TAILS)) for at in range(len(levels))]
+
+
+def _passed(below_T: Floats) -> list[int]:
+    """The size before which the probability of less than a level passes each of the tails; 0 or T where none is.
+
+    It rises with S, but need not do so throughout: the first size that is as likely below as above the level, the first
+    at which the level is inside the interval, and the one behind the last.
+    """
+    middle, lower, upper = TAILS
+
+    def first(tail: float) -> int:
+        return int(np.argmax(below_T >= tail)) if np.any(below_T >= tail) else len(below_T)
+
+    last = len(below_T) - int(np.argmax(below_T[::-1] < upper)) if np.any(below_T < upper) else 0
+    return [first(middle), first(lower), last]

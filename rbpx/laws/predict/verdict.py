@@ -1,4 +1,4 @@
-"""Whether a law stands: the one place that says when each status of a fitted law holds.
+"""Whether a law stands, and whether it needs an offset: the one place that says when each status of a law holds.
 
 A referee asks of a law whether there is a trend, whether its form is that of the points, whether it predicts, and how
 well its exponent is known. Each question has a test, each failed test a status with its remedy (`rbpx.status`); `ok`
@@ -12,12 +12,13 @@ status of the fit.
 | bends | it curves significantly, or its residuals come in runs (p < 0.05), or, where models of one size were trained more than once, the law is off by significantly more than these differ; (a prediction over forms) neither a power law nor an offset has a fifth of the weight |
 | backtest_failed | the largest size, predicted from the others, is off by more than 5 % and by no less than the next smaller size's own value would be |
 | intervals_missed | the 95 % interval of that prediction misses, or those of two or more backtests and fewer than 80 % hold |
-| barely_determined | the 95 % interval of alpha is open, or at least as wide as alpha; (a prediction over forms) the sizes span less than two decades |
+| barely_determined | the 95 % interval of alpha is unbounded, or at least as wide as alpha; (a prediction over forms) the sizes span less than two decades |
 | beyond | (a prediction) S is more than 10 times outside the sizes |
 
-Backtests of a law: fitted to the smallest sizes, compared with each larger one.
-
-Models of one size, replicates, are fitted together or predicted together.
+A backtest fits a law to the smallest sizes and compares it with each larger one; models of one size are fitted together
+or predicted together. A power law y = C S^(-alpha) is y = E + C S^(-alpha) with E = 0, so the interval of E says which
+of the two the data support: one that leaves out 0 calls for the offset, one that contains only small offsets for the
+power law, any other for neither.
 
 Shapes: N models, in increasing order of size.
 """  # noqa: E501
@@ -25,20 +26,91 @@ Shapes: N models, in increasing order of size.
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.forms.averaged import Averaged, predict_over_forms
 from rbpx.laws.forms.candidates import Shape
-from rbpx.laws.intervals.bootstrap import Resampled
-from rbpx.laws.intervals.estimate import student_t
+from rbpx.laws.intervals.estimate import Resampled, student_t
 from rbpx.laws.intervals.lack_of_fit import curvature, runs_p
 from rbpx.laws.names import Method
-from rbpx.laws.power.law import PowerLawFit
-from rbpx.laws.predict.prediction import Prediction, Predictor, outside, predictor
+from rbpx.laws.power.law import PowerLawFit, fit_offsets
+from rbpx.laws.predict.prediction import Averaged, Prediction, Predictor, outside, predict_over_forms, predictor
 from rbpx.status import Status, first_of, in_order
+
+NEGLIGIBLE: Final = 0.05  # of the smallest y: an offset below it moves no prediction that one would make
+
+
+class Form(StrEnum):
+    """Which form the data call for; `either` is "not distinguishable with these data"."""
+
+    power = "power"
+    offset = "offset"
+    either = "either"
+
+    @property
+    def word(self) -> str:
+        """As tables and sentences say it."""
+        return "undecided" if self is Form.either else self.value
+
+
+@dataclass(frozen=True)
+class FormVerdict:
+    """What the data say about an irreducible part.
+
+    Attributes:
+        form: the verdict.
+        E: the best offset, in the unit of y; None where it could not be fitted.
+        E_lo: lower end of its 95 % interval, None where the data set none.
+        E_hi: upper end.
+        aic_power_less_offset: Akaike's criterion of the power law less that of the offset; above 0 for the offset.
+        bic_power_less_offset: Schwarz's.
+    """
+
+    form: Form
+    E: float | None
+    E_lo: float | None
+    E_hi: float | None
+    aic_power_less_offset: float | None
+    bic_power_less_offset: float | None
+
+
+def compare_forms(laws: Sequence[tuple[PowerLawFit, ArrayLike | Resampled | None]]) -> list[FormVerdict | None]:
+    """Compare power laws with the same laws and an offset, both by ordinary least squares of ln y.
+
+    Args:
+        laws: each power law, and its resamples as in `fit_power_law`.
+
+    Returns:
+        The verdicts; None where no law falls with size, or there are fewer than the 4 sizes that an offset needs.
+    """
+    falls = [power.status is Status.ok and power.alpha is not None and power.alpha > 0 for power, _ in laws]
+    falling = [law for law, does in zip(laws, falls, strict=True) if does]
+    offsets = iter(fit_offsets([(power.S, _positive(power), resampled) for power, resampled in falling]))
+    return [_verdict(power, next(offsets)) if does else None for (power, _), does in zip(laws, falls, strict=True)]
+
+
+def _positive(power: PowerLawFit) -> list[float]:
+    return [abs(value) for value in power.y]
+
+
+def _verdict(power: PowerLawFit, offset: PowerLawFit) -> FormVerdict | None:
+    if offset.status is Status.too_few_sizes:
+        return None
+    if offset.alpha is None:
+        return FormVerdict(Form.either, None, None, None, None, None)
+    E, form = offset.offset, Form.either
+    if E.lo is not None and E.lo > 0:
+        form = Form.offset
+    elif E.hi is not None and E.hi <= NEGLIGIBLE * min(_positive(power)):
+        form = Form.power
+    differences = [
+        None if a is None or b is None else a - b for a, b in ((power.aic, offset.aic), (power.bic, offset.bic))
+    ]
+    return FormVerdict(form, E.value, E.lo, E.hi, *differences)
+
 
 MIN_FITTED = 3
 
@@ -89,7 +161,7 @@ def backtest(
 
 
 def backtest_over_forms(S: Sequence[float], y: Sequence[float]) -> tuple[Backtest, ...]:
-    """The same for the prediction over forms (`rbpx.laws.forms.averaged`); none where the y have no law."""
+    """The same for the prediction over forms (`rbpx.laws.predict.prediction`); none where the y have no law."""
     tests = []
     for m in whole_sizes(S):
         answers = predict_over_forms(S[:m], y[:m], S[m:])

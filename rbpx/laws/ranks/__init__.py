@@ -1,1 +1,1 @@
-"""Counts of ranks in; their distribution, and the laws that follow from it, out."""
+"""Fits distributions to the counts of the ranks, and derives the laws that follow from them."""

@@ -1,4 +1,4 @@
-"""A form of the ranks whose parameters are laws in S: counts of the smaller sizes in, the laws of a larger one out.
+"""Fits a form of the ranks whose parameters are laws in S to smaller sizes, and derives the laws of a larger one.
 
 One likelihood for all sizes: theta_i = a + b ln S_i, so a form of P parameters has 2 P for a whole ladder, and says
 what ranks a size that was not measured will have. Shapes: N sizes, P parameters, M coefficients of each (1: the same at
@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.ranks.shapes import Places, RankForm, derive, mixed
 
 _STEP: Final = 1e-5  # of a parameter, to difference ln p

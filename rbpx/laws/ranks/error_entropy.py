@@ -1,4 +1,4 @@
-"""Decomposition of cross-entropy by rank: tokens and log-probabilities per rank in, three terms that add up to it out.
+"""Decomposition of cross-entropy by rank into three terms that add up to it.
 
 `resample_terms` gives the same numbers as `decompose` of the counts of every resample of the documents, from far fewer
 of them. With n_e tokens of rank e and S_e = exp(L_e / n_e), all that a resample needs are sum n_e, sum L_e,
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.special import xlogy
 
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 
 EQUATION: Final = "CE = H(P) + KL(P || Q) - ln(sum_e S_e)"
 SOURCE: Final = "arXiv 2510.04067"

@@ -1,13 +1,12 @@
-"""Shapes of the distribution of the ranks: parameters in, the shares of the ranks and what follows from them out.
+"""Shapes of the distribution of the ranks: the shares of the ranks that parameters give, and what follows from them.
 
 A form may be a mixture: tokens are of several kinds, and each kind has a distribution of its own. Then the entropy of
 the ranks, H(P), is that of the mixture, and cross-entropy is the mean entropy of the kinds: what is left to a model
-that knows which kind a token is of, and no more. A form without kinds says that both are the same.
+that knows which kind a token is of, and no more. A form without kinds says that both are the same. A new entry of
+`RANK_FORMS` is a new row of `closure`.
 
 Shapes: any leading axes "..." of sets of parameters, P parameters, C kinds of tokens, Q places (`rank_nodes`),
 K values of k.
-
-One more entry of `RANK_FORMS` is one more row of `closure`.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit
 
-from rbpx.laws.numeric.arrays import Floats, ln_sum_exp
-from rbpx.laws.ranks.derived import RankNodes, rank_nodes
-from rbpx.laws.ranks.family import FAMILIES, Family
+from rbpx.laws.numeric import Floats, ln_sum_exp
+from rbpx.laws.ranks.family import FAMILIES, Family, RankNodes, rank_nodes
 
 _AT_C, _WEIGHT_C = np.polynomial.hermite_e.hermegauss(15)  # exponents of kinds of tokens, and how many have each
 _LN_WEIGHT_C: Final = np.log(_WEIGHT_C / _WEIGHT_C.sum())

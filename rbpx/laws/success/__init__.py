@@ -1,1 +1,1 @@
-"""Task success against a feature: values of a feature and shares of success in, a sigmoid and predictions out."""
+"""Success at a task against a feature: fits a sigmoid and predicts from it."""

@@ -2,10 +2,8 @@
 
 Step 1 says what a new model's feature is, in size or in size and tokens; step 2 is success against the feature; chained
 is step 2 of step 1's answer. Intervals are those of one new model: draws of its feature (step 1 with the scatter of
-models about it) go through draws of the curves that the points allow (`rbpx.laws.success.plausible`), and the points'
-scatter about the curve is added. Shapes: J draws, N points, R runs.
-
-Which curves of success the points allow, beside the one that fits best: draws, weighted by how well they fit.
+models about it) go through draws of the curves that the points allow (`plausible_curves`), and the points' scatter
+about the curve is added.
 
 A few models determine a curve of four constants badly, and its bounds make it bend away from any normal distribution.
 So curves are drawn from what is known beforehand (a minimum within a few hundredths of chance, an end of at most 1, any
@@ -14,8 +12,9 @@ points that are independent. Draws come from ever better proposals (population M
 
 Whether a perfect feature means perfect success is an assumption that points far from it do not test. Half of the draws
 make it: their curves end at the anchor's success, and the anchor is a point among the others. Half do without it: their
-end is anywhere, though a high one is likelier beforehand (density 3 b^2). Shapes: J draws, N points, P = 4 numbers: x0,
-ln h, the minimum and the end of a curve.
+end is anywhere, though a high one is likelier beforehand (density 3 b^2).
+
+Shapes: J draws, N points, P = 4 numbers: x0, ln h, the minimum and the end of a curve.
 """
 
 import math
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import TAILS, Estimate, reaching, student_t
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.success.sigmoid import Sigmoid, curves
 
 MINIMUM_SD: Final = 0.03  # of the success of a model that knows nothing, about chance
@@ -85,14 +84,12 @@ def plausible_curves(
     """
     rng, thinned = np.random.default_rng(seed), slice(None, None, -(-len(x_N) // _MOST_POINTS))
     x_N, y_N = x_N[thinned], y_N[thinned]
-    weight_N = np.full(len(x_N), n / len(x_N))
-    parts = [_draw(x_N, y_N, weight_N, chance, None, n_draws // 2, rng)]
-    if anchor is None:
-        parts.append(_draw(x_N, y_N, weight_N, chance, None, n_draws - n_draws // 2, rng))
-    else:
-        anchored = np.append(x_N, anchor[0]), np.append(y_N, anchor[1]), np.append(weight_N, 1.0)
-        parts.append(_draw(*anchored, chance, anchor[1], n_draws - n_draws // 2, rng))
-    return Plausible(*(np.concatenate([getattr(part, name) for part in parts]) for name in Plausible.__annotations__))
+    points = x_N, y_N, np.full(len(x_N), n / len(x_N))
+    first = _draw(*points, chance, None, n_draws // 2, rng)
+    if anchor is not None:
+        points = np.append(x_N, anchor[0]), np.append(y_N, anchor[1]), np.append(points[2], 1.0)
+    second = _draw(*points, chance, None if anchor is None else anchor[1], n_draws - n_draws // 2, rng)
+    return Plausible(*map(np.concatenate, zip(vars(first).values(), vars(second).values(), strict=True)))
 
 
 def _draw(

@@ -12,8 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.solvers import least_squares
+from rbpx.laws.numeric import Floats, least_squares
 
 EQUATION: Final = "y = a / (1 + exp(-h (x - x0))) + b"
 SOURCE: Final = "arXiv 2412.04403 (OLMo ladder), step 2"

@@ -1,1 +1,1 @@
-"""Runs of several sizes and training lengths in; y(S, D), its optimum under a budget, and what to train next out."""
+"""Fits surfaces y(S, D) to trained runs, and finds their optimum under a budget and the next runs to train."""

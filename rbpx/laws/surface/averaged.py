@@ -14,11 +14,11 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.forms.averaged import TAILS, average_forms
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import Estimate, student_t
 from rbpx.laws.names import FORM_NAMES
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
+from rbpx.laws.predict.prediction import TAILS, average_forms
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.runs import Runs

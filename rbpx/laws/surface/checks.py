@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from rbpx.laws.intervals.estimate import Estimate, from_stderr
 from rbpx.laws.intervals.lack_of_fit import curvature
 from rbpx.laws.names import Axis
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.solvers import together
+from rbpx.laws.numeric import Floats, together
 from rbpx.laws.surface.fit import SurfaceFit, fitting
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Surface

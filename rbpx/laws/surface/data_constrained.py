@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.equations import Chinchilla, non_negative
 from rbpx.laws.surface.runs import Coordinates
 

@@ -1,13 +1,11 @@
-"""What a design can tell: whether sizes and tokens vary apart from each other, before any noise.
+"""What the runs of a design can tell apart, and which runs to train next: those that narrow most per FLOP.
 
-Shapes: N points, P numbers of theta.
+The next runs are chosen by the information of the fit, linearised: with J the derivatives of ln y by the constants and
+s the scatter of a run about the surface, the covariance of the constants is V = (sum J J' / s^2 + 1)^(-1), and a run at
+J reduces the variance g'Vg of a number with derivatives g by (g'VJ)^2 / (s^2 + J'VJ). The 1 is a weak prior: each
+number of theta is known to about 1, which matters only where the runs do not tell.
 
-Which runs to train next: by how much each would narrow what is asked for, per FLOP.
-
-By the information of the fit, linearised: with J the derivatives of ln y by the constants and s the scatter of a run
-about the surface, the covariance of the constants is V = (sum J J' / s^2 + 1)^(-1), and a run at J reduces the variance
-g'Vg of a number with derivatives g by (g'VJ)^2 / (s^2 + J'VJ). The 1 is a weak prior: each number of theta is known to
-about 1, which matters only where the runs do not tell. Shapes: N points, M candidates, P numbers of theta, T targets.
+Shapes: N points, M candidates, P numbers of theta, T targets.
 """
 
 import math
@@ -18,10 +16,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.surface.optimum import search
+from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.runs import Runs, six_S
-from rbpx.laws.surface.surface import Surface
+from rbpx.laws.surface.surface import Surface, search
 
 _LEAST_APART: Final = 0.1  # of the residual sd of ln D on ln S: tokens are a function of size to 10 %
 _LEAST_DIFFERENT: Final = 3

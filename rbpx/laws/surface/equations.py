@@ -2,17 +2,9 @@
 
 A search moves theta, numbers of the order of 1: constants at the reference point of the coordinates with y in units of
 its geometric mean. `constants` turns them into what a source prints. For given exponents y is linear in the constants,
-so the best of them are found without any search (`non_negative`). Shapes: B sets of constants or of exponents, N
-points, P numbers, T terms.
+so the best of them are found without any search (`non_negative`).
 
-y = E + A S^-alpha + B D^-beta.
-
-theta is A S_ref^-alpha / y_ref, B D_ref^-beta / y_ref, E / y_ref, alpha, beta.
-
-y = ((N_c / S)^(alpha_N / alpha_D) + D_c / D)^alpha_D.
-
-theta is alpha_N ln(N_c / S_ref) - ln y_ref, alpha_D ln(D_c / D_ref) - ln y_ref, alpha_N, alpha_D: the logarithms of
-what y tends to for endless data and for an endless model, at the reference, and their slopes.
+Shapes: B sets of constants or of exponents, N points, P numbers, T terms.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +15,7 @@ from typing import ClassVar, Final
 import numpy as np
 from scipy.special import expit, xlogy
 
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.runs import Coordinates
 
 STEEPEST: Final = 4.0  # of an exponent
@@ -114,7 +106,10 @@ _EXPONENTS: Final = (0.03, 0.1, 0.2, 0.35, 0.55, 0.9, 1.5)
 
 
 class Chinchilla(Form):
-    """The sum of what a model of size S lacks, what D tokens lack, and what is left of both."""
+    """The sum of what a model of size S lacks, what D tokens lack, and what is left of both.
+
+    theta is A S_ref^-alpha / y_ref, B D_ref^-beta / y_ref, E / y_ref, alpha, beta.
+    """
 
     name = "chinchilla"
     equation = "y = E + A S^−α + B D^−β"
@@ -194,7 +189,11 @@ _LEAST: Final = 1e-3  # of alpha_D: y is then the greater of two power laws, to 
 
 
 class Kaplan(Form):
-    """Two power laws, of size and of data, with a bend between them and nothing left at the end."""
+    """Two power laws, of size and of data, with a bend between them and nothing left at the end.
+
+    theta is alpha_N ln(N_c / S_ref) - ln y_ref, alpha_D ln(D_c / D_ref) - ln y_ref, alpha_N, alpha_D: the logarithms of
+    what y tends to for endless data and for an endless model, at the reference, and their slopes.
+    """
 
     name = "kaplan"
     equation = "y = ((N_c / S)^(α_N / α_D) + D_c / D)^α_D"

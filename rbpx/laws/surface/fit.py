@@ -11,11 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.intervals.bootstrap import run_weights
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.estimate import Estimate, run_weights
 from rbpx.laws.names import DELTA, Objective
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.solvers import Searching, at_once
+from rbpx.laws.numeric import Floats, Searching, at_once
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan
@@ -34,6 +32,7 @@ _FINALISTS: Final = 16
 _MANY_STEPS: Final = 300  # of each finalist; the best is searched to the end
 _SAME: Final = 1e-4  # of an objective: searches that are so close are on the same way, or have one end
 _MOST_STEPS: Final = 2000
+_MOST_STEPS_OF_RESAMPLE: Final = 1000
 _MOST_WAYS: Final = 8  # for a resample
 _WORSE: Final = 1.3  # times the objective: from a worse end a resample is not searched
 
@@ -147,11 +146,13 @@ def fitting(
     equation = kind(y_ref)
     ln_y_N = np.log(runs.y_N / y_ref)
     unit = 1.0 if objective is Objective.log_huber else y_ref
-    end_WP, total, converged = yield from _search(equation, runs, objective, delta / unit, ln_y_N, fixed_P)
+    start_0P, once_1N = np.empty((0, len(fixed_P))), np.ones((1, N))
+    whole = Search(equation, runs.x, objective, delta / unit, ln_y_N[None], once_1N, start_0P, fixed_P, _MOST_STEPS)
+    end_WP, total, converged = yield from _search(whole)
     if not converged:
         return without(Status.not_converged)
     theta_P = end_WP[0]
-    theta_BP = yield from _refit(equation, runs, objective, delta / unit, ln_y_N, end_WP, fixed_P, n_resamples, seed)
+    theta_BP = yield from _refit(whole, runs, end_WP, n_resamples, seed)
     ln_fit_1N, J_1PN = equation.evaluate(runs.x, theta_P[None])
     surface = Surface(equation, runs.x, theta_P, theta_BP, runs.n_groups, n_free, ln_fit_1N[0] - ln_y_N)
     unidentified = equation.unidentified(runs.x, theta_P)
@@ -188,27 +189,28 @@ def fitting(
 fit_surface = at_once(fitting)
 
 
-def _search(
-    form: Form, runs: Runs, objective: Objective, delta: float, ln_y_N: Floats, fixed_P: NDArray[np.bool_]
-) -> Searching[tuple[Floats, float, bool]]:
+def _search(whole: Search) -> Searching[tuple[Floats, float, bool]]:
     """The ends that many starts lead to, [W, P], the best first.
 
     Beside them the objective of the best, and whether nothing more is to be gained there.
+
+    Args:
+        whole: the search at all points, without a start.
     """
-    few = np.sort(np.random.default_rng(0).permutation(len(ln_y_N))[:_FEW_POINTS])
-    x, ln_y_1F = runs.x.only(few), ln_y_N[None, few]
+    few = np.sort(np.random.default_rng(0).permutation(whole.ln_y_BN.shape[1])[:_FEW_POINTS])
+    form, x, ln_y_1F = whole.form, whole.x.only(few), whole.ln_y_BN[:, few]
     start_BP = form.starts(x, ln_y_1F[0])[:_MOST_STARTS]
-    start_BP[:, fixed_P] = 0.0
+    start_BP[:, whole.fixed_P] = 0.0
     start_BP = np.unique(start_BP, axis=0)
     with np.errstate(all="ignore"):  # a start from which a form cannot be computed is left out
         ln_fit_BF, J_BPF = form.evaluate(x, start_BP)
     start_BP = start_BP[np.isfinite(ln_fit_BF).all(axis=1) & np.isfinite(J_BPF).all(axis=(1, 2))]
-    first = yield Search(form, x, objective, delta, ln_y_1F, np.ones((1, len(few))), start_BP, fixed_P, _FEW_STEPS)
-    at = form, runs.x, objective, delta, ln_y_N[None], np.ones((1, len(ln_y_N)))
+    at_few = replace(whole, x=x, ln_y_BN=ln_y_1F, weight_BN=whole.weight_BN[:, few], start_BP=start_BP)
+    first = yield replace(at_few, most_steps=_FEW_STEPS)
     finalist_BP = first.theta_BP[_different(first.total_B)[:_FINALISTS]]
-    second = yield Search(*at, finalist_BP, fixed_P, _MANY_STEPS)
+    second = yield replace(whole, start_BP=finalist_BP, most_steps=_MANY_STEPS)
     end_WP = second.theta_BP[_different(second.total_B)]
-    last = yield Search(*at, end_WP[:1], fixed_P, _MOST_STEPS)
+    last = yield replace(whole, start_BP=end_WP[:1])
     return np.vstack([last.theta_BP, end_WP[1:]]), float(last.total_B[0]), bool(last.converged_B[0])
 
 
@@ -219,17 +221,7 @@ def _different(total_B: Floats) -> NDArray[np.int64]:
     return np.asarray(order_B[np.append(True, ordered_B[1:] > ordered_B[:-1] * (1 + _SAME))])
 
 
-def _refit(
-    form: Form,
-    runs: Runs,
-    objective: Objective,
-    delta: float,
-    ln_y_N: Floats,
-    end_WP: Floats,
-    fixed_P: NDArray[np.bool_],
-    n_resamples: int,
-    seed: int,
-) -> Searching[Floats]:
+def _refit(whole: Search, runs: Runs, end_WP: Floats, n_resamples: int, seed: int) -> Searching[Floats]:
     """Theta of each resample of the runs, [B, P]; NaN where one has too little in it, or no end was found.
 
     An objective with several minima may have another least one for each resample, so each is searched from the fit and
@@ -239,23 +231,22 @@ def _refit(
     if n_resamples == 0 or runs.n_groups < 2:
         return theta_BP
     weight_BN = run_weights(runs.n_groups, n_resamples, seed)[:, runs.group_N]
-    ln_y_BN = np.broadcast_to(ln_y_N, weight_BN.shape)
+    ln_y_BN = np.broadcast_to(whole.ln_y_BN, weight_BN.shape)
     usable_B = np.full(n_resamples, True)
     if runs.y_BN is not None:
         drawn_B = np.random.default_rng(seed).integers(len(runs.y_BN), size=n_resamples)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ln_y_BN = np.log(runs.y_BN[drawn_B] / form.y_ref)
+            ln_y_BN = np.log(runs.y_BN[drawn_B] / whole.form.y_ref)
         usable_B = np.asarray(np.isfinite(ln_y_BN).all(axis=1))
         ln_y_BN, weight_BN = ln_y_BN[usable_B], weight_BN[usable_B]
-    ln_fit_WN = form.evaluate(runs.x, end_WP[:_MOST_WAYS])[0]
-    at_BW = np.stack(
-        [(loss(objective, delta, ln_fit_N, ln_y_BN).value_BN * weight_BN).sum(axis=1) for ln_fit_N in ln_fit_WN], axis=1
-    )
+    ln_fit_WN = whole.form.evaluate(runs.x, end_WP[:_MOST_WAYS])[0]
+    of_ways = [loss(whole.objective, whole.delta, ln_fit_N, ln_y_BN).value_BN for ln_fit_N in ln_fit_WN]
+    at_BW = np.stack([(value_BN * weight_BN).sum(axis=1) for value_BN in of_ways], axis=1)
     resample_F, end_F = np.nonzero(
         (at_BW <= _WORSE * at_BW.min(axis=1, keepdims=True)) | (np.arange(at_BW.shape[1]) == 0)
     )
-    at = form, runs.x, objective, delta, ln_y_BN[resample_F], weight_BN[resample_F], end_WP[end_F], fixed_P
-    found = yield Search(*at, end=RESAMPLE)
+    ways = replace(whole, ln_y_BN=ln_y_BN[resample_F], weight_BN=weight_BN[resample_F], start_BP=end_WP[end_F])
+    found = yield replace(ways, most_steps=_MOST_STEPS_OF_RESAMPLE, end=RESAMPLE)
     best_B = np.lexsort((found.total_B, resample_F))[np.searchsorted(resample_F, np.arange(len(at_BW)))]
     theta_BP[usable_B] = np.where(found.converged_B[best_B, None], found.theta_BP[best_B], np.nan)
     return theta_BP

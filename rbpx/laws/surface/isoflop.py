@@ -11,9 +11,18 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.intervals.bootstrap import MOST_LEFT_OUT, Recipe, document_weights, estimate
-from rbpx.laws.intervals.estimate import Estimate, fieller, from_stderr, reaching, student_t
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.intervals.estimate import (
+    MOST_LEFT_OUT,
+    Estimate,
+    Recipe,
+    document_weights,
+    estimate,
+    fieller,
+    from_stderr,
+    reaching,
+    student_t,
+)
+from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.surface.surface import exponential
 from rbpx.status import Status

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.names import Axis
-from rbpx.laws.numeric.arrays import Floats
+from rbpx.laws.numeric import Floats
 
 
 def six_S(S: Floats) -> Floats:

@@ -5,15 +5,14 @@ form at the same points ask at once is solved as one (`Search`). Shapes: B searc
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.names import Objective
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.solvers import Problem
+from rbpx.laws.numeric import Floats, Problem
 from rbpx.laws.surface.equations import Form
 from rbpx.laws.surface.runs import Coordinates
 from rbpx.laws.surface.step import Loss, loss, step
@@ -64,21 +63,11 @@ class Found:
     converged_B: NDArray[np.bool_]
 
 
-def minimise(
-    form: Form,
-    x: Coordinates,
-    objective: Objective,
-    delta: float | Floats,
-    ln_y_BN: Floats,
-    weight_BN: Floats,
-    start_BP: Floats,
-    fixed_P: NDArray[np.bool_],
-    most_steps: int = 1000,
-    end: End = POINT,
-) -> Found:
-    """Minimise the objective from each start, downhill at every step.
+@dataclass(frozen=True, eq=False)
+class Search(Problem):
+    """Searches for the least objective, each from a start of its own; y_ref of the form does not matter to them.
 
-    Args:
+    Attributes:
         form: of the surface.
         x: of the points.
         objective: the loss of a point.
@@ -90,16 +79,59 @@ def minimise(
         most_steps: after which a search is ended.
         end: when it has ended by itself.
     """
-    B = len(start_BP)
-    theta_BP, total_B, converged_B = start_BP.copy(), np.full(B, np.inf), np.zeros(B, dtype=bool)
+
+    form: Form
+    x: Coordinates
+    objective: Objective
+    delta: float | Floats
+    ln_y_BN: Floats
+    weight_BN: Floats
+    start_BP: Floats
+    fixed_P: NDArray[np.bool_]
+    most_steps: int = 1000
+    end: End = POINT
+
+    def kind(self) -> Hashable:
+        """What searches have in common that can be done as one."""
+        u_N = self.x.d_N if self.x.u_N is None else self.x.u_N
+        at = tuple(each.tobytes() for each in (self.x.s_N, self.x.d_N, u_N, self.fixed_P))
+        return (self.form.name, self.objective, *at, self.x.ln_S_ref, self.x.ln_D_ref, self.most_steps, self.end)
+
+    def rows(self, name: str) -> Floats:
+        """An array of the points with a row for each search."""
+        given: Floats = getattr(self, name)
+        return np.broadcast_to(given, (len(self.start_BP), given.shape[1]))
+
+    @staticmethod
+    def solve(alike: Sequence["Search"]) -> list[Found]:
+        """What each finds."""
+        sizes = [len(each.start_BP) for each in alike]
+        ln_y_BN, weight_BN = (np.concatenate([each.rows(name) for each in alike]) for name in ("ln_y_BN", "weight_BN"))
+        delta_B1 = np.repeat([each.delta for each in alike], sizes)[:, None]
+        start_BP = np.concatenate([each.start_BP for each in alike])
+        n_at_once = max(1, _MOST_DERIVATIVES // (start_BP.shape[1] * ln_y_BN.shape[1]))
+        found = []
+        for first in range(0, len(start_BP), n_at_once):
+            at = slice(first, first + n_at_once)
+            some = replace(alike[0], ln_y_BN=ln_y_BN[at], weight_BN=weight_BN[at], start_BP=start_BP[at])
+            found.append(minimise(replace(some, delta=delta_B1[at])))
+        whole = (np.concatenate([getattr(each, of.name) for each in found]) for of in fields(Found))
+        return [Found(*each) for each in zip(*(np.split(of, np.cumsum(sizes)[:-1]) for of in whole), strict=True)]
+
+
+def minimise(search: Search) -> Found:
+    """Minimise the objective from each start, downhill at every step."""
+    form, x, objective, end = search.form, search.x, search.objective, search.end
+    B, theta_BP = len(search.start_BP), search.start_BP.copy()
+    total_B, converged_B = np.full(B, np.inf), np.zeros(B, dtype=bool)
     left_B, damping_B, idle_B = np.arange(B), np.full(B, 0.1), np.zeros(B, dtype=np.int64)
-    ln_y_BN, weight_BN = (np.broadcast_to(each, (B, each.shape[1])) for each in (ln_y_BN, weight_BN))
-    delta_B1 = np.broadcast_to(delta, (B, 1))
-    now_BP, unmeasured_B = start_BP.copy(), _UNMEASURED * weight_BN.sum(axis=1)
+    ln_y_BN, weight_BN = search.rows("ln_y_BN"), search.rows("weight_BN")
+    delta_B1 = np.broadcast_to(search.delta, (B, 1))
+    now_BP, unmeasured_B = search.start_BP.copy(), _UNMEASURED * weight_BN.sum(axis=1)
     ln_fit_BN, losses, J_BPN, now_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, now_BP)
     bent_BN, straight_B, near_B = np.zeros(ln_fit_BN.shape), np.full(B, True), np.zeros(B, dtype=bool)
-    for _ in range(most_steps):
-        new_BP, left_to_gain_B = step(form, x, losses, J_BPN, weight_BN, now_BP, damping_B, fixed_P, bent_BN)
+    for _ in range(search.most_steps):
+        new_BP, left_to_gain_B = step(form, x, losses, J_BPN, weight_BN, now_BP, damping_B, search.fixed_P, bent_BN)
         new_fit_BN, new_losses, new_J_BPN, new_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, new_BP)
         better_B = new_B <= now_B
         # A step along a curved valley leads a little way up its side: once more, with what ln y has bent on it.
@@ -146,65 +178,5 @@ def _at(
         ln_fit_BN, J_BPN = form.evaluate(x, theta_BP)
         losses = loss(objective, delta_B1, ln_fit_BN, ln_y_BN)
         total_B = (losses.value_BN * weight_BN).sum(axis=1)
-    return (
-        ln_fit_BN,
-        losses,
-        J_BPN,
-        np.where(np.isfinite(total_B) & np.isfinite(J_BPN).all(axis=(1, 2)), total_B, np.inf),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Search(Problem):
-    """The arguments of `minimise`; y_ref of the form does not matter to a search."""
-
-    form: Form
-    x: Coordinates
-    objective: Objective
-    delta: float
-    ln_y_BN: Floats
-    weight_BN: Floats
-    start_BP: Floats
-    fixed_P: NDArray[np.bool_]
-    most_steps: int = 1000
-    end: End = POINT
-
-    def kind(self) -> Hashable:
-        """What searches have in common that can be done as one."""
-        u_N = self.x.d_N if self.x.u_N is None else self.x.u_N
-        at = tuple(each.tobytes() for each in (self.x.s_N, self.x.d_N, u_N, self.fixed_P))
-        return (self.form.name, self.objective, *at, self.x.ln_S_ref, self.x.ln_D_ref, self.most_steps, self.end)
-
-    @staticmethod
-    def solve(alike: Sequence["Search"]) -> list[Found]:
-        """What each finds."""
-        first, sizes = alike[0], [len(each.start_BP) for each in alike]
-        ln_y_BN, weight_BN = (
-            np.concatenate(
-                [np.broadcast_to(rows_BN, (B, rows_BN.shape[1])) for rows_BN, B in zip(of, sizes, strict=True)]
-            )
-            for of in ([each.ln_y_BN for each in alike], [each.weight_BN for each in alike])
-        )
-        delta_B1 = np.repeat([each.delta for each in alike], sizes)[:, None]
-        start_BP = np.concatenate([each.start_BP for each in alike])
-        at_once = max(1, _MOST_DERIVATIVES // (start_BP.shape[1] * ln_y_BN.shape[1]))
-        found = [
-            minimise(
-                first.form,
-                first.x,
-                first.objective,
-                delta_B1[at : at + at_once],
-                ln_y_BN[at : at + at_once],
-                weight_BN[at : at + at_once],
-                start_BP[at : at + at_once],
-                first.fixed_P,
-                first.most_steps,
-                first.end,
-            )
-            for at in range(0, len(start_BP), at_once)
-        ]
-        ends = np.cumsum(sizes)[:-1]
-        whole = (
-            np.concatenate([getattr(each, name) for each in found]) for name in ("theta_BP", "total_B", "converged_B")
-        )
-        return [Found(*each) for each in zip(*(np.split(of, ends) for of in whole), strict=True)]
+    total_B = np.where(np.isfinite(total_B) & np.isfinite(J_BPN).all(axis=(1, 2)), total_B, np.inf)
+    return ln_fit_BN, losses, J_BPN, total_B

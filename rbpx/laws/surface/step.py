@@ -1,12 +1,11 @@
-"""A step of each search of a batch, within bounds, and what there is to gain.
+"""The loss that a surface is fitted by, and a step of each search of a batch: where it leads, what there is to gain.
 
-Measured against the parabola that touches the objective and lies above it (that of reweighted least squares):
-curvatures below `damping` in its units are raised to it, so a step is Newton's where the objective is well curved and
-one of reweighted least squares where it has kinks. Shapes: B searches, N points, P numbers of theta.
+The loss is one of ln y_fit - ln y, or of y_fit - y, summed over points. Curvatures are measured against the parabola
+that touches the objective and lies above it (that of reweighted least squares); those below `damping` in its units are
+raised to it. So a step is Newton's where the objective is well curved, and one of reweighted least squares where it has
+kinks.
 
-What a surface is fitted by: a sum over points of a loss of ln y_fit - ln y, or of y_fit - y.
-
-Shapes: B sets of points, N points.
+Shapes: B searches, N points, P numbers of theta.
 """
 
 import math
@@ -18,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from rbpx.laws.names import Objective
-from rbpx.laws.numeric.arrays import Floats
-from rbpx.laws.numeric.solvers import roots
+from rbpx.laws.numeric import Floats, roots
 from rbpx.laws.surface.equations import Form
 from rbpx.laws.surface.runs import Coordinates
 

@@ -17,8 +17,7 @@ from typing import Any, Final
 from urllib.request import Request
 
 from rbpx.config.model.placement import EngineConfig
-from rbpx.counts import number_of
-from rbpx.errors import MeasureError
+from rbpx.errors import MeasureError, number_of
 from rbpx.measure.engines.fetch import Answer, TooLongError, fetch
 
 KEY_VARIABLE: Final = "VLLM_API_KEY"  # by which vLLM's own tools know a server's key

@@ -22,8 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rbpx.counts import number_of
-from rbpx.errors import DamageError, RbpxError, reason
+from rbpx.errors import DamageError, RbpxError, number_of, reason
 from rbpx.files.digest import digest, read_cache, write_cache
 from rbpx.files.entries import NoFileError, plain_file, stamp
 from rbpx.files.sealed import read_sealed

@@ -18,8 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
-from rbpx.counts import number_of
-from rbpx.errors import DamageError, MeasureError, RbpxError
+from rbpx.errors import DamageError, MeasureError, RbpxError, number_of
 from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.files.digest import cache_folder, digest, read_cache, write_cache
 from rbpx.files.sealed import read_sealed

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from rbpx.counts import number_of
+from rbpx.errors import number_of
 from rbpx.files.entries import MIB
 from rbpx.files.sealed import RECORD_MIB
 from rbpx.store.files.inside import FOLDERS, KINDS, RUNNING, TABLES, is_harmless, is_ours, is_plain

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from rbpx.counts import number_of
-from rbpx.errors import MeasureError
+from rbpx.errors import MeasureError, number_of
 from rbpx.files.atomic import atomic_remove, atomic_write
 from rbpx.files.sealed import read_sealed
 from rbpx.store.checks.values import named_tables
