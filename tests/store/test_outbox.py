@@ -8,7 +8,8 @@ import pytest
 
 from rbpx.errors import MeasureError
 from rbpx.store.files.inside import KINDS
-from rbpx.store.remote.bucket import Bucket, name_of_table
+from rbpx.store.remote.bucket import Bucket
+from rbpx.store.remote.object_names import name_of_table
 from rbpx.store.remote.outbox import Outbox
 from tests.support.objects import Objects
 

@@ -16,11 +16,10 @@ from typing import Final
 
 from rbpx.config.grid import Cell
 from rbpx.config.request import Request
-from rbpx.counts import number_of
 from rbpx.data.samples import draws_from_hub
 from rbpx.display.numbers import in_bytes
 from rbpx.display.progress import counted, downloading
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import MeasureError, RbpxError, number_of
 from rbpx.files.hub_cache import HubFile, cache_folder, silent
 from rbpx.measure.download.wanted import Found, Wanted, WantedModel, WantedText
 from rbpx.measure.offline import grid_offline
