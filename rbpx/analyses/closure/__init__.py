@@ -15,7 +15,6 @@ ANALYSIS = Analysis(
     title="One distribution for all laws",
     sizes=4,
     draws=True,
-    in_report=True,
     tokens=True,
     keys=("k", "ties", "resamples", "seed"),
 )

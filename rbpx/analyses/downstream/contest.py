@@ -162,7 +162,7 @@ def _predictions(
 
 
 def _power(x: Floats, lengths_I: Floats) -> Floats:
-    """The mean over items of RBP_1 to the power of the item's tokens, where x is -ln RBP_1; lengths are not resampled."""
+    """The mean over items of RBP_1 to the power of an item's tokens, for x = -ln RBP_1; lengths are not resampled."""
     n_L, items_L = np.unique(lengths_I, return_counts=True)
     return np.asarray(np.exp(-x[..., None] * n_L) @ (items_L / items_L.sum()))
 
