@@ -56,7 +56,7 @@ PARTS: Final = View[Part](
     with_ends("a", "bits_a", lambda part: part.a, ends_spare=3),
     with_ends("b", "bits_b", lambda part: part.b, ends_spare=3),
     with_ends("b − a", "change", lambda part: part.change, signed, "below 0, b predicts better"),
-    share("share", "share", lambda part: part.share, means="share of the whole difference", spare=1),
+    share("share", "share", lambda part: part.share, means="part of the whole difference", spare=1),
     whole("documents", "documents", lambda part: part.n_documents, spare=2),
 )
 HITS: Final = View[Hits](

@@ -38,9 +38,9 @@ PREDICTIONS: Final = View[_Prediction](
     written("error", "error", lambda row: row[2].error, lambda value: signed(value, 3), "chained minus actual", 1),
     magnitude("S", "S", lambda row: row[2].S, spare=8),
     magnitude("D", "D", lambda row: row[2].D, spare=8),
-    text("form", "form", lambda row: row[1].form, "form of step 1", 9),
-    whole("trainings", "n_trainings", lambda row: row[1].n_trainings, "trainings that both steps are fitted to", 10),
-    whole("points", "n_points", lambda row: row[1].n_points, "points of step 2", 10),
+    text("form", "form", lambda row: row[1].form, "the one that step 1 has", 9),
+    whole("trainings", "n_trainings", lambda row: row[1].n_trainings, "how many both steps are fitted to", 10),
+    whole("points", "n_points", lambda row: row[1].n_points, "how many step 2 has", 10),
     decimal("chance", "chance", lambda row: row[0].values.chance, 3, "success of guessing", 4),
     state(lambda row: row[2].status),
 )  # fmt: skip
