@@ -11,7 +11,10 @@ from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
     after="regimes",
-    examples=("python -m rbpx exponents model=ladder", "python -m rbpx exponents FILE.csv"),
+    examples=(
+        "python -m rbpx exponents model=ladder",
+        "python -m rbpx exponents FILE.csv",
+    ),
     title="Whether exponents agree",
     sizes=3,
     across=True,
