@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.analyses.audit.analysis import SAME_NATS, Moves, Remeasured, analyse, count_moves
+from rbpx.analyses.audit.analysis import ROUNDING, Moves, Remeasured, analyse, count_moves
 from rbpx.config.request import Request
 from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.groups.group import Group, Run
@@ -189,12 +189,12 @@ def rewrite_tokens(store: Path, size: str, change: Callable[[dict[str, Any]], No
 def test_a_float32_run_that_was_something_else_is_told(own_store: Path, cwd: Path) -> None:
     def change(columns: dict[str, Any]) -> None:
         columns["greater"][:5] += 7
-        columns["logprob"][3] += 2 * SAME_NATS
+        columns["logprob"][3] += 2 * ROUNDING.nats
 
     rewrite_tokens(own_store, "s", change)
     row = of_run(rows(own_store, cwd, "dtype=float32"), "s", k=1)
     assert (row["is_same"], row["n_changed"], row["n_moved"], row["median_move"]) == (False, 5, 5, 7)
-    assert row["largest_logprob_move"] == pytest.approx(2 * SAME_NATS, rel=1e-2)
+    assert row["largest_logprob_move"] == pytest.approx(2 * ROUNDING.nats, rel=1e-2)
     shown = here("audit", QUICK, "dtype=float32", "--store", own_store, cwd=cwd, check=0).stdout
     (line,) = [line for line in shown.splitlines() if line.split()[:1] == ["s"] and line.split()[-1] == "no"]
     assert "%" in line
@@ -283,8 +283,8 @@ def test_an_audit_writes_nothing_and_says_how_fast_it_was(both: Path, cwd: Path)
     lines = answer.stdout.splitlines()
     assert max(len(line) for line in lines if line.startswith(" ")) <= 80
     assert len(answer.stdout.splitlines()) <= 40
-    assert "mine on file, window 64, bfloat16: Ranks again in float32, 8 of 8 documents" in lines
-    assert "mine on file, window 64, bfloat16: alpha of the laws again in float32" in lines
+    assert "mine on file, window 64, bfloat16: Ranks measured again in float32, 8 of 8 documents" in lines
+    assert "mine on file, window 64, bfloat16: alpha of the laws measured again in float32" in lines
     assert not any("window 64: " in line for line in lines)
 
 

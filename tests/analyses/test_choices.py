@@ -181,7 +181,9 @@ def test_one_way_alone_has_its_tie_rules_and_says_how_to_get_another(measured: M
     assert any(line.startswith(" optimistic ") for line in printed.splitlines())
     rows = choices(store, cwd, "ties=pessimistic", "k=[1,10,100]")
     mid = [row["value"] for row in rows if row["ties"] == "mid"]
-    assert any("The same for all" in line and line.endswith("ties mid.") for line in printed.splitlines()) != any(mid)
+    assert any(
+        line.startswith("No document of ") and line.endswith("ties mid.") for line in printed.splitlines()
+    ) != any(mid)
 
 
 def test_what_is_the_same_is_one_line_for_all_texts_and_no_table(tmp_path: Path, cwd: Path) -> None:
@@ -190,7 +192,7 @@ def test_what_is_the_same_is_one_line_for_all_texts_and_no_table(tmp_path: Path,
         write_store(tmp_path / "store", Truth(S=(1_000, 10_000, 100_000)), 1, 10, 30, dataset=dataset)
     printed = here("choices", "resamples=30", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
     first, second = printed.splitlines()
-    assert first.startswith("The same for all: drawn on one; drawn on other: ")
+    assert first.startswith("No document of drawn on one; drawn on other differs ")
     assert first.endswith("under ties optimistic or mid.")
     assert "Only one way was measured" in second
 

@@ -208,7 +208,7 @@ def test_a_run_without_bytes_is_compared_by_tokens_or_not_at_all(measured: Measu
         (("a=mine/xs", "b=12e45"), "was read as a number"),
         (("a=mine/xs", "b=mine/huge"), "b=mine/huge was not measured"),
         (("mine/xs", "mine/l", "slices={x: 'rank_c > 1'}"), "slices.x='rank_c > 1' is not a valid condition"),
-        (("mine/xs", "mine/l", "slices={x: 'doc_id < 0'}"), "is true of nothing"),
+        (("mine/xs", "mine/l", "slices={x: 'doc_id < 0'}"), "matches nothing"),
     ],
 )
 def test_what_cannot_be_compared_is_said(measured: Measured, cwd: Path, words: tuple[str, ...], says: str) -> None:

@@ -241,14 +241,14 @@ def test_what_cannot_be_asked_is_said_in_one_line(store: Path, tmp_path: Path, c
         return lines[0]
 
     assert "features=bits_per_bite is unknown; did you mean bits_per_byte" in said("features=[bits_per_bite]")
-    assert "held_out=m9 is no size of" in said("held_out=[m9]")
+    assert "held_out=m9 is not a size of" in said("held_out=[m9]")
     assert "drop=1.5 is not a share" in said("drop=1.5")
     assert "bounds: c is unknown" in said("bounds={c: [0, 1]}")
     assert "ends before it begins" in said("bounds={b: [1, 0]}")
     assert "starts: h: steep is not a number" in said("starts={h: steep}")
     assert "anchor=1 is not a point" in said("anchor=1")
     assert "chance=25 is not a share" in said("chance=25")
-    assert "form=all is more than one form" in said("form=all")
+    assert "form=all names several forms" in said("form=all")
     assert "has a feature exact_match" in said("features=[exact_match]")
     unknown = write_table(tmp_path / "u.csv", task="riddles")
     here("import", unknown, "source=them", "--store", tmp_path / "u", cwd=cwd, check=0)

@@ -10,7 +10,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from rbpx.analyses.entropy.bias import entropy_jackknife, entropy_miller_madow
+from rbpx.analyses.entropy.bias import entropy_jackknife
+from tests.support.entropies import entropy_miller_madow
 
 Triples = tuple[list[int], list[int], list[float]]
 

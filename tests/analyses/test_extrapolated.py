@@ -92,4 +92,4 @@ def test_the_table_names_what_is_beyond(tmp_path: Path, cwd: Path) -> None:
     printed = here("emergence", "k=1", "--store", imported(tmp_path, (5,), cwd), cwd=cwd, check=0).stdout
     (row,) = [line for line in printed.splitlines() if line.startswith(" k = 1, N = 5  0.5 ")]
     assert row.rstrip().endswith("beyond")
-    assert "outside the sizes over forms" in " ".join(printed.split())
+    assert "over forms outside them" in " ".join(printed.split())

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.analyses.entropy.bias import entropy_miller_madow
 from rbpx.laws.ranks.error_entropy import decompose
+from tests.support.entropies import entropy_miller_madow
 
 
 def by_loops(n_tokens: list[float], sum_logprob: list[float]) -> tuple[float, float, float, float]:

@@ -3,15 +3,15 @@
 Measures 50 documents (limit=) of each run again in float32, the same documents for every size, and compares
 them with what is stored: how many ranks moved and how far, how many tokens crossed k, and how much RBP_k,
 cross-entropy and the exponents of their laws change, with intervals from documents resampled on both sides
-together. Model, tokenizer and text must be those of the run. device= and tokens_per_batch= may
-differ from the original. Nothing is written.
+together. Model, tokenizer and text must be those of the run; device= and tokens_per_batch= may differ. Nothing is
+written.
 
-A run of another engine (engine=vllm) is compared with rbpx's float32 on the same tokens, and refused, with exit
-status 1, where it is more than tolerance=2 times as far from it as rbpx's own run in its dtype, or, in float32,
-as two runs may be: in the share of tokens of another rank, or in the largest difference of a log-probability.
+A run of another engine (engine=vllm) is compared with rbpx's float32 on the same tokens. It is refused, with exit
+status 1, where the share of tokens whose rank differs, or the largest difference of a log-probability, is more than
+tolerance=2 times what rbpx's own run in that dtype has (in float32: what two runs of rbpx may have).
 
-Runs that were measured in float32 by the same versions on the same kind of device would give the same numbers again,
-so they are left out; dtype=float32 measures them all the same, and the table says whether they agree up to rounding.
+A run that was measured in float32 by the same versions on the same kind of device would give the same numbers again,
+so it is left out. dtype=float32 measures such runs anyway, and the table says whether they agree up to rounding.
 dtype= narrows to runs of that dtype.
 """
 

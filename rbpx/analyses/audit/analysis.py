@@ -1,8 +1,9 @@
-"""Precision of runs (verb audit): stored tokens compared with the same ones measured in float32.
+"""Audit of precision (verb audit): compares stored tokens with the same tokens measured again in float32.
 
-RBP_k, cross-entropy and the exponents of their laws are taken of the same documents on both sides, and these documents
-are resampled together. A token moves if its rank does, under one tie rule; it changes if the number of greater or of
-equal logits does, which it may without moving. Shapes: B resamples, D documents measured again.
+Both sides give RBP_k, cross-entropy and the exponents of their laws over the same documents, which are resampled
+together. A token moves if its rank under the tie rule changes. It changes if the number of greater or of equal logits
+does, which may happen without a move.
+Shapes: B resamples, D documents measured again.
 """
 
 from collections.abc import Sequence
@@ -22,25 +23,27 @@ from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)
 _LAWS: Final = ("rbp", "cross_entropy")
-SAME_SHARE: Final = 1e-3  # this share of the tokens may change
-SAME_NATS: Final = 1e-4  # a log-probability may move by this much
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """How far a measurement may be from another.
+    """How far one measurement may be from another.
 
     Attributes:
-        share: of its tokens may change.
-        nats: that a log-probability may move by.
+        share: of the tokens that may change.
+        nats: how far a log-probability may move.
     """
 
     share: float
     nats: float
 
     def holds(self, moves: "Moves") -> bool:
-        """Whether a measurement is within it."""
+        """Whether a measurement moved no further."""
         return moves.n_changed <= self.share * moves.n_tokens and moves.largest_logprob_move <= self.nats
+
+
+ROUNDING: Final = Allowance(share=1e-3, nats=1e-4)
+"""How far two measurements in float32 may be from each other."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,12 @@ class Moves:
     """How the tokens of one run moved when they were measured again.
 
     Attributes:
-        n_tokens: compared.
-        n_changed: those whose number of greater or of equal logits differs.
-        n_moved: those whose rank differs.
-        median_move: of the ranks that moved, in ranks; None where none did.
-        largest_move: the same.
-        largest_logprob_move: nats, of all tokens.
+        n_tokens: tokens compared.
+        n_changed: tokens whose number of greater or of equal logits differs.
+        n_moved: tokens whose rank differs.
+        median_move: median move of the ranks that moved, in ranks; None where none did.
+        largest_move: their largest move.
+        largest_logprob_move: over all tokens, nats.
         n_lost: by k, tokens that were hits (rank at most k) and no longer are.
         n_gained: by k, tokens that were not hits and are now.
     """
@@ -69,8 +72,8 @@ class Moves:
 
     @property
     def is_same(self) -> bool:
-        """Whether two measurements agree up to rounding: 1 token in 1,000 changed, logprob by 1e-4 at most."""
-        return Allowance(SAME_SHARE, SAME_NATS).holds(self)
+        """Whether both measurements agree up to rounding: at most 1 token in 1,000 changed, no logprob by over 1e-4."""
+        return ROUNDING.holds(self)
 
     @property
     def share_changed(self) -> float:
@@ -83,8 +86,8 @@ class Remeasured:
     """A run that was measured again.
 
     Attributes:
-        pairs: its ranks beside those of the same tokens in float32 (query `rank_pairs`).
-        allowed: how far the run of another engine may be from float32; None for a run of rbpx.
+        pairs: its ranks beside the ranks of the same tokens in float32 (query `rank_pairs`).
+        allowed: how far a run of another engine may be from float32; None for a run of rbpx.
     """
 
     pairs: pa.Table
@@ -97,9 +100,9 @@ class RunAudit:
 
     Attributes:
         run: the run.
-        moves: what moved.
-        shifts: of RBP at each k, then of cross-entropy (nats).
-        allowed: how far the run of another engine may be from it; None for a run of rbpx.
+        moves: how its tokens moved.
+        shifts: changes of RBP at each k, then of cross-entropy (nats).
+        allowed: as in `Remeasured`.
     """
 
     run: Run
@@ -109,9 +112,9 @@ class RunAudit:
 
     @property
     def is_same(self) -> bool | None:
-        """Whether an engine is within what it is allowed, or a float32 run of rbpx came out the same.
+        """Whether another engine stays within its allowance, or a float32 run of rbpx agrees up to rounding.
 
-        None for another dtype of rbpx, which is not expected to.
+        None for a run of rbpx in another dtype, which is not expected to agree.
         """
         if self.allowed is not None:
             return self.allowed.holds(self.moves)
@@ -123,9 +126,9 @@ class Audit:
     """The runs of a group that were measured again; `laws` is empty for fewer than 3 sizes.
 
     Attributes:
-        group: only the sizes that were measured again, as if these were all of its documents.
-        n_documents: that were measured again.
-        n_stored: documents of the stored runs.
+        group: the sizes that were measured again, as if the documents measured again were all of theirs.
+        n_documents: how many documents were measured again.
+        n_stored: how many the stored runs have.
     """
 
     group: Group
@@ -135,20 +138,6 @@ class Audit:
     laws: tuple[LawShift, ...]
 
 
-def engine_allowance(share: float, nats: float, tolerance: float) -> Allowance:
-    """How far the run of another engine may be from float32.
-
-    Two right implementations in one precision round independently, so they are about as far from float32 as each other.
-
-    Args:
-        share: of the tokens that the engine's precision changes in a run of rbpx; 0 for float32, where two runs may
-            differ too.
-        nats: how far it moves a log-probability there.
-        tolerance: how many times as much is allowed.
-    """
-    return Allowance(tolerance * max(SAME_SHARE, share), tolerance * max(SAME_NATS, nats))
-
-
 def count_moves(pairs: pa.Table, k_grid: Sequence[int]) -> Moves:
     """Count how ranks moved.
 
@@ -156,17 +145,17 @@ def count_moves(pairs: pa.Table, k_grid: Sequence[int]) -> Moves:
         pairs: rank, rank_again, n_tokens, n_changed, largest_logprob_move (query `rank_pairs`), no rank missing.
         k_grid: the k of RBP.
     """
-    rank, again = pairs["rank"].to_numpy(), pairs["rank_again"].to_numpy()
-    n_tokens = pairs["n_tokens"].to_numpy()
+    names = ("rank", "rank_again", "n_tokens", "n_changed", "largest_logprob_move")
+    rank, again, n_tokens, n_changed, logprob_move = (pairs[name].to_numpy() for name in names)
     moved = np.repeat(np.abs(again - rank), n_tokens)
     moved = moved[moved > 0]
     return Moves(
         n_tokens=int(n_tokens.sum()),
-        n_changed=int(pairs["n_changed"].to_numpy().sum()),
+        n_changed=int(n_changed.sum()),
         n_moved=len(moved),
         median_move=float(np.median(moved)) if len(moved) else None,
         largest_move=float(moved.max()) if len(moved) else None,
-        largest_logprob_move=float(pairs["largest_logprob_move"].to_numpy().max()),
+        largest_logprob_move=float(logprob_move.max()),
         n_lost={k: int(n_tokens[(rank <= k) & (again > k)].sum()) for k in k_grid},
         n_gained={k: int(n_tokens[(rank > k) & (again <= k)].sum()) for k in k_grid},
     )
@@ -179,9 +168,9 @@ def analyse(
 
     Args:
         measured: runs of the group, in its order.
-        group: as selected from the store.
+        group: the group as the store has it.
         doc_ids: the documents that were measured again.
-        request: k, resamples, seed.
+        request: gives k, resamples, seed.
     """
     place = {doc_id: at for at, doc_id in enumerate(doc_ids)}
     sampled = Group(tuple(_sampled(run, again.pairs, len(doc_ids)) for run, again in measured), group.ties)
@@ -203,22 +192,22 @@ def analyse(
 
 
 def _sampled(run: Run, pairs: pa.Table, n_documents: int) -> Run:
-    """A run as if so many documents were the whole sample."""
+    """The run as if these documents were its whole sample."""
     n_scored, n_tokens = len(pairs["doc_id"].unique()), int(pairs["n_tokens"].to_numpy().sum())
     n_skipped = n_documents - n_scored
     return replace(run, n_documents=n_scored, n_skipped=n_skipped, n_tokens=n_tokens, cross_entropy_nats=None)
 
 
 def records(audit: Audit) -> list[Record]:
-    """Rows for programs: kind `run` for each quantity of each run, kind `law` for each law; neither is stored."""
+    """Rows for programs: kind `run` for each quantity of each run, kind `law` for each law; none is stored."""
     names: Record = {**audit.group.names(), "n_documents": audit.n_documents}
     rows = []
     for each in audit.runs:
         run, moves, allowed = each.run, each.moves, each.allowed
         of_run = {"size": run.size, "run_id": run.run_id, "S": run.non_embedding_params}
         of_run |= {name: value for name, value in vars(moves).items() if not isinstance(value, dict)}
-        of_run |= {"is_same": each.is_same, "allowed_share": allowed and allowed.share}
-        of_run |= {"allowed_nats": allowed and allowed.nats}
+        of_run |= {"is_same": each.is_same}
+        of_run |= {"allowed_share": allowed and allowed.share, "allowed_nats": allowed and allowed.nats}
         for (law, k), shift in each.shifts.items():
             row = {"kind": "run", **names, **of_run, "law": law, "k": k, "stored": shift.before, "again": shift.after}
             crossed = {} if k is None else {"n_lost": moves.n_lost[k], "n_gained": moves.n_gained[k]}

@@ -1,10 +1,7 @@
-"""Audit of precision (verb audit): some documents of stored runs are measured again in float32. Nothing is written.
+"""Measures some documents of stored runs again in float32, for the audit of precision. Nothing is written.
 
-A run of another engine is compared with float32 of rbpx too, and refused where it is further from it than rounding
-explains: for a 16-bit run, than rbpx in that precision, for which it is measured once more.
-
-A run that was measured in float32, by the same versions on the same kind of device, would give the same numbers again,
-so it is left out unless dtype=float32 asks for it.
+A run of another engine is compared with rbpx's float32 as well, and refused where it is further away than rounding
+explains. For a 16-bit run, rbpx measures the documents once more in that precision to know how much that is.
 """
 
 import logging
@@ -17,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from rbpx.analyses.again import Again, measured_again, name_of
-from rbpx.analyses.audit.analysis import Audit, Remeasured, RunAudit, analyse, engine_allowance
+from rbpx.analyses.audit.analysis import ROUNDING, Allowance, Audit, Remeasured, RunAudit, analyse
 from rbpx.analyses.question import Measured
 from rbpx.config.options import Dtype
 from rbpx.config.request import Request
@@ -38,26 +35,21 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def remeasure(request: Request) -> tuple[list[Audit], Measured]:
-    """Measure documents of the selected runs again, and compare; a run that fails does not stop the others.
-
-    Args:
-        request: what narrows the runs; `limit` documents of each are measured again.
+    """Measure `limit` documents of each selected run again, and compare; a run that fails does not stop the others.
 
     Raises:
         RbpxError: no measured run is selected, or the device is not available.
     """
-    store = open_store(request.store)
+    store, dtype = open_store(request.store), request.dtype and request.dtype.value
     audits, failures = list[Audit](), list[Failure]()
     with connect(store, with_fits=False) as connection:
         groups = [group for group in select(connection, request) if group.is_measured]
-        groups = [group for group in groups if request.dtype is None or group.first.dtype == request.dtype.value]
+        groups = [group for group in groups if dtype in (None, group.first.dtype)]
         if not groups:
-            raise RbpxError(
-                f"no measured runs in store={request.store} match the request"
-                f"{'' if request.dtype is None else f' with dtype={request.dtype.value}'}; see python -m rbpx status"
-            )
+            asked = "the request" if dtype is None else f"the request with dtype={dtype}"
+            raise RbpxError(f"no measured runs in store={request.store} match {asked}; see python -m rbpx status")
         processes = init_process_group(request.device.value)
-        if request.dtype is None:
+        if dtype is None:
             groups = _without_same(groups, store, processes)
         n_runs = sum(len(group.runs) for group in groups)
         if n_runs == 0:
@@ -75,7 +67,7 @@ def remeasure(request: Request) -> tuple[list[Audit], Measured]:
 
 
 def _without_same(groups: list[Group], store: Store, processes: ProcessGroup) -> list[Group]:
-    """The groups without the runs that would give the same numbers here; a line says how many those are."""
+    """The groups without the runs that would give the same numbers here; logs how many those are."""
     device = ", ".join(device_names([str(processes.device)]))
 
     def is_same(run: Run) -> bool:
@@ -97,10 +89,10 @@ def _without_same(groups: list[Group], store: Store, processes: ProcessGroup) ->
 def _measure(
     connection: duckdb.DuckDBPyConnection, again: Again, group: Group, doc_ids: Sequence[int], run: Run
 ) -> tuple[Remeasured, str]:
-    """The ranks of a run beside those of the same tokens in float32, and how far an engine may be from these.
+    """The ranks of a run beside those of the same tokens in float32, and how far another engine may be from them.
 
     Raises:
-        MeasureError: a token occurs in only one of the two.
+        MeasureError: only one of both measurements has a token.
     """
 
     def choose(documents: list[Document]) -> list[Document]:
@@ -113,27 +105,30 @@ def _measure(
     alone = pairs["rank"].null_count + pairs["rank_again"].null_count
     if alone:
         raise MeasureError(
-            f"its text is cut into other tokens now than when it was measured ({alone:,} pairs of ranks lack one), so "
-            "nothing can be compared; look at the versions with `show`, and measure it anew"
+            f"the tokenizer now cuts the text into other tokens than when it was measured ({alone:,} ranks have no "
+            "partner), so nothing can be compared; look at the versions with `show`, and measure it anew"
         )
     if run.engine is None:
         return Remeasured(pairs), told
-    share = nats = 0.0
+    # Two right implementations round independently in one precision, so both are about as far from float32.
+    own = ROUNDING
     if run.dtype != Dtype.float32.value:
         rows, _ = again.score(run, choose, measure_windows, shows=False)
-        share, nats = _rounding(pa.table(rows.columns), exact)
-    return Remeasured(pairs, engine_allowance(share, nats, again.request.tolerance)), told
+        own = _rounding(pa.table(rows.columns), exact)
+    tolerance = again.request.tolerance
+    return Remeasured(pairs, Allowance(tolerance * own.share, tolerance * own.nats)), told
 
 
-def _rounding(rounded: pa.Table, exact: pa.Table) -> tuple[float, float]:
-    """What a precision changes: the share of tokens of another rank, and the largest move of a log-probability."""
+def _rounding(rounded: pa.Table, exact: pa.Table) -> Allowance:
+    """What a precision changes: the share of tokens of another rank, the largest move of a log-probability."""
     ranks, exact_ranks = (table["greater"].to_numpy() + table["ties"].to_numpy() for table in (rounded, exact))
     nats = abs(rounded["logprob"].to_numpy().astype("float64") - exact["logprob"].to_numpy())
-    return float((ranks != exact_ranks).mean()), float(nats.max())
+    share = float((ranks != exact_ranks).mean())
+    return Allowance(max(share, ROUNDING.share), max(float(nats.max()), ROUNDING.nats))
 
 
 def _refused(audit: RunAudit) -> list[Failure]:
-    """Why an engine is refused; nothing where it is not."""
+    """Why another engine is refused; empty where it is not."""
     run, moves, allowed = audit.run, audit.moves, audit.allowed
     if allowed is None or allowed.holds(moves):
         return []

@@ -1,11 +1,11 @@
-"""Audits of precision as tables: ranks that moved, and the shifts of each run and of the laws."""
+"""Tables of the audit of precision: ranks that moved, and how far each run and each law shifts."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 import duckdb
 
-from rbpx.analyses.audit.analysis import SAME_NATS, Audit, RunAudit, records
+from rbpx.analyses.audit.analysis import ROUNDING, Audit, RunAudit, records
 from rbpx.analyses.question import Measured, Question, one_by_one
 from rbpx.config.request import Request
 from rbpx.display.column import decimal, magnitude, share, state, text, whole, with_ends
@@ -20,8 +20,8 @@ from rbpx.store.store import Record, Store
 _IS_SAME: Final = {None: None, True: "yes", False: "no"}
 _SAME: Final = (
     "whether a second measurement in float32 agrees: at most 1 token in 1,000 changed, log-probabilities within "
-    f"{SAME_NATS:g} nats; the run of another engine may differ from rbpx's float32 by tolerance= times as much or, in "
-    "16 bits, by tolerance= times as much as rbpx's own run in that precision"
+    f"{ROUNDING.nats:g} nats; a run of another engine may differ from rbpx's float32 by tolerance= times as much or, "
+    "in 16 bits, by tolerance= times as much as rbpx's own run in that precision"
 )
 MOVES: Final = View[RunAudit](
     "moves",
@@ -31,7 +31,7 @@ MOVES: Final = View[RunAudit](
         "changed", "changed", lambda row: row.moves.share_changed, 3,
         "tokens whose number of greater or of equal logits differs",
     ),
-    share("moved", "moved", lambda row: row.moves.n_moved / row.moves.n_tokens, 3, "those whose rank differs"),
+    share("moved", "moved", lambda row: row.moves.n_moved / row.moves.n_tokens, 3, "tokens whose rank differs"),
     magnitude("by", "median_move", lambda row: row.moves.median_move, "median change of a rank, then the largest"),
     magnitude("largest", "largest_move", lambda row: row.moves.largest_move),
     magnitude(
@@ -48,8 +48,6 @@ LAWS: Final = View[LawShift](
     with_ends("difference", "difference", lambda law: law.difference.exponent, lambda value: signed(value, 5)),
     state(lambda law: law.difference.status),
 )
-
-
 SHIFTS: Final = View[tuple[RunAudit, str, Shift]](
     "shifts",
     text("size", "size", lambda row: row[0].run.size),
@@ -61,7 +59,7 @@ SHIFTS: Final = View[tuple[RunAudit, str, Shift]](
 
 
 def _shifts(audit: Audit) -> Iterator[tuple[RunAudit, str, Shift]]:
-    """What differs in a document, cross-entropy first."""
+    """The quantities of each run that differ in some document, cross-entropy first."""
     for run in audit.runs:
         for (_, k), shift in sorted(run.shifts.items(), key=lambda of: of[0][1] is not None):
             if shift.difference.value:
@@ -79,19 +77,19 @@ def _documents(audit: Audit) -> str:
 
 @one_by_one
 def tables(audit: Audit) -> Iterator[Table]:
-    """How many ranks moved, and how that shifts each run and the laws; none where no rank did."""
+    """How many ranks moved, and how that shifts each run and the laws; none where no rank moved."""
     if not _is_unmoved(audit):
-        title, about = f"Ranks again in float32, {_documents(audit)}", audit.group.title
-        yield MOVES.table(title, audit.runs, about, note=f"Ranks have ties {audit.group.ties.value}.")
-        note = "On the same documents; a number that differs in none of them is left out."
-        yield SHIFTS.table("RBP_k and nats again in float32", _shifts(audit), about, note=note)
+        title, about = f"Ranks measured again in float32, {_documents(audit)}", audit.group.title
+        yield MOVES.table(title, audit.runs, about, note=f"Ranks count ties as {audit.group.ties.value}.")
+        note = "Both on the same documents; leaves out a number that differs in none of them."
+        yield SHIFTS.table("RBP_k and nats measured again in float32", _shifts(audit), about, note=note)
         note = "Intervals are over documents and models; no variation: no rank crossed k, so nothing shifts."
-        yield LAWS.table("α of the laws again in float32", audit.laws, about, note=note if audit.laws else "")
+        yield LAWS.table("α of the laws measured again in float32", audit.laws, about, note=note if audit.laws else "")
 
 
 @one_by_one
 def sentences(audit: Audit) -> Iterator[str]:
-    """A line for a group of which nothing moved."""
+    """One line for a group in which nothing moved."""
     if _is_unmoved(audit):
         n_tokens = sum(each.moves.n_tokens for each in audit.runs)
         largest = short(max(each.moves.largest_logprob_move for each in audit.runs))

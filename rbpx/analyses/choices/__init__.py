@@ -1,9 +1,9 @@
 """What protocol, BOS, dtype and tie rule do to RBP_k, cross-entropy, alpha.
 
-For each text that a family was measured on in more than one way (protocol, window, BOS, dtype), compares every
-way under every tie rule with the reference: the paper's protocol in float32 with pessimistic ties. RBP_k and
-cross-entropy of the largest size, and alpha over all sizes, are given as differences from the reference at the
-same sizes, with intervals from documents resampled on both sides together, and for alpha from the models too.
+Compares every way in which a family was measured on a text (protocol, window, BOS, dtype), under every tie rule, with
+the reference: the paper's protocol in float32 with pessimistic ties. Gives the differences from the reference at the
+same sizes: of RBP_k and cross-entropy of the largest size, and of alpha over all sizes. Their intervals are from
+documents resampled on both sides together; those of alpha also include the scatter of the models.
 Measure the ways first, for example: measure dtype=bfloat16.
 """
 

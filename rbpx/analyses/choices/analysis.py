@@ -1,7 +1,7 @@
-"""Effects of choices (verb choices): differences between the ways in which one family was measured on one text.
+"""Effects of choices (verb choices): compares the ways in which one family was measured on one text.
 
 A way is a group of runs with the same family, text, protocol, window, BOS and dtype, under one tie rule. Ways differ in
-which tokens they score and in how these are ranked, never in the documents, so documents are resampled together.
+the tokens that they score and in how they rank these, never in the documents, so documents are resampled together.
 Shapes: B resamples.
 """
 
@@ -28,7 +28,7 @@ COLUMNS: Final = tuple(
     name for name in ALIKE if name not in ("source", "family", "dataset", "text_hash", "revision", "variant")
 )
 _LAWS: Final = ("rbp", "cross_entropy")
-_PLAIN: Final = {"protocol": "paper", "dtype": "float32", "bos": "tokenizer", "padding": "counted"}  # of the reference
+_PLAIN: Final = {"protocol": "paper", "dtype": "float32", "bos": "tokenizer", "padding": "counted"}  # the reference
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Number:
 
     Attributes:
         key: RBP at some k (a share), or cross-entropy (nats).
-        of_law: whether it is the exponent of the law through all sizes, and not the value of the largest.
+        of_law: whether it is the exponent of the law through all sizes, not the value of the largest.
         of: the largest size, or how many sizes there are.
         value: the number.
-        absolute: where it is a difference, what the way itself gives.
-        status: of the law.
+        absolute: what the way itself gives, where the number is a difference.
+        status: that of the law.
     """
 
     key: LawAtK
@@ -63,8 +63,8 @@ class Way:
 
     Attributes:
         group: its runs, with its tie rule.
-        differs: the columns in which it differs from the reference, and `ties`, with its values.
-        numbers: differences from the reference: of the largest size, then of the laws; no laws below 3 sizes.
+        differs: its values in the columns where it differs from the reference, and in `ties`.
+        numbers: its differences from the reference: of the largest size, then of the laws if there are 3 sizes.
     """
 
     group: Group
@@ -74,7 +74,7 @@ class Way:
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """All ways in which one family was measured on one text; `group` is the reference, `numbers` what it gives."""
+    """All ways in which one family was measured on one text; `group` is the reference, `numbers` are its numbers."""
 
     group: Group
     numbers: tuple[Number, ...]
@@ -82,15 +82,14 @@ class Choices:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Choices]:
-    """Compare the ways of each family and text; the reference has the requested tie rule, its ways have all."""
-    measured = sorted((group for group in groups if group.is_measured), key=_text)
-    return [_compare(connection, list(ways), request) for _, ways in groupby(measured, key=_text)]
+    """Compare the ways of each family and text under every tie rule; the reference has the requested one."""
 
+    def text(group: Group) -> tuple[str, ...]:
+        first = group.first
+        return tuple(str(name) for name in (first.family, first.dataset, first.text_hash, first.revision))
 
-def _text(group: Group) -> tuple[str, ...]:
-    """What all ways have in common."""
-    first = group.first
-    return tuple(str(name) for name in (first.family, first.dataset, first.text_hash, first.revision))
+    measured = sorted((group for group in groups if group.is_measured), key=text)
+    return [_compare(connection, list(ways), request) for _, ways in groupby(measured, key=text)]
 
 
 def _compare(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Choices:
@@ -115,30 +114,31 @@ class _Side:
     evidence: Sequence[Evidence]
 
     def laws(self, request: Request, k_grid: Sequence[int]) -> dict[LawAtK, Points]:
-        """The points of each law at the k that every way has."""
+        """The points of each law, at the k that every way has."""
         points = size_points(self.group, self.evidence, request, k_grid, _LAWS)
         return {(each.law, each.k): each for each in points if each.k in (None, *k_grid)}
 
     def of_trainings(self, trainings: Container[Any]) -> "_Side":
-        """At some sizes only."""
+        """The way at these sizes only."""
         kept = [at for at, run in enumerate(self.group.runs) if run.training in trainings]
         runs = tuple(self.group.runs[at] for at in kept)
         return _Side(replace(self.group, runs=runs), [self.evidence[at] for at in kept])
 
 
 def _plainness(group: Group) -> tuple[Any, ...]:
-    """What makes a way the reference: the paper's protocol, float32, the tokenizer's BOS, the longest window."""
+    """The reference is the greatest: the paper's protocol, float32, the tokenizer's BOS, the longest window."""
     first = group.first
     return (*(getattr(first, name) == value for name, value in _PLAIN.items()), first.window or 0, len(group.runs))
 
 
 def _apart(reference: Group, group: Group) -> dict[str, Any]:
-    """The columns in which a group differs from the reference, with its values."""
-    pairs = [(name, getattr(group.first, name), getattr(reference.first, name)) for name in COLUMNS]
-    return {name: value for name, value, other in pairs if value != other}
+    """The values of a group in the columns where it differs from the reference."""
+    values = {name: getattr(group.first, name) for name in COLUMNS}
+    return {name: value for name, value in values.items() if value != getattr(reference.first, name)}
 
 
 def _reference(side: _Side, request: Request, k_grid: Sequence[int]) -> Iterator[Number]:
+    """What the reference itself gives."""
     group, largest = side.group, side.evidence[-1]
     for (law, k), at in places(k_grid).items():
         value, resampled_B = float(largest.measured[law][at]), largest.resampled[law].T[at].T
@@ -179,12 +179,13 @@ def keep(store: Store, choices: Choices) -> list[Record]:
 
 def _rows(kind: str, group: Group, numbers: Sequence[Number]) -> list[Record]:
     largest, rows = group.runs[-1], []
-    of_size: Record = {"size": largest.size, "n_points": 1, "n_tokens": largest.n_tokens}
-    of_size |= {"run_ids": list(largest.run_ids)}
-    of_laws: Record = {"size": None, "n_points": len(group.runs), "n_tokens": None, "run_ids": group.run_ids}
     for each in numbers:
         law, k = each.key
-        row = {"kind": kind, **group.names(), **(of_laws if each.of_law else of_size)}
+        row: Record = {"kind": kind, **group.names()}
+        if each.of_law:
+            row |= {"size": None, "n_points": len(group.runs), "n_tokens": None, "run_ids": group.run_ids}
+        else:
+            row |= {"size": largest.size, "n_points": 1, "n_tokens": largest.n_tokens, "run_ids": [*largest.run_ids]}
         row |= {"quantity": f"alpha_{law}" if each.of_law else law, "k": k, **vars(each.value)}
         row |= {"of": each.absolute} if kind == "difference" else {}
         rows.append(row | {"status": each.status.value})

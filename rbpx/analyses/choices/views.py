@@ -1,4 +1,4 @@
-"""Ways of measuring as tables: the values of the reference, and what differs from it under each other way."""
+"""Tables of the effects of choices: the values of the reference, and what differs from it in each other way."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -16,18 +16,18 @@ _SPEAK_FOR_THEMSELVES: Final = ("protocol", "dtype", "ties")  # their values nee
 
 @one_by_one
 def tables(choices: Choices) -> Iterator[Table]:
-    """The reference of a text that is not the same in every way, and what differs."""
+    """The reference and the differences from it; none for a text on which every way gives the same."""
     group = choices.group
     differing = list(_differing(choices))
     if differing:
         way = {name: getattr(group.first, name) for name in COLUMNS} | {"ties": group.ties.value}
-        note = f"The reference of {group.title} is {', '.join(_say(way))}."
+        note = f"The reference of {group.title} is {', '.join(_named(way))}."
         yield REFERENCE.table("The reference", choices.numbers, group.title, note=note)
         yield DIFFERENCES.table("Differences from the reference", differing, group.title)
 
 
 def sentences(results: Sequence[Choices]) -> list[str]:
-    """What is the same in every document, a line for all texts, and whether there is anything to compare."""
+    """The ways in which no document differs, one line for all texts; and whether there is only one way."""
     same: dict[str, list[str]] = {}
     for choices in results:
         for _, rules in groupby(choices.ways, key=_runs):
@@ -35,7 +35,7 @@ def sentences(results: Sequence[Choices]) -> list[str]:
             if alike:
                 same.setdefault(_label(choices, alike, "ties "), []).append(choices.group.title)
     found = [
-        f"The same for all: {'; '.join(titles)}: no document differs in RBP_k, cross-entropy and α under {label}."
+        f"No document of {'; '.join(titles)} differs in RBP_k, cross-entropy or α under {label}."
         for label, titles in same.items()
     ]
     if all(set(way.differs) == {"ties"} for choices in results for way in choices.ways):
@@ -44,7 +44,7 @@ def sentences(results: Sequence[Choices]) -> list[str]:
 
 
 def _differing(choices: Choices) -> Iterator[tuple[str, Number]]:
-    """What differs under each way; tie rules under which a number is the same share a row."""
+    """What differs in each way; tie rules that give the same number share a row."""
     for _, rules in groupby(choices.ways, key=_runs):
         ways = list(rules)
         for numbers in zip(*(way.numbers for way in ways), strict=True):
@@ -63,16 +63,16 @@ def _runs(way: Way) -> Sequence[str]:
 
 
 def _label(choices: Choices, ways: Sequence[Way], before: str = "") -> str:
-    """What ways of the same runs differ in; no tie rule where it is that of the reference."""
+    """How ways of the same runs differ from the reference; without the tie rule where it is that of the reference."""
     rules = [way.group.ties for way in ways]
     ties = "any ties" if len(rules) == len(Ties) else before + " or ".join(rules)
-    said = _say({name: value for name, value in ways[0].differs.items() if name != "ties"})
+    said = _named({name: value for name, value in ways[0].differs.items() if name != "ties"})
     return ", ".join(said if rules == [choices.group.ties] else [*said, ties])
 
 
-def _say(names: Mapping[str, Any]) -> list[str]:
-    given = {name: value for name, value in names.items() if value is not None}
-    return [str(v) if name in _SPEAK_FOR_THEMSELVES else f"{name} {v}" for name, v in given.items()]
+def _named(values: Mapping[str, Any]) -> list[str]:
+    given = [(name, value) for name, value in values.items() if value is not None]
+    return [str(value) if name in _SPEAK_FOR_THEMSELVES else f"{name} {value}" for name, value in given]
 
 
 def _thousandths(value: float | None) -> str:
@@ -97,8 +97,8 @@ DIFFERENCES: Final = View[tuple[str, Number]](
     text("of", "of", lambda row: row[1].of, spare=1),
     with_ends(
         "shift", "difference", lambda row: row[1].value, _thousandths,
-        "in thousandths, of CE nats / 1000; what is not listed is the same in every document; 95 % over documents, "
-        "resampled together on both sides, and for α over models too; protocols may score different tokens",
+        "in thousandths (CE: nats / 1000); what is not listed is the same in every document; 95 % over documents, "
+        "resampled on both sides together, and for α over models too; protocols may score different tokens",
     ),
     state(lambda row: row[1].status),
 )  # fmt: skip

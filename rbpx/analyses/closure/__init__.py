@@ -1,10 +1,10 @@
 """Whether one distribution of ranks, its parameters laws in S, gives all the laws.
 
-Fits each form of the distribution of the ranks to all sizes but the largest at once, its parameters on lines in
-ln S, and derives -ln RBP_k, H(P) and cross-entropy of the largest: a form closes the laws if what was measured lies
-within the interval of each, up to the largest k whose law stands. Forms in which tokens are of two kinds have a
-cross-entropy of their own: the mean entropy of the kinds. Separate laws, one for each quantity, stand beside them.
-A form is a file of rbpx/laws/rank_forms; a new file is a new row.
+Fits each form of the distribution of ranks to all sizes but the largest at once, with its parameters on lines in
+ln S, and derives -ln RBP_k, H(P) and cross-entropy of the largest. A form closes the laws if each measured value lies
+within the interval of its prediction, for RBP_k up to the largest k whose law stands. Forms with two kinds of tokens
+have a cross-entropy of their own: the mean entropy of the kinds. Separate laws, one for each quantity, stand beside
+them for comparison.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -15,7 +15,6 @@ ANALYSIS = Analysis(
     title="One distribution for all laws",
     sizes=4,
     draws=True,
-    in_report=True,
     tokens=True,
     keys=("k", "ties", "resamples", "seed"),
 )

@@ -1,7 +1,7 @@
-"""Closure (verb closure): forms of the rank distribution, fitted to the smaller sizes, held against the largest one.
+"""Closure (verb closure): fits forms of the rank distribution to the smaller sizes and tests them on the largest.
 
 Source: that cross-entropy and RBP follow from one distribution is a conjecture of the RBP paper (arXiv 2510.20387,
-section 5), for a lognormal whose parameters are laws in S.
+section 5), for a lognormal whose parameters are laws in S. Shapes: N sizes, Y quantities, as in `held_out`.
 """
 
 import math
@@ -18,7 +18,7 @@ from rbpx.groups.documents import document_ranks
 from rbpx.groups.fits import fit_points, largest_standing
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import Evidence, size_points, weigh_group
-from rbpx.laws.intervals.estimate import Estimate, Recipe, by_name, estimate, few_documents
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Recipe, by_name, estimate, few_documents
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
@@ -31,16 +31,16 @@ DEFAULT_K: Final = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
 
 @dataclass(frozen=True, eq=False)
 class Closures:
-    """The forms of one group, by the error of the laws that they derive.
+    """The forms of one group.
 
     Attributes:
         group: the runs, in order of S.
         k_grid: the k of RBP.
-        reach: the largest k whose law stands; larger ones are not scored. None where none does, so that no k is.
-        forms: what each form says; most quantities inside their intervals first, then the closest.
-        separate: median error of separate laws over the same quantities; None where nothing counts.
-        exponents: the measured difference of the exponents of -ln RBP_1 and cross-entropy; None where k = 1 is not
-            asked for.
+        reach: the largest k whose law stands, up to which RBP_k is scored; None where no law stands.
+        forms: what each form predicts; most quantities within their intervals first, then the closest.
+        separate: median error of separate laws over the same quantities; None where nothing is scored.
+        exponents: the measured law of -ln RBP_1 over cross-entropy, whose alpha is the difference of both exponents;
+            None where k = 1 is not asked for.
         residuals: by rank, of the closest form when fitted to the largest size itself.
         status: ok, or why there are no forms.
     """
@@ -56,7 +56,7 @@ class Closures:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Closures:
-    """Fit every form to the smaller sizes of a group, and judge what it says of the largest."""
+    """Fit every form to the smaller sizes of a group, and judge what it predicts of the largest."""
     k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     if group.ties is Ties.mid:
         return Closures(group, tuple(k_grid), None, (), None, None, (), Status.mid_ranks)
@@ -76,7 +76,6 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     )
     scored_Y = [reach is not None and k <= reach for k in k_grid] + [True, True]
     forms, residuals, separate = judge_forms(sizes, k_grid, scored_Y)
-    # The law of -ln RBP_1 / CE: its alpha is the difference of both exponents.
     ratio = points[k_grid.index(1)].over(points[-1]) if 1 in k_grid else None
     exponents = None if ratio is None else fit_power_law(sizes.S_N, ratio.y_N, ratio.resampled)
     return Closures(group, tuple(k_grid), reach, forms, separate, exponents, residuals, Status.ok)
@@ -94,23 +93,20 @@ def _quantities(evidence: Sequence[Evidence], group: Group) -> Floats:
 
 def _spread(evidence: Sequence[Evidence], group: Group) -> Floats:
     """Standard deviation over resampled documents of ln of each quantity, [N, Y]; 0 where there is one document."""
+    wider = 0.0 if group.n_resampled == 1 else math.sqrt(few_documents(group.n_resampled))
     rows = []
     for each in evidence:
-        names = ("error_entropy", "cross_entropy")
-        y_BY = np.column_stack([neg_ln(each.resampled["rbp"]), *(each.resampled[name] for name in names)])
+        of = each.resampled
+        y_BY = np.column_stack([neg_ln(of["rbp"]), of["error_entropy"], of["cross_entropy"]])
         usable = [column[np.isfinite(column) & (column > 0)] for column in y_BY.T]
-        if group.n_resampled == 1:
-            rows.append([0.0] * len(usable))
-            continue
-        wider = math.sqrt(few_documents(group.n_resampled))
         rows.append([wider * float(np.log(c).std(ddof=1)) if len(c) > 1 else 0.0 for c in usable])
     return np.array(rows)
 
 
 def keep(store: Store, closures: Closures) -> list[Record]:
-    """A row a form, a row for each quantity of each, and the residuals of the closest; no law is stored."""
+    """A row for each form and for each of its quantities, and the residuals of the closest; no law is stored."""
     names = closures.group.names() | {"run_ids": list(closures.group.run_ids)}
-    measured = Estimate(None, None, None) if closures.exponents is None else closures.exponents.exponent
+    measured = NO_ESTIMATE if closures.exponents is None else closures.exponents.exponent
     rows: list[Record] = []
     for form in closures.forms:
         about: Record = names | {"distribution": form.name, "n_parameters": form.n_parameters}

@@ -1,4 +1,4 @@
-"""Closure drawn: errors of what forms say of the largest size against k, and what the closest form leaves by rank."""
+"""Figures of closure: errors at the largest size against k, and residuals of the closest form by rank."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -25,15 +25,15 @@ _ERRORS: Final = View[_Said](
     error("error", "error", lambda row: row[2] / row[1].measured - 1),
 )
 _RATIO: Final[Sequence[Column[Residual]]] = with_ends(
-    "ratio", "ratio", lambda residual: residual.ratio, decimals(3), "tokens over those expected"
+    "ratio", "ratio", lambda residual: residual.ratio, decimals(3), "tokens over those expected: 1 means as expected"
 )
 _RESIDUALS: Final = View[Residual]("residuals", BINS, _RATIO)
-_TITLES: Final = {_ERRORS.name: "Errors at the largest size", _RESIDUALS.name: "What the closest form leaves"}
+_TITLES: Final = {_ERRORS.name: "Errors at the largest size", _RESIDUALS.name: "Residuals of the closest form"}
 
 
 @one_by_one
 def figures(closures: Closures, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    """The error of what each form says of the largest size, and what the closest leaves there."""
+    """The errors of the forms at the largest size, and the residuals of the closest form there."""
     if not closures.forms:
         reason = f"No form was fitted: {closures.status.remedy}"
         return [Undrawn(name, title, reason) for name, title in _TITLES.items()]
@@ -68,7 +68,7 @@ def _residuals(closures: Closures) -> Figure:
         _RESIDUALS.table(_TITLES[_RESIDUALS.name], closures.residuals),
         Chart(x, y, (rule(ratio=1.0), line(), bars("ratio_lo", "ratio_hi"), points())),
         f"Tokens of each bin of ranks over those expected by {closest.label}, at {largest.size} of {group.title}.",
-        f"Points: tokens of a bin of ranks over what {closest.label} has there when fitted to the largest size itself; "
-        "bars: 95 %, documents. At 1 nothing is left.",
+        f"Points: tokens of a bin of ranks over those that {closest.label} expects there, fitted to the largest size "
+        "itself; bars: 95 %, documents. 1 means as expected.",
         Origin(sql, largest.run_ids),
     )

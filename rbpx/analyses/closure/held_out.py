@@ -1,10 +1,10 @@
-"""What forms of the rank distribution, fitted to the smaller sizes, say of the largest one, and how far they are off.
+"""Predicts the largest size by forms of the rank distribution that are fitted to the smaller ones, and judges them.
 
 Shapes: N sizes, D documents, R ranks that occur, Q places, Y quantities: -ln RBP_k at each k, H(P), cross-entropy.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
@@ -15,14 +15,14 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from rbpx.groups.documents import RankBin, rank_edges
-from rbpx.laws.intervals.estimate import Estimate, Recipe, document_t, estimate, half_width
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, document_t, estimate, half_width
 from rbpx.laws.numeric import Floats, line
 from rbpx.laws.ranks.closure import FormFit, fit_form, scatter_half_width
-from rbpx.laws.ranks.shapes import RANK_FORMS, Places, mixed, places_of
+from rbpx.laws.ranks.shapes import RANK_FORMS, mixed, places_of
 from rbpx.status import Status
 
 _PER_DECADE: Final = 4  # bins of residuals
-_LEAST: Final = 1e-12  # share of a bin, below which a difference of cumulative shares is rounding
+_LEAST: Final = 1e-12  # share of a bin; below it a difference of cumulative shares is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +30,13 @@ class Measured:
     """The sizes of one group, in order.
 
     Attributes:
-        S_N: sizes; the last may occur more than once (replicates), and is held out.
-        counts: of each, doc_id, rank, n_tokens (`document_ranks`).
+        S_N: sizes; the largest is held out, and may occur more than once (replicates).
+        counts: doc_id, rank, n_tokens of each (`document_ranks`).
         ln_y_NY: ln of each quantity.
         ln_sd_NY: its standard deviation over documents.
         V: the largest vocabulary.
         weights_BD: how often each document is drawn in each resample; None for a single document.
-        n_resampled: documents, or texts that several were cut from.
+        n_resampled: number of documents, or of the texts that several were cut from.
     """
 
     S_N: Floats
@@ -47,6 +47,16 @@ class Measured:
     weights_BD: Floats | None
     n_resampled: int
 
+    @property
+    def smaller_N(self) -> npt.NDArray[np.bool_]:
+        """Whether a size is smaller than the largest."""
+        return np.asarray(self.S_N < self.S_N.max())
+
+    @property
+    def ln_largest_Y(self) -> Floats:
+        """Ln of each quantity of the largest size, the mean of its replicates."""
+        return np.asarray(self.ln_y_NY[~self.smaller_N].mean(axis=0))
+
 
 @dataclass(frozen=True)
 class Held:
@@ -56,11 +66,11 @@ class Held:
         quantity: rbp, error_entropy or cross_entropy.
         k: of RBP, else None.
         scored: whether it counts: RBP up to the largest k whose law stands, H(P) and cross-entropy.
-        measured: as counted; H(P) less its bias.
+        measured: as counted; H(P) minus its bias.
         predicted: by the form, from the smaller sizes.
-        reach: the factor to either side of it within which a new model would lie, if the form were right.
+        reach: the factor to either side of `predicted` within which a new model would lie if the form were right.
         own: by the form when fitted to the largest size itself.
-        own_reach: the same of its interval over documents.
+        own_reach: the factor to either side of `own` of its interval over documents.
         separate: by a law in S of this quantity alone, through the smaller sizes.
     """
 
@@ -97,9 +107,9 @@ class Held:
 
 @dataclass(frozen=True)
 class Residual(RankBin):
-    """A bin at the largest size, and its tokens over those that the closest form has there.
+    """A bin of ranks at the largest size, with the ratio of its tokens to those that the closest form expects.
 
-    The interval of the ratio is over documents; it is all None where the form has no tokens there.
+    The interval of the ratio is over documents; all of it is None where the form expects none.
     """
 
     ratio: Estimate
@@ -107,22 +117,22 @@ class Residual(RankBin):
 
 @dataclass(frozen=True, eq=False)
 class FormResult:
-    """What one form says.
+    """What one form predicts.
 
     Attributes:
-        name: of the form; its file.
-        label: for tables.
+        name: its name among `RANK_FORMS`.
+        label: its name in tables.
         n_parameters: at one size; over a ladder it has twice as many.
         status: ok or not_converged.
         held: each quantity of the largest size.
-        error: median of |ln predicted - ln measured| over the scored quantities; None where none is scored. Not their
-            mean square, which the largest k with its few misses would decide.
+        error: median of |ln predicted - ln measured| over the scored quantities; None where none is scored. A mean
+            square would be decided by the largest k, with its few misses.
         error_own: the same when fitted to the largest size itself.
         heldout_nats: mean log-likelihood of a token of the largest size.
-        behind: nats a token that it loses there to the most likely form, with its interval over documents.
+        behind: nats per token that it loses there to the most likely form, with an interval over documents.
         alpha_rbp_1: exponent of -ln RBP_1 that it implies over all sizes; None where k = 1 is not asked for.
-        alpha_cross_entropy: of cross-entropy.
-        laws: of its parameters, at_ref + slope ln (S / S_ref), through all sizes.
+        alpha_cross_entropy: the same of cross-entropy.
+        laws: its parameters as lines through all sizes, at_ref + slope ln (S / S_ref).
         slopes: of its parameters by ln S, from the smaller sizes.
     """
 
@@ -142,22 +152,22 @@ class FormResult:
 
     @property
     def n_scored(self) -> int:
-        """Quantities that count."""
+        """How many quantities are scored."""
         return sum(held.scored for held in self.held)
 
     @property
     def n_inside(self) -> int:
-        """Those of them that are within their intervals."""
+        """How many of these lie within their intervals."""
         return sum(held.scored and held.inside for held in self.held)
 
     @property
     def closes(self) -> bool:
-        """Whether every quantity that counts is within its interval."""
+        """Whether every scored quantity lies within its interval."""
         return self.status is Status.ok and self.n_inside == self.n_scored > 0
 
     @property
     def difference(self) -> float | None:
-        """Exponent of -ln RBP_1 less that of cross-entropy."""
+        """Exponent of -ln RBP_1 minus that of cross-entropy."""
         if self.alpha_rbp_1 is None or self.alpha_cross_entropy is None:
             return None
         return self.alpha_rbp_1 - self.alpha_cross_entropy
@@ -166,16 +176,17 @@ class FormResult:
 def judge_forms(
     sizes: Measured, k_grid: Sequence[int], scored_Y: Sequence[bool]
 ) -> tuple[tuple[FormResult, ...], tuple[Residual, ...], float | None]:
-    """Every form against the largest size.
+    """Test every form on the largest size.
 
     Returns:
-        The forms: those with the most quantities inside first, and among these the closest; the residuals of the first
-        at the largest size, and the error of separate laws.
+        The forms, those with the most quantities within their intervals first and the closest of these before others;
+        the residuals of the first form at the largest size; the median error of separate laws.
     """
-    places = places_of(sizes.V, k_grid)
-    seen_NQ = np.array([places.nodes.moved(*_by_rank(counts)) for counts in sizes.counts])
-    smaller = sizes.S_N < sizes.S_N.max()
-    separate_Y = _straight(sizes, smaller)
+    places, smaller = places_of(sizes.V, k_grid), sizes.smaller_N
+    counted = [_by_document(counts, sizes.weights_BD) for counts in sizes.counts]
+    seen = [places.nodes.moved(rank_R, np.asarray(tokens_DR.sum(axis=0), float)) for rank_R, tokens_DR in counted]
+    seen_NQ = np.array(seen)
+    separate_Y = _separate(sizes)
     fits = {}
     for name, form in RANK_FORMS.items():
         fit = fit_form(form, places, sizes.S_N[smaller], seen_NQ[smaller])
@@ -186,21 +197,21 @@ def judge_forms(
             fits[name] = _Fits(fit, whole, own, nats)
     if not fits:
         return (), (), None
-    behind = _behind(sizes, fits)
+    behind = _behind(sizes, fits, *counted[-1])
     results = []
     for name, each in fits.items():
-        held = _held(sizes, smaller, each, k_grid, scored_Y, separate_Y)
+        held = tuple(_held(sizes, each, k_grid, scored_Y, separate_Y))
         results.append(_result(name, sizes.S_N, each, held, k_grid, behind[name]))
     results.sort(key=_key)
     with np.errstate(divide="ignore", invalid="ignore"):  # a share of 0 or 1 has no law, and no error
-        off_Y = np.log(separate_Y) - _at_largest(sizes, smaller)
-    residuals = _residuals(sizes, fits[results[0].name].own, places)
-    return tuple(results), residuals, _typical(off_Y[np.array(scored_Y)])
+        off_Y = np.log(separate_Y) - sizes.ln_largest_Y
+    residuals = _residuals(sizes, fits[results[0].name].own, *counted[-1])
+    return tuple(results), tuple(residuals), _typical(off_Y[np.array(scored_Y)])
 
 
 @dataclass(frozen=True, eq=False)
 class _Fits:
-    """A form fitted to the smaller sizes, to all, and to the largest; nats of a token of the largest by the first."""
+    """A form fitted to the smaller sizes, to all, and to the largest; mean nats of a token of the largest by `fit`."""
 
     fit: FormFit
     whole: FormFit
@@ -209,7 +220,7 @@ class _Fits:
 
 
 def _key(result: FormResult) -> tuple[bool, float, float]:
-    """By which the forms are in order."""
+    """Sorts forms: converged ones, those with more quantities inside, and closer ones come first."""
     off = -result.heldout_nats if result.error is None else result.error
     return result.status is not Status.ok, -float(result.n_inside), off
 
@@ -218,61 +229,44 @@ def _typical(off: Floats) -> float | None:
     return float(np.median(np.abs(off))) if len(off) and np.all(np.isfinite(off)) else None
 
 
-def _of_largest(sizes: Measured) -> tuple[Floats, Any, Any, Any, int]:
-    """Of the largest size its ranks, which of them each count is of, its document and its tokens; and documents."""
-    counts = sizes.counts[-1]
+def _by_document(counts: pa.Table, weights_BD: Floats | None) -> tuple[Floats, csr_array]:
+    """The ranks that occur at one size, [R], and the tokens of each rank in each document, [D, R]."""
     rank_R, column = np.unique(counts["rank"].to_numpy(), return_inverse=True)
     doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
-    n_documents = int(doc.max()) + 1 if sizes.weights_BD is None else sizes.weights_BD.shape[1]
-    return rank_R, column, doc, tokens, n_documents
+    n_documents = int(doc.max()) + 1 if weights_BD is None else weights_BD.shape[1]
+    return rank_R, csr_array((tokens, (doc, column)), (n_documents, len(rank_R)))
 
 
-def _by_rank(counts: pa.Table) -> tuple[Floats, Floats]:
-    rank_R, column = np.unique(counts["rank"].to_numpy(), return_inverse=True)
-    return rank_R, np.bincount(column, counts["n_tokens"].to_numpy()).astype(np.float64)
-
-
-def _at_largest(sizes: Measured, smaller: npt.NDArray[np.bool_]) -> Floats:
-    """Ln of each quantity of the largest size, the mean of its replicates, [Y]."""
-    return np.asarray(sizes.ln_y_NY[~smaller].mean(axis=0))
-
-
-def _straight(sizes: Measured, smaller: npt.NDArray[np.bool_]) -> Floats:
-    """What separate laws through the smaller sizes say of the largest, [Y]; no number where a share is 0 or 1."""
-    x_N = np.log(sizes.S_N[smaller])
+def _separate(sizes: Measured) -> Floats:
+    """What separate laws through the smaller sizes predict of the largest, [Y]; no number where a share is 0 or 1."""
+    x_N = np.log(sizes.S_N[sizes.smaller_N])
     beyond = float(np.log(sizes.S_N.max())) - x_N.mean()
     with np.errstate(invalid="ignore", over="ignore"):
-        level_alpha_Y2 = line(x_N, sizes.ln_y_NY[smaller].T)
+        level_alpha_Y2 = line(x_N, sizes.ln_y_NY[sizes.smaller_N].T)
         return np.asarray(np.exp(level_alpha_Y2[:, 0] - level_alpha_Y2[:, 1] * beyond))
 
 
 def _held(
-    sizes: Measured,
-    smaller: npt.NDArray[np.bool_],
-    fits: _Fits,
-    k_grid: Sequence[int],
-    scored_Y: Sequence[bool],
-    separate_Y: Floats,
-) -> tuple[Held, ...]:
-    S_new = float(sizes.S_N.max())
+    sizes: Measured, fits: _Fits, k_grid: Sequence[int], scored_Y: Sequence[bool], separate_Y: Floats
+) -> Iterator[Held]:
+    """The quantities of the largest size that are known, as one form predicts them."""
+    S_new, smaller = float(sizes.S_N.max()), sizes.smaller_N
     predicted_Y, own_Y = (each.derived(np.array([S_new]))[0] for each in (fits.fit, fits.own))
     with np.errstate(divide="ignore", invalid="ignore"):  # a quantity of 0 has no ratio, and is left out
         ratio_NY = sizes.ln_y_NY[smaller] - np.log(fits.fit.derived(sizes.S_N[smaller]))
-    measured_Y, sd_Y = np.exp(_at_largest(sizes, smaller)), sizes.ln_sd_NY[~smaller].max(axis=0)
+    measured_Y, sd_Y = np.exp(sizes.ln_largest_Y), sizes.ln_sd_NY[~smaller].max(axis=0)
     names: list[tuple[str, int | None]] = [("rbp", k) for k in k_grid]
-    held = []
     for at, (quantity, k) in enumerate([*names, ("error_entropy", None), ("cross_entropy", None)]):
         measured, predicted, own = (float(each_Y[at]) for each_Y in (measured_Y, predicted_Y, own_Y))
         known = np.all(np.isfinite([measured, predicted, own, *ratio_NY[:, at]]))
         if not known or min(measured, predicted, own) <= 0:
             continue
         scatter, dof, unit = scatter_half_width(ratio_NY[:, at], sizes.S_N[smaller], S_new)
-        # few misses are noise of their own at the new size, which the scatter of the smaller ones need not show
+        # Few misses are noise of their own at the new size, which the scatter of the smaller ones need not show.
         half = half_width(scatter=scatter, dof=dof, own=float(sd_Y[at]) / math.sqrt(unit), unit=unit)
         reach, own_reach = math.exp(half), math.exp(document_t(sizes.n_resampled) * float(sd_Y[at]))
         of_form = (predicted, reach, own, own_reach)
-        held.append(Held(quantity, k, bool(scored_Y[at]), measured, *of_form, float(separate_Y[at])))
-    return tuple(held)
+        yield Held(quantity, k, bool(scored_Y[at]), measured, *of_form, float(separate_Y[at]))
 
 
 def _result(
@@ -301,22 +295,20 @@ def _result(
 
 
 def _slope(x_N: Floats, ln_y_N: Floats) -> float | None:
-    """The exponent of the line; None where a form takes a share for 0 or 1."""
+    """The exponent of the line; None where a form gives a share of 0 or 1."""
     return float(line(x_N, ln_y_N)[1]) if np.all(np.isfinite(ln_y_N)) else None
 
 
-def _behind(sizes: Measured, fits: dict[str, _Fits]) -> dict[str, Estimate]:
-    """Nats a token that each form loses to the most likely one at the largest size."""
-    S, (rank_R, column, doc, tokens, n_documents) = float(sizes.S_N.max()), _of_largest(sizes)
-    tokens_DR = csr_array((tokens, (doc, column)), (n_documents, len(rank_R)))
-    tokens_D = np.asarray(tokens_DR.sum(axis=1), dtype=np.float64)
+def _behind(sizes: Measured, fits: dict[str, _Fits], rank_R: Floats, tokens_DR: csr_array) -> dict[str, Estimate]:
+    """Nats per token that each form loses to the most likely one at the largest size."""
+    S, tokens_D = float(sizes.S_N.max()), tokens_DR.sum(axis=1)
     best_R = _at_ranks(max(fits.values(), key=lambda each: each.heldout_nats).fit, S, rank_R)
     lost = {name: tokens_DR @ (best_R - _at_ranks(each.fit, S, rank_R)) for name, each in fits.items()}
     return {name: _ratio(sizes, lost_D, tokens_D) for name, lost_D in lost.items()}
 
 
 def _ratio(sizes: Measured, above_D: Any, below_D: Any, of: float = 1.0) -> Estimate:
-    """The ratio of sums over documents, over `of`, with its interval over resampled documents."""
+    """The ratio of two sums over documents, divided by `of`, with its interval over resampled documents."""
     value = float(above_D.sum() / below_D.sum() / of)
     if sizes.weights_BD is None:
         return Estimate(value, None, None)
@@ -337,17 +329,12 @@ def _at_ranks(fit: FormFit, S: float, rank_R: Floats) -> Floats:
     return np.asarray(mixed(fit.form.shares(fit.theta(np.array([S])), at))[0, len(places.x_Q) :])
 
 
-def _residuals(sizes: Measured, own: FormFit, places: Places) -> tuple[Residual, ...]:
+def _residuals(sizes: Measured, own: FormFit, rank_R: Floats, tokens_DR: csr_array) -> Iterator[Residual]:
     """Observed over expected tokens in bins of ranks, at the largest size, for a form fitted to that size itself."""
-    p_V = np.exp(_at_ranks(own, float(sizes.S_N.max()), np.arange(1, places.V + 1, dtype=np.float64)))
-    expected = np.concatenate([[0.0], np.cumsum(p_V)])
-    rank_R, column, doc, tokens, n_documents = _of_largest(sizes)
-    rank, tokens_D = rank_R[column], np.bincount(doc, tokens, n_documents)
-    residuals = []
-    for begin, end in pairwise(rank_edges(places.V, _PER_DECADE)):
-        here = (rank >= begin) & (rank < end)
-        seen_D = np.bincount(doc[here], tokens[here], n_documents)
+    p_V = np.exp(_at_ranks(own, float(sizes.S_N.max()), np.arange(1, sizes.V + 1, dtype=np.float64)))
+    expected, tokens_D = np.concatenate([[0.0], np.cumsum(p_V)]), tokens_DR.sum(axis=1)
+    for begin, end in pairwise(rank_edges(sizes.V, _PER_DECADE)):
+        seen_D = tokens_DR @ ((rank_R >= begin) & (rank_R < end)).astype(np.float64)
         share = float(expected[end - 1] - expected[begin - 1])
-        ratio = _ratio(sizes, seen_D, tokens_D, share) if share > _LEAST else Estimate(None, None, None)
-        residuals.append(Residual(begin, end - 1, int(seen_D.sum()), ratio))
-    return tuple(residuals)
+        ratio = _ratio(sizes, seen_D, tokens_D, share) if share > _LEAST else NO_ESTIMATE
+        yield Residual(begin, end - 1, int(seen_D.sum()), ratio)

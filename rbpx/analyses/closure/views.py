@@ -1,4 +1,4 @@
-"""Closure as tables: what each form says of the largest size, the closest quantity by quantity; and in sentences."""
+"""Tables of closure: every form at the largest size, and each quantity by the closest form; the same in sentences."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -23,8 +23,8 @@ def tables(closures: Closures) -> Iterator[Table]:
     smaller = [run.size for run in group.runs if run.non_embedding_params < last.non_embedding_params]
     title = f"Forms of the distribution of ranks: {last.size}, from {smaller[0]} to {smaller[-1]}"
     note = (
-        f"Ties {group.ties.value}. Each form is fitted to all sizes but the largest at once, each of its "
-        "parameters on a line in ln S; one without kinds of tokens says that CE is H(P)."
+        f"Ties {group.ties.value}. Each form is fitted to all sizes but the largest at once, with its parameters on "
+        "lines in ln S. A form without kinds of tokens takes CE to be H(P)."
     )
     yield FORMS.table(title, closures.forms, group.title, note=note)
     for closest in closures.forms[:1]:
@@ -51,16 +51,15 @@ FORMS: Final = View[FormResult](
     whole("P", "n_parameters", lambda form: form.n_parameters, "parameters at one size", 5),
     share(
         "off", "error", lambda form: form.error,
-        means="median error of what it says of the largest size, over −ln RBP_k up to the largest k whose law "
-        "stands, H(P) and CE",
+        means="median error at the largest size, over −ln RBP_k up to the largest k whose law stands, H(P) and CE",
     ),
-    share("own fit", "error_own", lambda form: form.error_own, means="of a fit to that size itself", spare=3),
+    share("own fit", "error_own", lambda form: form.error_own, means="off when fitted to that size itself", spare=3),
     error("H(P)", "error_of_error_entropy", _error_of("error_entropy"), "error of error-entropy", 1),
     error("CE", "error_of_cross_entropy", _error_of("cross_entropy"), "error of cross-entropy", 1),
-    Column("inside", ("n_inside", "n_scored"), _inside, "how many of these lie in their 95 % intervals"),
+    Column("inside", ("n_inside", "n_scored"), _inside, "how many of these quantities lie within their 95 % intervals"),
     behind(
         "behind", lambda form: form.behind,
-        "nats a token of the largest size that it loses to the most likely form; interval over documents", 2,
+        "nats per token of the largest size that it loses to the most likely form; interval over documents", 2,
     ),
     decimal("α of −ln RBP_1", "alpha_rbp_1", lambda form: form.alpha_rbp_1, 3, "exponent that it implies", 4),
     decimal("α of CE", "alpha_cross_entropy", lambda form: form.alpha_cross_entropy, 3, spare=4),
@@ -90,7 +89,7 @@ CLOSEST: Final = View[Held](
 
 @one_by_one
 def sentences(closures: Closures) -> Iterator[str]:
-    """What follows from one distribution."""
+    """Which forms yield all laws, how far off the closest is, and the difference of exponents that it implies."""
     if not closures.forms:
         yield f"No form was fitted: {closures.status.label}. {closures.status.remedy}"
         return
@@ -98,16 +97,16 @@ def sentences(closures: Closures) -> Iterator[str]:
     names = [form.label for form in closures.forms if form.closes]
     if closest.error is None:
         return
-    reach = "at no k" if closures.reach is None else f"up to k = {closures.reach:,}"
-    said = f"By {'; '.join(names)} all laws follow ({reach})" if names else f"By no form all laws follow ({reach})"
+    reach = "RBP at no k" if closures.reach is None else f"RBP up to k = {closures.reach:,}"
+    found = f"All laws follow from {'; '.join(names)}" if names else "No form yields all laws"
     separate = "" if closures.separate is None else f", separate laws by {closures.separate:.1%}"
     yield (
-        f"{said}: of the largest size the closest, {closest.label}, says {closest.n_inside} of {closest.n_scored} "
-        f"quantities within their intervals, and is off by {closest.error:.1%}{separate}."
+        f"{found} ({reach}): at the largest size the closest form, {closest.label}, has {closest.n_inside} of "
+        f"{closest.n_scored} quantities within their intervals and is off by {closest.error:.1%}{separate}."
     )
     if measured is not None and measured.alpha is not None and closest.difference is not None:
         yield (
-            f"The exponent of −ln RBP_1 less that of cross-entropy is {interval_of(measured.exponent)}; "
+            f"The exponent of −ln RBP_1 minus that of cross-entropy is {interval_of(measured.exponent)}; "
             f"{closest.label} implies {closest.difference:.3f}."
         )
 

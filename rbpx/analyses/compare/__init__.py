@@ -1,11 +1,11 @@
 """Two models on one text: bits per byte by kind, position, slice, document; hits gained and lost.
 
-Puts two runs beside each other on every text that both were measured on. a and b name them: FAMILY/SIZE, with
-@REVISION and :DTYPE where there are several, or a run_id; `compare A B` says the same. Nats of a token are spread over
-the bytes of text that it stands for, so models with different tokenizers meet byte by byte; only what both scored
-counts. Differences are b - a in bits per byte: below 0, b is better. Swapping the models flips the sign and nothing
-else. Under one tokenizer also: hits gained and lost at k, the share of tokens that both hit or both miss, and how
-ranks move. Intervals are over documents.
+Compares two runs on every text that both were measured on. a and b name them: FAMILY/SIZE, with @REVISION and :DTYPE
+where there are several, or a run_id; `compare A B` says the same. The nats of a token are spread over the bytes of text
+that it stands for, so models with different tokenizers can be compared byte by byte. Only text that both scored counts.
+Differences are b - a in bits per byte: below 0, b is better. Swapping the models flips the sign and nothing else.
+Where both have one tokenizer, also gives hits gained and lost at k, the share of tokens that both hit or both miss, and
+how ranks move. Intervals are over documents.
 """
 
 from rbpx.analyses.registry import Analysis

@@ -1,4 +1,4 @@
-"""Two models on one text (verb compare): every text that both were measured on, whole and in its parts."""
+"""Two models on one text (verb compare): compares them on every text that both were measured on, and on its parts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,14 +27,13 @@ PLACES: Final = (0, 64, 256, 1024, 4096, 16384)  # bytes (or tokens) from the be
 COLUMNS: Final = "doc_id, first_byte, n_bytes, text, nats_a, nats_b"
 TOKEN_COLUMNS: Final = f"{COLUMNS}, position, token_id, rank_a, rank_b"
 
-
 Hits = tuple[int, dict[str, Estimate]]
 """A k, and shares of the tokens: hits of a, of b, gained (of b alone), lost, and those that both hit or both miss."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A place where the two are far apart, with its text as far as the store has it."""
+    """A place where the two models are far apart, with its text as far as the store has it."""
 
     doc_id: int
     source_id: str
@@ -49,13 +48,13 @@ class Comparison:
 
     Attributes:
         group: of side a.
-        a: the run that is compared with.
-        b: the run that is compared.
+        a: the run that the other is compared with.
+        b: the other run.
         unit: byte, or token where a run of an earlier version does not know its bytes.
         parts: the whole text first, then kinds, places, slices and documents.
         passages: furthest apart first.
-        hits: by k, under one tokenizer; empty under two.
-        moves: which way ranks move from a to b, shares of the tokens; empty under two tokenizers.
+        hits: by k; empty where the tokenizers differ.
+        moves: which way ranks move from a to b, shares of the tokens; empty where the tokenizers differ.
     """
 
     group: Group
@@ -73,10 +72,10 @@ class _Met:
     """Two runs on one text, side by side.
 
     Attributes:
-        rows: of each.
+        rows: the scored tokens of each (query `compared_tokens`).
         text: the stretches that both scored.
-        words_M: the text of each.
-        doc_ids: the documents, D of them.
+        words_M: the text of each stretch; None where the store does not have it.
+        doc_ids: the D documents.
         document_M: the place of each stretch's document among them.
     """
 
@@ -87,7 +86,7 @@ class _Met:
     document_M: npt.NDArray[np.intp]
 
     def sums(self, chosen_M: npt.NDArray[np.bool_] | slice = np.s_[:]) -> Floats:
-        """Nats of a, nats of b and bytes by document, of all stretches or of some: [3, D]."""
+        """Nats of a, nats of b and bytes by document, of all stretches or of the chosen ones: [3, D]."""
         columns = self.text.nats_a_M, self.text.nats_b_M, self.text.length_M
         doc, D = self.document_M[chosen_M], len(self.doc_ids)
         return np.stack([np.bincount(doc, each[chosen_M], D).astype(np.float64) for each in columns])
@@ -97,7 +96,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     """Compare the two sides on every text that both were measured on.
 
     Raises:
-        RbpxError: a side is not named, is several runs on one text, or there is no text that both were measured on.
+        RbpxError: a side is not named, means several runs on one text, or no text was measured on both sides.
     """
     sides = Side.read("a", request.a), Side.read("b", request.b)
     found = []
@@ -112,15 +111,15 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
 
 
 def _nothing(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
-    """Why there is nothing to compare: a side that is not there, or no text in common."""
+    """Why there is nothing to compare: a side that was not measured, or no text in common."""
     runs = [run for group in groups for run in group.runs]
     for side in sides:
         if not any(side.means(run) for run in runs):
             known = ", ".join(list(dict.fromkeys(map(name_of, runs)))[:8])
-            return f"{side.key}={side.name} was not measured on the texts asked about; there are: {known}"
+            return f"{side.key}={side.name} was not measured on the texts asked for; the store has: {known}"
     texts = [sorted({run.dataset for run in runs if side.means(run)}) for side in sides]
     a, b = (f"{side.name} on {', '.join(names)}" for side, names in zip(sides, texts, strict=True))
-    return f"a and b share no text that was read alike ({a}; {b}); measure both on one, under one protocol"
+    return f"a and b were not measured on the same text ({a}; {b}); measure both on one, under one protocol"
 
 
 def _compare(connection: duckdb.DuckDBPyConnection, group: Group, a: Run, b: Run, request: Request) -> Comparison:
@@ -132,7 +131,7 @@ def _compare(connection: duckdb.DuckDBPyConnection, group: Group, a: Run, b: Run
     parts = [compared("text", a.dataset, whole_3D, whole_3D)]
     for by, of in (("kind", _kinds(met)), ("place", _places(met)), ("slice", sliced)):
         parts += [compared(by, name, met.sums(chosen_M), whole_3D) for name, chosen_M in of.items()]
-    # The document that makes most of the difference first; a single one has no interval.
+    # The document that makes most of the difference comes first; a single document has no interval.
     for at in np.lexsort((met.doc_ids, -np.abs(whole_3D[1] - whole_3D[0]))):
         doc_id = int(met.doc_ids[at])
         name = f"{doc_id} {source_ids.get(doc_id, '')}".strip()
@@ -143,7 +142,7 @@ def _compare(connection: duckdb.DuckDBPyConnection, group: Group, a: Run, b: Run
 
 
 def _meet(rows_a: pa.Table, rows_b: pa.Table, a: Run, b: Run) -> tuple[str, _Met]:
-    """The unit of what both scored, and the two side by side.
+    """The unit of the text that both scored, and the two side by side.
 
     Raises:
         RbpxError: a run does not know its bytes, and the tokenizers differ; or no text was scored by both.
@@ -174,7 +173,7 @@ def _is_one_tokenizer(*sides: pa.Table) -> bool:
 
 
 def _words(text: Stretches, rows_a: pa.Table, rows_b: pa.Table) -> Iterator[str | None]:
-    """The text of each stretch, from whichever side knows which bytes its token is."""
+    """The text of each stretch, from the first side that knows which bytes its token stands for."""
     known = []
     for rows, of_M in ((rows_a, text.a_M), (rows_b, text.b_M)):
         n_bytes, first = (rows[name].fill_null(-1).to_numpy()[of_M] for name in ("n_bytes", "first_byte"))
@@ -214,12 +213,12 @@ def _slices(
                 f"slices.{name}={where!r} is not a valid condition: {problem}; give one SQL expression over {columns}"
             ) from None
         if not chosen.num_rows:
-            raise RbpxError(f"slices.{name}={where!r} is true of nothing that both models scored; change it")
+            raise RbpxError(f"slices.{name}={where!r} matches nothing that both models scored; change it")
         yield name, np.isin(np.arange(len(met.words_M)), chosen["row"].to_numpy())
 
 
 def _rows(met: _Met) -> pa.Table:
-    """The stretches as a table for conditions."""
+    """The stretches as a table that conditions are asked of."""
     text, (rows_a, rows_b) = met.text, met.rows
     columns: dict[str, Any] = {"row": np.arange(len(text.doc_M)), "text": pa.array(met.words_M, pa.string())}
     columns |= {"doc_id": text.doc_M, "first_byte": text.begin_M, "n_bytes": text.length_M}
@@ -231,7 +230,7 @@ def _rows(met: _Met) -> pa.Table:
 
 
 def _passages(met: _Met, source_ids: dict[int, str], top: int) -> Iterator[Passage]:
-    """The `top` places where the two are furthest apart; a text that repeats is shown once."""
+    """The `top` places where the two models are furthest apart; a repeated text is shown once."""
     shown: set[str] = set()
     for first, nats in telling_spans(met.text):
         words = met.words_M[first : first + SPAN]
@@ -245,7 +244,7 @@ def _passages(met: _Met, source_ids: dict[int, str], top: int) -> Iterator[Passa
 
 
 def _hits(met: _Met, request: Request, vocab_size: int) -> tuple[tuple[Hits, ...], dict[str, Estimate]]:
-    """Hits at each k of the tokens that both scored, and which way ranks move; none under two tokenizers."""
+    """Hits at each k of the tokens that both scored, and which way ranks move; empty where the tokenizers differ."""
     if not _is_one_tokenizer(*met.rows):
         return (), {}
     a, b = (rows["doc_id"].to_numpy().astype(np.int64) << 32 | rows["position"].to_numpy() for rows in met.rows)

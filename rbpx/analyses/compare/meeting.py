@@ -1,7 +1,7 @@
-"""Two models' nats over the same bytes: the tokens of each side in, the stretches of text that both scored out.
+"""Cuts a text into the stretches that two models both scored, each with its nats under both.
 
-Some of these in a row are a place, and those places stand out where the two are furthest apart.
 The nats of a token are spread evenly over the bytes that it stands for. Under one tokenizer a stretch is a token.
+Some stretches in a row make a place; the places where the models are furthest apart are found too.
 Shapes: N tokens of one side, M stretches.
 """
 
@@ -27,7 +27,7 @@ class Tokens:
     Attributes:
         doc_N: document of each.
         begin_N: first byte in the document.
-        length_N: bytes; 0 for the later tokens of a character that is several tokens, whose nats belong to it.
+        length_N: bytes; 0 for all but the first token of a character that takes several, whose nats belong to it.
         nats_N: -logprob.
     """
 
@@ -45,10 +45,10 @@ class Stretches:
         doc_M: document of each.
         begin_M: first byte in the document.
         length_M: bytes.
-        a_M: which token of side a it lies in; the first one, where several make a character.
+        a_M: which token of side a it lies in; where several make a character, the first.
         b_M: the same of side b.
-        nats_a_M: of the stretch under side a; sums over stretches are sums over the bytes of both.
-        nats_b_M: under side b.
+        nats_a_M: nats of the stretch under side a.
+        nats_b_M: the same under side b.
     """
 
     doc_M: Integers
@@ -62,7 +62,7 @@ class Stretches:
 
 @dataclass(frozen=True, eq=False)
 class _Spans:
-    """Tokens of a side on one line, those without a byte of their own added to the one that has it."""
+    """The tokens of one side on a line of all documents; nats of tokens without bytes count for the token with them."""
 
     begin: Integers
     end: Integers
@@ -71,7 +71,7 @@ class _Spans:
 
 
 def meet(a: Tokens, b: Tokens) -> Stretches:
-    """The stretches that both sides scored; bytes that only one of them did (first tokens, cut ends) are left out."""
+    """The stretches that both sides scored; leaves out bytes that only one side scored (first tokens, cut ends)."""
     of_a, of_b = _spans(a), _spans(b)
     edge = np.unique(np.concatenate([of_a.begin, of_a.end, of_b.begin, of_b.end]))
     (at_a, in_a), (at_b, in_b) = (_inside(spans, edge[:-1]) for spans in (of_a, of_b))
@@ -82,7 +82,7 @@ def meet(a: Tokens, b: Tokens) -> Stretches:
 
 
 def telling_spans(text: Stretches) -> Iterator[tuple[int, float]]:
-    """Places that do not overlap, by how far b - a is from 0, furthest first: the first stretch, and b - a (nats)."""
+    """Places that do not overlap, those with b - a furthest from 0 first: their first stretch, and b - a in nats."""
     change_M = text.nats_b_M - text.nats_a_M
     if len(change_M) < SPAN:
         return
@@ -96,7 +96,7 @@ def telling_spans(text: Stretches) -> Iterator[tuple[int, float]]:
 
 
 def _spans(tokens: Tokens) -> _Spans:
-    """A token without bytes follows the one whose character it ends; where that was not scored it has no place."""
+    """Put tokens on one line. One without bytes belongs to the token before it, and is dropped if that is missing."""
     begin = tokens.doc_N * _DOCUMENT + tokens.begin_N
     end = begin + tokens.length_N
     starts = tokens.length_N > 0

@@ -1,7 +1,7 @@
-"""Parts of a text: of which kind a stretch is, and how far apart two models are on a part, with intervals.
+"""Compares two models on a part of a text, with intervals over documents; tells the kind of a stretch of text.
 
-Everything is computed for each side alike and subtracted last, so that swapping the sides flips signs and no digit.
-Shapes: D documents, N tokens that both scored; the 3 sums are nats of a, nats of b, and bytes (or tokens).
+Everything is computed alike for both sides and subtracted last, so that swapping the sides flips signs and changes no
+digit. Shapes: D documents, N tokens that both scored; the 3 sums are nats of a, nats of b, and bytes (or tokens).
 """
 
 import math
@@ -16,7 +16,7 @@ from rbpx.laws.intervals.estimate import Estimate, from_influence
 from rbpx.laws.numeric import Floats
 
 KINDS: Final = ("word", "number", "white space", "punctuation", "non-ASCII", "mixed", "unknown")
-"""What a stretch of text is, white space around it aside; `unknown` where its text is not in the store."""
+"""The kinds of stretches, ignoring white space around them; `unknown` where the store does not have the text."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Part:
         a: bits of side a.
         b: bits of side b.
         change: b - a; below 0 where b predicts better.
-        share: of the whole difference in bits; the parts of a text add up to 1. None where there is no difference.
+        share: its share of the whole difference in bits; the parts of a text add up to 1. None without a difference.
         n_units: bytes (or tokens) of the part.
         n_documents: documents that have some of it.
     """
@@ -45,13 +45,13 @@ class Part:
 
 
 def compared(by: str, name: str, part_3D: Floats, whole_3D: Floats) -> Part | None:
-    """Both levels of one part and b - a, intervals over documents (linearised); None for a part without text.
+    """Bits of both sides on one part and b - a, with intervals over documents (linearised); None without text.
 
     Args:
-        by: what the part is one of.
-        name: which one.
-        part_3D: its sums.
-        whole_3D: those of the text, which the share is of.
+        by: as in `Part`.
+        name: as in `Part`.
+        part_3D: the sums of the part.
+        whole_3D: the sums of the whole text, for the share.
     """
     nats_a_D, nats_b_D, units_D = part_3D
     units = float(units_D.sum())
@@ -65,7 +65,7 @@ def compared(by: str, name: str, part_3D: Floats, whole_3D: Floats) -> Part | No
 
 
 def shares(doc_N: npt.NDArray[np.intp], n_documents: int, **meets_N: npt.NDArray[np.bool_]) -> dict[str, Estimate]:
-    """The shares of tokens of which something is true, by name, with their intervals over documents."""
+    """The shares of the tokens that meet each named condition, with intervals over documents."""
     tokens_D = np.bincount(doc_N, minlength=n_documents).astype(np.float64)
     return {
         name: _ratio(np.bincount(doc_N, of_N, n_documents).astype(np.float64), tokens_D)
@@ -82,9 +82,9 @@ def _ratio(sum_D: Floats, units_D: Floats) -> Estimate:
 
 @lru_cache(maxsize=65_536)
 def kind_of(text: str | None) -> str:
-    """The kind of a stretch: letters and _ make words, digits numbers; one character beyond ASCII makes it non-ASCII.
+    """The kind of a stretch: letters and _ make a word, digits a number; any character beyond ASCII makes it non-ASCII.
 
-    A tokenizer writes a part of a character as U+FFFD, and only characters beyond ASCII have parts.
+    That includes U+FFFD, as which a tokenizer writes a part of a character: only characters beyond ASCII have parts.
     """
     if not text:
         return "unknown"
@@ -101,12 +101,12 @@ def kind_of(text: str | None) -> str:
 
 
 def part_of(text: str | None, n_bytes: int, begin: int, length: int) -> str | None:
-    """The part of a token's text from byte `begin`, `length` bytes long; None where the text is not those bytes.
+    """The part of a token's text that is `length` bytes long and begins at byte `begin`; None where that is not known.
 
     Args:
-        text: of the token, as its tokenizer writes it alone.
-        n_bytes: of the document that the token stands for; -1 where that is not known, and all of it is the part.
-        begin: first byte of the part in the token.
+        text: the token as its tokenizer writes it alone.
+        n_bytes: how many bytes of the document the token stands for; -1 where unknown, and then all of it is the part.
+        begin: first byte of the part within the token.
         length: bytes of the part.
     """
     if text is None or n_bytes in (-1, length):

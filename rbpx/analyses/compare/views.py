@@ -1,4 +1,4 @@
-"""Two models on one text as tables: the whole and its parts, hits at each k, and where the two are furthest apart."""
+"""Tables of two models on one text: the whole and its parts, hits at each k, and where they are furthest apart."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -15,22 +15,23 @@ from rbpx.groups.select.side import name_of
 
 _LISTED: Final = 5  # documents and passages of each text
 _OF_TOKENS: Final = (
-    " Bytes are not known, as a run was measured by an earlier version; remove it with `store rm` and measure it again."
+    " An earlier version measured one of the runs and kept no bytes; remove it with `store rm` and measure it again."
 )
 
 
 @one_by_one
 def tables(compared: Comparison) -> Iterator[Table]:
-    """The parts of a text, hits where both have one tokenizer, and passages."""
+    """The parts of a text, hits where both models have one tokenizer, and passages."""
     unit, about = compared.unit, f"{compared.a.dataset}: a = {name_of(compared.a)}, b = {name_of(compared.b)}"
     note = (
-        f"Of what both scored; nats of a token are spread over its bytes. Length and place: in {unit}s, from the "
-        "beginning of a document. 95 %: over documents, none for one; --format json has all documents."
+        "Only text that both scored counts; the nats of a token are spread over its bytes. Length and place are in "
+        f"{unit}s, places from the beginning of a document. 95 %: over documents, no interval for a single document; "
+        "--format json has all documents."
     )
     documents = [part for part in compared.parts if part.by == "document"]
     rows = [*(part for part in compared.parts if part.by != "document"), *documents[:_LISTED]]
     yield PARTS.table(f"Bits per {unit}", rows, about, note=note + (_OF_TOKENS if unit == "token" else ""))
-    note = f"RBP, gained, lost, same: shares of the tokens; ties {compared.group.ties.value}."
+    note = f"RBP, gained, lost and same are shares of the tokens; ties {compared.group.ties.value}."
     yield HITS.table("Hits", compared.hits, about, note=note)
     yield PASSAGES.table("Where they differ most", compared.passages[:_LISTED], about)
 
@@ -55,7 +56,7 @@ PARTS: Final = View[Part](
     with_ends("a", "bits_a", lambda part: part.a, ends_spare=3),
     with_ends("b", "bits_b", lambda part: part.b, ends_spare=3),
     with_ends("b − a", "change", lambda part: part.change, signed, "below 0, b predicts better"),
-    share("share", "share", lambda part: part.share, means="of the whole difference", spare=1),
+    share("share", "share", lambda part: part.share, means="part of the whole difference", spare=1),
     whole("documents", "documents", lambda part: part.n_documents, spare=2),
 )
 HITS: Final = View[Hits](

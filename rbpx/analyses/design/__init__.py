@@ -1,12 +1,12 @@
 """Whether trainings can tell the effect of size from that of tokens, and which to train next.
 
-Judges how sizes S and tokens D of a family's trainings lie: the range of D/S, the residual standard deviation of
-ln D on ln S (0 where tokens are a power of size), the condition number of the surface's derivatives. Where size and
-tokens vary together (collinear), a surface says what lies near their line and nothing else.
+Judges how the sizes S and tokens D of a family's trainings are spread: by the range of D/S, the residual standard
+deviation of ln D on ln S (0 where tokens are a power of size), and the condition number of the surface's derivatives.
+Where size and tokens vary together (collinear), a surface predicts only near their line.
 
-next=N names N runs to train next, one after the other, each the one that narrows most per FLOP what is asked for:
-the exponents; with budgets= the best S of these; with S= and D= the prediction there. Candidates reach to four times
-the largest S and D; flops= is what all N may cost.
+next=N names N runs to train next, one after the other, each the run that narrows most per FLOP: the exponents; with
+budgets= the best S at these budgets; with S= and D= the prediction there. Candidates reach up to four times the largest
+S and D; flops= is what all N may cost together.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -23,20 +23,8 @@ ANALYSIS = Analysis(
     sizes=1,
     trainings=True,
     keys=(
-        "k",
-        "S",
-        "D",
-        "ties",
-        "resamples",
-        "seed",
-        "laws",
-        "form",
-        "objective",
-        "delta",
-        "budgets",
-        "last",
-        "next",
-        "flops",
+        *("k", "S", "D", "ties", "resamples", "seed", "laws", "form", "objective", "delta", "budgets", "last"),
+        *("next", "flops"),
     ),
     lacking="no family in store={store} has a training with known tokens; import a table with a column D "
     "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",

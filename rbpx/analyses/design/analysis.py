@@ -1,4 +1,4 @@
-"""The design of trainings (verb design): how size and tokens of a group vary, and which runs would narrow a surface."""
+"""The design of trainings (verb design): judges how size and tokens vary, and chooses runs that narrow a surface."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -28,7 +28,7 @@ class Designed:
         trained: its points.
         fit: the surface through them.
         reasons: every status that holds.
-        target: what runs are chosen for, in words; None where none were asked for.
+        target: what the chosen runs narrow, in words; None where none were asked for.
         chosen: runs to train next, in order; empty where none were asked for, or there is no surface.
     """
 
@@ -86,7 +86,7 @@ def _chosen(fit: SurfaceFit, trained: Trained, request: Request) -> tuple[str | 
 
 
 def _target(surface: Surface, request: Request) -> tuple[str, npt.NDArray[np.float64]]:
-    """What is asked for, in words and by its derivatives."""
+    """What the runs are to narrow, in words, and its derivatives by the constants, [T, P]."""
     points, budgets = request.points_to_predict(), request.budgets
     if points:
         named = ", ".join(f"S = {S:.3g}, D = {D:.3g}" for S, D in points)
@@ -96,7 +96,7 @@ def _target(surface: Surface, request: Request) -> tuple[str, npt.NDArray[np.flo
             derivatives = np.vstack([optimum_at(surface, C) for C in budgets])
         except ValueError:
             raise RbpxError(
-                f"budgets={request.typed['budgets']}: the surface has no optimum there, so no run can narrow it; leave "
+                f"budgets={request.typed['budgets']}: the surface has no optimum there that a run could narrow; leave "
                 "budgets= out to narrow the exponents"
             ) from None
         return f"ln S of the optimum at C = {', '.join(f'{C:.3g}' for C in budgets)}", derivatives

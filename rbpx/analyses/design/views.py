@@ -1,4 +1,4 @@
-"""The design of trainings as tables: what it can tell, and the runs to train next."""
+"""Tables of the design of trainings: what it can tell, and the runs to train next."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -10,9 +10,12 @@ from rbpx.display.numbers import rough, short
 from rbpx.display.view import Table, View
 from rbpx.laws.surface.design import Design, NextRun
 
-_SD: Final = "of ln D about its line on ln S, or of ln S on ln D where that is less: below 0.1 one follows the other"
-_CONDITION: Final = "of the derivatives of ln y by the constants, each of length 1"
-_SD_AFTER: Final = "standard deviation of what is asked for, by the information of the fit, linearised"
+_SD: Final = (
+    "standard deviation of ln D about its line on ln S, or of ln S about its line on ln D where that is less; "
+    "below 0.1 one follows the other"
+)
+_CONDITION: Final = "condition number of the derivatives of ln y by the constants, each scaled to length 1"
+_SD_AFTER: Final = "standard deviation of the target, from the information of the fit, linearised"
 
 
 def _how(of: Callable[[Design], float | None]) -> Callable[[Designed], float | None]:
@@ -34,7 +37,7 @@ DESIGNS: Final = View[Designed](
 )  # fmt: skip
 NEXT: Final = View[tuple[int, NextRun]](
     "next",
-    whole("run", "rank", lambda row: row[0], "one that is named twice is one with another seed"),
+    whole("run", "rank", lambda row: row[0], "a run that is named twice is to be trained with two seeds"),
     magnitude("S", "S", lambda row: row[1].S),
     magnitude("D", "D", lambda row: row[1].D),
     magnitude("C = 6 S D", "C", lambda row: row[1].C),
@@ -47,7 +50,7 @@ NEXT: Final = View[tuple[int, NextRun]](
 
 @one_by_one
 def tables(of: Designs) -> Iterator[Table]:
-    """The designs of a group, then the runs to train next for each law and form."""
+    """The designs of a group, then for each law and form the runs to train next."""
     if of.of:
         yield DESIGNS.table("Design of the trainings", of.of, of.group.title)
     for n, at in enumerate(of.of, 1):

@@ -1,14 +1,16 @@
 """Success of a larger model on tasks, in two steps: size to a feature, the feature to success.
 
-Step 1 is a law of a feature of the right answer: a surface in size and tokens where those are known and vary, else a
-law in size over the forms that it may have. Step 2 is success against the feature, a / (1 + exp(-h (x - x0))) + b,
-from chance to 1. Chained is step 2 of step 1's answer, for models that neither has seen: the largest, or held_out=;
-with S= (and D=) for models still to be trained. Features: cross_entropy, bits_per_byte, rbp and exact_match at each
-k=, error_entropy, soft_accuracy; the last table tells which of them predicts best, with intervals over items.
+Step 1 is a law of a feature of the right answer: a surface in size and tokens where these are known and vary, else a
+law in size, averaged over forms. Step 2 is success against the feature, a / (1 + exp(-h (x - x0))) + b, from chance
+to 1. Chained is step 2 at the feature that step 1 predicts, for models that neither step has seen: the largest, or
+held_out=; with S= (and D=) for models still to be trained. Features: cross_entropy, bits_per_byte, rbp and
+exact_match at each k=, error_entropy, soft_accuracy; the last table tells which of them predicts best, with intervals
+over items.
 
-Of a training with checkpoints, step 1 takes the mean of its last=, step 2 the trailing means of smooth= of all but
-the first drop=, and anchor= is one point more. Works on measured items, and on imported tables with accuracies.
-Success of guessing is known for the tasks in conf/dataset; chance= gives it for others.
+In a training with checkpoints, step 1 takes the mean of the last= checkpoints; step 2 drops the share drop= of them
+from the beginning and takes trailing means of smooth= of the rest. anchor= adds one point. Works on measured items, and
+on imported tables with accuracies. The success of guessing is known for the tasks in conf/dataset; chance= gives it for
+others.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -28,24 +30,8 @@ ANALYSIS = Analysis(
     needs_tokens=False,
     across=True,
     keys=(
-        "k",
-        "S",
-        "D",
-        "ties",
-        "resamples",
-        "seed",
-        "form",
-        "objective",
-        "delta",
-        "features",
-        "held_out",
-        "last",
-        "drop",
-        "smooth",
-        "chance",
-        "anchor",
-        "starts",
-        "bounds",
+        *("k", "S", "D", "ties", "resamples", "seed", "form", "objective", "delta", "features", "held_out", "last"),
+        *("drop", "smooth", "chance", "anchor", "starts", "bounds"),
     ),
     lacking="downstream fits 3 sizes or more and predicts a larger one, and no family in store={store} has items (or "
     "imported accuracies) of 4 sizes: python -m rbpx measure dataset=arc_easy size=all",

@@ -1,4 +1,4 @@
-"""Success of tasks in two steps (verb downstream): groups of runs on tasks in; both steps and their predictions out.
+"""Success on tasks in two steps (verb downstream): fits both steps to each task and predicts the models held out.
 
 Source: arXiv 2412.04403 (OLMo ladder).
 """
@@ -25,9 +25,9 @@ class TaskSteps:
 
     Attributes:
         values: its features and success.
-        parts: the trainings that were fitted and held out.
+        parts: the trainings that were fitted, and those held out.
         features: both steps of each feature.
-        contestants: the features by how well they predict what was held out, the best first.
+        contestants: the features by how well they predict the models held out, the best first.
     """
 
     values: TaskValues
@@ -43,7 +43,7 @@ class Downstream:
     Attributes:
         group: the runs of the first task.
         tasks: in the order of their names.
-        overall: the features over all tasks; empty for one task.
+        overall: the features judged over all tasks; empty for a single task.
     """
 
     group: Group
@@ -52,14 +52,14 @@ class Downstream:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Downstream]:
-    """Fit both steps to every task of every family that has any.
+    """Fit both steps to every task of every family.
 
     Raises:
         RbpxError: no group has a feature that was asked for, a chance is not known, or several forms were asked for.
     """
     if len(request.form) > 1:
         raise RbpxError(
-            f"form={request.typed['form']} is more than one form, and step 1 has one; name it, as in form=chinchilla"
+            f"form={request.typed['form']} names several forms, and step 1 takes one; give one, as in form=chinchilla"
         )
     by_family: dict[tuple[str, ...], list[TaskSteps]] = {}
     for group in groups:
@@ -80,18 +80,16 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
 
 
 def _of_family(tasks: Sequence[TaskSteps]) -> Downstream:
-    ordered = []
+    decided = []
     for task in tasks:
-        variants = [each.features for each in tasks if each.values.task == task.values.task]
-        of = decisions(variants)
+        of = decisions([each.features for each in tasks if each.values.task == task.values.task])
         named = tuple(replace(each, decisions=of.get(each.name, each.decisions)) for each in task.contestants)
-        ordered.append(replace(task, contestants=named))
-    judged = [task.contestants for task in ordered if task.contestants]
-    return Downstream(tasks[0].values.group, tuple(ordered), overall(judged))
+        decided.append(replace(task, contestants=named))
+    return Downstream(tasks[0].values.group, tuple(decided), overall([each.contestants for each in decided]))
 
 
 def keep(store: Store, result: Downstream) -> list[Record]:
-    """A row for each task, feature and model that is predicted, and one for each feature of the contest."""
+    """A row for each prediction of a task, feature and model, and one for each feature that was judged."""
     rows = [row for task in result.tasks for steps in task.features for row in _rows(task, steps)]
     for task in result.tasks:
         names = {"task": task.values.task, **task.values.group.names()}

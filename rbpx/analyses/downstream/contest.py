@@ -1,9 +1,9 @@
-"""Which feature predicts success best: the errors of held-out models by each feature, paired over the items.
+"""Judges which feature predicts success best: by the errors on held-out models, paired over the items.
 
 Every feature is judged on the same models and the same resamples of the items, so that what they have in common cancels
-in their differences. Under a resample both steps move: step 2 is fitted again, step 1 by its derivatives in ln x at
-each training, because its mixture over forms takes seconds for a hundred resamples and is smooth. Shapes: B resamples,
-R runs, T trainings, N points.
+in their differences. Each resample moves both steps: step 2 is fitted again; step 1 is moved along its derivatives by
+ln x at each training, because refitting its mixture over forms takes seconds for a hundred resamples and the mixture is
+smooth. Shapes: B resamples, M models held out, R runs, T trainings, N points.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from rbpx.laws.success.sigmoid import curves, refit_sigmoid
 Name = tuple[str, int | None, str]
 
 TWO_STEPS: Final = "two steps"
-STRAIGHT: Final = "straight"  # from a share of hits to success, without a step that is fitted
+STRAIGHT: Final = "straight"  # from a share of hits to success, without a second step that is fitted
 _STEP: Final = 1e-3  # of ln x, for derivatives
 _REFERENCE: Final = "cross_entropy"
 
@@ -39,9 +39,9 @@ class Contestant:
         feature: its name.
         k: None where it has none.
         way: `two steps`, or `straight`: success is RBP_1 to the power of the tokens of each target, or exact match.
-        n_models: held-out models that it predicts.
-        error: mean of |chained less actual| over them, with a 95 % interval over items.
-        difference: that error less the one of cross-entropy (of the first feature, where that is not known).
+        n_models: how many held-out models it predicts.
+        error: mean of |chained - actual| over these, with a 95 % interval over items.
+        difference: that error minus the error of cross-entropy (of the first feature, where that is not known).
         decisions: share of pairs of variants whose order it predicts.
         errors_B: the error under each resample of the items; None without items.
     """
@@ -57,12 +57,12 @@ class Contestant:
 
     @property
     def name(self) -> Name:
-        """What tells it from others."""
+        """What tells it apart from others."""
         return self.feature, self.k, self.way
 
 
 def contest(task: TaskValues, parts: Split, steps: Sequence[FeatureSteps], request: Request) -> tuple[Contestant, ...]:
-    """Every feature of a task, those with a prediction of each held-out model, the best first."""
+    """The features of a task that predict every held-out model, the best first."""
     if not parts.held_out or not task.has_success:
         return ()
     of_MR = averages(parts.held_out, len(task.success_R), request.n_averaged)
@@ -80,10 +80,10 @@ def contest(task: TaskValues, parts: Split, steps: Sequence[FeatureSteps], reque
 
 
 def overall(contests: Sequence[Sequence[Contestant]]) -> tuple[Contestant, ...]:
-    """The means over several tasks of the features that all of them have."""
-    if len(contests) < 2:
+    """The means over several tasks, of the features that all tasks with any have; empty for a single task."""
+    named = [{each.name: each for each in contestants} for contestants in contests if contestants]
+    if len(named) < 2:
         return ()
-    named = [{each.name: each for each in contestants} for contestants in contests]
     rows = []
     for name in (name for name in named[0] if all(name in each for each in named)):
         of = [each[name] for each in named]
@@ -95,10 +95,10 @@ def overall(contests: Sequence[Sequence[Contestant]]) -> tuple[Contestant, ...]:
 
 
 def decisions(variants: Sequence[Sequence[FeatureSteps]]) -> dict[Name, Estimate]:
-    """The share of pairs of variants of one task whose order each feature predicts, at the models held out.
+    """For each feature, the share of pairs of variants of one task whose order at the models held out it predicts.
 
     Args:
-        variants: both steps of each feature, of each variant.
+        variants: the features of each variant, with both steps.
     """
     found: dict[Name, list[bool]] = {}
     for one, other in combinations(variants, 2):
@@ -124,17 +124,18 @@ def _judged(rows: Sequence[tuple[Name, float, Floats | None, int]]) -> tuple[Con
 
 
 def _estimate(value: float, values_B: Floats | None) -> Estimate:
+    """An error with its interval over resamples, which is extended to the error where it would leave it out."""
     if values_B is None:
         return Estimate(value, None, None)
     found = estimate(value, values_B, 2, Recipe.percentile)
-    # An error is an absolute value: small ones have resamples that are all larger.
+    # An error is an absolute value: all resamples of a small one may be larger.
     return found if found.ends is None else Estimate(value, *reaching(value, found.ends))
 
 
 def _predictions(
     task: TaskValues, parts: Split, steps: FeatureSteps, request: Request, way: str
 ) -> tuple[Floats, Floats | None] | None:
-    """Success of the held-out models as predicted, [M] and [B, M]; None where one of them has no prediction."""
+    """Predicted success of the held-out models, [M] and [B, M]; None where one of them has no prediction."""
     own = steps.predictions[: len(parts.held_out)]
     x_M = np.array([np.nan if each.step1.value is None else each.step1.value for each in own])
     if not np.isfinite(x_M).all():
@@ -160,13 +161,13 @@ def _predictions(
 
 
 def _power(x: Floats, lengths_I: Floats) -> Floats:
-    """The mean over items of RBP_1 to the power of its tokens; the lengths of the items are taken as they are."""
+    """The mean over items of RBP_1 to the power of an item's tokens, for x = -ln RBP_1; lengths are not resampled."""
     n_L, items_L = np.unique(lengths_I, return_counts=True)
     return np.asarray(np.exp(-x[..., None] * n_L) @ (items_L / items_L.sum()))
 
 
 def _moved(parts: Split, steps: FeatureSteps, x_M: Floats, request: Request) -> Floats | None:
-    """Step 1 of each resample, [B, M]."""
+    """What step 1 predicts under each resample, [B, M]; None where a law has no derivative."""
     assert steps.values.x_BR is not None
     last_TR = averages(parts.fitted, len(steps.values.x_R), request.n_averaged)
     ln_x_T = np.log(means(last_TR, steps.values.x_R))
@@ -176,7 +177,7 @@ def _moved(parts: Split, steps: FeatureSteps, x_M: Floats, request: Request) -> 
     up_down = np.vstack([ln_x_T + _STEP * np.eye(len(S)), ln_x_T - _STEP * np.eye(len(S))])
     moved = []
     for model, x in zip(parts.held_out, x_M, strict=True):
-        # Features that rise with size may have no derivative, and then no interval.
+        # A feature that rises with size may have no derivative, and then it has no interval.
         with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):
             ln_2T = np.log(predict_batch(S, np.exp(up_down), model.S)[:, 0]).reshape(2, -1)
             slope_T = (ln_2T[0] - ln_2T[1]) / (2 * _STEP)

@@ -1,4 +1,4 @@
-"""Both steps drawn, of each task by its best feature: success against size with the forecast, and against the feature.
+"""Figures of both steps by the best feature of each task: the forecast of success against size, and step 2.
 
 Source: arXiv 2412.04403 (OLMo ladder).
 """
@@ -19,14 +19,14 @@ from rbpx.groups.origin import spelled
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 
-_Point = tuple[str, float, Estimate]  # what it is, its place, its success
+_Point = tuple[str, float, Estimate]  # its series, its place on the axis, its success
 _STEPS = 40  # along a sigmoid
 
 
 def figures(results: Sequence[Downstream], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    """Two figures for each task of which success is known."""
+    """Two figures for each task whose success is known."""
     tasks = [task for result in results for task in result.tasks if task.values.has_success]
-    none = Undrawn("forecast", "Forecast of success", "No task has a success that is known.")
+    none = Undrawn("forecast", "Forecast of success", "No task has a known success.")
     return [figure for task in tasks for figure in _of_task(task)] or [none]
 
 
@@ -38,7 +38,7 @@ def _best(task: TaskSteps) -> FeatureSteps | None:
 
 
 def _fitted(task: TaskSteps, steps: FeatureSteps) -> list[tuple[float, float, Estimate]]:
-    """S, the feature and success of the last checkpoint of each training that was fitted."""
+    """S, feature and success of the last checkpoint of each fitted training."""
     of_TR = averages(task.parts.fitted, len(task.values.success_R), 1)
     x_T, y_T = (means(of_TR, of_R).tolist() for of_R in (steps.values.x_R, task.values.success_R))
     S_T = [training.S for training in task.parts.fitted]
@@ -71,7 +71,7 @@ def _of_task(task: TaskSteps) -> list[Figure | Undrawn]:
     )
     chance = rule("chance", success=values.chance or 0.0)
     origin = Origin(spelled("runs_of_text", dataset=values.task), tuple(values.group.run_ids))
-    of_sizes = (f"{said}.", f"Two steps by {feature}. Bars: 95 %, of one new model. Dashes: chance.")
+    of_sizes = (f"{said}.", f"Two steps by {feature}. Bars: 95 %, for one new model. Dashes: chance.")
     of_features = (
         f"Success against {feature}: a sigmoid through {len(fitted)} trainings.",
         f"Success = a / (1 + exp(−h·(x − x0))) + b of the feature x, {feature}. Bars: 95 %, over items.",

@@ -1,6 +1,6 @@
-"""Both steps of one feature of a task: its values in; the two laws and the predictions of held-out models out.
+"""Fits both steps of one feature of a task, and predicts the models that were held out.
 
-Source: arXiv 2412.04403 (OLMo ladder). Shapes: R runs, T trainings, N points of both.
+Source: arXiv 2412.04403 (OLMo ladder). Shapes: R runs, T trainings, N points of step 2.
 """
 
 import math
@@ -38,23 +38,23 @@ from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status, first_of, in_order
 
-_FEWEST_FREE: Final = 2  # points of step 2 beyond its constants; with fewer the curve goes through the points
+_FEWEST_FREE: Final = 2  # points of step 2 beyond its constants; with fewer the curve nearly goes through the points
 _RESAMPLES: Final = 200  # of the trainings, for the interval of a surface
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """What both steps say of one model.
+    """What both steps predict of one model.
 
     Attributes:
-        run: the last of its training; None for one that was not measured.
+        run: the last checkpoint of its training; None for a model that was not measured.
         S: its size.
         D: its training tokens; None where they are not known.
-        step1: its feature by step 1.
-        feature: its own feature; None where it is not known.
-        step2: its success by step 2 of its own feature.
-        chained: its success by step 2 of step 1's answer.
-        actual: its success, over the items; None where it is not known.
+        step1: its feature as step 1 predicts it.
+        feature: its measured feature; None where it is not known.
+        step2: its success as step 2 predicts it from the measured feature.
+        chained: its success as step 2 predicts it from `step1`.
+        actual: its measured success, with an interval over items; None where it is not known.
         reasons: every status that holds.
     """
 
@@ -75,14 +75,14 @@ class Predicted:
 
     @property
     def error(self) -> float | None:
-        """The chained prediction less what is true, in shares."""
+        """The chained prediction minus the actual success, in shares."""
         if self.chained.value is None or self.actual.value is None:
             return None
         return self.chained.value - self.actual.value
 
     @property
     def holds(self) -> bool | None:
-        """Whether the interval contains what is true; None without one."""
+        """Whether the interval contains the actual success; None without an interval."""
         if self.chained.ends is None or self.actual.value is None:
             return None
         return self.chained.ends[0] <= self.actual.value <= self.chained.ends[1]
@@ -94,12 +94,12 @@ class FeatureSteps:
 
     Attributes:
         values: the feature.
-        form: of step 1: that of a surface, or `combined`, over the forms of a law in size.
-        surface: where that is what step 1 is.
+        form: of step 1: that of a surface, or `combined` for a law in size over all forms.
+        surface: step 1 where it is a surface, else None.
         sigmoid: step 2; None without a fit.
-        n_trainings: that were fitted.
-        n_points: of step 2, the anchor included.
-        predictions: of the models that were held out, and of those asked for.
+        n_trainings: how many trainings were fitted.
+        n_points: how many points step 2 has, the anchor included.
+        predictions: of the models that were held out, then of those asked for.
     """
 
     values: FeatureValues
@@ -147,12 +147,9 @@ def fit_steps(task: TaskValues, values: FeatureValues, parts: Split, request: Re
     return FeatureSteps(values, first.form, first.surface, sigmoid, len(fitted), n_points, tuple(predictions))
 
 
-# -------------------------------------------------------------------------------------------------------------- step 1
-
-
 @dataclass(frozen=True, eq=False)
 class _First:
-    """Step 1, and where its trainings lie."""
+    """Step 1: a surface or a law in size, and the sizes and tokens of its trainings."""
 
     form: str
     surface: SurfaceFit | None
@@ -163,7 +160,7 @@ class _First:
 
     @classmethod
     def fit(cls, trainings: Sequence[Training], x_T: npt.NDArray[np.float64], request: Request) -> "_First":
-        """A surface where tokens are known, vary apart from size, and there are runs enough; else a law in size."""
+        """Fit a surface where tokens are known, not collinear with size, and runs are enough; else a law in size."""
         S, D = [each.S for each in trainings], [each.D for each in trainings if each.D]
         form = request.form[0]
         if len(D) == len(S) > 5 and not judge(np.array(S, float), np.array(D, float)).is_collinear:
@@ -185,7 +182,7 @@ class _First:
         return cls(COMBINED, None, tuple(S), tuple(D), fits, tuple(reasons))
 
     def at(self, S: float, D: float | None, seed: int) -> Feature:
-        """The feature of a new model."""
+        """The feature that step 1 predicts of a new model."""
         surface = None if self.surface is None else self.surface.surface
         if surface is not None and D is not None:
             return of_estimate(surface.predict(S, D, new_run=True), surface.n_runs - surface.n_free, seed)
@@ -198,13 +195,10 @@ class _First:
         return of_mixture(mixture, Estimate(*ends), seed)
 
 
-# -------------------------------------------------------------------------------------------------------------- step 2
-
-
 def _second(
     task: TaskValues, values: FeatureValues, trainings: Sequence[Training], request: Request
 ) -> tuple[SigmoidFit | None, Plausible | None, list[Status]]:
-    """The sigmoid with the curves that its points allow, unless there are too few, or no success is known; doubts."""
+    """The sigmoid, the curves that its points allow, and doubts; no sigmoid from too few points or without success."""
     if not task.has_success or task.chance is None:
         return None, None, []
     of_NR, of_N = points(trainings, len(values.x_R), request.drop, request.smooth)

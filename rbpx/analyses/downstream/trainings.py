@@ -1,4 +1,4 @@
-"""The trainings of a task: which runs are checkpoints of one, which are held out, and which of them each step takes.
+"""Groups the runs of a task into trainings, holds some out, and says which checkpoints each step takes.
 
 Shapes: R runs, T trainings, N points.
 """
@@ -20,7 +20,7 @@ from rbpx.groups.select.sizes import tokens_of, training_of
 from rbpx.laws.numeric import Floats
 from rbpx.store.imports.observations import written
 
-_FAR_APART: Final = 1.5  # the factor between the tokens of checkpoints whose mean is no longer one of a training's end
+_FAR_APART: Final = 1.5  # factor between the tokens of checkpoints beyond which their mean is not that of an end
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Training:
     """One training, its checkpoints in order of their tokens.
 
     Attributes:
-        at: indices of its runs in the group.
+        at: places of its runs in the group.
         last: its last run.
-        D: training tokens of that; None where they are not known.
+        D: training tokens of the last run; None where they are not known.
     """
 
     at: tuple[int, ...]
@@ -52,23 +52,23 @@ class Split:
 
 
 def split(values: TaskValues, request: Request) -> Split:
-    """Which trainings are fitted; the largest size is held out, or those that were asked for.
+    """Hold out the largest size, or the sizes that were asked for.
 
     Raises:
-        RbpxError: a size that is to be held out is not among them.
+        RbpxError: a size that is to be held out does not exist.
     """
     trainings = _trainings(values.group.runs)
     asked = request.held_out
     if asked is None:
         largest = max(training.S for training in trainings)
-        # With models still to be trained to predict, all that are there may be fitted.
+        # Where models still to be trained are predicted, all the others may be fitted.
         held_out = [each for each in trainings if each.S == largest and not request.S]
     else:
         sizes = list(dict.fromkeys(training.last.size for training in trainings))
         unknown = next((size for size in asked if size not in sizes), None)
         if unknown is not None:
             raise RbpxError(
-                f"held_out={unknown} is no size of {values.group.title}; {did_you_mean(unknown, sizes)}"
+                f"held_out={unknown} is not a size of {values.group.title}; {did_you_mean(unknown, sizes)}"
                 f"it has: {', '.join(sizes)}"
             )
         held_out = [each for each in trainings if each.last.size in asked]
@@ -87,7 +87,7 @@ def _trainings(runs: Sequence[Run]) -> list[Training]:
 
 
 def _key(run: Run) -> tuple[Any, ...]:
-    """What the checkpoints of a training share: a model or a step tells, else a size that has a name of its own."""
+    """What the checkpoints of a training share. A size with a name of its own tells trainings apart if nothing else."""
     is_told = run.source == "measured" or run.model is not None or run.training_step is not None
     if is_told or run.size == written(run.non_embedding_params):
         return training_of(run)
@@ -95,25 +95,25 @@ def _key(run: Run) -> tuple[Any, ...]:
 
 
 def averaged(training: Training, value_R: Floats, last: int) -> float:
-    """The mean over its last checkpoints at which the value is known; NaN where there are none."""
+    """The mean over the last checkpoints of a training at which the value is known; NaN without any."""
     known = [value_R[at] for at in training.at if not math.isnan(value_R[at])][-last:]
     return float(np.mean(known)) if known else math.nan
 
 
 def is_mixed(training: Training, runs: Sequence[Run], last: int) -> bool:
-    """Whether the mean of its last checkpoints is one of states that are far apart."""
+    """Whether the last checkpoints of a training, whose mean is taken, are far apart in tokens."""
     tokens = [tokens_of(runs[at]) for at in training.at[-last:]]
     known = [D for D in tokens if D]
     return len(known) > 1 and max(known) > _FAR_APART * min(known)
 
 
 def averages(trainings: Sequence[Training], n_runs: int, last: int) -> Floats:
-    """Weights that take the mean of the last checkpoints of each training, [T, R]."""
+    """Weights of the mean over the last checkpoints of each training, [T, R]."""
     return _mean_of([training.at[-last:] for training in trainings], n_runs)
 
 
 def _mean_of(runs: Sequence[Sequence[int]], n_runs: int) -> Floats:
-    """Rows of weights, each of which takes the mean of some runs."""
+    """Rows of weights, one for the mean over each set of runs."""
     of_NR = np.zeros((len(runs), n_runs))
     for row_R, at in zip(of_NR, runs, strict=True):
         row_R[list(at)] = 1 / len(at)
@@ -121,7 +121,7 @@ def _mean_of(runs: Sequence[Sequence[int]], n_runs: int) -> Floats:
 
 
 def means(of_NR: Floats, value: Floats) -> Floats:
-    """The means of runs that rows of weights take, of values [R] or [B, R]; NaN where one of them is not finite."""
+    """The weighted means of values [R] or [B, R]; NaN where a value with a weight is not finite."""
     is_finite = np.isfinite(value)
     mean = np.where(is_finite, value, 0.0) @ of_NR.T
     return np.where((~is_finite).astype(np.float64) @ of_NR.T > 0, np.nan, mean)
@@ -130,10 +130,10 @@ def means(of_NR: Floats, value: Floats) -> Floats:
 def points(
     trainings: Sequence[Training], n_runs: int, drop: float, smooth: int
 ) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Weights that make the points of step 2 of the runs, [N, R], and the training of each point.
+    """Weights that make the points of step 2 from the runs, [N, R], and the training of each point.
 
-    Of each training trailing means over `smooth` checkpoints (fewer at the start) of all but the first share, never of
-    none.
+    Drops the share `drop` of the checkpoints of each training from its beginning, but never the last one, and takes
+    trailing means over `smooth` of the rest (over fewer at the start).
     """
     averaged, of = [], []
     for number, training in enumerate(trainings):

@@ -1,4 +1,4 @@
-"""Tasks in two steps as tables: both steps and their chain beside what is true, and which feature predicts best."""
+"""Tables of tasks in two steps: both steps and their chain beside the actual success, and which feature is best."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -16,8 +16,6 @@ from rbpx.display.vocabulary import law_title
 
 _Prediction = tuple[TaskSteps, FeatureSteps, Predicted]
 _Judged = tuple[str, Contestant]
-
-
 PREDICTIONS: Final = View[_Prediction](
     "predictions",
     text("task", "task", lambda row: row[0].values.task),
@@ -25,24 +23,24 @@ PREDICTIONS: Final = View[_Prediction](
     text("feature", "feature", lambda row: law_title(row[1].values.name, row[1].values.k)),
     with_ends(
         "step 1", "step1_predicted", lambda row: row[2].step1,
-        means="the feature by its law in size (and tokens); a share is given as its −ln", ends_spare=6,
+        means="the feature by its law in size (and tokens); for a share, −ln of it", ends_spare=6,
     ),
-    decimal("own", "step1_actual", lambda row: row[2].feature, means="the model's own feature", spare=2),
+    decimal("own", "step1_actual", lambda row: row[2].feature, means="the model's measured feature", spare=2),
     with_ends(
         "step 2", "step2_predicted", lambda row: row[2].step2, decimals(3),
-        "success by the sigmoid of its own feature", 3, 7,
+        "success that the sigmoid gives for its own feature", 3, 7,
     ),
     with_ends(
         "chained", "chained_predicted", lambda row: row[2].chained, decimals(3),
-        "success by step 2 of step 1's answer, with the interval of one new model, which neither step has seen",
+        "success by step 2 at the feature of step 1; the interval is for one new model that neither step has seen",
     ),
     with_ends("actual", "actual", lambda row: row[2].actual, decimals(3), ends_spare=5),
-    written("error", "error", lambda row: row[2].error, lambda value: signed(value, 3), "chained less actual", 1),
+    written("error", "error", lambda row: row[2].error, lambda value: signed(value, 3), "chained minus actual", 1),
     magnitude("S", "S", lambda row: row[2].S, spare=8),
     magnitude("D", "D", lambda row: row[2].D, spare=8),
-    text("form", "form", lambda row: row[1].form, "that of step 1", 9),
-    whole("trainings", "n_trainings", lambda row: row[1].n_trainings, "that both steps are fitted to", 10),
-    whole("points", "n_points", lambda row: row[1].n_points, "of step 2", 10),
+    text("form", "form", lambda row: row[1].form, "the one that step 1 has", 9),
+    whole("trainings", "n_trainings", lambda row: row[1].n_trainings, "how many both steps are fitted to", 10),
+    whole("points", "n_points", lambda row: row[1].n_points, "how many step 2 has", 10),
     decimal("chance", "chance", lambda row: row[0].values.chance, 3, "success of guessing", 4),
     state(lambda row: row[2].status),
 )  # fmt: skip
@@ -57,15 +55,15 @@ FEATURES: Final = View[_Judged](
     whole("models", "n_models", lambda row: row[1].n_models, spare=2),
     with_ends(
         "mean error", "mean_error", lambda row: row[1].error, decimals(3),
-        "of |chained less actual| over the models held out; intervals over items, the same resamples for each",
+        "mean of |chained − actual| over the models held out; intervals over items, with the same resamples for each",
     ),
     with_ends(
         "difference", "difference", lambda row: row[1].difference, decimals(3),
-        "from the error of cross-entropy, or of the first feature where that is not known", spare=1,
+        "error minus that of cross-entropy, or of the first feature where that is not known", spare=1,
     ),
     with_ends(
         "pairs in order", "decisions", lambda row: row[1].decisions, decimals(2),
-        "share of pairs of variants of which the better one is predicted", spare=3,
+        "share of pairs of variants in which the better one is predicted", spare=3,
     ),
 )  # fmt: skip
 
@@ -84,11 +82,11 @@ def tables(results: Sequence[Downstream]) -> list[Table]:
 
 @one_by_one
 def sentences(result: Downstream) -> Iterator[str]:
-    """Which feature predicts each task best, and how far off."""
+    """Which feature predicts each task best, and how far off it is."""
     for task in result.tasks:
         for best in task.contestants[:1]:
             named = f"{task.values.group.title}: {law_title(best.feature, best.k)} ({best.way})"
-            yield f"{named} predicts best, mean error {interval_of(best.error)}."
+            yield f"{named} predicts best, with a mean error of {interval_of(best.error)}."
 
 
 QUESTION = Question(analyse, keep, tables, sentences, figures)

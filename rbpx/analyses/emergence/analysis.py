@@ -1,4 +1,4 @@
-"""Emergence (verb emergence): windows of hits of a group of runs, measured and predicted, and their laws in S.
+"""Emergence (verb emergence): counts the windows of hits of a group of runs, predicts them, and fits their laws in S.
 
 p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7.
 """
@@ -53,8 +53,8 @@ class Dependence:
 
     Attributes:
         autocorrelation: correlation of two hits at each of `LAGS`; NaN where no two tokens are so far apart.
-        effective_N: number of independent tokens that vary as a window of N does.
-        corrected_N: share of windows of hits, from mean and autocorrelation of the hits.
+        effective_N: number of independent tokens that vary as much as a window of N does.
+        corrected_N: share of windows of hits as predicted from mean and autocorrelation of the hits.
     """
 
     autocorrelation: tuple[float, ...]
@@ -64,14 +64,14 @@ class Dependence:
 
 @dataclass(frozen=True, eq=False)
 class ShownLaw(Generic[Fit]):
-    """A law of one length, or of all.
+    """A law of one window length, or of all.
 
     Attributes:
         n: the length; None for a law of all.
         fit: its numbers.
-        crossings: where it reaches each of `LEVELS`, by window length; outside the sizes over forms, except for the
+        crossings: where it reaches each of `LEVELS`, by window length; over forms outside the sizes, except for the
             joint law, which says what independent tokens would show.
-        kind: as rows for programs name it.
+        kind: its name in rows for programs.
     """
 
     n: int | None
@@ -80,7 +80,7 @@ class ShownLaw(Generic[Fit]):
     kind: str = "law"
 
     def params(self) -> Record:
-        """All that `fits` keeps of it beside its columns; the pooled law has a constant for each window length."""
+        """What `fits` keeps of it beside the columns; the pooled law has a constant for each window length."""
         fit, crossings = self.fit, {str(n): [one.record() for one in each] for n, each in self.crossings.items()}
         more: Record = {"n": self.n, "crossings": crossings if self.n is None else crossings[str(self.n)]}
         if isinstance(fit, PooledFit):
@@ -98,13 +98,14 @@ class Emergence:
     """Windows at one k; M sizes, N window lengths.
 
     Attributes:
+        k: a hit has at most this rank.
         lengths: the window lengths.
         measured_MN: shares of windows of hits; NaN where no document is so long.
-        independent_MN: RBP_k^N, what they were if tokens were independent; NaN where RBP_k is not known.
-        dependence: of each run; empty where there are no tokens to look at.
-        laws: one a window length.
-        pooled: one exponent for all of them, and a constant for each.
-        joint: the law for all of them if tokens were independent, C N S^-alpha.
+        independent_MN: RBP_k^N, the shares if tokens were independent; NaN where RBP_k is not known.
+        dependence: of the hits of each run; empty where there are no tokens to look at.
+        laws: one for each window length.
+        pooled: the law with one exponent for all lengths and a constant for each.
+        joint: the law for all lengths if tokens were independent, C N S^-alpha.
     """
 
     k: int
@@ -150,7 +151,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 def _count(
     connection: duckdb.DuckDBPyConnection, group: Group, run: Run, k_grid: Sequence[int], lengths: Sequence[int]
 ) -> Iterator[tuple[Windows, Dependence, float]]:
-    """Windows of one run at each k, the dependence of its hits and their share; its tokens are read once."""
+    """At each k the windows of one run, the dependence of its hits and their share; reads its tokens once."""
     doc_T, rank_T = text_ranks(connection, run.run_id, group.ties)
     n_scored = np.bincount(doc_T, minlength=group.n_documents)
     for k in k_grid:
@@ -208,7 +209,7 @@ def _emergence(
 
 
 def _of_dependent_documents(group: Group, pooled: PooledFit) -> PooledFit:
-    """The pooled law with a status where its documents depend on each other more than its interval allows for."""
+    """The pooled law, with a status where documents depend on each other more than its interval allows for."""
     if group.documents is None or pooled.found is None or pooled.alpha_lo is None or pooled.alpha_hi is None:
         return pooled
     variance = float(pooled.found.scatter.sequences_PP[-1, -1])
@@ -219,7 +220,7 @@ def _of_dependent_documents(group: Group, pooled: PooledFit) -> PooledFit:
 
 
 def _judged_joint(joint: JointFit, pooled: PooledFit) -> JointFit:
-    """The joint law bends where its exponent does, or where its constants do not grow as N."""
+    """The joint law with every doubt: it bends where the pooled law does, or where the constants do not grow as N."""
     if joint.alpha is None:
         return replace(joint, reasons=(joint.status,))
     reasons = [joint.status, *trend_doubts(joint.alpha, joint.alpha_lo, joint.alpha_hi)]
@@ -229,10 +230,10 @@ def _judged_joint(joint: JointFit, pooled: PooledFit) -> JointFit:
 
 
 def _without_interval(fit: _OfAll) -> _OfAll:
-    """A law whose interval is unknown, because one document cannot be resampled."""
+    """The law of a single document, which cannot be resampled, so that there is no interval."""
     if fit.alpha is None:
         return fit
-    reasons = (Status.one_document, *([Status.bends] if Status.bends in (fit.reasons or ()) else []))
+    reasons = (Status.one_document, *([Status.bends] if Status.bends in fit.reasons else []))
     unknown: dict[str, Any] = {"alpha_lo": None, "alpha_hi": None, "ends": NO_INTERVALS, "interval": None}
     return replace(fit, **unknown, status=first_of(reasons), reasons=in_order(reasons))
 

@@ -1,11 +1,8 @@
-"""Dependence between hits: their autocorrelation within documents, and the shares of windows that it predicts.
+"""Counts windows of consecutive tokens that are all hits, and predicts their share from how hits are correlated.
 
-Hits cluster: in easy documents, in easy passages, in the copy of a phrase. So windows of hits are more frequent than
-RBP_k^N, and the autocorrelation says by how much, to second order. Shapes: L lags 1..L, N window lengths.
-
-Windows of consecutive tokens that are all hits: hits in, windows by document and their share out.
-
-A hit is a token whose rank is at most k. Shapes: T tokens, D documents, N window lengths, B resamples, R streaks.
+A hit is a token whose rank is at most k. Hits cluster: in easy documents, in easy passages, in the copy of a phrase. So
+windows of hits are more frequent than RBP_k^N, and the autocorrelation of hits says by how much, to second order.
+Shapes: T tokens, D documents, R streaks of hits, L lags 1 to L, N window lengths, B resamples.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,8 +18,8 @@ def autocorrelation(hits: Iterable[ArrayLike], max_lag: int) -> Floats:
     """Correlation of the hits of two tokens of a document that are `lag` scored tokens apart.
 
     rho_l = mean over all pairs (i, i + l) of (x_i - p)(x_{i+l} - p) / (p (1 - p)), pairs pooled over documents, p the
-    share of hits of all tokens. One p for all documents, so that a difference between documents is correlation too:
-    it makes windows of hits as surely as one within a document.
+    share of hits of all tokens. There is one p for all documents, so differences between documents count as correlation
+    too: they make windows of hits just as differences within a document do.
 
     Args:
         hits: for each document whether each token is a hit, in order (query `hits`).
@@ -60,7 +57,7 @@ def autocorrelation(hits: Iterable[ArrayLike], max_lag: int) -> Floats:
 
 
 def effective_tokens(rho_L: ArrayLike, lengths: Sequence[int]) -> Floats:
-    """Number of independent tokens whose share of hits varies as much as that of a window of N dependent ones.
+    """Number of independent tokens whose share of hits varies as much as that of a window of N tokens.
 
     N_eff = N / (1 + 2 sum_{l=1}^{N-1} (1 - l/N) rho_l)
 
@@ -69,7 +66,7 @@ def effective_tokens(rho_L: ArrayLike, lengths: Sequence[int]) -> Floats:
         lengths: window lengths N, in tokens, at most L + 1.
 
     Returns:
-        N_eff, tokens, shape [N]; NaN where a rho is NaN, or where the sum says that the variance is not positive.
+        N_eff, tokens, shape [N]; NaN where a rho is NaN, or where the variance would not be positive.
 
     Raises:
         ValueError: if a length is below 1 or needs lags that are not there.
@@ -96,8 +93,8 @@ def beta_binomial_share(rbp: float, rho_L: ArrayLike, lengths: Sequence[int]) ->
         lengths: window lengths N, in tokens.
 
     Returns:
-        p_N, shape [N]; NaN where a rho is NaN, or where r_N is above 1 or so negative that there is no such
-        distribution. If rbp is 0 or 1, so is p_N.
+        p_N, shape [N]; NaN where a rho is NaN, or where r_N is above 1 or so negative that no such distribution
+        exists. If rbp is 0 or 1, so is p_N.
 
     Raises:
         ValueError: as in `effective_tokens`, or if rbp is not a share.
@@ -137,7 +134,7 @@ class Windows:
 
     Attributes:
         hit_DN: windows in which every token is a hit.
-        total_DN: all windows; 0 where the document is shorter than the window.
+        total_DN: all windows; 0 where a document is shorter than the window.
     """
 
     hit_DN: Integers
@@ -145,7 +142,7 @@ class Windows:
 
 
 def streaks(hit_T: ArrayLike, doc_T: ArrayLike) -> tuple[Integers, Integers]:
-    """The streaks of hits: maximal sequences of consecutive scored tokens of a document that are all hits.
+    """Find the streaks of hits: maximal sequences of consecutive scored tokens of a document that are all hits.
 
     Args:
         hit_T: whether each token is a hit, documents one after another, tokens in the order of the text, shape [T].
@@ -176,9 +173,6 @@ def count_windows(n_scored: ArrayLike, doc_id: ArrayLike, length: ArrayLike, len
         length: its tokens, shape [R].
         lengths: the window lengths N, in tokens.
 
-    Returns:
-        The counts, shape [D, N].
-
     Raises:
         ValueError: if a window length is below 1, shapes disagree, a document is not among the D, or the streaks of a
             document do not fit into its tokens with a miss between any two.
@@ -200,14 +194,13 @@ def count_windows(n_scored: ArrayLike, doc_id: ArrayLike, length: ArrayLike, len
         worst = int(np.argmax(needed_D - n_D))
         raise ValueError(f"the streaks of document {worst} need {needed_D[worst]} tokens, it has {n_D[worst]}")
     hit = [_by_document(doc_R, np.maximum(0, length_R - N + 1), len(n_D)) for N in lengths]
-    total = [np.maximum(0, n_D - N + 1) for N in lengths]
-    return Windows(np.stack(hit, axis=1), np.stack(total, axis=1))
+    return Windows(np.stack(hit, axis=1), np.maximum(0, n_D[:, None] - np.array(lengths) + 1))
 
 
 def window_share(windows: Windows, weights_BD: ArrayLike | None = None) -> NDArray[np.float64]:
     """Share p_{N,k} of windows in which every token is a hit, pooled over documents.
 
-    p_N = sum_d w_d hit_dN / sum_d w_d total_dN, NaN where no document that counts is as long as the window.
+    p_N = sum_d w_d hit_dN / sum_d w_d total_dN; NaN where no document with a weight is as long as the window.
 
     Args:
         windows: the counts.

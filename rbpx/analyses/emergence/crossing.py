@@ -1,4 +1,4 @@
-"""The size at which the share of windows of hits reaches a level: by a fitted law, outside the sizes over forms.
+"""Finds the size at which the share of windows of hits reaches a level: by a law, or over forms outside the sizes.
 
 Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, solved for S; intervals by Fieller, Biometrika 1940.
 """
@@ -24,15 +24,15 @@ from rbpx.status import Status, first_of
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where p_{N,k} = share: ln_S with its 95 % interval from ln_lo to ln_hi, all of natural logarithms of S.
+    """Where p_{N,k} = share: ln_S with its 95 % interval from ln_lo to ln_hi, natural logarithms of S.
 
-    An end of the interval is None if the interval has none on that side, as where alpha is not significantly
-    different from 0. The numbers are None where the law has none, or does not rise towards the share. The status is
-    that of the law, or beyond where S is more than 10 times outside the measured sizes: the interval assumes that the
-    law holds there. is_beyond says so whatever the status.
+    An end is None where the interval is unbounded on that side, as where alpha is not significantly different from 0.
+    All three are None where the law has no numbers, or does not rise towards the share. The status is that of the law,
+    or `beyond` where S is more than 10 times outside the measured sizes, as the interval assumes that the law holds
+    there; is_beyond says so whatever the status.
 
-    Where the answer is over forms, `law` is that of the law alone; ln_S may then be None with an end known: at no size
-    that was searched is a model more likely than not to reach the level.
+    Where the answer is over forms, `law` is the answer of the law alone. Then ln_S may be None with an end known: at no
+    size that was searched is a model more likely than not to reach the level.
     """
 
     share: float
@@ -45,7 +45,7 @@ class Crossing:
 
     @property
     def method(self) -> str:
-        """`combined` if over forms, else `law`."""
+        """`combined` where the answer is over forms, else `law`."""
         return "law" if self.law is None else COMBINED
 
     @property
@@ -55,11 +55,11 @@ class Crossing:
 
     @property
     def size(self) -> Estimate:
-        """S, non-embedding parameters; numbers are None also where they are outside the range of a float."""
+        """S, non-embedding parameters; None also where it is outside the range of a float."""
         return Estimate(*map(exp_or_none, (self.ln_S, self.ln_lo, self.ln_hi)))
 
     def record(self) -> dict[str, Any]:
-        """As plain values."""
+        """The row for programs."""
         of = {"S": self.size.value, "lo": self.size.lo, "hi": self.size.hi, "method": self.method}
         return {**vars(self), **of, "law": None if self.law is None else self.law.record()}
 
@@ -69,9 +69,9 @@ def windows_crossing(fit: PowerLawFit, share: float) -> Crossing:
 
     The interval inverts the confidence band of the regression: it contains all x = ln S with
     |ln_C_ref - alpha (x - ln S_ref) - ln(-ln share)| <= t_{n-2} se(x). Where that set falls in two, alpha could be
-    negative; the half that is kept belongs to the laws of positive alpha, which reach the share from below. The
-    covariance of constant and exponent over the documents, where the fit knows it, is added to that of the scatter of
-    the sizes, which does not show the noise that all sizes share.
+    negative; the half that is kept belongs to laws of positive alpha, which reach the share from below. Where the fit
+    knows the covariance of constant and exponent over documents, that is added: the scatter of the sizes does not show
+    the noise that all sizes share.
 
     Args:
         fit: from `fit_windows`.
@@ -172,26 +172,26 @@ def _nowhere(share: float, status: Status) -> Crossing:
 
 
 def _outside(ln_S: float, S: ArrayLike) -> float:
-    """How far a size lies outside others, in ln S; 0 or less within them."""
+    """How far a size lies outside the others, in ln S; 0 or less within them."""
     ln_S_M = np.log(S)
     return max(ln_S - float(ln_S_M.max()), float(ln_S_M.min()) - ln_S)
 
 
 class Extrapolation:
-    """The shares of one window length, extrapolated over forms once for all laws and levels, where one asks.
+    """Extrapolates the shares of one window length over forms, once for all laws and levels, when first asked.
 
-    Within the sizes any form that fits the points reaches a level at about the same size, and the law answers, with
-    its documents and models. Outside of them the form decides, so the answer is over forms, as that of `predict` is;
-    it is the size of a new model, measured on the same documents.
+    Within the sizes any form that fits the points reaches a level at about the same size, so the law answers, with its
+    interval over documents and models. Outside them the form decides, so the answer is over forms, like that of
+    `predict`: the size of a new model, measured on the same documents.
     """
 
     def __init__(self, S: ArrayLike, p_M: ArrayLike, levels: Sequence[float]) -> None:
-        """Keep what is to be extrapolated.
+        """Take the points.
 
         Args:
             S: sizes, shape [M].
             p_M: shares of windows of hits, shape [M]; with one of 0 or 1 nothing can be extrapolated over forms.
-            levels: shares that are to be reached.
+            levels: shares to reach.
         """
         self._S_M, self._y_M, self._levels = np.asarray(S, dtype=np.float64), neg_ln(p_M), levels
 
@@ -201,12 +201,7 @@ class Extrapolation:
         return dict(zip(self._levels, found or (), strict=False))
 
     def of(self, law: Crossing, status: Status) -> Crossing:
-        """The answer for a crossing of a law: over forms if it lies outside the sizes, else as it is.
-
-        Args:
-            law: where the law alone reaches a level.
-            status: of the law.
-        """
+        """The crossing over forms where that of a law with this status lies outside the sizes; else the law's."""
         if law.ln_S is None or _outside(law.ln_S, self._S_M) <= 0 or law.share not in self._reached:
             return law
         reached = self._reached[law.share]

@@ -1,4 +1,4 @@
-"""Emergence drawn: p_{N,k} of windows of N tokens against S. Source: RBP paper (arXiv 2510.20387), figure 7."""
+"""Figures of emergence: p_{N,k} of windows of N tokens against S. Source: RBP paper (arXiv 2510.20387), figure 7."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _Row = tuple[Run, _Law, list[float | None]]
 
 
 def _series(law: _Law) -> str:
-    """The length of windows, and why their law has no line."""
+    """The length of windows, and where their law has no line, why."""
     return f"N = {law.n}" if law.fit.alpha is not None else f"N = {law.n}: {law.fit.status.label}"
 
 
@@ -43,7 +43,7 @@ WINDOWS: Final[tuple[Column[_Row] | Sequence[Column[_Row]], ...]] = (
 def figures(results: Sequence[Emergences], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
     """A figure for each of up to seven k."""
     found = [_figure(result.group, of) for result in results for of in spread(result.by_k, MOST_SERIES)]
-    return found or [Undrawn("k", "Emergence", "No window of more than one token is known.")]
+    return found or [Undrawn("k", "Emergence", "The store has no windows of more than one token.")]
 
 
 def _figure(group: Group, of: Emergence) -> Figure | Undrawn:
@@ -52,7 +52,7 @@ def _figure(group: Group, of: Emergence) -> Figure | Undrawn:
     values = View(name, WINDOWS).table(title, rows, axis=group.axis)
     seen = [row for row in values.records() if row["p"]]
     if not seen:
-        return Undrawn(name, title, "No window of hits was seen at any size: take a shorter n, or a larger k.")
+        return Undrawn(name, title, "No size has a window of hits: choose a smaller n or a larger k.")
     least = min(p for _, _, (p, *_) in rows if p) / 10  # less would squeeze the others
     alone = [
         {"windows": _series(law), x.key: run.x, "p": p} for run, law, (_, p, _) in rows if p is not None and p > least
@@ -69,7 +69,7 @@ def _figure(group: Group, of: Emergence) -> Figure | Undrawn:
         for _, law, (p, independent, _) in rows[-len(of.lengths) :]
         if p is not None and independent is not None
     )
-    left_out = " Shares of 0 have no place on a logarithmic axis." if (of.measured_MN == 0).any() else ""
+    left_out = " A logarithmic axis cannot show shares of 0." if (of.measured_MN == 0).any() else ""
     return drawn(
         values,
         Chart(x, Scale("p", "share of windows", log=True), marks, "windows"),

@@ -1,8 +1,8 @@
-"""Emergence of long correct stretches: laws in size for the share of windows of hits, for one N or for all N.
+"""Fits laws in size to the share of windows of hits: one law for each window length N, or the joint law for all N.
 
 p_{N,k} is the share of windows of N consecutive tokens that are all hits, ranks at most k. If hits were independent
-with -ln RBP_k = C S^(-alpha), then -ln p_{N,k} = C N S^(-alpha). Shapes: M sizes, N window lengths, B resamples of the
-documents, P points, each one size and one window length.
+with -ln RBP_k = C S^(-alpha), then -ln p_{N,k} = C N S^(-alpha).
+Shapes: M sizes, N window lengths, B resamples of the documents, P points, each one size and one window length.
 """
 
 import math
@@ -33,58 +33,69 @@ class JointConstant:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class JointFit(LawFit):
+class WindowsFit(LawFit):
+    """A law of windows of all lengths at once.
+
+    Attributes:
+        n_left_out: points (a size and a window length) that were not fitted; n_points were.
+        n_sizes: sizes of the points that were fitted.
+        lengths: the window lengths.
+        p_MN: the shares; NaN where there is no window.
+        interval: what the intervals include, "documents and models" or "models"; None where there are none.
+        reasons: every status that holds; empty before the law was judged.
+    """
+
+    n_left_out: int
+    n_sizes: int
+    lengths: Sequence[int]
+    p_MN: Floats
+    interval: str | None = None
+    reasons: tuple[Status, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JointFit(WindowsFit):
     """A law -ln p_N = C * N * S^(-alpha) for all window lengths at once; every number None unless status is ok.
 
     r2 is of ln(-ln p) against ln C + ln N - alpha ln S, with the total about the mean of ln(-ln p): it credits the law
     with ln N, which it does not fit. It may be negative. r2_p is the same of p against exp(-C N S^(-alpha)). Both are
     over the n_points that were fitted; n_left_out have p of 0 or 1, or no window.
 
-    alpha_within is the exponent if every N has a constant of its own. It is alpha where no point is left out. Else the
-    small sizes lack their long windows, and alpha takes on what is lack of fit in N; a difference of the two says so.
+    alpha_within is the exponent if every N has a constant of its own. It equals alpha where no point is left out. Else
+    the small sizes lack their long windows, and alpha absorbs lack of fit in N; the difference of both shows this.
 
     alpha_stderr takes the sizes as the units that scatter, not the points: the points of a size share its tokens. It
     is from the means of ln(-ln p) - ln N at each size, weighted by their points, with n_sizes - 2 degrees of freedom.
     With one window length it is that of `fit_power_law`. alpha_lo, alpha_hi and the ends of C are 95 % intervals about
-    the number. None of them includes the law's lack of fit in N, which r2 shows, nor what leaving out the shares of 0
-    does, which `fit_pooled` does without.
+    the number. None of them includes the law's lack of fit in N, which r2 shows, nor the effect of leaving out shares
+    of 0, which `fit_pooled` keeps.
 
     Attributes:
-        lengths: of the windows.
-        p: the shares by size and length; None where there is no window.
         constant_at_ref: None without a fit.
         n_resamples: of the documents; None where there were none.
         n_resamples_left_out: those in which a share that was fitted is 0, 1 or NaN.
-        n_documents: that were resampled; None where they are not counted.
+        n_documents: how many were resampled; None where they are not counted.
         document_22: covariance of (ln_C_ref, alpha) over documents; None where it is not known.
-        interval: what the intervals include, "documents and models" or "models"; None where there are none.
-        reasons: every status that holds; None before the law was judged.
     """
 
     alpha_within: float | None = None
     r2_p: float | None = None
-    n_left_out: int
-    n_sizes: int
-    lengths: Sequence[int]
-    p: list[list[float | None]]
     constant_at_ref: JointConstant | None = None
     n_resamples: int | None = None
     n_resamples_left_out: int = 0
     n_documents: int | None = None
     document_22: Floats | None = None
-    interval: str | None = None
-    reasons: tuple[Status, ...] | None = None
 
     def record(self) -> dict[str, Any]:
         """What reproduces the fit, as JSON takes it."""
-        record: dict[str, Any] = {"S": list(self.S), "lengths": list(self.lengths), "p": self.p}
+        record: dict[str, Any] = {"S": list(self.S), "lengths": list(self.lengths), "p": listed(self.p_MN)}
         record |= {"interval": self.interval, "equation": EQUATION, "source": SOURCE}
         record |= {} if self.constant_at_ref is None else vars(self.constant_at_ref)
         if self.n_resamples is not None:
             record |= {"n_resamples": self.n_resamples, "n_resamples_left_out": self.n_resamples_left_out}
         if self.document_22 is not None:
             record |= {"n_documents": self.n_documents, "document_covariance": self.document_22.tolist()}
-        return record if self.reasons is None else record | {"reasons": [reason.value for reason in self.reasons]}
+        return record | {"reasons": [reason.value for reason in self.reasons]}
 
 
 def fit_windows(
@@ -96,7 +107,7 @@ def fit_windows(
         S: non-embedding parameters, shape [M].
         p: measured share of windows of hits at each size, shape [M].
         p_resampled: the same under B resamples of the documents, shape [B, M].
-        n_documents: that were resampled; None where they are not counted.
+        n_documents: how many were resampled; None where they are not counted.
 
     Returns:
         The fit of `fit_power_law`, C_N in nats and with N in it; not_positive if a p is 0, 1 or NaN.
@@ -126,7 +137,7 @@ def fit_joint(
         p_MN: measured shares of windows of hits, shape [M, N]; may be 0, 1 or NaN.
         p_BMN: the same under B resamples of the documents, shape [B, M, N]. A resample in which a point that was
             fitted is 0, 1 or NaN is left out and counted. No interval if fewer than 20 are left.
-        n_documents: that were resampled; None where they are not counted.
+        n_documents: how many were resampled; None where they are not counted.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes, not_positive if fewer than 3 sizes have a point,
@@ -149,13 +160,11 @@ def fit_joint(
         n_sizes=n_sizes,
         S=S_M.tolist(),
         lengths=lengths,
-        p=listed(np.exp(-y_MN)),
+        p_MN=np.exp(-y_MN),
         status=Status.no_variation,
     )
-    if len(np.unique(S_M)) < 3:
-        return replace(without, status=Status.too_few_sizes)
-    if len(np.unique(S_M[used_MN.any(axis=1)])) < 3:
-        return replace(without, status=Status.not_positive)
+    if (doubt := doubt_of_sizes(S_M, S_M[used_MN.any(axis=1)])) is not None:
+        return replace(without, status=doubt)
     if np.ptp(y_MN[used_MN]) == 0:
         return without
 
@@ -165,10 +174,7 @@ def fit_joint(
     x_P = ln_S_P - ln_S_ref
     line_2 = line(x_P, ln_y_P - ln_N_P)
     ln_fitted_P = line_2[0] + ln_N_P - line_2[1] * x_P
-    # Residuals are summed within a size first: their scatter is that of sizes, whatever the points of one share.
-    summed_M = np.bincount(m_P, weights=ln_y_P - ln_fitted_P)
-    points_M = np.bincount(m_P)
-    variance = float(np.sum(summed_M[points_M > 0] ** 2 / points_M[points_M > 0])) / (n_sizes - 2)
+    variance = float(_squares(ln_y_P - ln_fitted_P, m_P)) / (n_sizes - 2)
     unit_22 = np.diag([1 / n_points, 1 / float(x_P @ x_P)])
     covariance_22 = variance * unit_22
 
@@ -216,6 +222,13 @@ def fit_joint(
     )
 
 
+def doubt_of_sizes(S_M: Floats, of_points: Floats) -> Status | None:
+    """Why sizes, or those of them that have a point, are too few for a law; None where they suffice."""
+    if len(np.unique(S_M)) < 3:
+        return Status.too_few_sizes
+    return Status.not_positive if len(np.unique(of_points)) < 3 else None
+
+
 def listed(values_MN: Floats) -> list[list[float | None]]:
     """Values by size and length, None where there is none, as JSON takes them."""
     return [[float(v) if math.isfinite(v) else None for v in row] for row in values_MN]
@@ -231,13 +244,20 @@ def _slope_within(n_P: NDArray[np.intp], x_P: Floats, z_P: Floats) -> float | No
 
 
 def _own(z_BP: Floats, x_P: Floats, m_P: NDArray[np.intp]) -> float:
-    """Squares of a size about the law that the documents explain, summed as those of the fit are."""
+    """Squares of the sizes about the law that the documents explain, summed as those of the fit are."""
     change_BP = z_BP - z_BP.mean(axis=0)
     fitted_B2 = line(x_P, change_BP)
-    left_BP = change_BP - fitted_B2[:, :1] + fitted_B2[:, 1:] * x_P
+    return float(_squares(change_BP - fitted_B2[:, :1] + fitted_B2[:, 1:] * x_P, m_P).mean())
+
+
+def _squares(left_P: Floats, m_P: NDArray[np.intp]) -> Floats:
+    """Sum of the squares of residuals, [P] or [B, P], that are summed within a size first.
+
+    Their scatter is then that of the sizes, whatever the points of one size share.
+    """
     points_M = np.bincount(m_P)
-    summed_BM = left_BP @ np.eye(len(points_M))[m_P]
-    return float((summed_BM[:, points_M > 0] ** 2 / points_M[points_M > 0]).sum(axis=1).mean())
+    summed_M = left_P @ np.eye(len(points_M))[m_P]
+    return np.asarray((summed_M[..., points_M > 0] ** 2 / points_M[points_M > 0]).sum(axis=-1))
 
 
 def _r2(measured_P: Floats, fitted_P: Floats) -> float:
@@ -253,10 +273,10 @@ def checked(
         S: sizes, shape [M].
         lengths: window lengths N.
         p_BMN: shares under resamples, shape [B, M, N]; None where there are none.
-        values_MN: values by size and length, shape [M, N] each; None likewise.
+        values_MN: values by size and length, shape [M, N] each; None where there are none.
 
     Raises:
-        ValueError: if sizes or lengths are impossible, lengths repeat, or the shape of a value is another.
+        ValueError: if sizes or lengths are impossible, lengths repeat, or the shape of a value does not match.
     """
     S_M, N_N = np.asarray(S, dtype=np.float64), np.asarray(lengths, dtype=np.float64)
     for name, values in (("sizes", S_M), ("window lengths", N_N)):

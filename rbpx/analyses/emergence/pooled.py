@@ -1,8 +1,8 @@
-"""The pooled law of emergence: one exponent for all window lengths, a constant for each, fitted to counts of windows.
+"""Fits the pooled law of emergence to counts of windows: one exponent for all window lengths, a constant for each.
 
 p_{N,k} = exp(-C_N S^(-alpha)). Hits that depend on each other make C_N grow slower than N, which the joint law C N
-S^(-alpha) takes for a steeper exponent where the small sizes lack their long windows. Counts rather than logarithms are
-fitted, because a size at which no window of N tokens is all hits says much about S, and has no ln(-ln p).
+S^(-alpha) takes for a steeper exponent where the small sizes lack their long windows. Counts are fitted rather than
+logarithms: a size at which no window of N tokens is all hits says much about the law, but has no ln(-ln p).
 
 Shapes: M sizes, N window lengths, C cells (each one size and one window length), P parameters (the constants, then
 alpha), B resamples of the documents.
@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.analyses.emergence.law import listed
+from rbpx.analyses.emergence.law import WindowsFit, doubt_of_sizes, listed
 from rbpx.analyses.emergence.quasi_likelihood import (
     Contrast,
     MeasuredShares,
@@ -34,7 +34,6 @@ from rbpx.laws.counts.passing import Scatter, Slopes, model_scatter, separated, 
 from rbpx.laws.intervals.estimate import Estimate, around
 from rbpx.laws.names import MLE
 from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.law import LawFit
 from rbpx.laws.power.uncertainty import as_plain
 from rbpx.laws.predict.verdict import trend_doubts
 from rbpx.status import Status, first_of, in_order
@@ -45,13 +44,13 @@ SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8, with a constant for each
 
 @dataclass(frozen=True, eq=False)
 class PooledConstants:
-    """What a pooled law was found to be.
+    """The constants of a pooled law at the middle of the sizes.
 
     Attributes:
         S_ref: the geometric mean of the sizes.
-        counts_MN: what each share counts for in the likelihood, in proportion to independent windows; NaN for none.
+        counts_MN: weight of each share in the likelihood, in proportion to independent windows; NaN where left out.
         ln_C_ref: ln C_N at S_ref, by window length.
-        scatter: of these, then alpha.
+        scatter: of these constants, then alpha.
     """
 
     S_ref: float
@@ -61,7 +60,7 @@ class PooledConstants:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PooledFit(LawFit):
+class PooledFit(WindowsFit):
     """A law -ln p_N = C_N * S^(-alpha) with one exponent; numbers are None where the status says that there is no fit.
 
     alpha_lo and alpha_hi are a 95 % interval that includes document sampling (where documents are known) and the
@@ -71,33 +70,21 @@ class PooledFit(LawFit):
         constants: C_N at S = 1 by window length, None where it is outside the range of a float. A window length of
             which no window is all hits, or every one, has none.
         alphas: exponent of each window length by itself, from the same counts.
-        contrasts: what would be 0 if one exponent served all, and the points lay on lines, by question: does the
-            exponent drift with N, is that of one N another, do the points curve. Those that differ from 0 are in
+        contrasts: numbers that would be 0 if one exponent served all and the points lay on lines, by question: does
+            the exponent drift with N, does that of one N differ, do the points curve. Those that differ from 0 are in
             `bent`.
-        growth: ln C_N against ln N plus the same constant; those that differ from 0 are in `dependent`, and say that
-            the joint law C N S^-alpha does not hold.
-        n_left_out: cells that were not fitted; n_points were.
-        n_sizes: of those that were.
-        lengths: of the windows.
-        p_MN: the shares; NaN where there is no window.
+        growth: ln C_N against ln N plus one constant; those that differ from 0 are in `dependent`, and say that the
+            joint law C N S^-alpha does not hold.
         windows_MN: how many windows each share is of; None where they are unknown.
         found: None without a fit.
-        interval: what the intervals include, "documents and models" or "models"; None where there are none.
-        reasons: every status that holds.
     """
 
     constants: dict[int, Estimate] = field(default_factory=dict)
     alphas: dict[int, Estimate] = field(default_factory=dict)
     contrasts: tuple[tuple[Contrast, ...], ...] = ()
     growth: tuple[Contrast, ...] = ()
-    n_left_out: int
-    n_sizes: int
-    lengths: Sequence[int]
-    p_MN: Floats
     windows_MN: Floats | None
     found: PooledConstants | None = None
-    interval: str | None = None
-    reasons: tuple[Status, ...]
 
     @property
     def models_sd(self) -> float | None:
@@ -107,12 +94,12 @@ class PooledFit(LawFit):
 
     @property
     def bent(self) -> list[Contrast]:
-        """What says that one exponent does not serve, or that the points do not lie on lines."""
+        """The contrasts that differ from 0: one exponent does not serve all, or the points do not lie on lines."""
         return [one for each in self.contrasts for one in significant(each, len(self.contrasts))]
 
     @property
     def dependent(self) -> list[Contrast]:
-        """The constants that do not grow with N."""
+        """The constants that do not grow as N."""
         return significant(self.growth)
 
     def record(self) -> dict[str, Any]:
@@ -143,7 +130,7 @@ def fit_pooled(
     p_BMN: ArrayLike | None = None,
     n_documents: int | None = None,
 ) -> PooledFit:
-    """Fit p_N = exp(-C_N S^-alpha) by quasi-likelihood: counts that vary more than independent windows do.
+    """Fit p_N = exp(-C_N S^-alpha) by quasi-likelihood to counts that vary more than those of independent windows.
 
     A share p of n windows is taken to vary by p (1 - p) d_N / n + tau^2 (p ln p)^2: d_N is how many times as much as
     independent windows the documents make it vary, from the resamples, one for each window length, at least 1; tau is
@@ -159,13 +146,12 @@ def fit_pooled(
             and 1 say nothing and are left out.
         p_BMN: the shares under B resamples of the documents, shape [B, M, N]. A resample in which a share that was
             fitted is NaN is left out.
-        n_documents: that were resampled; None where they are not counted.
+        n_documents: how many were resampled; None where they are not counted.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 sizes, not_positive where every window length has only windows of
         hits or only others, or fewer than 3 sizes have a share, separated where any steep law fits, not_converged
-        where the search fails; with numbers no_trend, bends, barely_determined or ok, every one that holds
-        among its reasons.
+        where the search fails; with numbers no_trend, bends, barely_determined or ok. Its reasons are all that hold.
 
     Raises:
         ValueError: if shapes disagree, or a value is impossible.
@@ -182,12 +168,11 @@ def fit_pooled(
         status=Status.not_converged,
         reasons=(Status.not_converged,),
     )
-    if len(np.unique(cells.S_M)) < 3:
-        return replace(without, status=Status.too_few_sizes, reasons=(Status.too_few_sizes,))
-    if len(np.unique(cells.x_C)) < 3:
-        return replace(without, status=Status.not_positive, reasons=(Status.not_positive,))
-    if separated(tally_of(cells, cells.p_C[None], np.ones(len(cells.p_C)))).all():
-        return replace(without, status=Status.separated, reasons=(Status.separated,))
+    doubt = doubt_of_sizes(cells.S_M, cells.x_C)
+    if doubt is None and separated(tally_of(cells, cells.p_C[None], np.ones(len(cells.p_C)))).all():
+        doubt = Status.separated
+    if doubt is not None:
+        return replace(without, status=doubt, reasons=(doubt,))
     found = search(cells)
     if found is None:
         return without
@@ -226,7 +211,7 @@ def fit_pooled(
 
 
 def _scatter(cells: MeasuredShares, at: Slopes, theta_P: Floats, fisher_PP: Floats, count_C: Floats) -> Scatter:
-    """Documents from refits to their resamples, one Newton step each, and models from the scatter of the sizes."""
+    """How the parameters scatter: over documents by refits to resamples (one Newton step), over models by the sizes."""
     if cells.p_BC is None:  # nothing is known but the scatter, so all of it is that of models
         return model_scatter(cells.x_C, at, fisher_PP, (at, np.zeros_like(fisher_PP)))
     again = slopes(np.repeat(theta_P[None], len(cells.p_BC), axis=0), tally_of(cells, cells.p_BC, count_C))

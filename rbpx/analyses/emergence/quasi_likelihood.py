@@ -1,22 +1,19 @@
-"""Shares of windows of hits, and the search for the law p = exp(-C_N S^-alpha) that they follow, by quasi-likelihood.
+"""Searches for the law p = exp(-C_N S^-alpha) of shares of windows by quasi-likelihood, and tests whether it stands.
 
-A share p of n windows is taken to vary by p (1 - p) d_N / n + tau^2 (p ln p)^2: d_N is how many times as much as
-independent windows the documents make it vary, tau the standard deviation of the models in ln(-ln p). Parameters and
-tau are found in turns.
+The search (`search`). A share p of n windows is taken to vary by p (1 - p) d_N / n + tau^2 (p ln p)^2: the documents
+make it vary d_N times as much as independent windows, and tau is the standard deviation of the models in ln(-ln p).
+Parameters and tau are found in turns.
 
+The tests (`exponents`, `drift`, `curvature`, `growth`). Each is a linear function of the values z = ln(-ln p) of the
+cells. Errors at one size belong together, because windows of different N are windows of the same model over the same
+tokens, and nobody knows how closely. So errors are summed within a size first, and only these sums are taken to be
+independent. Sums of residuals are smaller than sums of errors, by different factors where sizes weigh differently; a
+guess of the covariance within a size gives these factors and the degrees of freedom. For one window length that is
+Student's t of least squares.
+
+Source: Bell and McCaffrey, Survey Methodology 28 (2002), 169; Satterthwaite, Biometrics Bulletin 2 (1946), 110.
 Shapes: M sizes, N window lengths, C cells (each one size and one window length), P parameters (ln C_N at the middle of
 the sizes, then alpha), B resamples of the documents.
-
-Whether one pooled exponent stands: exponents of the window lengths compared, curvature, and growth with N.
-
-Each of these is a linear function of the values z = ln(-ln p) of the cells, whose errors at one size belong together:
-windows of different N are windows of the same model over the same tokens, and nobody knows how closely. So the errors
-are summed within a size first, and only these sums are taken to be independent. Sums of residuals are smaller than
-those of errors, and differ between sizes that weigh more and less; a guess of the covariance within a size says how
-much, and how many degrees of freedom are left. For one window length that is Student's t of least squares.
-
-Shapes: C cells, each one size and one window length; M sizes; P parameters; B resamples of the documents. Source: Bell
-and McCaffrey, Survey Methodology 28 (2002), 169; Satterthwaite, Biometrics Bulletin 2 (1946), 110.
 """
 
 import math
@@ -35,8 +32,11 @@ from rbpx.laws.numeric import Floats
 
 _ALIKE: Final = 0.5  # the guess: correlation of the errors of a size
 _LEAST_SEEN: Final = 0.5  # of the error of one size: with less left in the residuals nothing is known about it
-_ROUNDING: Final = 1e-8  # of ln(-ln p): values that lie on the law as closely say nothing against it
+_ROUNDING: Final = 1e-8  # of ln(-ln p): values that lie this close to the law say nothing against it
 _LEAST_CELLS: Final = 3  # of a window length whose exponent is compared
+_ROUNDS: Final = 30  # of fit and variances, each from the other
+_SETTLED: Final = 1e-4  # relative change of the variance of the models
+_LARGEST_COUNT: Final = 1e6  # counts are scaled to it: only their proportions matter to the estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,8 @@ class Cells:
         fitted_C: ln(-ln p) by the law.
         residual_C: measured minus fitted, (p - p_fitted) / (d p / d ln(-ln p)), which exists for a share of 0 too.
         weight_C: one over the variance that each value is taken to have.
-        change_BC: change of the values under each resample of the documents; None without documents.
-        n_documents: that were resampled; None where they are not counted.
+        change_BC: changes of the values under each resample of the documents; None without documents.
+        n_documents: how many were resampled; None where they are not counted.
     """
 
     x_C: Floats
@@ -84,7 +84,7 @@ class Contrast:
 
 
 def exponents(cells: Cells, lengths: Sequence[int]) -> tuple[dict[int, Estimate], list[Contrast]]:
-    """The exponent of each window length with 3 sizes or more, and its difference from the pooled one."""
+    """The exponent of each window length with 3 sizes or more, and its difference from the pooled exponent."""
     compared = [at for at in range(len(lengths)) if np.count_nonzero(cells.length_C == at) >= _LEAST_CELLS]
     at_CN = cells.lengths_CN
     rest_C = -cells.x_C * (1 - at_CN[:, compared].sum(axis=1))
@@ -107,20 +107,18 @@ def drift(cells: Cells, lengths: Sequence[int]) -> list[Contrast]:
     if len(lengths) < 2:
         return []
     ln_N_C = np.log(np.asarray(lengths, dtype=np.float64))[cells.length_C]
-    drifting_CP = np.column_stack([cells.pooled_CP, -cells.x_C * (ln_N_C - ln_N_C.mean())])
-    return [_contrast(cells, drifting_CP, _sensitivity(cells, drifting_CP)[-1], "drift")]
+    return [_of_one_more(cells, -cells.x_C * (ln_N_C - ln_N_C.mean()), "drift")]
 
 
 def curvature(cells: Cells) -> list[Contrast]:
     """Half of the change of the exponent per unit of ln S, one for all window lengths; none below 4 sizes."""
     if len(np.unique(cells.size_C)) < 4:
         return []
-    bent_CP = np.column_stack([cells.pooled_CP, cells.x_C**2])
-    return [_contrast(cells, bent_CP, _sensitivity(cells, bent_CP)[-1], "curvature")]
+    return [_of_one_more(cells, cells.x_C**2, "curvature")]
 
 
 def growth(cells: Cells, lengths: Sequence[int]) -> list[Contrast]:
-    """How far each constant is from N times the same: 0 at every N if tokens were independent."""
+    """How far each constant is from N times one constant: 0 at every N if tokens were independent."""
     if len(lengths) < 2:
         return []
     of_constant_NC = _sensitivity(cells, cells.pooled_CP)[:-1]
@@ -135,11 +133,11 @@ def growth(cells: Cells, lengths: Sequence[int]) -> list[Contrast]:
 
 
 def significant(contrasts: Sequence[Contrast], questions: int = 1) -> list[Contrast]:
-    """Those that differ from 0 when all of them are asked at once, by Holm (Scand. J. Statistics 6, 1979, 65).
+    """The contrasts that differ from 0 when all are tested at once, by Holm (Scand. J. Statistics 6, 1979, 65).
 
     Args:
         contrasts: that answer one question together.
-        questions: how many questions are asked, each of which gets as much of the chance of a false answer.
+        questions: how many questions are asked; each gets an equal part of the chance of a false answer.
     """
     found = []
     for rank, contrast in enumerate(sorted(contrasts, key=lambda one: one.p)):
@@ -155,8 +153,19 @@ def _sensitivity(cells: Cells, J_CP: Floats) -> Floats:
     return np.asarray(np.linalg.solve((J_CP.T * w_C) @ J_CP, J_CP.T * w_C))
 
 
+def _left(cells: Cells, J_CP: Floats) -> Floats:
+    """What a regression leaves of each value in each residual: 1 - J (J' W J)^-1 J' W, [C, C]."""
+    return np.asarray(np.eye(len(J_CP)) - J_CP @ _sensitivity(cells, J_CP))
+
+
+def _of_one_more(cells: Cells, column_C: Floats, name: str) -> Contrast:
+    """The coefficient of one more column in the regression of the pooled law."""
+    J_CP = np.column_stack([cells.pooled_CP, column_C])
+    return _contrast(cells, J_CP, _sensitivity(cells, J_CP)[-1], name)
+
+
 def _contrast(cells: Cells, J_CP: Floats, of_C: Floats, name: str, expected: float = 0.0) -> Contrast:
-    """Sum of `of_C` times the values, less what is expected; J is the regression that the residuals are about."""
+    """Sum of `of_C` times the values, minus what is expected; the residuals are those of the regression on J."""
     value = float(of_C @ (cells.fitted_C + cells.residual_C)) - expected
     half, dof = _half_width(cells, J_CP, of_C)
     if not math.isfinite(half):
@@ -170,7 +179,7 @@ def _contrast(cells: Cells, J_CP: Floats, of_C: Floats, name: str, expected: flo
 
 def _half_width(cells: Cells, J_CP: Floats, of_C: Floats) -> tuple[float, float]:
     """Half of a 95 % interval over documents and models, and the degrees of freedom; infinite where none are left."""
-    left_CC = np.eye(len(J_CP)) - J_CP @ _sensitivity(cells, J_CP)
+    left_CC = _left(cells, J_CP)
     sd_C = 1 / np.sqrt(cells.weight_C)
     alike_CC = np.where(cells.size_C[:, None] == cells.size_C, _ALIKE, 0.0) + (1 - _ALIKE) * np.eye(len(J_CP))
     guess_CC = alike_CC * sd_C[:, None] * sd_C
@@ -193,14 +202,9 @@ def _half_width(cells: Cells, J_CP: Floats, of_C: Floats) -> tuple[float, float]
     return half_width(shared, math.sqrt(scatter), dof, math.sqrt(own), n_documents=cells.n_documents), dof
 
 
-_ROUNDS: Final = 30  # of fit and variances, each from the other
-_SETTLED: Final = 1e-4  # relative change of the variance of the models
-_LARGEST_COUNT: Final = 1e6  # counts are scaled to it: only their proportions matter to the estimate
-
-
 @dataclass(frozen=True, eq=False)
 class MeasuredShares:
-    """The shares that can be fitted, a cell each, and what they came from."""
+    """The shares that can be fitted, one for each cell, and what they are made of."""
 
     S_M: Floats
     p_MN: Floats
@@ -257,7 +261,7 @@ def measured_shares(
 
 
 def tally_of(cells: MeasuredShares, p_BC: Floats, count_C: Floats) -> Tally:
-    """Shares as counts of so many windows that are independent."""
+    """Shares as counts of independent windows, `count_C` in each cell."""
     count_BC = np.broadcast_to(count_C, p_BC.shape)
     return Tally(cells.x_C, np.ones(len(count_C)), p_BC * count_C, count_BC, np.zeros_like(p_BC), cells.length_C)
 
@@ -266,7 +270,7 @@ def search(cells: MeasuredShares) -> tuple[Floats, float, Floats] | None:
     """The parameters, tau^2, and the counts at which both agree; None where the likelihood has no maximum.
 
     Args:
-        cells: of which at least 3 sizes have a share.
+        cells: the shares; at least 3 sizes must have one.
     """
     of_documents_C = _excess(cells)
     theta_P = np.zeros(len(cells.used) + 1)
@@ -283,7 +287,7 @@ def search(cells: MeasuredShares) -> tuple[Floats, float, Floats] | None:
             return None
         before, tau2 = tau2, _models_variance(cells, theta_P, tau2, of_documents_C)
         if tau2 == 0 and cells.windows_C is None and cells.p_BC is None:
-            return theta_P, before, count_C  # the points lie on the law, so that their weights do not matter
+            return theta_P, before, count_C  # the points lie on the law, so their weights do not matter
         if abs(tau2 - before) <= _SETTLED * tau2:
             break
     return theta_P, tau2, count_C
@@ -297,9 +301,9 @@ def _law(cells: MeasuredShares, theta_P: Floats) -> tuple[Floats, Floats]:
 
 
 def _excess(cells: MeasuredShares) -> Floats:
-    """How many times as much as independent windows the shares of each window length vary over documents, each cell.
+    """By cell, how many times as much as shares of independent windows those of its length vary over documents.
 
-    Where the number of windows is unknown, the variance over documents of ln(-ln p) instead, 0 without documents.
+    Where the number of windows is unknown: the variance of ln(-ln p) over documents, 0 without documents.
     """
     p_C = cells.p_C
     excess_C = np.zeros(len(p_C)) if cells.windows_C is None else np.ones(len(p_C))
@@ -325,20 +329,18 @@ def _variance(cells: MeasuredShares, theta_P: Floats, tau2: float, of_documents_
 
 
 def _models_variance(cells: MeasuredShares, theta_P: Floats, tau2: float, of_documents_C: Floats) -> float:
-    """tau^2 by moments: what the squares about the law have beyond those that the documents explain.
+    """tau^2 by moments: how much the squares about the law exceed what the documents explain.
 
     Source: DerSimonian and Laird, Controlled Clinical Trials 7 (1986), 177.
     """
     points = points_of(cells, theta_P, tau2, of_documents_C)
-    J, w_C = points.pooled_CP, points.weight_C
-    left_CC = np.eye(len(w_C)) - J @ np.linalg.solve((J.T * w_C) @ J, J.T * w_C)
-    known_C = 1 / w_C - tau2
-    observed, expected = float(w_C @ points.residual_C**2), float(w_C @ left_CC**2 @ known_C)
+    w_C, left_CC = points.weight_C, _left(points, points.pooled_CP)
+    observed, expected = float(w_C @ points.residual_C**2), float(w_C @ left_CC**2 @ (1 / w_C - tau2))
     return max((observed - expected) / float((w_C @ left_CC**2).sum()), 0.0)
 
 
 def points_of(cells: MeasuredShares, theta_P: Floats, tau2: float, of_documents_C: Floats | None = None) -> Cells:
-    """The values of ln(-ln p) about the law, to first order in p."""
+    """The values of ln(-ln p) about the law, to first order in p, with their weights."""
     of_documents_C = _excess(cells) if of_documents_C is None else of_documents_C
     p_C, change_C = _law(cells, theta_P)
     weight_C = change_C**2 / _variance(cells, theta_P, tau2, of_documents_C)

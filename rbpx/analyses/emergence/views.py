@@ -1,4 +1,4 @@
-"""Emergence as tables: the laws of windows of N tokens with where they reach a level, and for one k every window."""
+"""Tables of emergence: the laws of windows of N tokens, where they reach a level, and for a single k every window."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -44,7 +44,7 @@ def _windows(row: _Row) -> Cell:
 
 
 def _share(of: Callable[[Emergence], Floats], at: int) -> Callable[[_Row], float | None]:
-    """The share of windows at one of the sizes."""
+    """The share of windows of this length at one of the sizes."""
     return lambda row: None if row[1].n is None else float(of(row[0])[at, row[0].lengths.index(row[1].n)])
 
 
@@ -54,7 +54,7 @@ def _crossings(row: _Row) -> tuple[Crossing, ...]:
 
 
 def _reached(level: float, spare: int) -> Sequence[Column[_Row]]:
-    """Where a law reaches a level, with a mark where that is far outside the sizes."""
+    """Where a law reaches a level, with a star where that is far outside the sizes."""
 
     def crossing(row: _Row) -> Crossing | None:
         return next((each for each in _crossings(row) if each.share == level), None)
@@ -98,7 +98,7 @@ LEVELS_OF_ONE: Final = View[tuple[_Row, Crossing]](
 
 
 def _every_window(group: Group, of: Emergence) -> Table:
-    """The share of windows of each length at each size, and what else is known of those of the largest."""
+    """The share of windows of each length at each size, and what would be expected of the largest."""
     last, largest = group.runs[-1], group.runs[-1].size
     rows = [(run.size, run, p_N) for run, p_N in zip(group.runs, of.measured_MN, strict=True)]
     rows.append((f"{largest} independent", last, of.independent_MN[-1]))
@@ -118,7 +118,7 @@ def _every_window(group: Group, of: Emergence) -> Table:
 
 @one_by_one
 def tables(result: Emergences) -> Iterator[Table]:
-    """The laws of a group with where they reach a level; for one k these apart, and every window."""
+    """The laws of a group and where they reach a level; for a single k in two tables, and every window."""
     group, x, c = result.group, result.group.axis.value, AXES[result.group.axis].constant
     title, about = "Laws of windows of N tokens in a row", (group.title, group.axis)
     note = (
@@ -126,7 +126,7 @@ def tables(result: Emergences) -> Iterator[Table]:
         f"−ln p = {c}·{x}^−α for each N; pooled: one α and a constant for each N, from the counts of windows, "
         f"p = 0 included; C·N: −ln p = {c}·N·{x}^−α, as if tokens were independent."
     )
-    of_levels = "outside the sizes over forms, as in predict; – for an end that is unbounded"
+    of_levels = "by the law within the sizes, over forms outside them, as in predict; – for an unbounded end"
     rows = [(of, law) for of in result.by_k for law in of.all_laws]
     if len(result.by_k) == 1:
         reached = [(row, crossing) for row in rows for crossing in _crossings(row) if crossing.has_numbers]
@@ -134,8 +134,8 @@ def tables(result: Emergences) -> Iterator[Table]:
         yield LAWS_OF_ONE.table(title, rows, *about, note)
         yield LEVELS_OF_ONE.table("Where p reaches a level", reached, *about, f"Levels: {of_levels}.")
     elif rows:
-        ask = f"{of_levels}; * more than {FAR:g} times outside. One k, as k=10, is shown with every window and level."
-        yield LAWS.table(title, rows, *about, f"{note} {x} at p: {ask}")
+        far = f"* more than {FAR:g} times outside. A single k, as in k=10, is shown with every window and level."
+        yield LAWS.table(title, rows, *about, f"{note} {x} at p: {of_levels}; {far}")
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures)

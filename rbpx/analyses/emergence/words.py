@@ -1,4 +1,4 @@
-"""Emergence in sentences: how often N tokens in a row are right, and how far off independence is."""
+"""Sentences of emergence: how often N tokens in a row are right, and how far that is from independence."""
 
 import math
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ _NOTABLE: Final = 0.03  # a correlation below this is called hardly any
 
 @one_by_one
 def sentences(result: Emergences) -> Iterator[str]:
-    """Of each k, how far the largest model is from independent tokens, and the exponent that all lengths share."""
+    """For each k, how far the largest model is from independent tokens, and the exponent that all lengths share."""
     if not result.by_k:
-        yield "No windows of more than one token are known."
+        yield "The store has no windows of more than one token."
     for of in result.by_k:
         said = (_from_independence(result.group.runs[-1], of), _dependence(of), _pooled(of, result.group.axis))
         if any(said):
@@ -29,7 +29,7 @@ def sentences(result: Emergences) -> Iterator[str]:
 
 
 def _from_independence(largest: Run, of: Emergence) -> str:
-    """For the second window length of more than one token, or the only one."""
+    """Compares the second window length of more than one token, or the only one, with independence."""
     windows = [
         (n, p, alone)
         for n, p, alone in zip(of.lengths, of.measured_MN[-1], of.independent_MN[-1], strict=True)
@@ -39,30 +39,30 @@ def _from_independence(largest: Run, of: Emergence) -> str:
         return ""
     n, p, alone = windows[min(1, len(windows) - 1)]
     return (
-        f"{largest.size} has {p:.3g} of all windows of {n} tokens right; if tokens were independent, it would be "
-        f"{alone:.3g}, {_times(p / alone)}."
+        f"{largest.size} gets a share of {p:.3g} of all windows of {n} tokens right; if tokens were independent, it "
+        f"would be {alone:.3g}, {_times(p / alone)}."
     )
 
 
 def _times(factor: float) -> str:
     if 0.95 < factor < 1.05:
-        return "about as much"
+        return "about the same"
     return f"{rough(factor)} times less" if factor > 1 else f"{rough(1 / factor)} times more"
 
 
 def _dependence(of: Emergence) -> str:
-    """How the hits of the largest model cluster."""
+    """How much the hits of the largest model cluster."""
     if not of.dependence or not math.isfinite(of.dependence[-1].autocorrelation[0]):
         return ""
     adjacent, *others = of.dependence[-1].autocorrelation
     how = "Hits cluster" if adjacent > _NOTABLE else "Hits repel" if adjacent < -_NOTABLE else "Hits hardly cluster"
     apart = [(rho, lag) for rho, lag in zip(others, LAGS[1:], strict=True) if math.isfinite(rho)]
-    more = "".join(f", {number(rho, 3)} at {lag}" for rho, lag in apart)
+    more = "".join(f", {number(rho, 3)} at a distance of {lag}" for rho, lag in apart)
     return f"{how}: the correlation of adjacent tokens is {number(adjacent, 3)}{more}."
 
 
 def _pooled(of: Emergence, axis: Axis) -> str:
-    """The exponent that all window lengths have in common, or that they have none."""
+    """The exponent that all window lengths have in common, or why they have none."""
     pooled, words = of.pooled.fit, AXES[axis]
     if pooled.alpha is None:
         return ""
@@ -70,14 +70,14 @@ def _pooled(of: Emergence, axis: Axis) -> str:
     how = "falls" if pooled.alpha > 0 else "rises"
     sentence = f"With a constant for each N, −ln p {how} as {words.x}^−α with α = {alpha}"
     if Status.no_trend in pooled.reasons:
-        sentence = f"Windows do not measurably change {words.grows}; one exponent for all N is {alpha}"
+        sentence = f"The share of windows does not measurably change {words.grows}; one exponent for all N is {alpha}"
     if pooled.bent:
         names = [_WHAT_BENDS.get(one.name, one.name.replace("alpha", "α")).format(x=words.x) for one in pooled.bent]
         differ = "differs" if len(names) == 1 else "differ"
-        sentence += f", an average and no law: {', '.join(names)} {differ} significantly from what one law says"
+        sentence += f", an average and not a law: {', '.join(names)} {differ} significantly from what one law implies"
     if pooled.dependent:
         longest = pooled.growth[-1].name
         slower = sum(one.estimate.value or 0.0 for one in pooled.dependent if one.name == longest) < 0
-        grow = "do not grow as N, but slower" if slower else "do not grow as N"
+        grow = "grow more slowly than N" if slower else "do not grow as N"
         sentence += f". The constants {grow}, so {words.constant}·N·{words.x}^−α does not hold"
     return f"{sentence}."

@@ -1,4 +1,4 @@
-"""Decomposition of cross-entropy by rank (verb entropy): its three terms for each run, their laws and shares.
+"""Decomposition of cross-entropy by rank (verb entropy): computes its terms for each run, their shares and their laws.
 
 CE = H(P) + KL(P || Q) - ln(sum S): error-entropy, self-alignment, confidence. Source: arXiv 2510.04067, which
 claims that only error-entropy scales.
@@ -16,7 +16,7 @@ from rbpx.groups.documents import document_ranks
 from rbpx.groups.fits import Law, doubted, fit_all, fit_points, fit_record, keep_fits
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.sizes import Evidence, Points, size_points, weigh_group
-from rbpx.laws.intervals.estimate import Estimate, by_name, estimate
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name, estimate
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.store.store import Record, Store
@@ -29,17 +29,18 @@ class RunTerms:
     """The decomposition of one run.
 
     Attributes:
-        run: which.
-        cross_entropy_nats: the whole.
-        terms: {term: nats}; they add up to the whole.
-        shares: {term: share of the whole as counted (plug-in)}; they add up to 1, and may be below 0 or above 1.
-        corrected_shares: the same less the bias that resampled documents show, each inside its 95 % interval over
-            documents; without an interval nothing is known of the bias, so all are None.
+        run: the run.
+        cross_entropy_nats: its cross-entropy.
+        terms: nats of each term; they add up to cross-entropy.
+        shares: share of each term in cross-entropy as counted (plug-in); they add up to 1, and may be below 0 or above
+            1.
+        corrected_shares: the same minus the bias that resampled documents show, with 95 % intervals over documents; all
+            None where there is no interval, as nothing is known of the bias then.
         jackknife: error-entropy without most of the bias of counting, by leaving out documents; still too small. It and
-            the other two are None where there are too few documents.
-        stderr: its standard error over documents.
-        extrapolated: the same from halves and quarters of the documents; too large, or None where nothing can be
-            extrapolated.
+            the next two are None where there are too few documents.
+        stderr: standard error of `jackknife` over documents.
+        extrapolated: error-entropy extrapolated from halves and quarters of the documents; too large, or None where
+            nothing can be extrapolated.
     """
 
     run: Run
@@ -59,9 +60,9 @@ class Entropies:
     Attributes:
         group: the runs.
         runs: their terms.
-        laws: of cross-entropy and of each term, of the corrected error-entropy unless a run has none, and of each term
-            over cross-entropy: how its share changes with S.
-        resamples: of the documents.
+        laws: of cross-entropy and of each term, of the corrected error-entropy unless a run has none, and of the share
+            of each term.
+        resamples: number of resamples of the documents.
     """
 
     group: Group
@@ -76,10 +77,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     points = {each.law: each for each in size_points(group, evidence, request, (), {"cross_entropy", *TERMS})}
     runs = tuple(_terms(connection, group, run, of) for run, of in zip(group.runs, evidence, strict=True))
     laws = fit_all([points[name] for name in ("cross_entropy", *TERMS)], Method.ols)
-    series = []
-    jackknives = [run.jackknife for run in runs if run.jackknife is not None]
-    if len(jackknives) == len(runs):
-        series = [_without_bias(points["error_entropy"], np.array(jackknives))]
+    H_N = np.array([run.jackknife for run in runs], np.float64)  # None is NaN
+    series = [] if np.isnan(H_N).any() else [_without_bias(points["error_entropy"], H_N)]
     series += [replace(points[name].over(points["cross_entropy"]), law=f"{name}_share") for name in TERMS]
     laws += [fit_points(each, Method.ols) for each in series]
     return Entropies(group, runs, tuple(doubted(group, law) for law in laws), request.resamples)
@@ -93,9 +92,9 @@ def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Ev
     for name in TERMS:
         share_B = of.resampled[name] / of.resampled["cross_entropy"]
         share = estimate(shares[name], share_B, group.n_resampled)
-        # Where all scored tokens are of one document, the others change nothing: no interval either.
+        # Where a single document has all scored tokens, resamples do not differ: there is no interval either.
         varies = np.nanmax(share_B) > np.nanmin(share_B)
-        corrected_shares[name] = share if varies and share.ends is not None else Estimate(None, None, None)
+        corrected_shares[name] = share if varies and share.ends is not None else NO_ESTIMATE
     counts = document_ranks(connection, run.run_id, group.ties)
     columns = [counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens")]
     n_documents = np.count_nonzero(np.bincount(columns[0]))
@@ -105,15 +104,13 @@ def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Ev
 
 
 def _without_bias(points: Points, H_N: Floats) -> Points:
-    """The corrected entropies with the spread, not the bias, of the resamples."""
-    y_BN = points.y_BN
-    if y_BN is not None:
-        y_BN = y_BN - np.nanmean(y_BN, axis=0) + H_N
+    """The points of the corrected entropy: resamples keep their spread, about the corrected values."""
+    y_BN = None if points.y_BN is None else points.y_BN - np.nanmean(points.y_BN, axis=0) + H_N
     return replace(points, law="error_entropy_corrected", y_N=H_N, y_BN=y_BN)
 
 
 def keep(store: Store, entropies: Entropies) -> list[Record]:
-    """Write the laws to the store; return the terms and the laws, a row each, for programs."""
+    """Write the laws to the store; return a row for the terms of each run and for each law."""
     rows: list[Record] = []
     for each in entropies.runs:
         row: Record = {"kind": "terms", **entropies.group.names(), "run_id": each.run.run_id, **each.run.names()}

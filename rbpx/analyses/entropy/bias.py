@@ -1,7 +1,8 @@
-"""Corrections of the bias of a plug-in entropy, from counts of ranks.
+"""Corrects the bias of a plug-in entropy of counted ranks.
 
-H(P) of counted ranks is too small, because ranks that were not seen are missing. Shown beside the identity of
-`error_entropy`, never inside it. Shapes: C pairs of a document and a rank, D documents, R different ranks.
+H(P) of counted ranks is too small, because ranks that were not seen are missing. Corrected values stand beside the
+identity of `error_entropy`, never inside it.
+Shapes: C pairs of a document and a rank, D documents, R different ranks.
 """
 
 from dataclasses import dataclass
@@ -12,46 +13,19 @@ from scipy.special import xlogy
 
 from rbpx.groups.documents import distinct_ranks
 from rbpx.laws.numeric import Floats
-from rbpx.laws.ranks.error_entropy import rank_counts
-
-__all__ = ["entropy_extrapolated", "entropy_jackknife", "entropy_miller_madow"]
-
-
-def entropy_miller_madow(n_tokens: ArrayLike) -> Floats:
-    """Entropy of the ranks with a first-order correction of its bias; to show beside the identity, not inside it.
-
-    H_MM = H + (m - 1) / (2 n), m the number of ranks that occur: the plug-in H is too small by that much when the n
-    tokens are independent, and by more when the tokens of a document are alike.
-
-    Args:
-        n_tokens: number of tokens of each rank, shape [..., E].
-
-    Returns:
-        Entropy in nats, shape [...].
-
-    Raises:
-        ValueError: as in `decompose`.
-
-    Source:
-        Miller (1955), Note on the bias of information estimates; not part of arXiv 2510.04067.
-    """
-    n_E = rank_counts(n_tokens)
-    n = n_E.sum(axis=-1)
-    plug_in = -np.sum(xlogy(n_E / n[..., None], n_E / n[..., None]), axis=-1)
-    return np.asarray(plug_in + (np.count_nonzero(n_E, axis=-1) - 1) / (2.0 * n), dtype=np.float64)
 
 
 def entropy_jackknife(document: ArrayLike, rank: ArrayLike, n_tokens: ArrayLike) -> tuple[float, float]:
     """Entropy corrected by leaving out documents: without the part of the bias that falls as 1/D.
 
     H_J = D H - (D - 1) mean_d H_(-d), H_(-d) the plug-in entropy of all tokens but those of document d. The tokens of
-    a document may be alike, which the correction of Miller and Madow does not account for. Rare ranks go on appearing
+    a document may be alike, which corrections for independent tokens do not account for. Rare ranks go on appearing
     as documents are added, so the bias falls more slowly than 1/D, and part of it remains: H_J tends to be too small.
 
     Args:
-        document: of which document, any whole numbers, shape [C].
-        rank: which rank, a multiple of 1/2, shape [C]; a pair of document and rank may repeat.
-        n_tokens: how many tokens of it, shape [C].
+        document: the document, any whole number, shape [C].
+        rank: the rank, a multiple of 1/2, shape [C]; a pair of document and rank may repeat.
+        n_tokens: tokens with this rank in this document, shape [C].
 
     Returns:
         H_J and its standard error sqrt((D - 1) / D sum_d (H_(-d) - mean)^2), nats.
@@ -65,7 +39,7 @@ def entropy_jackknife(document: ArrayLike, rank: ArrayLike, n_tokens: ArrayLike)
     pairs = _pairs(document, rank, n_tokens, 2)
     n_D, n_R = pairs.of_document(), pairs.of_rank()
     D, n, whole = len(n_D), n_R.sum(), xlogy(n_R, n_R).sum()
-    # Without a document only its own ranks have other counts.
+    # Leaving out a document changes the counts of its own ranks only.
     left_C = n_R[pairs.rank_C] - pairs.n_C
     changed_C = xlogy(left_C, left_C) - xlogy(n_R, n_R)[pairs.rank_C]
     without_D = np.log(n - n_D) - (whole + np.bincount(pairs.doc_C, weights=changed_C)) / (n - n_D)
@@ -75,7 +49,7 @@ def entropy_jackknife(document: ArrayLike, rank: ArrayLike, n_tokens: ArrayLike)
 
 
 def entropy_extrapolated(document: ArrayLike, rank: ArrayLike, n_tokens: ArrayLike) -> float | None:
-    """Entropy at infinitely many documents if the bias goes on falling as it does from a quarter to all of them.
+    """Entropy at infinitely many documents, if the bias goes on falling as it does from a quarter to all of them.
 
     With H_1 the plug-in entropy of all documents, H_2 and H_4 its means over halves and quarters,
     q = (H_1 - H_2) / (H_2 - H_4) and H = H_1 + (H_1 - H_2) q / (1 - q): a bias that falls as D^(-b), q = 2^(-b). In
@@ -84,9 +58,9 @@ def entropy_extrapolated(document: ArrayLike, rank: ArrayLike, n_tokens: ArrayLi
     order, and the remaining bias is unknown.
 
     Args:
-        document: as in `entropy_jackknife`; documents are split by turns, in the order of their numbers.
-        rank: as there.
-        n_tokens: as there.
+        document: as in `entropy_jackknife`; documents go to the parts in turn, in the order of their numbers.
+        rank: as in `entropy_jackknife`.
+        n_tokens: as in `entropy_jackknife`.
 
     Returns:
         H, nats; None where q is not between 0 and 1, so that nothing can be extrapolated.

@@ -1,4 +1,4 @@
-"""Cross-entropy decomposed as tables: the terms of each run, their shares, and their laws; the shares drawn."""
+"""Tables of the decomposition of cross-entropy: the terms of each run, their shares and their laws; and a figure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -28,17 +28,17 @@ def tables(entropies: Entropies) -> Iterator[Table]:
     )
     yield TERMS.table("Cross-entropy taken apart, and H(P) corrected", runs, group.title, group.axis, note)
     note = (
-        "Shares are of CE, and may be below 0 or above 1; they are given less the bias that resampled documents "
-        "show, with an interval over documents, and counted: as in the identity, which the interval is not of."
+        "Shares are of CE, and may be below 0 or above 1. They are given minus the bias that resampled documents "
+        "show, with an interval over documents; and as counted, which satisfies the identity but has no interval."
     )
     title = "Shares of cross-entropy, corrected for the bias of counting"
     yield SHARES.table(title, runs, group.title, group.axis, note)
-    note = f"A law of a share is y = C {x}^−α of term / CE, both as counted; corrected: of the jackknife."
+    note = f"The law of a share is y = C {x}^−α for term / CE, both as counted; corrected: for the jackknife."
     yield LAWS.table(f"Laws of the terms in {x}", entropies.laws, group.title, group.axis, note)
 
 
 def _share_of(name: str, heading: str, spare: int, ends_spare: int = 0) -> Sequence[Column[RunTerms]]:
-    """The share of a term, and the same as counted, which is spared."""
+    """The share of a term, then the same as counted, which a narrow terminal leaves out."""
     corrected: Sequence[Column[RunTerms]] = with_ends(
         heading, f"{name}_share", lambda each: each.corrected_shares[name], decimals(3), ends_spare=ends_spare
     )
@@ -58,13 +58,13 @@ TERMS: Final = View[RunTerms](
     decimal("−ln sum S", "confidence_nats", lambda each: each.terms["confidence"]),
     decimal(
         "jackknife", "error_entropy_jackknife_nats", lambda each: each.jackknife,
-        means="H(P) less the part of its bias that falls as 1/D over D documents; still too small",
+        means="H(P) minus the part of its bias that falls as 1/D with D documents; still too small",
     ),
     decimal("stderr", "error_entropy_jackknife_stderr_nats", lambda each: each.stderr),
     decimal(
         "extrapolated", "error_entropy_extrapolated_nats", lambda each: each.extrapolated,
-        means="from halves and quarters of the documents, which tends to be too large; where it differs from the "
-        "jackknife by less than the standard error, the bias that is left cannot be resolved", spare=1,
+        means="H(P) extrapolated from halves and quarters of the documents; tends to be too large. Where it differs "
+        "from the jackknife by less than the standard error, the remaining bias cannot be resolved", spare=1,
     ),
 )  # fmt: skip
 SHARES: Final = View[RunTerms](
@@ -89,7 +89,7 @@ LAWS: Final = View[Law](
 
 @one_by_one
 def sentences(entropies: Entropies) -> Iterator[str]:
-    """The terms of the last model, and the exponents of cross-entropy and of error-entropy."""
+    """The terms of the largest model, and the exponents of cross-entropy and error-entropy."""
     last = entropies.runs[-1]
     terms = ", ".join(f"{law_title(name)} {nats:.3f}" for name, nats in last.terms.items())
     yield f"At {last.run.size}, cross-entropy is {last.cross_entropy_nats:.3f} nats: {terms}."
@@ -106,7 +106,7 @@ _Term = tuple[RunTerms, str]
 
 
 def _share(row: _Term) -> Estimate:
-    """A share less its bias; as counted, without an interval, where that is not known."""
+    """A share minus its bias; as counted and without an interval where the bias is not known."""
     each, name = row
     corrected = each.corrected_shares[name]
     return Estimate(each.shares[name], None, None) if corrected.value is None else corrected
@@ -137,7 +137,7 @@ def figures(entropies: Entropies, fit_ids: Sequence[str]) -> Iterator[Figure]:
         DRAWN.table("Shares of cross-entropy", rows, axis=group.axis),
         Chart(scale_of(group.axis), y, (line(), bars("share_lo", "share_hi"), points()), "term"),
         f"Terms of cross-entropy for {group.title}: {'; '.join(shares)}.",
-        "CE = error-entropy + self-alignment + confidence, each as a share of CE, less the bias of counting where "
+        "CE = error-entropy + self-alignment + confidence, each as a share of CE, minus the bias of counting where "
         "resampled documents show it. Bars: 95 % over documents. A share may be below 0 or above 1.",
         from_fits(fit_ids, group),
     )

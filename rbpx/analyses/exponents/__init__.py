@@ -1,10 +1,10 @@
 """Whether the exponents of cross-entropy and -ln RBP_k agree, over families and texts.
 
-Compares the exponents of the laws in S of one family and text: that of -ln RBP_1 less that of cross-entropy, from
-the law of their ratio, so that what both share cancels; and how alpha of -ln RBP_k changes with ln k up to k = 100.
-Then the mean of both over all families and texts, with an interval for other families and texts. Where tokens are
-known, the same for those that `improve` finds to get better with size and for the rest. Give a file of published
-slopes, with columns dataset, family, k (a number or CE) and slope, to compare those instead.
+Compares the exponents of the laws in S of each family and text: the exponent of -ln RBP_1 minus that of cross-entropy,
+from the law of their ratio, so that what both share cancels; and how alpha of -ln RBP_k changes with ln k up to
+k = 100. Then gives the mean of both over all families and texts, with an interval for other families and texts. Where
+tokens are known, gives the same for the tokens that `improve` finds to get better with size, and for all others. With a
+file of published slopes (columns dataset, family, k (a number or CE) and slope), compares these instead.
 """
 
 from rbpx.analyses.registry import Analysis

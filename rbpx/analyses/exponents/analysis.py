@@ -1,8 +1,8 @@
-"""The exponents of the laws in S of one family and text beside each other (verb exponents), and their mean difference.
+"""Whether exponents agree (verb exponents): compares the laws in S of each family and text, and averages over all.
 
+The means have intervals for other families and other texts.
 Source: RBP paper (arXiv 2510.20387), table 2 and section 5, which finds those of cross-entropy and -ln RBP_1 alike.
-
-The mean of a number over families and texts, with an interval for other families and other texts.
+Shapes: N sizes, D documents, B resamples, K ranks, M pairs of a family and a text.
 """
 
 import math
@@ -20,25 +20,28 @@ from rbpx.files.rows import read_table
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import Points, known_points
 from rbpx.laws.in_k import fit_joint_law
-from rbpx.laws.intervals.estimate import Estimate, Resampled, by_name, student_t
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Resampled, by_name, student_t
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
 from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record
 
-__all__ = ["mean_over"]
+DEFAULT_K: Final = (1, 10, 100)
+UP_TO: Final = 100  # k: beyond it published laws bend towards the vocabulary
+_CE: Final = "CE"
+_COLUMNS: Final = ("dataset", "family", "k", "slope")  # of published slopes
 
 
 def mean_over(value_M: Sequence[float], families: Sequence[Hashable], texts: Sequence[Hashable]) -> Estimate:
-    """The mean of M pairs of a family and a text, 95 % over both: two-way clusters.
+    """The mean over M pairs of a family and a text, with a 95 % interval over both: two-way clusters.
 
-    Pairs with the same family are off alike, and so are those with the same text. The variance is V_family + V_text -
-    V_pair, each with G / (G - 1) for its G clusters, and not below either of the first two; Student's t has the degrees
-    of freedom of the smaller number of clusters. A way with a single cluster says nothing of others and is left out.
+    Pairs of one family are off alike, and so are pairs of one text. The variance is V_family + V_text - V_pair, each
+    times G / (G - 1) for its G clusters, and not below either of the first two; Student's t has one degree of freedom
+    fewer than the smaller number of clusters. A way with a single cluster says nothing of others and is left out.
 
     Returns:
-        The mean; without an interval where there is one family and one text.
+        The mean; without an interval for one family and one text.
 
     Source:
         A. C. Cameron, J. B. Gelbach, D. L. Miller, Robust Inference with Multiway Clustering, JBES 29, 2011.
@@ -59,27 +62,20 @@ def mean_over(value_M: Sequence[float], families: Sequence[Hashable], texts: Seq
 
 def _clustered(off_M: np.ndarray, labels: Sequence[Hashable]) -> float:
     """Variance of the mean where the members of a cluster are off alike."""
-    clusters = list(dict.fromkeys(labels))
-    sums = [sum(off for off, label in zip(off_M, labels, strict=True) if label == each) for each in clusters]
-    G = len(clusters)
-    return float(np.sum(np.square(sums))) * G / (G - 1) / len(off_M) ** 2
-
-
-DEFAULT_K: Final = (1, 10, 100)
-UP_TO: Final = 100  # k: beyond it the published laws bend towards the vocabulary
-_CE: Final = "CE"
-_COLUMNS: Final = ("dataset", "family", "k", "slope")  # of published slopes
+    clusters = {label: at for at, label in enumerate(dict.fromkeys(labels))}
+    sums_G, G = np.bincount([clusters[label] for label in labels], off_M), len(clusters)
+    return float(np.sum(np.square(sums_G))) * G / (G - 1) / len(off_M) ** 2
 
 
 @dataclass(frozen=True)
 class OfTokens:
-    """The difference of the exponents among the tokens of some ids.
+    """The difference of the exponents among all tokens, or among those of some ids.
 
     Attributes:
-        tokens: "improving" or "others"; None for all.
-        share: of all tokens; None for all.
+        tokens: "improving" or "others"; None for all tokens.
+        share: their share of all tokens; None for all tokens.
         alpha_cross_entropy: exponent of their cross-entropy.
-        difference: exponent of their -ln RBP_1 less that, with its interval over documents and models.
+        difference: exponent of their -ln RBP_1 minus that, with an interval over documents and models.
     """
 
     tokens: str | None
@@ -93,11 +89,11 @@ class Pair:
     """One family on one text.
 
     Attributes:
-        names: what its runs have in common, by column; of a file family and dataset alone.
+        names: what its runs have in common, by column; from a file family and dataset alone.
         title: the text, with what tells its runs from others of that family and text.
         whole: its exponents, of all tokens.
         alphas: exponents of -ln RBP_k, by k.
-        drift: change of alpha for each ln k, up to k = 100; value None below two k.
+        drift: change of alpha per unit of ln k, up to k = 100; None below two k.
         classes: the exponents among the tokens that improve, and among the others; empty where tokens are unknown.
     """
 
@@ -111,10 +107,7 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Exponents:
-    """The pairs of families and texts, and the means over them.
-
-    `group` is None for a file.
-    """
+    """The pairs of families and texts, and the means over them; `group` is the first, None for a file."""
 
     group: Group | None
     pairs: tuple[Pair, ...]
@@ -135,16 +128,16 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
 
 def _averaged(group: Group | None, pairs: Sequence[Pair], run_ids: tuple[str, ...] = ()) -> Exponents:
     mean, drift = _mean(pairs, [p.whole.difference for p in pairs]), _mean(pairs, [p.drift for p in pairs])
-    clear = mean.ends is not None and not mean.ends[0] <= 0 <= mean.ends[1]
-    return Exponents(group, tuple(pairs), mean, drift, Status.ok if clear else Status.no_trend, run_ids)
+    status = Status.ok if mean.leaves_out_0 else Status.no_trend
+    return Exponents(group, tuple(pairs), mean, drift, status, run_ids)
 
 
 def _mean(pairs: Sequence[Pair], estimates: Sequence[Estimate]) -> Estimate:
-    """Over families and texts; of one pair its own interval, which says more than none."""
+    """The mean over families and texts; a single pair keeps its own interval."""
     if len(pairs) == 1:
         return estimates[0]
     known = [(e.value, *_of(p)) for p, e in zip(pairs, estimates, strict=True) if e.value is not None]
-    return mean_over(*zip(*known, strict=True)) if known else Estimate(None, None, None)
+    return mean_over(*zip(*known, strict=True)) if known else NO_ESTIMATE
 
 
 def _of(pair: Pair) -> tuple[str, str]:
@@ -179,23 +172,29 @@ def _usable(points: Points) -> bool:
 
 
 def _drift(points: Sequence[Points]) -> Estimate:
+    """The change of alpha per unit of ln k; an interval from 3 k on."""
     if len(points) < 2:
-        return Estimate(None, None, None)
+        return NO_ESTIMATE
     ks = [p.k for p in points if p.k is not None]
     if len(ks) < 3:
-        return Estimate(-float(line(np.log(ks), list(map(_slope, points)))[1]), None, None)
+        return Estimate(_change(ks, list(map(_slope, points))))
     resampled = [p.y_BN for p in points if p.y_BN is not None]
     y_NBK = np.stack(resampled, axis=-1).transpose(1, 0, 2) if len(resampled) == len(points) else None
     y_NK, n_documents = np.column_stack([p.y_N for p in points]), points[0].n_documents
     joint = fit_joint_law(points[0].S_N, ks, y_NK, y_NBK, n_documents)
-    return Estimate(None, None, None) if joint is None else joint.drift
+    return NO_ESTIMATE if joint is None else joint.drift
+
+
+def _change(ks: Sequence[int], alphas: Sequence[float]) -> float:
+    """Slope of the line through alpha against ln k."""
+    return -float(line(np.log(ks), alphas)[1])
 
 
 def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> tuple[OfTokens, ...]:
     """The tokens whose ids `improve` finds to get better, and all others."""
-    S, run_ids, ties = [run.non_embedding_params for run in group.runs], [run.run_id for run in group.runs], group.ties
-    sizes = list(map(math.log, S))
-    rows = ask(connection, "improvements", run_ids=run_ids, ln_sizes=sizes, k=1, ties=ties.value).to_pylist()
+    S, run_ids = [run.non_embedding_params for run in group.runs], [run.run_id for run in group.runs]
+    asked = {"run_ids": run_ids, "ln_sizes": [math.log(size) for size in S], "ties": group.ties.value}
+    rows = ask(connection, "improvements", k=1, **asked).to_pylist()
     named = [row["token_id"] for row in rows if _improves(row)]
     if not named or len(named) == len(rows):
         return ()
@@ -215,7 +214,7 @@ def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
 
 
 def _class_sums(connection: duckdb.DuckDBPyConnection, group: Group, token_ids: Sequence[int]) -> Floats:
-    """Tokens, hits and nats of the tokens of some ids, and of all others: [2, 3, N sizes, D documents]."""
+    """Tokens, hits and nats of the tokens of some ids, then of all others, by size and document: [2, 3, N, D]."""
     sums_23ND = np.zeros((2, 3, len(group.runs), group.n_documents or 0))
     for at, run in enumerate(group.runs):
         sums = ask(connection, "class_sums", run_id=run.run_id, token_ids=list(token_ids), ties=group.ties.value)
@@ -226,7 +225,7 @@ def _class_sums(connection: duckdb.DuckDBPyConnection, group: Group, token_ids: 
 
 
 def _improves(row: Record) -> bool:
-    """Whether the interval of the slope of a token id, over documents, lies below 0, as in `improve`."""
+    """Whether the interval over documents of the slope of a token id lies below 0, as in `improve`."""
     stderr = row["slope_stderr"]
     return stderr is not None and row["slope"] + student_t(row["n_documents"] - 1) * stderr < 0
 
@@ -251,20 +250,20 @@ def analyse_file(path: Path, request: Request) -> Exponents:
         alphas.setdefault((dataset, family), {})[of_k] = alpha
     pairs = [_published(*names, of_k) for names, of_k in alphas.items() if _CE in of_k and "1" in of_k]
     if not pairs:
-        raise RbpxError(f"no family and text of {path} has both k=1 and CE; add such rows")
+        raise RbpxError(f"no family and text in {path} has both k=1 and CE; add such rows")
     return _averaged(None, pairs)
 
 
 def _published(dataset: str, family: str, of_k: dict[str, float]) -> Pair:
     alphas = {int(k): alpha for k, alpha in of_k.items() if k != _CE}
     ks = [k for k in sorted(alphas) if k <= UP_TO]
-    drift = -float(line(np.log(ks), [alphas[k] for k in ks])[1]) if len(ks) > 1 else None
-    whole = OfTokens(None, None, of_k[_CE], Estimate(alphas[1] - of_k[_CE], None, None))
-    return Pair({"family": family, "dataset": dataset}, dataset, whole, alphas, Estimate(drift, None, None))
+    drift = _change(ks, [alphas[k] for k in ks]) if len(ks) > 1 else None
+    whole = OfTokens(None, None, of_k[_CE], Estimate(alphas[1] - of_k[_CE]))
+    return Pair({"family": family, "dataset": dataset}, dataset, whole, alphas, Estimate(drift))
 
 
 def records(result: Exponents) -> list[Record]:
-    """A row a pair of family and text, one for each kind of its tokens, and one for the means."""
+    """A row for each pair of a family and a text, one for each kind of its tokens, and one for the means."""
     rows: list[Record] = []
     for pair in result.pairs:
         family, dataset = _of(pair)

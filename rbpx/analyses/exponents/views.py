@@ -1,4 +1,4 @@
-"""Exponents as tables: those of each family and text, of its tokens that improve, and the mean of how they differ."""
+"""Tables of exponents: of each family and text, and of its tokens that improve; the mean differences in a sentence."""
 
 from collections.abc import Iterator, Sequence
 
@@ -25,8 +25,8 @@ def sentences(result: Exponents) -> Iterator[str]:
     """The means over all pairs."""
     unclear = "" if result.status is Status.ok else ", which cannot be told from 0"
     yield (
-        f"Mean over {number_of(len(result.pairs), 'pair')}: α of −ln RBP_1 less that of CE is "
-        f"{interval_of(result.difference, 4)}{unclear}; α changes by {interval_of(result.drift, 4)} for each ln k."
+        f"Mean over {number_of(len(result.pairs), 'pair')}: α of −ln RBP_1 minus that of CE is "
+        f"{interval_of(result.difference, 4)}{unclear}; α changes by {interval_of(result.drift, 4)} per unit of ln k."
     )
 
 
@@ -43,20 +43,20 @@ def _view(ks: Sequence[int]) -> View[_Row]:
         text("text", "dataset", lambda row: row[0].title),
         text("family", "family", lambda row: row[0].names["family"]),
         text(
-            "tokens", "tokens", lambda row: row[1].tokens, "improving: those whose ids `improve` finds to get "
-            "better with size; chosen on the same text, so their own exponents are a little too large", 1,
+            "tokens", "tokens", lambda row: row[1].tokens, "improving: tokens whose ids `improve` finds to get "
+            "better with size; they were chosen on the same text, so their exponents are a little too large", 1,
         ),
         share("share", "share", lambda row: row[1].share, 0, spare=2),
         decimal("CE", "alpha_cross_entropy", lambda row: row[1].alpha_cross_entropy, 3),
         [_of_k(k) for k in ks],
         with_ends(
             "k = 1 − CE", "difference", lambda row: row[1].difference,
-            means="α of −ln RBP_1 less that of cross-entropy, from the law of their ratio; 95 % over documents and "
-            "models, of the mean over families and texts (clusters of both)",
+            means="α of −ln RBP_1 minus that of cross-entropy, from the law of their ratio; 95 % over documents and "
+            "models, for the mean over families and texts (clusters of both)",
         ),
         with_ends(
             "for each ln k", "drift", lambda row: row[0].drift if row[1].tokens is None else None,
-            means=f"change of α up to k = {UP_TO}", spare=4, ends_spare=6,
+            means=f"change of α per unit of ln k, up to k = {UP_TO}", spare=4, ends_spare=6,
         ),
     )  # fmt: skip
 
