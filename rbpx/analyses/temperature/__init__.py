@@ -22,7 +22,6 @@ ANALYSIS = Analysis(
     title="Temperature",
     completes=True,
     draws=True,
-    in_report=True,
     tokens=True,
     keys=("device", "tokens_per_batch", "resamples", "seed"),
 )
