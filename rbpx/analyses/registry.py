@@ -106,9 +106,9 @@ def analysis(name: str) -> Analysis:
     folder = import_module(f"rbpx.analyses.{name}")
     described: Analysis = folder.ANALYSIS
     first, _, page = (folder.__doc__ or "").partition("\n\n")
-    summary = described.summary or f"{first[:1].lower()}{first[1:].removesuffix('.')}"
+    summary = f"{first[:1].lower()}{first[1:].removesuffix('.')}"
     in_report = described.in_report or described.draws
-    return replace(described, summary=summary, help=described.help or page.strip(), in_report=in_report)
+    return replace(described, summary=summary, help=page.strip(), in_report=in_report)
 
 
 def asking(name: str) -> Asking:

@@ -323,15 +323,11 @@ def of_kind(answer: Answer, kind: type[Kind]) -> list[tuple[Kind, list[Record]]]
 def _part(name: str, title: str, laws: Laws, own: dict[str, Own], reasons: dict[str, str]) -> Part:
     group, (regimes, _) = laws.group, own["regimes"]
     of_regimes = regimes if isinstance(regimes, Regimes) else None
-    sections = [_section(each, of_each, group, reasons) for each, of_each in own.items()]
+    sections = []
+    for each, (result, ids) in own.items():
+        reason = "" if result is not None else _reason(each, group, reasons)
+        sections.append(_section(each, [] if result is None else [result], ids, reason))
     return Part(name, title, about(group), facts(laws, of_regimes), tuple(sentences([laws])), tuple(sections))
-
-
-def _section(name: str, own: Own, group: Group, reasons: dict[str, str]) -> Section:
-    result, ids = own
-    if result is None:
-        return _section_across(name, [], [], _reason(name, group, reasons))
-    return told.section(name, [result], ids)
 
 
 def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
@@ -361,10 +357,10 @@ def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[Section
             calls.append((name, results_of(of_family), fit_ids([row for _, rows in of_family for row in rows]), ""))
         if not answers[name] and not (analysis(name).trainings or analysis(name).tokens):
             calls.append((name, [], [], _sentence(reasons[name])))
-    return tuple(in_processes(_section_across, calls))
+    return tuple(in_processes(_section, calls))
 
 
-def _section_across(name: str, own: list[OfGroup], ids: list[str], reason: str) -> Section:
+def _section(name: str, own: list[OfGroup], ids: list[str], reason: str) -> Section:
     """The section of some results; without any it says why it has nothing to show."""
     title = analysis(name).title
     return told.section(name, own, ids) if own else Section(name, title, (), (Undrawn(name, title, reason),))

@@ -69,7 +69,7 @@ def write_report(grids: "Sequence[Grid]", narrowed: str, asked: "Mapping[str, ob
     if form in _FOLDERS:
         from rbpx.report.contents import gather
 
-        _write_pictures(gather(grids, narrowed), request, "report")
+        _write_pictures(gather(grids, narrowed), request)
         return path
     text, n_runs = _once(grids, narrowed, form, asked)
     with opened(str(path)) as file:
@@ -84,16 +84,16 @@ def write_answered(verb: str, answer: "Answer", request: Request) -> None:
 
     report, (form, _) = answered(verb, answer, request.store), _place(request, verb)
     if form in _FOLDERS:
-        _write_pictures(report, request, report.verb)
+        _write_pictures(report, request)
         return
     with opened(request.output) as file:
         file.write(_text(form)(report))
 
 
-def _write_pictures(report: "Report", request: Request, verb: str) -> None:
+def _write_pictures(report: "Report", request: Request) -> None:
     from rbpx.report.pictures import Look, write_pictures
 
-    form, path = _place(request, verb)
+    form, path = _place(request, report.verb or "report")
     n = write_pictures(report, form.value, path, INDEX, Look.of(request))
     _LOGGER.info(f"{number_of(n, 'figure')} written to {path}")
 

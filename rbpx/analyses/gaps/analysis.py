@@ -147,9 +147,9 @@ def keep(store: Store, gaps: Gaps) -> list[Record]:
         slices, run_ids = [], [*a.run_ids, *b.run_ids]
         if gaps.slices is not None:
             parts = gaps.slices[::-1] if each.gap.swapped else gaps.slices
-            names, wheres = zip(*((part.chosen.name, part.chosen.where) for part in parts), strict=True)
-            params |= {"slice_a": names[0], "slice_b": names[1], "where_a": wheres[0], "where_b": wheres[1]}
-            params |= {"n_tokens_a": parts[0].n_tokens, "n_tokens_b": parts[1].n_tokens}
+            for of, part in zip("ab", parts, strict=True):
+                chosen = part.chosen
+                params |= {f"slice_{of}": chosen.name, f"where_{of}": chosen.where, f"n_tokens_{of}": part.n_tokens}
             slices, run_ids = sorted([part.chosen.name, part.chosen.where] for part in parts), sorted(set(run_ids))
         more: Record = {"k": each.k, "n": [each.law, *slices] if slices else each.law}
         more |= {"dataset_b": b.first.dataset, "params": params}

@@ -9,9 +9,6 @@ from math import exp
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
 from rbpx.analyses.question import Question, one_by_one
 from rbpx.analyses.view.analysis import Reading, Token, Viewed, analyse, keep
 from rbpx.counts import number_of
@@ -34,6 +31,9 @@ _GAP: Final = Piece("…", None, "not scored")
 
 def page(views: Sequence[Viewed]) -> str:
     """The page of some documents."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # which a table does not need
+    from markupsafe import Markup
+
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
