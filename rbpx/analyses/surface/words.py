@@ -81,7 +81,7 @@ def _left(form: FormFit) -> str | None:
     bent = [each.axis.value for each in form.against if each.curvature.leaves_out_0]
     curve = f"; they curve along {', '.join(bent)}: misfit of the form" if bent else ""
     off = f"runs scatter by {rough(surface.scatter)} in ln y about {form.fit.form}"
-    return f"{off}; the residuals have a slope along {', '.join(slopes)}{curve}"
+    return f"{off}; slope of the residuals along {', '.join(slopes)}{curve}"
 
 
 def _compared(law: SurfaceLaw) -> str | None:
