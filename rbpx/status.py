@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from enum import StrEnum
 
-__all__ = ["Status", "first_of", "in_order"]
+__all__ = ["Doubted", "Status", "first_of", "in_order"]
 
 
 class Status(StrEnum):
@@ -131,3 +131,14 @@ def in_order(statuses: Iterable[Status]) -> tuple[Status, ...]:
 def first_of(statuses: Iterable[Status]) -> Status:
     """The one to show: the first that holds, `ok` where none does."""
     return next(iter(in_order(statuses)), Status.ok)
+
+
+class Doubted:
+    """Something with reasons to doubt it: every status that holds for it."""
+
+    reasons: tuple[Status, ...]
+
+    @property
+    def status(self) -> Status:
+        """The first of the reasons, which is the one to show."""
+        return first_of(self.reasons)

@@ -1,1 +1,1 @@
-"""One folder a question: groups of runs in, a frozen result with its rows, table, figure and section out."""
+"""The questions that rbpx answers from a store, a folder each, and what asks them and shows their answers."""

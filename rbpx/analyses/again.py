@@ -1,4 +1,4 @@
-"""Stored runs scored again for a question, one after another: a run that fails stops no other, and its failure is kept.
+"""Scores stored runs again for a question, one after another; a run that fails is recorded and stops no other.
 
 Torch is loaded here, so questions import this module only where they measure.
 """
@@ -26,12 +26,12 @@ from rbpx.store.store import Store
 
 Found = TypeVar("Found")
 Score = Callable[[LoadedModel, Sequence[Window], ProcessGroup, int, Callable[[int], None]], Found]
-"""What scores windows: a model, windows, processes, tokens a batch and what is told of each batch in, rows out."""
+"""Scores windows: takes the model, the windows, the processes, the tokens of a batch and a callback for progress."""
 
 
 @dataclass(frozen=True)
 class Again:
-    """Runs of one store that are scored again for a verb; `failures` fills up with those that could not be."""
+    """Scores the runs of one store again for a verb; those that fail are collected in `failures`."""
 
     verb: str
     request: Request
@@ -41,7 +41,7 @@ class Again:
     failures: list[Failure] = field(default_factory=list)
 
     def each(self, runs: Sequence[Run], measure: Callable[[Run], tuple[Found, str]]) -> Iterator[tuple[Run, Found]]:
-        """The runs that could be measured, with what `measure` found; it also returns what is printed of the run."""
+        """Yield each run that could be measured with what `measure` found; `measure` also returns what is printed."""
         for run in runs:
             try:
                 found, told = measure(run)
@@ -64,14 +64,14 @@ class Again:
         dtype: Dtype | None = None,
         shows: bool = True,
     ) -> tuple[Found, str]:
-        """Score documents of a run again; what that gives, and how many tokens were scored how fast, in words.
+        """Score documents of a run again; return the result, and in words how many tokens were scored how fast.
 
         Args:
-            run: which.
-            choose: which of its documents.
+            run: the run.
+            choose: picks the documents to score.
             how: scores windows.
             dtype: the precision to load the model in; None for that of the run.
-            shows: whether a bar shows how far it is.
+            shows: whether to show a progress bar.
 
         Raises:
             RbpxError: the model or the text is not what was measured, or no chosen document has a scored token.
@@ -94,11 +94,8 @@ class Again:
 def measured_again(
     verb: str, title: str, n_runs: int, request: Request, store: Store, processes: ProcessGroup
 ) -> Iterator[Again]:
-    """What scores so many runs again, with its progress under a title."""
-    with (
-        GridProgress(title, n_runs, quiet=not processes.is_main) as progress,
-        split_of(request, store) as split,
-    ):
+    """Prepare to score `n_runs` runs again, with progress shown under a title."""
+    with GridProgress(title, n_runs, quiet=not processes.is_main) as progress, split_of(request, store) as split:
         yield Again(verb, request, Reopener(store, processes), split, progress)
 
 

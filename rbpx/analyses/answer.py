@@ -1,4 +1,4 @@
-"""Asks the store a question: requests in, results and the rows of their fits out; the same way for every question."""
+"""Asks the store questions and keeps what is fitted, in the same way for every question."""
 
 import logging
 from collections.abc import Callable, Container, Generator, Hashable, Iterator, Sequence
@@ -28,7 +28,7 @@ from rbpx.store.sql.queries import connected_once, shared
 from rbpx.store.store import Record, Store
 
 _LAW: Final = 3  # sizes of a law in S
-_MANY: Final = 64  # calls, of a tenth of a second each or more: those pay for processes that take seconds to start
+_MANY: Final = 64  # calls, each of a tenth of a second or more, that make starting processes worth the seconds it takes
 
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
@@ -40,7 +40,7 @@ Call = tuple[str, Sequence[Group], Request]
 """What one question asks of one group, or across all."""
 
 Place = tuple[str, int]
-"""A call: its question, and its place among the calls of that."""
+"""A call: its question, and its index among the calls of that question."""
 
 Found = Sequence[OfGroup] | RbpxError
 """What a call finds, or the error that it ends with."""
@@ -91,15 +91,15 @@ def answer_all(
     required: Container[str],
     is_asked: Callable[[Group], bool] = lambda group: True,
 ) -> dict[str, Answer | RbpxError]:
-    """Ask several questions as `answer` does, but for the index; each has its answer, or the error that it ended with.
+    """Ask several questions as `answer` does, without updating the index; an error of one is returned as its answer.
 
-    What is counted of a group serves all questions about it, so one process answers them in a row.
+    One process answers all questions about a group in a row, so that what is counted of the group serves all of them.
 
     Args:
         names: the questions.
         grids: what to look at.
         required: the questions for which having no law at all is an error.
-        is_asked: which of the groups that the grids choose are looked at.
+        is_asked: whether to look at a group that the grids select.
 
     Raises:
         DamageError: a file of the store cannot be read.
@@ -135,9 +135,9 @@ def answer_all(
 
 
 def _rows(calls: dict[str, list[Call]]) -> list[list[Place]]:
-    """The calls of several questions: those about one group in a row, each across groups by itself.
+    """Group the calls of several questions: all about one group in a row, each across groups by itself.
 
-    A row that is longer than the share of a process is divided, as where there are more cores than groups.
+    A row is divided where it is longer than the share of one process, as with more cores than groups.
     """
     rows: dict[Hashable, list[Place]] = {}
     for name, of in calls.items():
@@ -151,7 +151,7 @@ def _rows(calls: dict[str, list[Call]]) -> list[list[Place]]:
 def _asking(
     name: str, grids: Sequence[Grid], required: bool, is_asked: Callable[[Group], bool]
 ) -> Generator[list[Call], list[Found] | None, Answer]:
-    """One question: yields what it asks of each group, is sent what was found, and returns its answer."""
+    """Ask one question: yields its calls, is sent what they found, and returns its answer."""
     described, asked = analysis(name), question(name)
     answered: Answer = []
     tokens_known = False
@@ -208,7 +208,7 @@ def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[Gr
 
 @contextmanager
 def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]:
-    """While the block lasts, the groups of a question to the store of a request are looked at in several processes.
+    """Look at the groups of a question in several processes while the block lasts, if the store is large enough.
 
     A store of a few runs has no two laws to fit side by side.
     """
@@ -217,7 +217,7 @@ def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]
         with connected(request):
             pass
 
-    # What brings the files of a remote store has threads, with which no process may fork.
+    # Files of a remote store are fetched by threads, and a process with threads must not fork.
     is_large = not is_remote(request.store) and len(open_store(request.store).record_files("cells")) >= 2 * _LAW
     if is_large:
         for name in names:
@@ -227,18 +227,18 @@ def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]
 
 
 def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    """A connection to the store of a request, which all questions share that are asked in `connected_once`."""
+    """A connection to the store of a request, shared by all questions that are asked within `connected_once`."""
     return shared(open_store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
 
 
 def _analyse_row(calls: Sequence[Call]) -> list[Found]:
-    """What questions say of one group, in any process."""
+    """Ask several questions about one group, in any process."""
     with document_ranks_kept(), evidence_kept() if len(calls) > 1 else nullcontext():
         return [_analyse(*call) for call in calls]
 
 
 def _analyse(name: str, of: Sequence[Group], request: Request) -> Found:
-    """What a question says of one group, or across all; or the error that it ends with."""
+    """Ask a question about one group, or across all; an error is returned, unless a file is damaged."""
     try:
         with connected(request) as connection:
             looks_at_tokens = analysis(name).across and analysis(name).tokens  # or at items, and fits no law to a text
@@ -256,12 +256,10 @@ def _selected(
     if request.axis is not Axis.S:
         if "axis" not in question.keys:
             verbs = ", ".join(name for name, each in analyses().items() if "axis" in each.keys)
-            raise RbpxError(
-                f"axis={request.axis.value} is not a choice of this verb, which is about S; it is of: {verbs}"
-            )
+            raise RbpxError(f"axis={request.axis.value} is not for this verb, which is about S; it is for: {verbs}")
         return select_along(connection, request, cell_keys, choose=not question.across)
     if question.raw and request.checkpoints is Checkpoints.last:
-        raise RbpxError("checkpoints=last keeps one point of each training, and this verb looks along them; drop it")
+        raise RbpxError("checkpoints=last keeps one point of each training, and this verb needs several; drop it")
     if question.of_any_runs:
         return select_alike(connection, request, cell_keys)
     if _of_trainings(question, request):
@@ -276,7 +274,7 @@ def _of_trainings(question: Analysis, request: Request) -> bool:
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:
-    """Grids that ask the same of different runs are put together, so that a question across groups sees all of them."""
+    """Put grids together that ask the same of different runs, so that a question across groups sees all of them."""
     together: list[list[Grid]] = []
     for grid in grids:
         same = next((others for others in together if _question(others[0][0]) == _question(grid[0])), None)

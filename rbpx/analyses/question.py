@@ -1,6 +1,6 @@
-"""What a question is made of: how it is asked, what is kept of its answer, and how the answer is told in every format.
+"""Defines a question: how it is asked, what is kept of its answer, and how the answer is shown in every format.
 
-Each folder beside this file has one, as QUESTION of its views; mypy sees a part that is missing or does not fit.
+The `views` module of each folder beside this file has one as QUESTION; mypy finds a part that is missing or misfits.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["Measured", "OfGroup", "Question", "each", "one_by_one"]
 
 
 class OfGroup(Protocol):
-    """A result: that of one group, or of several of which one stands for all."""
+    """A result about one group of runs, or about several that one stands for."""
 
     @property
     def group(self) -> Group | None:
-        """What it is about; None for a file."""
+        """The runs that it is about; None for a file."""
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,20 @@ class Question(Generic[Of, Result]):
     """One question.
 
     Attributes:
-        analyse: groups in, results out: one for each group, or what a question across groups finds in all of them.
+        analyse: finds the results: one for each group, or, across groups, what it finds in all of them.
         keep: writes what was fitted to the store, and returns the rows for programs.
-        tables: of one result, or of all results of a question across groups.
+        tables: tables of one result, or of all results of a question across groups.
         sentences: the same in words.
-        figures: the same drawn; the ids of the fits are for the SQL of their numbers.
+        figures: the same drawn; the ids of the fits go into the SQL that gives their numbers.
         passages: texts of the result, token by token, for a page.
         texts: the same for a terminal, which prints them whole.
-        check: refuses what cannot be asked of these groups, before any of them is looked at.
-        measure: measures what the store lacks for it, before it is asked.
-        remeasure: measures again, in place of asking the store; gives results beside what was measured.
-        of_file: its result of a file, in place of the store.
-        rows: for programs, of a result that is in no store.
-        page: a page of its own, in place of one in the form of a report.
-        says_all: whether a terminal prints its sentences however many groups there are, because no table says the same.
+        check: refuses what cannot be asked of these groups, before any of them is analysed.
+        measure: measures what the store lacks for the question, before it is asked.
+        remeasure: measures again instead of asking the store; returns the results and what was measured.
+        of_file: answers from a file instead of the store.
+        rows: the rows for programs of a result that is in no store.
+        page: a page of its own instead of one in the form of a report.
+        says_all: whether a terminal prints its sentences for any number of groups, because no table says the same.
     """
 
     analyse: Callable[[duckdb.DuckDBPyConnection, Sequence[Of], Request], Sequence[Result]]
@@ -94,7 +94,7 @@ class Question(Generic[Of, Result]):
 def each(
     analyse: Callable[[duckdb.DuckDBPyConnection, Of, Request], Result],
 ) -> Callable[[duckdb.DuckDBPyConnection, Sequence[Of], Request], Sequence[Result]]:
-    """Turn what analyses one group into what analyses several, one after another."""
+    """Turn an analysis of one group into one of several groups, one after another."""
 
     def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Of], request: Request) -> Sequence[Result]:
         return [analyse(connection, group, request) for group in groups]
@@ -105,7 +105,7 @@ def each(
 def one_by_one(
     tell: Callable[Concatenate[One, More], Iterable[Told]],
 ) -> Callable[Concatenate[Sequence[One], More], list[Told]]:
-    """What tells one result (its tables, sentences or figures), as what tells several, one after another."""
+    """Turn what shows one result (as tables, sentences or figures) into what shows several, one after another."""
 
     def of_all(results: Sequence[One], /, *more: More.args, **named: More.kwargs) -> list[Told]:
         return [told for result in results for told in tell(result, *more, **named)]

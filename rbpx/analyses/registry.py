@@ -1,4 +1,4 @@
-"""The questions that there are: each folder beside this file is one, and says of itself what it needs and shows."""
+"""Finds the questions: each folder beside this file is one, and declares what it needs and shows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,33 +24,33 @@ _SHOWS = ("sql_memory_mib", "store", "format", "spreadsheet", "output")
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a question says of itself, in `ANALYSIS` of its folder; nothing heavy may be imported for it.
+    """What a question declares as `ANALYSIS` of its folder, which must import nothing heavy.
 
     Attributes:
-        after: the question that it follows among the verbs and among the sections of a report; empty for the first.
+        after: the question that it follows in the list of verbs and in a report; empty for the first.
         examples: commands that can be typed.
         title: heading of its section in a report.
         sizes: models that a group of runs needs; more than one where a law is fitted.
         theme: one of `THEMES`, under which the list of verbs has it.
         summary: what it answers, for the list of verbs: the first line of the docstring of its folder.
         help: the page of its `--help`: the rest of that docstring.
-        in_report: whether a report has it, as it has every question with figures.
+        in_report: whether a report has it; every question with figures has this.
         draws: whether it has figures.
-        keys: what it can be asked beside what narrows every question, for its page.
+        keys: the keys that it takes beside those that narrow every question.
         tokens: whether it reads single tokens, which imported results do not have.
-        across: whether it compares groups with each other, instead of looking at one after the other.
-        trainings: whether its groups are all trainings of a family whose tokens are known, in place of one run a size.
-        raw: whether these are raw checkpoints where there are any, and not the finished models beside them.
-        needs_tokens: whether those of them whose training tokens are not known are left out, and `last=` is applied;
-            without it the question averages checkpoints itself.
-        trainings_with: a key that makes it look at these.
-        of_any_runs: whether its groups are all runs that are alike, however many are of one size, as no law is fitted.
+        across: whether it compares groups with each other instead of looking at one after the other.
+        trainings: whether its groups hold all trainings of a family with known tokens, instead of one run per size.
+        raw: whether it prefers raw checkpoints to the finished models beside them.
+        needs_tokens: whether trainings with unknown tokens are left out, and `last=` is applied; otherwise the question
+            averages checkpoints itself.
+        trainings_with: a key that makes it look at all trainings.
+        of_any_runs: whether its groups hold all runs that are alike, however many are of one size, as no law is fitted.
         small: whether it has something to say about groups with fewer sizes than a law needs.
         completes: whether it first measures what the store lacks for it.
         measures: whether it measures again instead of asking the store alone.
-        file: what it takes in place of the store, as FILE.csv; empty where it takes nothing.
-        words: the keys that words beside key=value stand for, in order; empty where it takes none.
-        lacking: why it may have nothing to look at, with {store}; a sentence for its sizes where empty.
+        file: what it takes instead of the store, as FILE.csv; empty where it takes nothing.
+        words: the keys, in order, that words without key= stand for; empty where it takes none.
+        lacking: why it may have nothing to look at, with {store}; where empty, a message about its sizes.
         primary: the file of conf/ that its request begins from.
     """
 
@@ -88,7 +88,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def analyses() -> Mapping[str, Analysis]:
-    """All questions by verb, each behind the one that it follows; of several, those first that fewest follow."""
+    """All questions by verb, each behind the one that it follows, those with fewer followers first."""
     described = {name: analysis(name) for name in names()}
     followers: dict[str, list[str]] = {}
     for name, each in described.items():
@@ -103,7 +103,7 @@ def analyses() -> Mapping[str, Analysis]:
 
 @cache
 def analysis(name: str) -> Analysis:
-    """What one question says of itself."""
+    """What one question declares."""
     folder = import_module(f"rbpx.analyses.{name}")
     described: Analysis = folder.ANALYSIS
     summary, page = taught(folder)
@@ -117,9 +117,9 @@ def taught(described: ModuleType) -> tuple[str, str]:
 
 
 def asking(name: str) -> Asking:
-    """What one question can be asked: what narrows it, its own keys, and how its answer is shown.
+    """The keys of one question: those that narrow it, its own, and those that say how its answer is shown.
 
-    Which checkpoints of a training count is asked wherever it matters: not along the raw ones.
+    `checkpoints=` is a key of every question but those about raw checkpoints.
     """
     described = analysis(name)
     narrows = _NARROWS if described.raw else (*_NARROWS, "checkpoints")
@@ -133,7 +133,7 @@ def own_keys(name: str) -> tuple[str, ...]:
 
 
 def report_keys() -> tuple[str, ...]:
-    """The keys of a report: those of its questions, but for what only one of them can be asked."""
+    """The keys of a report: those of its questions, without those that make sense for one question alone."""
     asked = [asking(name).names for name, each in analyses().items() if each.in_report]
     one = ("D", "register", "plot", "spreadsheet")
     return tuple(dict.fromkeys(("group", *(key for names in asked for key in names if key not in one))))

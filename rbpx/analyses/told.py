@@ -1,13 +1,10 @@
-"""Tells results on a terminal or in sections of a page, from the same tables, sentences and figures.
-
-Asks questions and prints the answers: tables, plots or rows on stdout; what was fitted is kept.
-"""
+"""Asks questions and shows the answers, on a terminal or in sections of a page, from the same tables and sentences."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from rbpx.analyses.answer import Answer, Grid, answer
+from rbpx.analyses.answer import Grid, answer
 from rbpx.analyses.question import OfGroup
 from rbpx.analyses.registry import analyses, analysis, question
 from rbpx.config.options import Format
@@ -24,13 +21,13 @@ from rbpx.groups.group import Group
 from rbpx.store.store import Record
 
 Shown = TypeVar("Shown", Figure, Undrawn, Figure | Undrawn, Table)
-_MOST_IN_WORDS = 3  # sections whose sentences are printed; of more it is said where they are
+_MOST_IN_WORDS = 3  # sections whose sentences are printed; where there are more, a hint says how to see them
 
 
 def together(name: str, results: Sequence[OfGroup]) -> list[list[OfGroup]]:
-    """Results grouped as they are told: each by itself; where a question compares groups, all of them together.
+    """Group results as they are shown: each by itself, or all together where a question compares groups.
 
-    Where it has a section in a report, those of each family are told together.
+    Where such a question has a section in a report, the results of each family are shown together.
     """
     if not analysis(name).across:
         return [[result] for result in results]
@@ -48,7 +45,7 @@ def tables(name: str, results: Sequence[OfGroup]) -> list[Table]:
 
 
 def show(name: str, results: Sequence[OfGroup]) -> None:
-    """Print the texts and tables of a question, then the same in words, what the columns mean, and what to do."""
+    """Print the texts and tables of a question, then its sentences, the meanings of columns, and what to do."""
     asked, screen, sections, found = question(name), console(), together(name, results), tables(name, results)
     print_passages(screen, asked.texts(results))
     meanings = print_tables(screen, found)
@@ -63,7 +60,7 @@ def show(name: str, results: Sequence[OfGroup]) -> None:
 
 
 def _title(name: str, results: Sequence[OfGroup]) -> str:
-    """What results that are told together are about; empty for a file."""
+    """What results that are shown together are about; empty for a file."""
     across = analysis(name).across
     return "; ".join(dict.fromkeys(each.title_of_family if across else each.title for each in _groups(results)))
 
@@ -85,7 +82,7 @@ def plot(name: str, results: Sequence[OfGroup]) -> None:
 
 
 def section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Section:
-    """The section of a page about one result, or about those of a family, where each says what it is about."""
+    """The section of a page about one result, or about those of a family, where each part says what it is about."""
     described = analysis(name)
     if described.across or not described.trainings:
         return _section(name, results, fit_ids)
@@ -122,7 +119,7 @@ def _section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> S
 
 
 def _numbered(each: Shown, at: int, of: str) -> Shown:
-    """One of several of a name, with a name of its own, and what it is about in its title."""
+    """Give one of several with the same name a name of its own, and a title that says what it is about."""
     return replace(each, name=f"{each.name}-{at}", title=f"{each.title}: {of}")
 
 
@@ -143,8 +140,9 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
         raise RbpxError(f"analyses={unknown[0]} is unknown; known: {', '.join(analyses())}")
     request, rows = grids[0][0], list[Record]()
     for name in names:
-        results, found = _apart(answer(name, grids, required))
-        rows += [{"analysis": name, **row} for row in found]
+        answered = answer(name, grids, required)
+        results = [result for result, _ in answered]
+        rows += [{"analysis": name, **row} for _, found in answered for row in found]
         if request.format is Format.html:
             _write_page(name, results, request.output)
         elif results and request.format is Format.table:
@@ -163,13 +161,9 @@ def _write_page(name: str, results: Sequence[OfGroup], output: str | None) -> No
     """Write the page that a question has of its own."""
     page = question(name).page
     if page is None:
-        raise RbpxError(f"format=html is of one question: python -m rbpx {name} --format html")
+        raise RbpxError(f"format=html shows one question at a time: python -m rbpx {name} --format html")
     with opened(output) as file:
         file.write(page(results))
-
-
-def _apart(found: Answer) -> tuple[list[OfGroup], list[Record]]:
-    return [result for result, _ in found], [row for _, rows in found for row in rows]
 
 
 def print_results(name: str, results: Sequence[OfGroup], request: Request) -> None:

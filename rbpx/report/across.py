@@ -1,4 +1,4 @@
-"""Figures across groups: their fitted laws in; all laws in one plot, and all exponents in another, out."""
+"""Draws figures across groups: all laws in one plot, and all exponents in another."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -22,7 +22,7 @@ _HUE: Final = "series"
 
 
 def figures_across(answer: Sequence[tuple[Laws, Sequence[Record]]]) -> tuple[Figure | Undrawn, ...]:
-    """The laws of all groups against size, and the exponent of cross-entropy of each against that of RBP.
+    """Draw the laws of all groups against size, and the exponent of cross-entropy of each against that of RBP.
 
     Args:
         answer: fitted groups, each with the rows of its fits.
@@ -41,7 +41,7 @@ def figures_across(answer: Sequence[tuple[Laws, Sequence[Record]]]) -> tuple[Fig
 
 
 def _hue(laws: Sequence[Laws]) -> list[str]:
-    """What tells groups apart by colour: texts, else families, else nothing."""
+    """What colour tells apart: texts, else families, else nothing."""
     firsts = [each.group.first for each in laws]
     for names in ([first.dataset for first in firsts], [first.family for first in firsts]):
         if len(set(names)) <= MOST_SERIES:
@@ -58,7 +58,7 @@ def _laws(named: Sequence[_Named], origin: Origin) -> Figure | Undrawn:
         for at in curve(law.fit, "S", "y")
     ]
     if not rows:
-        return Undrawn(name, title, "No group has a law of RBP_k: three points are needed.")
+        return Undrawn(name, title, "No group has a law of RBP_k, which needs three points.")
     columns: list[Column[_Place]] = [
         text("colour", _HUE, lambda row: row[0]),
         text("group", "group", lambda row: row[1]),
@@ -71,7 +71,7 @@ def _laws(named: Sequence[_Named], origin: Origin) -> Figure | Undrawn:
     return drawn(
         View(name, columns).table(title, rows, axis=axis),
         Chart(x, y, (one_colour,), _HUE, height=340),
-        f"Logarithmic plot of {len({row[1] for row in rows})} laws of −ln RBP against {axis.value}, one a group.",
+        f"Logarithmic plot of {len({row[1] for row in rows})} laws of −ln RBP against {axis.value}, one per group.",
         "A line for each group: its law of −ln RBP at the smallest k, between its smallest and its largest point.",
         origin,
     )

@@ -1,4 +1,4 @@
-"""The report of one question: its results in, the sections that a whole report would have of them out."""
+"""Makes the report of one question, with the sections that a whole report would have of it."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a report holds: requests in, every analysis done as its verb does it; its results in chapters by text out."""
+"""Gathers a report: does every analysis as its verb does it, and orders the results in chapters by text."""
 
 import re
 from collections.abc import Sequence
@@ -31,8 +31,8 @@ from rbpx.store.store import Record, now
 from rbpx.version import __version__
 
 _SECTIONS: Final = 10  # % of the time of a report
-_OF_ALL: Final = ("fit", "regimes", "klaw")  # what the tables of all groups are made of
-_MANY: Final = 12  # groups: of more, nobody reads the sections of all
+_OF_ALL: Final = ("fit", "regimes", "klaw")  # the questions that the tables of all groups are made of
+_MANY: Final = 12  # groups: nobody reads the sections of more
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +40,12 @@ class Part:
     """One group of runs: a family on a text.
 
     Attributes:
-        name: plain and unique in the report.
-        title: as people name it.
+        name: in plain characters, unique in the report.
+        title: its name for people.
         about: sizes, tokens, documents, how it was read.
         facts: the few numbers that stand first.
         summary: plain sentences.
-        sections: one an analysis.
+        sections: one for each question.
     """
 
     name: str
@@ -57,13 +57,13 @@ class Part:
 
     @property
     def n_doubts(self) -> int:
-        """Laws and figures with a status that is not good."""
+        """How many laws and figures have a status other than ok."""
         return sum(len(doubt.of) for section in self.sections for doubt in section.doubts)
 
 
 @dataclass(frozen=True, eq=False)
 class Chapter:
-    """One text, and every family on it."""
+    """One text with every family on it."""
 
     name: str
     title: str
@@ -76,19 +76,19 @@ class Report:
 
     Attributes:
         store: the name of the store, as it was asked for.
-        made_at: UTC, to the minute.
-        version: of rbpx.
-        title: what it is about, in a line.
+        made_at: when it was made, UTC, to the minute.
+        version: the version of rbpx.
+        title: what it is about, in one line.
         narrowed: keys that chose among the runs, as typed; empty for all.
         n_tokens: scored tokens of its runs.
         n_runs: measured runs and imported sizes.
         n_failed: cells of the store that could not be measured.
-        chapters: by text.
-        gaps: between texts and families, a section a family; or why there are none.
-        across: figures of all groups, where only those asked for have sections; else none.
+        chapters: one for each text.
+        gaps: comparisons of texts and families, a section for each family; or why there are none.
+        across: figures of all groups, where only some groups have sections; else none.
         overview: all laws at a glance.
         paper: tables 1 and 2 in the shape of the paper's; without rows where nothing of them is known.
-        runs: where the numbers come from.
+        runs: the runs that the numbers come from.
         verb: the one question that it answers; empty for all.
     """
 
@@ -115,12 +115,12 @@ class Report:
 
     @property
     def example(self) -> str:
-        """What `group=` calls the first group of the table."""
+        """The name of the first group of the table, as `group=` takes it."""
         return _slug(self.overview.rows[0][0].text)
 
     @property
     def parts(self) -> list[Part]:
-        """Of all chapters."""
+        """The parts of all chapters."""
         return [part for chapter in self.chapters for part in chapter.parts]
 
 
@@ -132,14 +132,14 @@ Own = tuple[OfGroup | None, list[str]]
 
 
 def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
-    """Do every analysis over the runs that are asked for, and put what they say in order.
+    """Do every analysis over the runs that are asked for, and put the results in order.
 
     Args:
-        grids: what to look at, as for `study.perform`.
+        grids: what to look at, as for `told.perform`.
         narrowed: what was typed to choose it.
 
     Raises:
-        RbpxError: nothing in a store that holds something matches.
+        RbpxError: the store holds runs, and none matches.
     """
     grids = [(request.but(D=None), cell_keys) for request, cell_keys in grids]  # predictions are in S alone
     request = grids[0][0]
@@ -156,7 +156,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
         asked = _asked(grids)
         with share_of(advance, 100 - _SECTIONS):
             answers, reasons = _find_all(names if asked is None else _OF_ALL, grids)
-            if asked is not None:  # of all groups what stands in a table, and the sections of some
+            if asked is not None:  # tables show all groups, and only some have sections
                 more, why_not = _find_all([name for name in names if name not in _OF_ALL], grids, asked)
                 answers, reasons = answers | more, reasons | why_not
         with share_of(advance, _SECTIONS):
@@ -189,14 +189,14 @@ def _asked(grids: Sequence[Grid]) -> list[Group] | None:
 
 
 def _questions(across: bool) -> list[str]:
-    """The questions that have a section of their own, about single groups of runs or across them, in their order."""
+    """The questions with a section of their own, about single groups of runs or across them, in order."""
     return [name for name, each in analyses().items() if each.in_report and (each.across or each.trainings) is across]
 
 
 def _find_all(
     names: Sequence[str], grids: Sequence[Grid], asked: Sequence[Group] | None = None
 ) -> tuple[Answers, dict[str, str]]:
-    """Results and kept fits of each question about the families and texts asked for, and why some have none."""
+    """The answers of questions about the families and texts asked for, and the reasons why some have none."""
     if asked == []:
         return {name: [] for name in names}, {}
     texts = None if asked is None else {_text_of(group) for group in asked}
@@ -222,7 +222,7 @@ def assembled(
     answers: Answers,
     across: tuple[Figure | Undrawn, ...] = (),
 ) -> Report:
-    """A report of parts that are made: with its title, its runs, and the tables of all groups."""
+    """Assemble a report from its parts, with its title, its runs, and the tables of all groups."""
     laws = [each for each, _ in of_kind(answers.get("fit", []), Laws)]
     k_laws = [each for each, _ in of_kind(answers.get("klaw", []), KLaws)]
     regimes = {each.group.key: each for each, _ in of_kind(answers.get("regimes", []), Regimes)}
@@ -266,7 +266,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def slugs_of(groups: Sequence[Group]) -> list[str]:
-    """The titles of groups in plain characters, each its own: what `group=` takes, and anchors of a page."""
+    """The titles of groups in plain characters, each unique: what `group=` takes, and the anchors of a page."""
     slugs: list[str] = []
     for title in titles_of(groups):
         slug = _slug(title)
@@ -295,7 +295,7 @@ def _parts(answers: Answers, reasons: dict[str, str], asked: Sequence[Group] | N
 
 
 def _taken(answer: Answer, group: Group) -> Own:
-    """Take what a question says of a group out of its answer: the jobs of a sweep may look at the same runs in turn."""
+    """Take the result for a group out of an answer, as the jobs of a sweep may look at the same runs in turn."""
     for at, (result, rows) in enumerate(answer):
         own = result.group
         if own is not None and (own.key, own.run_ids) == (group.key, group.run_ids):
@@ -305,42 +305,38 @@ def _taken(answer: Answer, group: Group) -> Own:
 
 
 def fit_ids(rows: Sequence[Record]) -> list[str]:
-    """Of those that are of `fits`."""
+    """The ids of those rows that belong to `fits`."""
     return [str(row["fit_id"]) for row in rows if row.get("fit_id") is not None]
 
 
 def results_of(answer: Answer) -> list[OfGroup]:
-    """Without their rows."""
+    """The results of an answer without their rows."""
     return [result for result, _ in answer]
 
 
 def of_kind(answer: Answer, kind: type[Kind]) -> list[tuple[Kind, list[Record]]]:
-    """The results of a question as what they are."""
+    """The results of an answer that have a type, with their rows."""
     return [(result, rows) for result, rows in answer if isinstance(result, kind)]
 
 
 def _part(name: str, title: str, laws: Laws, own: dict[str, Own], reasons: dict[str, str]) -> Part:
     group, (regimes, _) = laws.group, own["regimes"]
     of_regimes = regimes if isinstance(regimes, Regimes) else None
-    sections = [_section(each, of_each, group, reasons) for each, of_each in own.items()]
+    sections = []
+    for each, (result, ids) in own.items():
+        reason = "" if result is not None else _reason(each, group, reasons)
+        sections.append(_section(each, [] if result is None else [result], ids, reason))
     return Part(name, title, about(group), facts(laws, of_regimes), tuple(sentences([laws])), tuple(sections))
-
-
-def _section(name: str, own: Own, group: Group, reasons: dict[str, str]) -> Section:
-    result, ids = own
-    if result is None:
-        return _section_across(name, [], [], _reason(name, group, reasons))
-    return told.section(name, [result], ids)
 
 
 def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
     """Why a group has no such section."""
     described = analysis(name)
     if described.tokens and not group.is_measured:
-        return "It looks at single tokens, and imported results have none."
+        return "This looks at single tokens, and imported results have none."
     if len(group.runs) < described.sizes:
         there = f"there {'is' if len(group.runs) == 1 else 'are'} {number_of(len(group.runs), 'size')}"
-        return f"It needs {number_of(described.sizes, 'size')}, and {there} here: measure more of them."
+        return f"This needs {number_of(described.sizes, 'size')}, and {there}: measure more sizes."
     return _sentence(reasons[name])
 
 
@@ -349,7 +345,7 @@ def _sentence(reason: str) -> str:
 
 
 def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[Section, ...]:
-    """What compares groups with each other: a section a family, or why there is none."""
+    """The sections that compare groups with each other, one for each family, or that say why there is none."""
     calls: list[tuple[str, list[OfGroup], list[str], str]] = []
     for name in _questions(across=True):
         families: dict[str, Answer] = {}
@@ -360,10 +356,10 @@ def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[Section
             calls.append((name, results_of(of_family), fit_ids([row for _, rows in of_family for row in rows]), ""))
         if not answers[name] and not (analysis(name).trainings or analysis(name).tokens):
             calls.append((name, [], [], _sentence(reasons[name])))
-    return tuple(in_processes(_section_across, calls))
+    return tuple(in_processes(_section, calls))
 
 
-def _section_across(name: str, own: list[OfGroup], ids: list[str], reason: str) -> Section:
+def _section(name: str, own: list[OfGroup], ids: list[str], reason: str) -> Section:
     """The section of some results; without any it says why it has nothing to show."""
     title = analysis(name).title
     return told.section(name, own, ids) if own else Section(name, title, (), (Undrawn(name, title, reason),))

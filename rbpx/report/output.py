@@ -1,4 +1,4 @@
-"""Where a report goes: requests in; a page, a text or a folder of figures out."""
+"""Writes a report where it is asked for: as a page, a text or a folder of figures."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +31,8 @@ def check(request: Request, verb: str = "report") -> None:
     """Refuse an output that cannot be written, before anything is fitted.
 
     Args:
-        request: how it is to be written.
-        verb: what is: a report, or the answer to one question.
+        request: where and in which format to write.
+        verb: "report", or the question whose answer is written.
 
     Raises:
         RbpxError: the store does not exist, the format is not a report's, or the output exists and is not a report.
@@ -56,19 +56,19 @@ def check(request: Request, verb: str = "report") -> None:
 
 
 def write_report(grids: "Sequence[Grid]", narrowed: str, asked: "Mapping[str, object]") -> Path:
-    """Make a report of everything that is asked for, and write it; return where it is.
+    """Make a report of everything that is asked for and write it; return its path.
 
     Args:
         grids: what to look at.
         narrowed: what was typed to choose it.
-        asked: all that was typed, with what it is read with (`rbpx.config.overrides`).
+        asked: all that was typed, as the key of a kept answer.
     """
     request = grids[0][0]
     form, path = _place(request, "report")
     if form in _FOLDERS:
         from rbpx.report.contents import gather
 
-        _write_pictures(gather(grids, narrowed), request, "report")
+        _write_pictures(gather(grids, narrowed), request)
         return path
     text, n_runs = _once(grids, narrowed, form, asked)
     with opened(str(path)) as file:
@@ -83,22 +83,22 @@ def write_answered(verb: str, answer: "Answer", request: Request) -> None:
 
     report, (form, _) = answered(verb, answer, request.store), _place(request, verb)
     if form in _FOLDERS:
-        _write_pictures(report, request, report.verb)
+        _write_pictures(report, request)
         return
     with opened(request.output) as file:
         file.write(_text(form)(report))
 
 
-def _write_pictures(report: "Report", request: Request, verb: str) -> None:
+def _write_pictures(report: "Report", request: Request) -> None:
     from rbpx.report.pictures import Look, write_pictures
 
-    form, path = _place(request, verb)
+    form, path = _place(request, report.verb or "report")
     n = write_pictures(report, form.value, path, INDEX, Look.of(request))
     _LOGGER.info(f"{number_of(n, 'figure')} written to {path}")
 
 
 def _once(grids: "Sequence[Grid]", narrowed: str, form: Format, asked: "Mapping[str, object]") -> tuple[str, int]:
-    """The text of a report and its runs, from the store where the same was asked before, with the time of then."""
+    """The text of a report and its number of runs, from the store if the same was asked before."""
     requests = [request for request, _ in grids]
     kept = kept_answer([request.store for request in requests], {**asked, "form": form.value})
     answer = kept.find() if kept is not None and not requests[0].fresh else None
@@ -126,7 +126,7 @@ def _text(form: Format) -> "Callable[[Report], str]":
 
 
 def _place(request: Request, verb: str) -> tuple[Format, Path]:
-    """The format, as asked for or by the name of the output, else a page; and where it goes."""
+    """The format (as asked for, or by the name of the output, else a page) and the path."""
     known = {f".{form.value}": form for form in FORMATS}
     form = request.format
     if form is Format.table:
@@ -134,7 +134,7 @@ def _place(request: Request, verb: str) -> tuple[Format, Path]:
     if form not in FORMATS:
         raise RbpxError(
             f"format={form.value} is not a format of a report; choose one of "
-            f"{', '.join(each.value for each in FORMATS)}; for rows use python -m rbpx fit --format {form.value}"
+            f"{', '.join(each.value for each in FORMATS)}; for rows: python -m rbpx fit --format {form.value}"
         )
     if request.output is not None:
         return form, Path(request.output).expanduser()
@@ -142,7 +142,7 @@ def _place(request: Request, verb: str) -> tuple[Format, Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a file is a report, by what it begins with."""
+    """Whether a file is a report of rbpx, by its beginning."""
     if not path.is_file():
         return False
     with path.open(encoding="utf-8", errors="replace") as file:

@@ -1,4 +1,4 @@
-"""All laws on one screen: fitted groups in; first numbers, a glance at all, the paper's two tables and the runs out.
+"""Sums up all laws: the first numbers of each group, a glance at all groups, the paper's two tables, and the runs.
 
 Source of tables 1 and 2: RBP paper (arXiv 2510.20387); slope = -alpha.
 """
@@ -30,8 +30,8 @@ class Fact:
     """One number at the top of a group.
 
     Attributes:
-        label: what it is.
-        value: as people read it.
+        label: what the number is.
+        value: the number as people read it.
         beside: its interval, or what it means.
     """
 
@@ -54,26 +54,23 @@ def facts(laws: Laws, regimes: Regimes | None) -> tuple[Fact, ...]:
         beside = f"of −ln RBP_{first.k} at {largest(laws.group)},\npredicted from {others}"
         entries.append(Fact("error of the prediction", percent(first.fit.backtest_error), beside))
     if regimes is not None and regimes.regimes:
-        reach, last = UNKNOWN if regimes.supported is None else f"k ≤ {regimes.supported:,}", regimes.regimes[-1].k
-        of = "every k of the grid" if regimes.supported == last else f"of k up to {last:,}"
-        entries.append(Fact("the law holds at", reach, of))
+        reach, last = UNKNOWN if regimes.supported is None else f"{regimes.supported:,}", regimes.regimes[-1].k
+        of = "the largest k of the grid" if regimes.supported == last else f"of k up to {last:,}"
+        entries.append(Fact("largest k at which the law holds", reach, of))
     return tuple(entries)
-
-
-# --------------------------------------------------------------------------------------------------------- at a glance
 
 
 _Glance = tuple[str, Laws, Regimes | None]
 
 
 def alpha_of(laws: Laws, at: int) -> Estimate | None:
-    """The exponent of a law of the headline, which may be missing."""
+    """The exponent of the RBP law (at 0) or the cross-entropy law (at 1) of the headline; None where it is missing."""
     law = laws.headline[at]
     return None if law is None else law.fit.exponent
 
 
 def _of(at: int, number: Callable[[PowerLawFit], float | None]) -> Callable[[_Glance], float | None]:
-    """A number of such a law."""
+    """How to get a number of a law of the headline."""
 
     def value(row: _Glance) -> float | None:
         law = row[1].headline[at]
@@ -91,7 +88,7 @@ GLANCE: Final = View[_Glance](
     with_ends("α, CE", "alpha_ce", lambda row: alpha_of(row[1], 1), decimals(3)),
     decimal("R²", "r2_ce", _of(1, lambda fit: fit.r2), 3),
     error("backtest", "backtest_error", _of(0, lambda fit: fit.backtest_error), "of RBP at the largest point"),
-    whole("up to k", "supported_k", lambda row: None if row[2] is None else row[2].supported, "where it holds"),
+    whole("up to k", "supported_k", lambda row: None if row[2] is None else row[2].supported, "where the law holds"),
 )
 
 
@@ -101,15 +98,13 @@ def glance(laws: Sequence[Laws], regimes: Sequence[Regimes | None]) -> Table:
     return GLANCE.table("All laws at a glance", rows, note="RBP at the smallest k, 1 by default.")
 
 
-# ------------------------------------------------------------------------------------------------- tables of the paper
-
 _Paired = tuple[str, str, Mapping[str, PowerLawFit]]  # two names, and laws by what stands over their pair of columns
 
 
 def _paired(
     name: str, title: str, names: Sequence[tuple[str, str]], rows: Sequence[_Paired], over: Sequence[str]
 ) -> Table:
-    """R2 and slope of laws in pairs of columns."""
+    """A table of laws, with R2 and slope of each in a pair of columns."""
 
     def value(of: str, number: Callable[[PowerLawFit], float | None]) -> Callable[[_Paired], float | None]:
         return lambda row: number(row[2][of]) if of in row[2] else None
@@ -159,8 +154,6 @@ def table_2(results: Sequence[Laws]) -> Table:
     x = groups[0].axis.value if groups else Axis.S.value
     return _paired("table2", f"Table 2: cross-entropy and −ln RBP_k against {x}", names, rows, families)
 
-
-# ------------------------------------------------------------------------------------------------------------ the runs
 
 RUNS: Final = View[Run](
     "runs",

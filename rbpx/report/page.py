@@ -1,4 +1,4 @@
-"""One page: a report in, HTML that needs no network and no other file out."""
+"""Writes a report as one HTML page that needs no network and no other file."""
 
 import base64
 import json
@@ -56,7 +56,7 @@ def page(report: Report) -> str:
 
 @cache
 def _vega() -> Markup:
-    """The library that draws the figures; to bundle it takes a second or two, once on a machine."""
+    """The library that draws the figures; bundling it takes a second or two, once on each machine."""
     kept = cache_folder() / f"vega-{metadata.version('vl-convert-python')}-{digest(_BUNDLE)}.json"
     try:
         script = read_sealed(kept)["script"]
@@ -86,7 +86,7 @@ _SUBSCRIPTS: Final = str.maketrans("0123456789k", "₀₁₂₃₄₅₆₇₈�
 
 
 def _lowered(value: Any) -> Any:
-    """A chart with the indices in its texts as subscript characters, which not every font of a paper has."""
+    """A chart whose texts have their indices as subscript characters, which the fonts of a paper may lack."""
     if isinstance(value, dict):
         return {name: _lowered(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -97,7 +97,7 @@ def _lowered(value: Any) -> Any:
 
 
 def _typeset(text: str) -> Markup:
-    """A sentence with indices and exponents set as such; names stay as they are."""
+    """A sentence in HTML with subscripts and superscripts; names stay as they are."""
     safe = str(escape(true_minus(text)))
     safe = re.sub(r"\bRBP_(\d+|k)\b", r"RBP<sub>\1</sub>", safe)
     safe = re.sub(r"\b(S|D|C|k|step)\^−([α-ω])(_k)?", r"\1<sup>−\2\3</sup>", safe)
@@ -106,14 +106,14 @@ def _typeset(text: str) -> Markup:
 
 
 def _raw(entry: Cell) -> str | None:
-    """The raw value of an entry, where its text does not say all of it."""
+    """The raw value of an entry; None where its text says all of it."""
     raw = "|".join("" if v is None else f"{v:.7g}" if isinstance(v, float) else str(v) for v in entry.values)
     shown = entry.text.replace(",", "") if entry.is_number else re.sub(r"<[^>]*>", "", _typeset(entry.text))
     return None if raw == unescape(shown) or (raw == "" and entry.text == UNKNOWN) else raw
 
 
 def _cell(entry: Cell) -> Markup:
-    """An entry as short as HTML allows, since a page has tens of thousands of them."""
+    """A table cell as short as HTML allows, since a page has tens of thousands of them."""
     raw, text = _raw(entry), escape(true_minus(entry.text)) if entry.is_number else _typeset(entry.text)
     marks = [] if entry.is_number else ["class=doubt" if entry.doubts else "class=t"]
     if raw is not None:

@@ -1,4 +1,4 @@
-"""Figures for a paper: a report in, vector files with their captions out; SVG, or PDF with its fonts."""
+"""Writes the figures of a report for a paper, as vector files with their captions: SVG, or PDF with its fonts."""
 
 import re
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ class Look:
     """How figures in files look.
 
     Attributes:
-        width: in inches, the axes included.
-        font_size: of all text, in points.
-        font: of all text.
-        legend: where it stands.
+        width: width in inches, including the axes.
+        font_size: size of all text, in points.
+        font: font of all text.
+        legend: where the legend stands.
     """
 
     width: float = 6.5
@@ -41,12 +41,12 @@ class Look:
 
     @classmethod
     def of(cls, request: Request) -> "Look":
-        """As asked for."""
+        """The look that a request asks for."""
         given = {name: getattr(request, name) for name in LOOKS}
         return cls(**{name: value for name, value in given.items() if value is not None})
 
     def rendered(self, figure: Figure, form: str) -> bytes:
-        """A figure as a file."""
+        """The contents of the file of a figure."""
         pixels, font_px = self.width * _PIXELS[form], self.font_size * _PIXELS[form] / _POINTS
         drawn = spec(figure.chart, figure.values, pixels / font_px)
         height = drawn["height"] if figure.chart.y.names else min(drawn["height"], 0.75 * pixels)
@@ -62,11 +62,11 @@ def write_pictures(report: Report, form: str, path: Path, index: str, look: Look
     """Write every figure as a file, and a list of them with their captions; return how many were drawn.
 
     Args:
-        report: what to draw.
+        report: whose figures to draw.
         form: "svg" or "pdf".
-        path: where to write: a folder, which is created, or a file where one figure is drawn.
+        path: a folder, which is created, or a file if there is only one figure.
         index: name of the list in a folder.
-        look: of all.
+        look: how the figures look.
 
     Raises:
         RbpxError: it cannot be written, or a file is named for several figures.
@@ -107,5 +107,5 @@ def _write_one(drawn: dict[str, tuple[str, Figure]], form: str, path: Path, look
 
 
 def _plain(name: str) -> str:
-    """A name of a file without blanks and commas."""
+    """A file name without blanks and commas."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")

@@ -1,4 +1,4 @@
-"""A report as text: Markdown to read anywhere, LaTeX for a paper."""
+"""Writes a report as text: Markdown to read anywhere, LaTeX for a paper."""
 
 import re
 from collections.abc import Iterable
@@ -15,19 +15,18 @@ __all__ = ["latex", "markdown"]
 
 
 def markdown(report: Report) -> str:
-    """Sentences and tables; `--format svg` gives the figures."""
+    """A report in Markdown: sentences and tables; `--format svg` gives the figures."""
     where = f"{number_of(report.n_runs, 'run')}, {number_of(report.n_tokens, 'scored token')}, store `{report.store}`"
     lines = [f"<!-- rbpx report {report.version} -->", f"# {_md(report.title)}", ""]
     lines += [f"{where}, {report.made_at} UTC, rbpx {report.version}.", ""]
     if not report.has_contents:
-        lines += [
-            "This store holds no runs yet: `python -m rbpx -m model=ladder dataset=pydoc,stdlib` measures some.",
-            "",
-        ]
+        command = "`python -m rbpx -m model=ladder dataset=pydoc,stdlib`"
+        lines += [f"This store holds no runs yet: {command} measures some.", ""]
     if len(report.overview.rows) > 1 and not report.verb:
         lines += _table(report.overview, 2)
     if report.across:
-        lines += [f"Sections of one group, with - for blanks: `python -m rbpx report group={report.example}`.", ""]
+        command = f"`python -m rbpx report group={report.example}`"
+        lines += [f"{command} gives the sections of one group; write its name with - for blanks.", ""]
     for chapter in report.chapters:
         lines += [f"## {_md(chapter.title)}", ""]
         for part in chapter.parts:
@@ -38,9 +37,7 @@ def markdown(report: Report) -> str:
         lines += ["## Across texts and families", ""]
         for section in report.gaps:
             lines += _section(section)
-    for sheet in (*report.paper, report.runs):
-        if sheet.rows:
-            lines += _table(sheet, 2)
+    lines += [line for sheet in (*report.paper, report.runs) if sheet.rows for line in _table(sheet, 2)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -80,8 +77,6 @@ def _md(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", true_minus(" ".join(text.split())))
 
 
-# ------------------------------------------------------------------------------------------------------------ LaTeX
-
 _SPECIAL: Final = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--", "²": "$^2$", "≤": r"$\le$",
@@ -94,10 +89,7 @@ _SPARED: Final = 3  # rank of the last spare columns that a page of paper has ro
 
 
 def latex(report: Report) -> str:
-    r"""Tables 1 and 2 in the shape of the paper's and the laws of each group, or all tables of one question.
-
-    To be \input, with booktabs.
-    """
+    r"""A report in LaTeX to \input, with booktabs: tables 1 and 2 and all laws, or the tables of one question."""
     lines = [f"% rbpx report {report.version}, {report.made_at} UTC, store {report.store}".replace("\n", " ")]
     lines += [r"% needs \usepackage{booktabs}", ""]
     for sheet in report.paper:

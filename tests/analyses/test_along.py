@@ -125,7 +125,7 @@ def test_raw_checkpoints_and_finished_models_never_stand_in_one_law(tmp_path: Pa
         variants = law["params"].get("variant"), law.get("variant")
         assert variants == (None, None)
     table = here("surface", "laws=[cross_entropy]", "resamples=30", "--store", finished.root, cwd=cwd, check=0).stdout
-    assert "left out: 3 are raw checkpoints" in " ".join(table.split())
+    assert "left out: 3 raw checkpoints" in " ".join(table.split())
     points = [r for r in fits(finished.root, cwd, "trajectory", "laws=[cross_entropy]") if r["kind"] == "point"]
     assert {row["D"] for row in points} == {D for _, D in later}
     along = fits(finished.root, cwd, "fit", "axis=C", "laws=[cross_entropy]")

@@ -156,14 +156,14 @@ def test_a_forecast_that_is_older_than_its_runs_is_none(store: Path, tmp_path: P
 def test_since_when_a_forecast_is_here_stands_beside_the_time_that_it_says_itself(store: Path, cwd: Path) -> None:
     rows = forecasts(store, cwd)[:-1]
     assert all(abs(_day(row["seen_at"]) - _day(row["registered_at"])) <= 1 for row in rows)
-    assert "by its own word" not in here("forecasts", "--store", store, cwd=cwd, check=0).stdout
+    assert "by its own account" not in here("forecasts", "--store", store, cwd=cwd, check=0).stdout
     (entry,) = (store / "written" / "forecasts").iterdir()
     later = entry.stat().st_mtime + 3 * 24 * 3600
     os.utime(entry, (later, later))
     day = datetime.fromtimestamp(later, UTC)
     assert all(row["seen_at"][:16] == f"{day:%Y-%m-%dT%H:%M}" for row in forecasts(store, cwd)[:-1])
     printed = " ".join(here("forecasts", "--store", store, cwd=cwd, check=0).stdout.split())
-    assert f"by its own word, here since {day:%Y-%m-%d}" in printed
+    assert f"by its own account, here since {day:%Y-%m-%d}" in printed
 
 
 def _day(time: str) -> int:

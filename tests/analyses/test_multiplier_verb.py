@@ -105,4 +105,4 @@ def test_several_revisions_of_two_families_are_compared_one_by_one(tmp_path: Pat
     (tmp_path / "apart.csv").write_text("\n".join(apart) + "\n")
     here("import", tmp_path / "apart.csv", "source=other", "--store", tmp_path / "store", cwd=cwd, check=0)
     refused = here("multiplier", "plain", "apart", "--store", tmp_path / "store", cwd=cwd, check=2)
-    assert "no group of base and variant is of one source and revision: plain on t, revision 1b" in refused.stderr
+    assert "no groups of base and variant have one source and revision: plain on t, revision 1b" in refused.stderr

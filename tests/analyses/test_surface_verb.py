@@ -288,7 +288,7 @@ def test_no_best_of_a_budget_comes_from_a_form_that_is_not_identified(stated: Pa
     shown = ask(stated, cwd, "surface", *words).stdout
     best_of_a_budget = shown[shown.index("The best of a budget") :]
     assert "the best size grows as C^a, a by chinchilla" in best_of_a_budget
-    assert "no best of a budget by a form with constants that are not identified: data_constrained" in shown
+    assert "forms whose constants are not identified give no best of a budget: data_constrained" in shown
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_two_named_models_stand_beside_each_other(measured: Measured, cwd: Path)
     ("words", "says"),
     [
         (("doc=999",), "doc=999 has no scored token of"),
-        (("a=mine/huge",), "a=mine/huge name no model"),
+        (("a=mine/huge",), "a=mine/huge: no such model"),
         (("doc=two",), "doc"),
     ],
 )

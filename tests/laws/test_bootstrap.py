@@ -7,7 +7,16 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.estimate import Recipe, document_weights, estimate, from_influence, half_width, moments
+from rbpx.laws.intervals.estimate import (
+    Estimate,
+    Recipe,
+    document_weights,
+    estimate,
+    flat,
+    from_influence,
+    half_width,
+    moments,
+)
 
 
 def test_every_resample_draws_as_many_documents_as_there_are() -> None:
@@ -134,3 +143,14 @@ def test_moments_are_the_bias_and_covariance_of_refits_and_need_20() -> None:
     assert of_few is not None
     assert of_few.covariance_PP == pytest.approx(np.cov(theta_BP.T) * 3 / 2)
     assert moments(np.array([1.0, 2.0]), theta_BP[:19]) is None
+
+
+def test_a_negative_factor_swaps_the_ends_of_an_interval() -> None:
+    assert Estimate(2.0, 1.0, 4.0).times(-0.5) == Estimate(-1.0, -2.0, -0.5)
+    assert Estimate(2.0, 1.0, None).times(3) == Estimate(6.0, 3.0, None)
+    assert Estimate(2.0, 1.0, None).times(-1) == Estimate(-2.0, None, -1.0)
+
+
+def test_an_estimate_among_values_becomes_three() -> None:
+    found = flat({"k": 1, "share": Estimate(0.5, 0.4, None)})
+    assert found == {"k": 1, "share": 0.5, "share_lo": 0.4, "share_hi": None}

@@ -56,7 +56,7 @@ def test_the_five_best_tokens_are_those_of_the_whole_logits_and_ranks_stay(
     assert hits
     assert [row["best"][0]["text"] for row in hits] == [row["text"] for row in hits]
     printed = here("view", "size=s", f"doc={doc_id}", "--store", own_store, cwd=cwd, check=0).stdout
-    assert "places of the most nats, and what mine/s held for best there" in printed
+    assert "most surprising places, and what mine/s thought best there" in printed
 
     assert (
         "nothing to measure"

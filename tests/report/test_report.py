@@ -255,8 +255,8 @@ def test_the_report_of_one_run_says_what_a_law_needs(place: Path, tmp_path: Path
     said = words_of(text)
     assert "There is 1 size (10000); a law needs at least 3." in said
     assert re.search(r"10000: RBP1 = 0\.\d{4}, RBP10 = 0\.\d{4}, RBP100 = 0\.\d{4}, cross-entropy \d\.\d{4} nats", said)
-    assert said.count("Not drawn. It needs 3 sizes, and there is 1 size") == 3
-    assert "No two texts that were asked for" in said
+    assert said.count("Not drawn. This needs 3 sizes, and there is 1 size") == 3
+    assert "No two of the requested texts" in said
     assert set(read(text).figures) >= {
         "drawn-on-prose-fit-rbp",
         "drawn-on-prose-klaw-k",
@@ -297,7 +297,7 @@ def test_imported_results_have_figures_where_they_can(place: Path, tmp_path: Pat
     page, said = read(text), words_of(text)
     (law,) = [row for row in page.tables["theirs-on-prose-them-fit-laws-table"] if row["law|k|method"] == "rbp|3|ols"]
     assert float(law["alpha"]) == pytest.approx(0.1, rel=1e-6)
-    assert said.count("It looks at single tokens, and imported results have none.") == 4
+    assert said.count("This looks at single tokens, and imported results have none.") == 4
     name = "theirs-on-prose-them-fit-rbp"
     kept = {(row["size"], row["k"]): row["rbp"] for row in asked(tmp_path / "store", place, page.figures[name].sql)}
     assert kept[str(SIZES[0]), 10] == pytest.approx(float(np.exp(-3 * SIZES[0] ** -0.1 * 10**-0.3)), rel=1e-6)

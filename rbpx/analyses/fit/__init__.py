@@ -4,9 +4,9 @@ Fits every law to the runs in the store, narrowed by model, size, dataset, k, ti
 side and keeps them in `fits`. A law is fitted to one run per size, all alike in text, protocol, dtype and
 revision. method= chooses least squares (ols, the paper's), weights by the variance over documents (weighted),
 an irreducible term y = E + C S^-alpha (offset), Huber's loss (robust), or all. 95 % intervals include document
-sampling and the scatter of the models; --format json gives the two apart. `form` says whether the data call for
-an offset. axis=D, C or step fits laws in training tokens, FLOPs or steps: along D and step one a size, through
-its checkpoints and runs; along C through the best model of each budget.
+sampling and the scatter of the models; --format json gives each separately. `form` says whether the data call for
+an offset. axis=D, C or step fits laws in training tokens, FLOPs or steps: along D and step a law for each size,
+through its checkpoints and runs; along C one law, through the best model of each budget.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -24,7 +24,6 @@ ANALYSIS = Analysis(
     title="Scaling laws",
     sizes=3,
     draws=True,
-    in_report=True,
     small=True,
     keys=("k", "ties", "resamples", "seed", "laws", "axis", "method"),
 )

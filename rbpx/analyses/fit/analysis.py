@@ -1,4 +1,4 @@
-"""The laws of size side by side (verb fit): every law of a group of runs, with its interval and its choice of form.
+"""Fits every law of size to a group of runs (verb fit), each with its interval and its choice of form.
 
 Source: RBP paper (arXiv 2510.20387), section 3, figures 3 to 5, table 2; arXiv 2510.04067 for the terms.
 """
@@ -16,14 +16,12 @@ from rbpx.groups.points.sizes import Evidence, size_points, weigh_group
 from rbpx.laws.power.law import finite_or_none
 from rbpx.store.store import Record, Store
 
-_CURVES: Final = (  # that the published fit derives, exactly and by the paper's approximation
-    *("neg_ln_rbp_1", "cross_entropy_nats", "neg_ln_rbp_1_approximated", "cross_entropy_nats_approximated"),
-)
+_DERIVED: Final = ("neg_ln_rbp_1", "cross_entropy_nats")  # by the published fit of the ranks
 
 
 @dataclass(frozen=True, eq=False)
 class Laws:
-    """The laws of one family on one dataset, and what each run says; runs in order of S."""
+    """The laws of one family on one dataset, and the evidence of each run; runs in order of S."""
 
     group: Group
     evidence: tuple[Evidence, ...]
@@ -56,7 +54,9 @@ def keep(store: Store, laws: Laws) -> list[Record]:
     for run, of in zip(laws.group.runs, laws.evidence, strict=False):
         if of.paper is not None and of.full is not None:
             exact = finite_or_none(np.array([of.measured["lognormal_rbp1"], of.measured["lognormal_cross_entropy"]]))
-            curves = dict(zip(_CURVES, (*exact, *(of.approximated or (None, None))), strict=True))
+            curves = dict(zip(_DERIVED, exact, strict=True))
+            approximated = of.approximated or (None, None)
+            curves |= {f"{name}_approximated": value for name, value in zip(_DERIVED, approximated, strict=True)}
             write_rank_fit(store, run, laws.group.ties, of.paper, curves)
             write_rank_fit(store, run, laws.group.ties, of.full, {})
     return fits

@@ -1,4 +1,4 @@
-"""The laws of size drawn: the points of each quantity with its law and the band of new models, then the residuals.
+"""Draws the laws of size: the points of each quantity with its law and the band of new models, then the residuals.
 
 Source: RBP paper (arXiv 2510.20387), figures 3 to 5.
 """
@@ -35,7 +35,7 @@ _SHARES: Final = Scale("neg_ln_rbp", "−ln RBP_k", log=True)
 _LOSS: Final = Scale("nats", "nats a token", log=True)
 _OTHERS: Final = Scale("y", "nats, bits a byte, or misses", log=True)
 _POINTS: Final = "A law needs three sizes; only the points are drawn."
-_NATS: Final = ("cross_entropy", "lognormal_cross_entropy", "error_entropy")  # of one order of magnitude
+_NATS: Final = ("cross_entropy", "lognormal_cross_entropy", "error_entropy")  # drawn together, as alike in size
 _Point = tuple[str, Run, Estimate]
 
 
@@ -57,7 +57,7 @@ def figures(result: Laws, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
 def _figure(result: Laws, name: str, what: str, laws: Sequence[Law], y: Scale, key: str = "law") -> Figure | Undrawn:
     group, x, title = result.group, scale_of(result.group.axis), f"{what} against {result.group.axis.value}"
     if not laws:
-        return Undrawn(name, title, "It is not known at any size.")
+        return Undrawn(name, title, "It is not known for any size.")
     rows = [(_series(law), law.runs[at], _within(result, law, at, y)) for law in laws for at, y in _known(law)]
     has_bars = any(of.lo is not None for _, _, of in rows)
     value: Sequence[Column[_Point]] = with_ends(y.title, y.key, lambda row: row[2])
@@ -94,7 +94,7 @@ def _known(law: Law) -> list[tuple[int, float]]:
 
 
 def _within(result: Laws, law: Law, at: int, y: float) -> Estimate:
-    """A point with its 95 % interval over documents; without one where no documents were resampled."""
+    """A point with its 95 % interval over documents; without an interval where no documents were resampled."""
     if not result.evidence or result.group.n_resampled < 2 or law.law not in _BOUNDED:
         return Estimate(y, None, None)
     y_B = result.evidence[at].resampled[law.law]
@@ -118,9 +118,6 @@ def _change(law: Law) -> str:
     values = [y for _, y in _known(law)]
     slope = "" if law.fit.alpha is None else f" with α = {interval_of(law.fit.exponent, 4)}"
     return f"{law_title(law.law, law.k)} goes from {values[0]:.3g} to {values[-1]:.3g}{slope}"
-
-
-# ------------------------------------------------------------------------------------------------------- the residuals
 
 
 def _residuals(result: Laws, name: str, laws: Sequence[Law]) -> Figure | Undrawn:
@@ -147,7 +144,7 @@ def _short(law: Law) -> str:
 
 
 def _shape(law: Law) -> str:
-    """Spread of the residuals, and of a straight law how they curve and run."""
+    """In words: the spread of the residuals and, for a straight law, their curvature and their runs of one sign."""
     left_N = np.array(law.fit.residuals_ln, dtype=np.float64)
     words = f", off by {rough(float(np.sqrt((left_N**2).mean())))}"
     if law.method is not Method.ols:

@@ -1,4 +1,4 @@
-"""The laws of size as tables: what each model scores, the distribution of its ranks, and every law side by side."""
+"""Shows the laws of size as tables: what each model scores, the distribution of its ranks, and every law."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -24,10 +24,8 @@ _Ranked = tuple[Run, Evidence, RankFit, RankFit]  # the distribution of ranks fr
 _MOST: Final = 8  # of the many runs along a training, spread over it
 _USUAL_K: Final = (1, 10, 100)
 _TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "−ln ΣS"}
-_NATS: Final = "cross-entropy, nats"
 _FORM: Final = (
-    "whether the data call for an irreducible offset E; undecided (`either` in csv and json): these data do not "
-    "distinguish the two"
+    "whether the data call for an irreducible offset E; undecided (`either` in csv and json) where they cannot tell"
 )
 
 
@@ -43,21 +41,22 @@ def tables(laws: Laws) -> Iterator[Table]:
 def _models(laws: Laws) -> Table:
     group, runs = laws.group, laws.group.runs
     usual = [k for k in laws.k_grid if k in _USUAL_K] or laws.k_grid[: len(_USUAL_K)]
-    has_ce = any(run.cross_entropy_nats is not None for run in runs)
-    shares = [
-        decimal(f"RBP_{k}", f"rbp_{k}", _share(at, k), spare=0 if k in usual else 4 + at)
-        for at, k in enumerate(laws.k_grid)
-    ]
+    ce_spare = 0 if any(run.cross_entropy_nats is not None for run in runs) else 1
     view = View[_Score](
         "models",
         text("size", "size", lambda row: row[0].size),
         place(lambda row: row[0], spare=1),
-        shares,
-        decimal("CE", "cross_entropy_nats", lambda row: row[0].cross_entropy_nats, 4, _NATS, 0 if has_ce else 1),
+        [
+            decimal(f"RBP_{k}", f"rbp_{k}", _share(at, k), spare=0 if k in usual else 4 + at)
+            for at, k in enumerate(laws.k_grid)
+        ],
+        decimal(
+            "CE", "cross_entropy_nats", lambda row: row[0].cross_entropy_nats, 4, "cross-entropy, nats", ce_spare
+        ),
         [decimal(name.replace("_", " "), name, _imported(name), spare=1) for name in IMPORTED],
         [decimal(heading, name, _measured(name), spare=2) for name, heading in _TERMS.items()],
         whole("tokens", "n_tokens", lambda row: row[0].n_tokens, spare=3),
-    )
+    )  # fmt: skip
     rows: list[_Score] = list(zip(runs, laws.evidence or [None] * len(runs), strict=True))
     shown = rows if group.axis is Axis.S else spread(rows, _MOST)
     note = f"{len(shown)} of {len(rows)} runs." if len(shown) < len(rows) else ""

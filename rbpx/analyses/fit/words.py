@@ -1,4 +1,4 @@
-"""The laws of size in sentences: what they say, what tested them, and what would narrow their intervals."""
+"""Puts the laws of size into sentences: what they say, how they were tested, and what would narrow their intervals."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -31,7 +31,7 @@ def by_methods(methods: Iterable[Method]) -> str:
 
 
 def about(group: Group) -> str:
-    """What was measured, in a line: models, tokens, documents, and how they were read."""
+    """What was measured, in one line: models, tokens, documents, and how these were read."""
     runs, first = group.runs, group.first
     sizes = list(dict.fromkeys(run.size for run in runs))
     named = f"{number_of(len(runs), AXES[group.axis].point)}, {' to '.join(dict.fromkeys((sizes[0], sizes[-1])))}"
@@ -102,7 +102,7 @@ def _sentence(law: Law, words: AxisWords) -> str:
     if fit.status is Status.no_trend:
         return f"{subject}: no law here; {exponent} cannot be told from 0."
     if fit.status is Status.not_monotone:
-        return f"{subject}: no law here; the values turn round between the {words.point}s ({exponent})."
+        return f"{subject}: no law here; the values do not move in one direction ({exponent})."
     if fit.status is Status.bends:
         return f"{subject} {turn} {words.grows}, but not as a power law: the points curve about it ({exponent})."
     r2 = "" if fit.r2 is None else f", R² = {fit.r2:.3f}"
@@ -111,7 +111,7 @@ def _sentence(law: Law, words: AxisWords) -> str:
 
 
 def _limits(laws: Sequence[Law]) -> Iterator[str]:
-    """What the intervals are limited by."""
+    """What limits the intervals."""
     limits = [law.fit.limited_by for law in laws]
     models, texts = limits.count("models"), [law for law in laws if law.fit.limited_by == "text"]
     names = f" ({', '.join(dict.fromkeys(law_title(law.law, law.k) for law in texts))})" if texts and models else ""
@@ -121,13 +121,13 @@ def _limits(laws: Sequence[Law]) -> Iterator[str]:
 
 
 def _replicates(laws: Sequence[Law]) -> Iterator[str]:
-    """What models of one size differ by, beside what the laws are off by; nothing where no size was trained twice."""
+    """By how much models of one size differ, and how far off the laws are; nothing where no size was trained twice."""
     tests = [test for law in laws if (test := law.fit.replicates) is not None]
     if tests:
         within, off = [test.sd_rest for test in tests], [test.sd_about for test in tests]
         misfit = sum(test.p < SIGNIFICANT for test in tests)
         yield (
             f"Models of one size and different seeds differ by {min(within):.2g} to {max(within):.2g} in ln y "
-            f"(standard deviation), the laws are off by {min(off):.2g} to {max(off):.2g}: {misfit} of {len(tests)} "
-            "laws by significantly more than that, which is misfit, not scatter."
+            f"(standard deviation); the laws are off by {min(off):.2g} to {max(off):.2g}, {misfit} of {len(tests)} "
+            "by significantly more than the seeds: misfit, not scatter."
         )

@@ -1,4 +1,4 @@
-"""Forecasts (verb forecasts): registered predictions beside what their models have shown since."""
+"""Compares registered predictions with what their models have shown since (verb forecasts)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,14 +35,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """One prediction and one model that it is about; a prediction of which several came is there for each.
+    """One prediction and one model that it is about; there is one for each such model that was measured.
 
     Attributes:
         said: its row of the relation `forecasts`.
-        run: of the model; None while it waits.
+        run: the run of the model; None while it waits.
         measured: what the model showed.
-        score: how it did; None where it is not scored.
-        outcome: in one word.
+        score: how the prediction did; None where it is not scored.
+        outcome: the same in one word.
     """
 
     said: Record
@@ -57,10 +57,10 @@ class Forecasts:
     """All forecasts that were asked about, and the coverage of those that are scored.
 
     Attributes:
-        group: any of the runs that were looked at.
+        group: one of the groups that were looked at.
         forecasts: in the order of their registration.
-        coverage: share of intervals that held.
-        n_models: models that the share is of.
+        coverage: the share of intervals that held.
+        n_models: the models that this share counts.
     """
 
     group: Group
@@ -70,7 +70,7 @@ class Forecasts:
 
     @property
     def scored(self) -> list[tuple[Forecast, Score]]:
-        """Those that count."""
+        """The forecasts that count, with their scores."""
         return [(each, each.score) for each in self.forecasts if each.score is not None]
 
     @property
@@ -83,7 +83,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     """Put every forecast beside the models that it is about.
 
     Raises:
-        RbpxError: there is none.
+        RbpxError: there is no forecast.
     """
     families = request.family or (None if request.model is None else [family_name(request)])
     datasets = None if request.dataset is None else [request.dataset.name]
@@ -128,7 +128,7 @@ def _measured(
 
 
 def _scored(row: Record, run: Run, measured: float | None, times: dict[str, datetime]) -> Forecast:
-    # A time that a record says of itself proves little; it is no earlier than the runs that it rests on.
+    # The time that a record gives for itself proves little, but it cannot be earlier than the runs that it rests on.
     registered = max([row["registered_at"], *(times[run_id] for run_id in _rested_on([row]) if run_id in times)])
     if any(run_id in times and times[run_id] < registered for run_id in run.run_ids):
         return Forecast(row, run, measured, None, Outcome.too_late)
@@ -145,7 +145,6 @@ def keep(store: Store, results: Forecasts) -> list[Record]:
         row: Record = {"kind": "forecast", **each.said, "outcome": each.outcome.value}
         row |= {"run_id": " ".join(each.run.run_ids) if each.run else None, "size": each.run.size if each.run else None}
         row |= {"measured": each.measured}
-        scores = ("error", "in_sd", "interval_score")
-        rows.append(row | {name: None if each.score is None else getattr(each.score, name) for name in scores})
+        rows.append(row | {name: getattr(each.score, name, None) for name in ("error", "in_sd", "interval_score")})
     row = {"kind": "coverage", **by_name(coverage=results.coverage), "n_scored": len(results.scored)}
     return [*rows, row | {"n_models": results.n_models, "interval_score": results.mean_score}]

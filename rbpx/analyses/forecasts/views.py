@@ -1,4 +1,4 @@
-"""Forecasts as tables: what was predicted and what came, a table a registration; how often intervals held."""
+"""Shows forecasts: a table for each registration, of what was predicted and what came; how often intervals held."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -28,10 +28,10 @@ def tables(results: Sequence[Forecasts]) -> list[Table]:
 
 
 def _when(said: Record) -> str:
-    """When a forecast says that it was registered, and since when it is here where that is a day later or more."""
+    """When a forecast says it was registered; and when it was first seen here, if a day or more later."""
     registered, seen = said["registered_at"], said["seen_at"]
     is_old = seen is None or seen - registered < timedelta(days=1)
-    return f"{registered:%Y-%m-%d %H:%M}" + ("" if is_old else f" by its own word, here since {seen:%Y-%m-%d}")
+    return f"{registered:%Y-%m-%d %H:%M}" + ("" if is_old else f" by its own account, here since {seen:%Y-%m-%d}")
 
 
 @one_by_one
@@ -43,9 +43,9 @@ def sentences(result: Forecasts) -> Iterator[str]:
         return
     held = sum(forecast.outcome is Outcome.inside for forecast, _ in scored)
     yield (
-        f"Held: {held} of {number_of(len(scored), 'interval')} of {number_of(result.n_models, 'model')}, "
-        f"{interval_of(result.coverage, 2)}, each model once, as its quantities err together; meant: 0.95. "
-        f"Mean interval score {short(result.mean_score)} in ln y."
+        f"{held} of {number_of(len(scored), 'interval')} held, of {number_of(result.n_models, 'model')}: "
+        f"{interval_of(result.coverage, 2)}, where 0.95 is meant and each model counts once, as its quantities err "
+        f"together. The mean interval score is {short(result.mean_score)} in ln y."
     )
 
 

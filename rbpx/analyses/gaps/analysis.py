@@ -1,4 +1,4 @@
-"""Gaps (verb gaps): how the ratio of losses on two texts, or two slices of one, changes with size.
+"""Finds how the ratio of losses on two texts, or on two slices of one, changes with size (verb gaps).
 
 Source: Relative Scaling Laws for LLMs, arXiv 2510.24626.
 """
@@ -30,7 +30,7 @@ _KNOWN: Final = (None, Status.one_document, Status.different_tokens)  # doubts a
 
 @dataclass(frozen=True, eq=False)
 class LossGap:
-    """The gap of one loss: of `law` ("rbp" or "cross_entropy"), at k where it has one; `doubts`: of its points."""
+    """The gap of one loss, `law` "rbp" or "cross_entropy", at k where it has one, and the doubts about its points."""
 
     law: str
     k: int | None
@@ -48,11 +48,11 @@ class Gaps:
     """The gaps between two texts at the sizes that both were measured at, or between two slices of one text.
 
     Attributes:
-        group: of the first text, only the sizes that both have.
-        other: of the second; the same group for slices.
-        gaps: one a loss; each says which text or slice is A.
+        group: the runs on the first text, only the sizes that both have.
+        other: those on the second; the same group for slices.
+        gaps: one for each loss; each says which text or slice is A.
         slices: the first and the second; None for texts.
-        n_tested: gaps of the request, for all of which p values are adjusted.
+        n_tested: how many gaps of the request the p values are adjusted for.
     """
 
     group: Group
@@ -62,15 +62,15 @@ class Gaps:
     n_tested: int = 0
 
     def sides(self, loss: LossGap) -> tuple[str, str]:
-        """What A, the harder, and B are called."""
-        names = [group.first.dataset for group in (self.group, self.other)]
+        """The names of A, the harder side, and of B."""
+        names = self.group.first.dataset, self.other.first.dataset
         if self.slices is not None:
-            names = [part.chosen.name for part in self.slices]
-        return (names[1], names[0]) if loss.gap.swapped else (names[0], names[1])
+            names = self.slices[0].chosen.name, self.slices[1].chosen.name
+        return names[::-1] if loss.gap.swapped else names
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Gaps]:
-    """The gaps of every two groups that differ in their text alone and share 3 sizes or more, or of slices of each."""
+    """Fit the gaps of every two groups that differ only in their text and share 3 sizes, or of the slices of each."""
     if request.slices is not None:
         measured = [group for group in groups if group.is_measured]
         return _adjusted([gaps for group in measured for gaps in _between_slices(connection, group, request)])
@@ -93,7 +93,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
 
 
 def _adjusted(results: Sequence[Gaps]) -> list[Gaps]:
-    """The same gaps with their p values adjusted for all of them (Holm), which decides each verdict."""
+    """Adjust the p values of gaps for all of them (Holm), which decides each verdict."""
     tests = [each.gap.p for gaps in results for each in gaps.gaps if each.gap.p is not None]
     adjusted: dict[float | None, float] = dict(zip(tests, holm(tests), strict=True))  # equal ones are adjusted alike
 
@@ -106,13 +106,13 @@ def _adjusted(results: Sequence[Gaps]) -> list[Gaps]:
 
 
 def _between_slices(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Gaps]:
-    """The first slice against each other one."""
+    """Compare the first slice with each other one."""
     first, *others = slice_points(connection, group, request)
     return [Gaps(group, group, _loss_gaps(first.points, other.points), (first, other)) for other in others]
 
 
 def _loss_gaps(one: Sequence[Points], other: Sequence[Points]) -> tuple[LossGap, ...]:
-    """The gap of each loss that both have numbers of."""
+    """The gap of each loss that both sides have numbers for."""
     gaps, of_other = [], {(each.law, each.k): each for each in other if each.doubt in _KNOWN}
     for a in one:
         b = of_other.get((a.law, a.k))
@@ -129,12 +129,11 @@ def _loss_gaps(one: Sequence[Points], other: Sequence[Points]) -> tuple[LossGap,
 
 
 def _without_intervals(gap: Gap) -> Gap:
-    """The numbers of a gap of one document, which says nothing of others: no interval, no test and no verdict."""
+    """The numbers of a gap in one document, without interval, test or verdict, as it says nothing of others."""
     if gap.delta.value is None:
         return gap
     fit = replace(gap.fit, status=Status.ok, alpha_lo=None, alpha_hi=None)
-    ratio, delta = (Estimate(each.value, None, None) for each in (gap.ratio, gap.delta))
-    return Gap(gap.swapped, fit, gap.S_ref, ratio, delta)
+    return Gap(gap.swapped, fit, gap.S_ref, Estimate(gap.ratio.value), Estimate(gap.delta.value))
 
 
 def keep(store: Store, gaps: Gaps) -> list[Record]:
@@ -148,9 +147,9 @@ def keep(store: Store, gaps: Gaps) -> list[Record]:
         slices, run_ids = [], [*a.run_ids, *b.run_ids]
         if gaps.slices is not None:
             parts = gaps.slices[::-1] if each.gap.swapped else gaps.slices
-            params |= {f"slice_{of}": part.chosen.name for of, part in zip("ab", parts, strict=True)}
-            params |= {f"where_{of}": part.chosen.where for of, part in zip("ab", parts, strict=True)}
-            params |= {f"n_tokens_{of}": part.n_tokens for of, part in zip("ab", parts, strict=True)}
+            for of, part in zip("ab", parts, strict=True):
+                chosen = part.chosen
+                params |= {f"slice_{of}": chosen.name, f"where_{of}": chosen.where, f"n_tokens_{of}": part.n_tokens}
             slices, run_ids = sorted([part.chosen.name, part.chosen.where] for part in parts), sorted(set(run_ids))
         more: Record = {"k": each.k, "n": [each.law, *slices] if slices else each.law}
         more |= {"dataset_b": b.first.dataset, "params": params}
@@ -159,7 +158,7 @@ def keep(store: Store, gaps: Gaps) -> list[Record]:
 
 
 def _about(gap: Gap) -> Record:
-    """What a gap says beside its fit, as plain values."""
+    """What a gap says beside its fit, as plain values for JSON."""
     about: Record = {"swapped": gap.swapped, "S_ref": gap.S_ref, **by_name(ratio=gap.ratio, delta=gap.delta)}
     about |= {"p": gap.p, "p_adjusted": gap.p_adjusted, **by_name(ln_S_closed=gap.ln_S_closed)}
     bent = gap.curvature

@@ -1,4 +1,4 @@
-"""Gaps drawn: how fast each pair converges, and its ratio of losses against S. Source: arXiv 2510.24626."""
+"""Draws gaps: the exponent of each pair of texts, and its ratio of losses against S. Source: arXiv 2510.24626."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -24,7 +24,7 @@ EXPONENTS: Final = View[tuple[Gaps, LossGap]](
 
 
 def figures(results: Sequence[Gaps], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    """The exponents of all pairs, then a figure for each of the first six."""
+    """Draw the exponents of all pairs, then the ratios of each of the first six."""
     ratios = [_ratios(gaps, f"ratio{at}", fit_ids) for at, gaps in enumerate(results[:MOST_PAIRS], 1)]
     return [_exponents(results, fit_ids), *ratios]
 
@@ -47,7 +47,7 @@ def _exponents(results: Sequence[Gaps], fit_ids: Sequence[str]) -> Figure | Undr
         Chart(x, y, marks, "loss", "loss", height=max(140, 14 * len(losses) * len(texts))),
         f"Exponents of the ratio of losses for {results[0].group.title_of_family}: {said}.",
         f"L_A / L_B = G·({axis.x} / {axis.x}_ref)^δ, A the harder. Left of 0 the gap closes {axis.grows}, right of 0 "
-        "it opens. Bars: 95 %, documents and models, each by itself; the verdicts are adjusted for all of them (Holm).",
+        "it opens. Bars: 95 % over documents and models, each gap by itself; verdicts are adjusted for all (Holm).",
         from_fits(fit_ids, *(group for gaps in results for group in (gaps.group, gaps.other))),
     )
 
@@ -60,7 +60,7 @@ def _ratios(gaps: Gaps, name: str, fit_ids: Sequence[str]) -> Figure | Undrawn:
     said = ", ".join(f"{loss.name} {loss.gap.ratio.value:.3f}" for loss in losses if loss.gap.ratio.value is not None)
     words = (
         f"Losses of {gaps.group.title_of_family}, their ratio against {AXES[axis].one}; at the geometric mean {said}.",
-        "Ratio of the losses of each model, that of the harder on top. At 1 the gap is closed. Bands: where 95 % of "
+        "Ratio of the losses of each model, the harder of the two on top. At 1 the gap is closed. Bands: where 95 % of "
         "new models would lie.",
     )
     laws = [(f"{loss.name}, {' / '.join(gaps.sides(loss))}", loss.gap.fit) for loss in losses]

@@ -1,8 +1,8 @@
-"""Gap between two texts: how the ratio of the losses of each model changes with size, and where it reaches 1.
+"""Fits how the ratio of the losses on two texts changes with size, and finds where it reaches 1.
 
 L_A / L_B = G (S / S_ref)^delta with delta = alpha_B - alpha_A, for L = cross-entropy or -ln RBP_k. A is the text with
-the higher loss at S_ref, so G > 1; delta < 0: the gap closes, until the ratio is 1, and opens the other way beyond.
-That holds where both losses are power laws; whether they are is tested (`rbpx.analyses.gaps.shape`).
+the higher loss at S_ref, so G > 1. With delta < 0 the gap closes until the ratio is 1, and opens the other way beyond.
+This holds where both losses are power laws, which `rbpx.analyses.gaps.shape` tests.
 
 Source: Relative Scaling Laws for LLMs, arXiv 2510.24626.
 """
@@ -89,19 +89,22 @@ class Gap:
 
     @property
     def is_beyond(self) -> bool:
-        """Whether it would close more than 10 times outside the sizes, if at all."""
+        """Whether it would close at more than 10 times outside the sizes, if at all."""
         return self.verdict == "closes" and (self.closed_beyond or math.inf) > REACH
 
     def reasons(self) -> list[Status]:
-        """All that is doubtful about it as a power law, the first to be named first."""
-        reasons = [Status.no_trend] if self.verdict in ("parallel", "may close", "may open") else []
-        reasons += [Status.not_monotone] if self.verdict == "turns" else []
-        reasons += [Status.bends] if self.bends else []
-        return [*reasons, Status.beyond] if self.is_beyond else reasons
+        """All that is doubtful about it as a power law, the one to show first."""
+        holds = {
+            Status.no_trend: self.verdict in ("parallel", "may close", "may open"),
+            Status.not_monotone: self.verdict == "turns",
+            Status.bends: self.bends,
+            Status.beyond: self.is_beyond,
+        }
+        return [status for status, is_true in holds.items() if is_true]
 
 
 def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) -> Gap:
-    """Give a gap its adjusted p value, and with it its verdict, closing and status.
+    """Give a gap its adjusted p value, and so its verdict, its size of closing and its status.
 
     Args:
         gap: as fitted.
@@ -160,7 +163,7 @@ def fit_gap(
         lo, hi = about.interval(ln_G, np.array([1.0, 0.0]))
         p, ratio = p_of_zero(fit.alpha, np.array([0.0, 1.0]), about), replace(ratio, lo=math.exp(lo), hi=math.exp(hi))
         closed = _over_forms(_closed(ln_G, fit.alpha, fit.S_ref, about), offset, bent is not None and bent.p < ALPHA)
-    delta = Estimate(-fit.alpha, *(None if end is None else -end for end in (fit.alpha_hi, fit.alpha_lo)))
+    delta = fit.exponent.times(-1)
     gap = Gap(swapped, fit, fit.S_ref, ratio, delta, p, ln_S_closed=closed, curvature=bent, offset=offset)
     return settle(gap, p)
 
@@ -169,18 +172,17 @@ def _offset(
     S_N: Floats, a_N: Floats, b_N: Floats, a_resampled: Any, b_resampled: Any, n_documents: int | None
 ) -> OffsetRatio | None:
     """The ratio with offsets; resamples in which a loss is not positive and finite are left out."""
-    if a_resampled is None or b_resampled is None:
-        return offset_ratio(S_N, a_N, b_N)
-    a_BN, b_BN = np.asarray(a_resampled, np.float64), np.asarray(b_resampled, np.float64)
-    usable_B = np.all((a_BN > 0) & np.isfinite(a_BN) & (b_BN > 0) & np.isfinite(b_BN), axis=1)
-    if usable_B.sum() < MIN_RESAMPLES:
-        return offset_ratio(S_N, a_N, b_N)
-    drawn = (Resampled.of(y_BN[usable_B], n_documents) for y_BN in (a_BN, b_BN))
+    drawn: list[Resampled] = []
+    if a_resampled is not None and b_resampled is not None:
+        a_BN, b_BN = np.asarray(a_resampled, np.float64), np.asarray(b_resampled, np.float64)
+        usable_B = np.all((a_BN > 0) & np.isfinite(a_BN) & (b_BN > 0) & np.isfinite(b_BN), axis=1)
+        if usable_B.sum() >= MIN_RESAMPLES:
+            drawn = [Resampled.of(y_BN[usable_B], n_documents) for y_BN in (a_BN, b_BN)]
     return offset_ratio(S_N, a_N, b_N, *drawn)
 
 
 def _over_forms(straight: Estimate, offset: OffsetRatio | None, bends: bool) -> Estimate:
-    """The closing of the form that holds: of the power law, of the laws with offsets, or over both."""
+    """Where the gap closes by the form that holds: the power law, the laws with offsets, or both together."""
     if offset is None:
         return NO_ESTIMATE if bends else straight
     curved = offset.ln_S_closed

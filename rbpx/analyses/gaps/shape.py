@@ -1,7 +1,9 @@
-"""Whether the ratio of two losses is a power law in size: its curvature, and what follows where it is none.
+"""Tests whether the ratio of two losses is a power law in size, and fits it with offsets where it is not.
 
 ln(L_A / L_B) is a straight line in ln S if both losses are power laws. If a loss has an irreducible part,
-L = E + C S^(-alpha), it is not: the ratio bends, and tends to E_A / E_B. Shapes: N sizes, B resamples.
+L = E + C S^(-alpha), it is not: the ratio bends, and tends to E_A / E_B.
+
+Shapes: N sizes, B resamples, G sizes at which the laws are evaluated.
 """
 
 import math
@@ -22,7 +24,7 @@ from rbpx.laws.predict.verdict import NEGLIGIBLE, Form
 
 REACH: Final = 10.0  # factor outside the sizes up to which a closing is looked for
 _GRID: Final = 400
-_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # residuals so small are no curve
+_ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # residuals as small as this are no curve
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ class Curvature(Estimate):
 
     Attributes:
         p: two-sided p value of no curvature.
-        turns: the parabola turns round within the sizes: its slopes at the smallest and at the largest have opposite
-            signs, each significantly.
+        turns: whether the parabola turns round within the sizes: its slopes at the smallest and the largest size have
+            opposite signs, each significantly.
     """
 
     p: float = 1.0
@@ -52,7 +54,7 @@ def curvature(S_N: Floats, ln_ratio_N: Floats, resampled: Resampled | None) -> C
     x_N = np.log(S_N) - np.log(S_N).mean()
     straight_N = np.polyval(np.polyfit(x_N, ln_ratio_N, 1), x_N)
     if np.abs(ln_ratio_N - straight_N).max() <= _ROUNDING * max(1.0, float(np.abs(ln_ratio_N).max())):
-        return Curvature(0.0, 0.0, 0.0, p=1.0, turns=False)
+        return Curvature(0.0, 0.0, 0.0)
     J_NP = np.column_stack([np.ones(len(x_N)), x_N, x_N**2])
     L_PN = np.linalg.pinv(J_NP)
     theta_P = L_PN @ ln_ratio_N
@@ -122,7 +124,7 @@ def _ln_loss(x_G: Floats, theta_P: Floats) -> tuple[Floats, Floats]:
 
 
 def _form_of(*sides: _Side) -> Form:
-    """What losses call for, by the interval of each E and the smallest value."""
+    """The form that losses call for, by the interval of each E and the smallest value."""
     if any(side.E.lo is not None and side.E.lo > 0 for side in sides):
         return Form.offset
     is_power = all(side.E.hi is not None and side.E.hi <= NEGLIGIBLE * side.least for side in sides)
@@ -134,10 +136,10 @@ def offset_ratio(
 ) -> OffsetRatio | None:
     """The ratio of two losses with an irreducible part each, and where it is 1.
 
-    Both laws are fitted by themselves. What models do to both losses alike drops out of their ratio: its interval is
+    Each law is fitted by itself. What a model does to both losses alike drops out of their ratio: its interval comes
     from the residuals of both with their correlation, by Student's t of N - 3 degrees of freedom, and from the
-    documents that were drawn for both. A size at which the gap may be closed is one at which the 95 % band of
-    ln(L_A / L_B) contains 0, which is looked for up to 10 times outside the sizes.
+    documents that were drawn for both. The gap may be closed at a size where the 95 % band of ln(L_A / L_B) contains
+    0; such sizes are looked for up to 10 times outside those measured.
 
     Returns:
         The ratio; None below 4 sizes or where one of the fits does not converge.
@@ -178,7 +180,7 @@ def _fitted(S_N: Floats, y_N: Floats, drawn: Resampled | None) -> _Side | None:
 def _closed(
     S_N: Floats, a: _Side, b: _Side, changes: tuple[Floats, Floats] | None, n_documents: int | None
 ) -> Estimate:
-    """Where both laws meet, and both ends of the sizes around it at which they may."""
+    """The ln of the size at which both laws meet, and the ends of the range in which they may."""
     ln_S_ref, n = float(np.log(S_N).mean()), len(S_N)
     ln_S_G = np.linspace(math.log(S_N.min() / REACH), math.log(S_N.max() * REACH), _GRID)
     (ln_a_G, by_a_GN), (ln_b_G, by_b_GN) = (side.at(ln_S_G - ln_S_ref) for side in (a, b))
@@ -197,15 +199,14 @@ def _closed(
     at = int(crossings[np.argmin(np.abs(ln_S_G[crossings] - ln_S_ref))])
     value = _root(ln_S_G[at : at + 2], gap_G[at : at + 2])
     outside_G = np.abs(gap_G) - np.sqrt(variance_G)
-    below = np.flatnonzero(outside_G[: at + 1] > 0)
-    above = np.flatnonzero(outside_G[at + 1 :] > 0) + at + 1
-    lo = None if len(below) == 0 else _root(*(v[below[-1] : below[-1] + 2] for v in (ln_S_G, outside_G)))
-    hi = None if len(above) == 0 else _root(*(v[above[0] - 1 : above[0] + 1] for v in (ln_S_G, outside_G)))
-    return Estimate(value, None if lo is None else min(lo, value), None if hi is None else max(hi, value))
+    below = np.flatnonzero(outside_G[: at + 1] > 0)[-1:]
+    above = np.flatnonzero(outside_G[at + 1 :] > 0)[:1] + at
+    lo, hi = ([_root(ln_S_G[G : G + 2], outside_G[G : G + 2]) for G in end] for end in (below, above))
+    return Estimate(value, min(*lo, value) if lo else None, max(*hi, value) if hi else None)
 
 
 def _root(x_2: Floats, y_2: Floats) -> float:
-    """Where a line through two points is 0; their middle where it does not pass 0 between them."""
+    """Where the line through two points is 0; their middle where it does not cross 0 between them."""
     if y_2[0] * y_2[1] > 0:
         return float(x_2.mean())
     return float(x_2[0] - y_2[0] * (x_2[1] - x_2[0]) / (y_2[1] - y_2[0]))

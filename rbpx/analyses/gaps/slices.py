@@ -1,7 +1,8 @@
-"""Slices of the tokens of a text: the losses of each slice at every size of a group.
+"""Measures the losses of slices of the tokens of a text, at every size of a group.
 
-Slices of one text come from the same documents, so these are resampled once for all slices and sizes. Shapes: N sizes,
-B resamples, D documents.
+Slices of one text come from the same documents, so these are resampled once for all slices and sizes.
+
+Shapes: N sizes, B resamples, D documents.
 """
 
 from collections.abc import Sequence
@@ -45,10 +46,10 @@ class SlicePoints:
 
     Attributes:
         chosen: the slice.
-        n_tokens: tokens in it, of the largest size.
-        n_documents: documents that have such a token.
-        points: by law and k; their doubt is one_document where all tokens are of one document, different_tokens where
-            the sizes chose different ones.
+        n_tokens: the tokens in it at the largest size.
+        n_documents: the documents that have such a token.
+        points: by law and k; their doubt is one_document where all tokens are from one document, different_tokens
+            where the condition chose different tokens at different sizes.
     """
 
     chosen: Slice
@@ -74,17 +75,17 @@ def slice_points(connection: duckdb.DuckDBPyConnection, group: Group, request: R
     if empty and request.conditions:
         at = next(run.size for run, table in zip(group.runs, counts[empty[0]], strict=True) if not table.num_rows)
         raise RbpxError(
-            f"slices.{empty[0].name}={empty[0].where!r} is true of no scored token of {group.title} (size {at}), so "
+            f"slices.{empty[0].name}={empty[0].where!r} matches no scored token of {group.title} (size {at}), so "
             "nothing can be compared; change the condition"
         )
     if not occupied and request.slices in ITEM_SLICES:
         raise RbpxError(
-            f"slices={request.slices} is of items, and {group.title} has none with a {request.slices}; name its column "
-            "with dataset.category= (and dataset.domains=) and measure it anew, or give other slices"
+            f"slices={request.slices} is for items, and {group.title} has none with a {request.slices}; name its "
+            "column with dataset.category= (and dataset.domains=) and measure it anew, or give other slices"
         )
     if len(occupied) < 2:
         raise RbpxError(
-            f"slices={request.slices} cuts the tokens of {group.title} into one slice, and a gap needs two; give "
+            f"slices={request.slices} puts all tokens of {group.title} into one slice, and a gap needs two; give "
             "conditions: slices='{early: \"position < 8\"}'"
         )
     weights_BD = group.weights(request)
@@ -92,13 +93,13 @@ def slice_points(connection: duckdb.DuckDBPyConnection, group: Group, request: R
 
 
 def _slices(request: Request, scored: pa.Table) -> list[Slice]:
-    """In the order of the request; a single condition is compared with the rest."""
+    """The slices in the order of the request; a single condition gets the remaining tokens as the other slice."""
     if request.slices in ITEM_SLICES:
         names = sorted(str(name) for name in scored[request.slices].unique().to_pylist() if name is not None)
         return [Slice(name, "{} = '{}'".format(request.slices, name.replace("'", "''"))) for name in names]
     parts = [Slice(name, where) for name, where in request.conditions.items()]
     if len(parts) == 1:
-        # A condition that is unknown (NULL) is not true, so its token belongs to the rest.
+        # Where a condition is unknown (NULL) it is not true, so the token belongs to the rest.
         return [*parts, Slice(f"not {parts[0].name}", f"({parts[0].where}\n) IS NOT TRUE")]
     if request.slices == "position":
         parts = [Slice(f"{a}-{b - 1}", f"position BETWEEN {a} AND {b - 1}") for a, b in pairwise(POSITIONS)]

@@ -1,4 +1,4 @@
-"""Gaps as tables: every pair of texts, or every slice against the first, at each loss; and what the slices are."""
+"""Shows gaps as tables: every pair of texts, or every slice against the first, at each loss; and the slices."""
 
 import math
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ def tables(results: Sequence[Gaps]) -> list[Table]:
         found = [SLICES.table("Slices of the scored tokens", parts, about)]
     ties = ", ".join(dict.fromkeys(gaps.group.ties.value for gaps in results))
     law = f"L_A / L_B = G·({axis.value} / {axis.value}_ref)^δ, A the harder {what}"
-    note = f"{law}; δ < 0: the gap closes; ties {ties}. {multiplicity(results)}"
+    note = f"{law}; the gap closes where δ < 0; ties {ties}. {multiplicity(results)}"
     rows = [(gaps, loss) for gaps in results for loss in gaps.gaps]
     return [*found, PAIRS.table("Gaps", rows, about, axis, note)]
 
 
 def _power(ln_S: float | None) -> str:
-    """A size in one digit, however large."""
+    """A size of any magnitude in one digit."""
     if ln_S is None:
         return UNKNOWN
     exponent = math.floor(ln_S / math.log(10))
@@ -43,7 +43,7 @@ def _power(ln_S: float | None) -> str:
 
 
 def closed(gap: Gap) -> tuple[str, str, str]:
-    """The size at which a gap closes and the ends of its interval; what lies too far outside is named, not given."""
+    """The size at which a gap closes and the ends of its interval, `beyond` for one too far outside the sizes."""
     if gap.is_beyond or gap.verdict != "closes":
         return "beyond" if gap.is_beyond else UNKNOWN, UNKNOWN, UNKNOWN
     lo, hi = math.log(min(gap.fit.S) / REACH), math.log(max(gap.fit.S) * REACH)
@@ -55,7 +55,7 @@ def closed(gap: Gap) -> tuple[str, str, str]:
 
 
 def _verdict(row: _Row) -> Cell:
-    """The verdict with what speaks against the law; the status alone where there is none."""
+    """The verdict with the objections to the law; the status alone where there is no verdict."""
     gap = row[1].gap
     statuses = dict.fromkeys(status for status in (gap.fit.status, *gap.reasons()) if status is not Status.ok)
     beside = [] if gap.fit.status in (Status.ok, *gap.reasons()) else [gap.fit.status.label]
@@ -96,14 +96,14 @@ PAIRS: Final = View[_Row](
     ),
     text(
         "form", "form", lambda row: None if row[1].gap.offset is None else row[1].gap.offset.form.word,
-        "power, if both losses are power laws; offset, if one has an irreducible part, which a ratio has not", 6,
+        "power where both losses are power laws; offset where one has an irreducible part, so the ratio is no law", 6,
     ),
     decimal("R²", "r2", lambda row: row[1].gap.fit.r2, 3, spare=7),
     whole("sizes", "n_points", lambda row: row[1].gap.fit.n_points, spare=8),
     Column("gap", ("verdict", "status"), _verdict),
     Column(
         "closed at", ("ln_S_closed",), lambda row: Cell(closed(row[1].gap)[:1], (row[1].gap.ln_S_closed.value,)),
-        "the {x} where the ratio would be 1, over the forms that losses call for; – for an end: unbounded; beyond: "
+        "the {x} where the ratio would be 1, by the forms that the losses call for; – for an end: unbounded; beyond: "
         f"more than {REACH:g} times outside the sizes, if at all",
     ),
     Column(

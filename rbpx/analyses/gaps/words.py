@@ -1,4 +1,4 @@
-"""Gaps in sentences: which text is harder, what the gap does, and what testing many of them does to that."""
+"""Puts gaps into sentences: which text is harder, what the gap does, and how testing many gaps affects that."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,7 +10,7 @@ from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES
 from rbpx.laws.power.intervals import ALPHA
 
-MOST_PAIRS: Final = 6  # in words, and with a figure of their own: the 15 pairs of 6 texts would fill a page
+MOST_PAIRS: Final = 6  # with sentences and figures of their own: the 15 pairs of 6 texts would fill a page
 _DOES: Final = {
     "closes": "closes {grows}",
     "opens": "opens {grows}",
@@ -43,9 +43,9 @@ def _sentence(gaps: Gaps, loss: LossGap) -> str:
     gap, (hard, easy) = loss.gap, gaps.sides(loss)
     does = _DOES[gap.verdict].format(grows=AXES[gaps.group.axis].grows)
     if gap.bends and gap.verdict in ("closes", "opens"):
-        does += " on average, and bends, so δ is no law to extrapolate"
+        does += " on average, but bends, so δ cannot be extrapolated"
     if gap.is_beyond:
-        does += f"; where it would be closed lies beyond {REACH:g} times the sizes, if there is such a size"
+        does += f"; it would be closed only beyond {REACH:g} times the sizes, if at all"
     return (
         f"{loss.name}: {hard} is harder than {easy}, by a factor of {interval_of(gap.ratio)}; the gap {does}, "
         f"δ = {interval_of(gap.delta)}, p after Holm {p_value(gap.p_adjusted)}."
@@ -53,16 +53,16 @@ def _sentence(gaps: Gaps, loss: LossGap) -> str:
 
 
 def multiplicity(results: Sequence[Gaps]) -> str:
-    """What testing so many gaps does to the verdicts."""
+    """How the verdicts take into account that several gaps are tested."""
     tested = [loss.gap for gaps in results for loss in gaps.gaps if loss.gap.curvature is not None]
     said = (
         f"A gap closes or opens where p of δ = 0, adjusted for all {results[0].n_tested} gaps asked for (Holm), is "
-        f"below {ALPHA:g}; it may where only its own p is, as 1 of 20 gaps without a trend is; else it is parallel, as "
-        "far as this shows."
+        f"below {ALPHA:g}; it may close or open where only its own p is, as for 1 in 20 gaps without a trend; else no "
+        "trend shows, and it is parallel."
     )
     if not tested:
         return said
     return (
-        f"{said} {sum(gap.bends for gap in tested)} of {len(tested)} bend at {ALPHA:g} each by itself, where chance "
-        f"alone gives {ALPHA * len(tested):.1f}."
+        f"{said} {sum(gap.bends for gap in tested)} of {len(tested)} bend at {ALPHA:g}, each tested by itself; chance "
+        f"alone would give {ALPHA * len(tested):.1f}."
     )

@@ -1,10 +1,9 @@
 """Which tokens improve with size.
 
-For each occurrence of a token, the slope of its nats (-logprob) on ln S over all sizes; for each token id, the
-mean slope with an interval over documents, nats and RBP_k (k= gives one, default 1) at the smallest and the
-largest size, and its share of the total improvement in cross-entropy. Tokens that got worse follow. least= is
-how often a token id must be scored to be listed, top= is how many are printed; --format csv or json gives all
-of them.
+Takes the slope of the nats (-logprob) of each occurrence of a token on ln S over all sizes. Shows for each token id
+the mean slope with an interval over documents, nats and RBP_k (k= gives one, default 1) at the smallest and the
+largest size, and its share of the total improvement in cross-entropy; then the tokens that got worse. least= is
+how often a token id must be scored to be listed, top= is how many are printed; --format csv or json gives all.
 """
 
 from rbpx.analyses.registry import Analysis

@@ -1,4 +1,4 @@
-"""Improvement by token (verb improve): which token ids the larger models of a group predict better.
+"""Finds which token ids the larger models of a group predict better (verb improve).
 
 The slope of -logprob on ln S is taken at each occurrence, then averaged over those of a token id. Documents are the
 sampling units, so standard errors are clustered by document.
@@ -14,17 +14,17 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.fits import alike
 from rbpx.groups.group import Group
-from rbpx.laws.intervals.estimate import Estimate, by_name, from_stderr
+from rbpx.laws.intervals.estimate import Estimate, flat, from_stderr
 from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record, Store
 
 
 class Trend(StrEnum):
-    """What the slope of a token id, with its interval, and its fall from the smallest to the largest size say.
+    """What the slope of a token id, and its fall from the smallest to the largest size, say.
 
     `improves` and `worsens`: the interval of the slope does not contain 0, and the fall agrees. `turns`: it does not
-    contain 0, but from the smallest to the largest size it is the other way. `unclear`: the interval contains 0.
-    `unknown`: only one document contains it, so there is no interval.
+    contain 0, but the fall has the other direction. `unclear`: the interval contains 0. `unknown`: only one document
+    contains the token id, so there is no interval.
     """
 
     improves = "improves"
@@ -68,7 +68,7 @@ class TokenImprovement:
 
     @property
     def rises(self) -> bool | None:
-        """Whether larger models predict it worse, by the sign of the slope; None where the fall says otherwise."""
+        """Whether larger models predict it worse, by the sign of the slope; None where the fall disagrees."""
         slope = self.slope.value or 0.0
         return slope > 0 if slope * self.fall_nats < 0 else None
 
@@ -84,7 +84,7 @@ class TokenImprovement:
 
 @dataclass(frozen=True, eq=False)
 class Improvement:
-    """The token ids of one group by how far their nats fall, furthest first.
+    """The token ids of one group, those whose nats fall furthest first.
 
     Attributes:
         k: of RBP_k.
@@ -106,7 +106,7 @@ class Improvement:
     n_left_out: int
 
     def of_trend(self, trend: Trend) -> list[TokenImprovement]:
-        """Those with this trend; by the sign of the slope alone where the text is one document, without intervals."""
+        """The token ids with a trend; by the sign of the slope alone where one document leaves no intervals."""
         if self.group.n_resampled > 1:
             return [token for token in self.tokens if token.trend is trend]
         rises = {Trend.improves: False, Trend.worsens: True}
@@ -120,11 +120,10 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         RbpxError: more than one k is requested, or the sizes share no token.
     """
     if request.k.is_log or len(request.k.listed((1,))) != 1:
-        raise RbpxError(f"k={request.typed['k']} is more than one; improve counts hits at one k, as in k=1")
+        raise RbpxError(f"k={request.typed['k']} is not one k; improve counts hits at one, as in k=1")
     (k,) = request.k.grid(group.vocab_size, (1,))
     run_ids, sizes = [run.run_id for run in group.runs], [math.log(run.non_embedding_params) for run in group.runs]
-    asked = ask(connection, "improvements", run_ids=run_ids, ln_sizes=sizes, k=k, ties=group.ties.value)
-    rows = asked.to_pylist()
+    rows = ask(connection, "improvements", run_ids=run_ids, ln_sizes=sizes, k=k, ties=group.ties.value).to_pylist()
     if not rows:
         raise RbpxError(f"the sizes of {group.title} have no token in common; choose sizes of one tokenizer with size=")
     rarer = [row for row in rows if row["n_tokens"] < request.least]
@@ -147,14 +146,12 @@ def _token(row: Record) -> TokenImprovement:
 
 
 def keep(store: Store, improvement: Improvement) -> list[Record]:
-    """A row a token id, and one for all rarer ones, so that shares add up to 1; no law is stored."""
+    """A row for each token id, and one for all rarer ones, so that shares add up to 1; no law is stored."""
     names: Record = {**improvement.group.names(), "k": improvement.k}
-    rows = []
-    for token in improvement.tokens:
-        row: Record = {}
-        for name, value in vars(token).items():
-            row |= by_name(**{name: value}) if isinstance(value, Estimate) else {name: value}
-        rows.append({"kind": "token", **names, **row, "trend": token.trend.value, "n_types": 1})
+    rows = [
+        {"kind": "token", **names, **flat(vars(token)), "trend": token.trend.value, "n_types": 1}
+        for token in improvement.tokens
+    ]
     if improvement.n_rarer:
         about = {"share": improvement.rarer_share, "trend": None, "n_types": improvement.n_rarer}
         rows.append({"kind": "rarer", **names, **about})

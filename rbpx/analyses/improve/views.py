@@ -1,4 +1,4 @@
-"""Improvement by token as tables: the token ids that improve and that get worse; in words how many do neither."""
+"""Shows improvement by token: tables of the token ids that improve and that get worse, and in words how many do."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,8 +12,8 @@ from rbpx.display.vocabulary import legible
 
 _OTHERS: Final = {
     Trend.unclear: "show no measurable change",
-    Trend.turns: "have a slope and ends that disagree",
-    Trend.unknown: "are in one document, so nothing is known of them",
+    Trend.turns: "have a slope that disagrees with their ends",
+    Trend.unknown: "are in one document only, so they have no interval",
 }
 
 
@@ -34,7 +34,7 @@ def sentences(result: Improvement) -> Iterator[str]:
     left = f" {result.n_left_out:,} tokens were not scored at every size and are left out." if result.n_left_out else ""
     rarer = f"those make up {_share(result.rarer_share)} of the improvement"
     if result.rarer_share is None:
-        rarer = "the text as a whole is not predicted better, so there are no shares"
+        rarer = "the text as a whole is not predicted better, so nothing has a share"
     yield (
         f"{len(result.tokens):,} token ids are scored at least {result.least} times, {result.n_rarer:,} less often; "
         f"{rarer}. From {result.group.runs[0].size} to {result.group.runs[-1].size} {n_of[Trend.improves]:,} improve, "
@@ -54,8 +54,8 @@ BETTER: Final = View[TokenImprovement](
     whole("documents", "n_documents", lambda token: token.n_documents, spare=3),
     with_ends(
         "slope", "slope", lambda token: token.slope, decimals(3),
-        "mean of d nats / d ln S over the occurrences of a token id; an id is listed where 95 % over documents do "
-        "not contain 0 (each id by itself: chance lists 1 in 20 of those without a change) and the nats agree",
+        "mean of d nats / d ln S over the occurrences of a token id; an id is listed where its 95 % interval does "
+        "not contain 0 (chance alone lists 1 in 20 of those without a change) and the nats agree",
     ),
     ends(
         "smallest_nats largest_nats", lambda token: (token.smallest_nats, token.largest_nats), number, "nats",
@@ -67,7 +67,8 @@ BETTER: Final = View[TokenImprovement](
     ),
     with_ends(
         "share", "share", lambda token: token.share, _share,
-        "of the total fall in nats between these two; --format json has all token ids", ends_spare=4,
+        "of the total fall in nats from the smallest to the largest size; --format json has all token ids",
+        ends_spare=4,
     ),
 )  # fmt: skip
 WORSE: Final = View("worse", BETTER.columns)

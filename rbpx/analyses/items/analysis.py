@@ -1,6 +1,4 @@
-"""Items of tasks (verb items): the scores and exact matches of each run on items, and the law of the exact matches.
-
-Scores the items of one run: log-likelihoods of targets and choices in, shares and means out.
+"""Scores each run on the items of tasks (verb items), and fits the law of their exact matches.
 
 Shapes: I items, B resamples of them.
 """
@@ -21,7 +19,7 @@ from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.items import Answers, ItemView, documents_of_items, item_answers, item_views, telling_items
 from rbpx.laws.counts.fit import OutcomeFit
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, document_weights, estimate, of_share
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, document_weights, estimate, flat, of_share
 from rbpx.laws.numeric import Floats
 from rbpx.store.store import Record, Store
 
@@ -33,7 +31,7 @@ class Scores:
     Attributes:
         n_items: how many.
         chance: accuracy of guessing.
-        p_chance: how often guessing would be right at least as often as acc; None without choices.
+        p_chance: the probability that guessing is right at least as often; None without choices.
         acc: share of items that are right by log-likelihood, or greedily where there are no choices.
         acc_stderr: its standard error, from the n - 1 variance of the items, as lm-evaluation-harness gives it.
         acc_norm: by log-likelihood over characters.
@@ -42,7 +40,7 @@ class Scores:
         word_perplexity: exp of the nats of a word of a text.
         byte_perplexity: exp of the nats of a byte.
         bits_per_byte: bits of a byte.
-        n_tied: items that a tie decides: of choices as likely as the right one, or of greedy decoding.
+        n_tied: items that a tie decides, between the right choice and another or in greedy decoding.
     """
 
     n_items: int
@@ -108,10 +106,10 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
 
 
 def _p_of_guessing(n_right: int, chance_I: Floats) -> float:
-    """The probability that guessing gives so many right or more; items may differ in how many choices they have."""
-    from scipy.stats import binom  # half a second, which only groups with items need
+    """The probability that guessing gets at least so many right; items may differ in how many choices they have."""
+    from scipy.stats import binom  # takes half a second, which only groups with items need
 
-    share_N = np.ones(1)  # of each number of right ones
+    share_N = np.ones(1)  # the probability of each number of right ones
     for chance, n in zip(*np.unique(chance_I, return_counts=True), strict=True):
         share_N = np.convolve(share_N, binom.pmf(np.arange(n + 1), n, chance))
     return float(share_N[n_right:].sum())
@@ -119,6 +117,7 @@ def _p_of_guessing(n_right: int, chance_I: Floats) -> float:
 
 DEFAULT_K = (1, 10, 100, 1000)
 _SHOWN = 12  # items in a report
+_OF_LAW = ("C", "alpha", "alpha_lo", "alpha_hi", "r", "r_lo", "r_hi", "aic", "n_sizes", "n_sequences", "status")
 
 
 @dataclass(frozen=True)
@@ -145,8 +144,9 @@ class GroupItems:
     Attributes:
         group: the runs.
         runs: what they score.
-        laws: of exact match over all items, by k and by what is assumed of the hits of one; empty below 2 sizes.
-        shown: some of the items, those that the largest model gains and loses most.
+        laws: laws of exact match over all items, by k and by what is assumed of the hits of an item; empty below 2
+            sizes.
+        shown: the items that the largest model gains and loses most.
     """
 
     group: Group
@@ -162,9 +162,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
         RbpxError: no group has items, or they have no categories to be sliced by.
     """
     if request.slices is not None and request.slices not in ITEM_SLICES:
-        raise RbpxError(
-            f"slices={request.slices} is not one of items; give {' or '.join(ITEM_SLICES)}, or leave it out"
-        )
+        raise RbpxError(f"slices={request.slices} does not fit items; give {' or '.join(ITEM_SLICES)}, or leave it out")
     of_items = [group for group in groups if group.first.protocol == HARNESS]
     if groups and not of_items:
         raise RbpxError(
@@ -198,7 +196,7 @@ def _analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
 
 
 def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str | None, np.ndarray]]:
-    """All items, then those of each category or domain."""
+    """All items, then those of each category or domain that was asked for."""
     parts: list[tuple[str | None, np.ndarray]] = [(None, np.ones(len(answers.nats_I), bool))]
     if request.slices is None:
         return parts
@@ -206,8 +204,8 @@ def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str |
     names = sorted({str(name) for name in of_I if name is not None})
     if not names:
         raise RbpxError(
-            f"slices={request.slices}: the items of {group.title} have none; name the column with dataset.category= "
-            "(and dataset.domains=) and measure them anew"
+            f"slices={request.slices}: the items of {group.title} have no {request.slices}; name its column with "
+            "dataset.category= (and dataset.domains=) and measure them anew"
         )
     return parts + [(name, np.asarray(of_I == name)) for name in names]
 
@@ -218,20 +216,9 @@ def keep(store: Store, items: GroupItems) -> list[Record]:
     for each in items.runs:
         about = {**items.group.names(), **each.run.names(), "run_id": each.run.run_id}
         about |= {"slice": each.part, "n_items": each.scores.n_items}
-        rows.append({"kind": "items", **about, **_flat(each.scores)})
-        rows += [{"kind": "exact_match", **about, **_flat(match)} for match in each.matches]
+        rows.append({"kind": "items", **about, **flat(vars(each.scores))})
+        rows += [{"kind": "exact_match", **about, **flat(vars(match))} for match in each.matches]
     for k, fit in items.laws:
         row = {"kind": "law", **items.group.names(), "k": k, "correction": fit.correction.value}
         rows.append(row | {name: getattr(fit, name) for name in _OF_LAW} | {"reasons": fit.record().get("reasons")})
     return rows
-
-
-_OF_LAW = ("C", "alpha", "alpha_lo", "alpha_hi", "r", "r_lo", "r_hi", "aic", "n_sizes", "n_sequences", "status")
-
-
-def _flat(found: Scores | ExactMatch) -> Record:
-    """Numbers as they are; an estimate as three columns."""
-    flat: Record = {}
-    for name, value in vars(found).items():
-        flat |= by_name(**{name: value}) if isinstance(value, Estimate) else {name: value}
-    return flat

@@ -1,9 +1,9 @@
-"""Exact match at k: items of which every target token is a hit, beside what independent or correlated tokens give.
+"""Counts exact matches at k, the items whose target tokens are all hits, and fits their law.
 
 An item's target is a window of its own length, so what the emergence law says of windows (arXiv 2510.20387, eqs. 6 to
 8), p_{n,k} = RBP_k^n, is tested on items: the mean over items of RBP_k^n, n the tokens of each. Over all sizes an item
 succeeds with p_n(S): exp(-n C S^-alpha) if its tokens are independent, or beta-binomial with a correlation of hits,
-which is either the measured one of each size or one that the successes themselves call for.
+which is the measured one of each size, or one that is fitted to the successes.
 
 Shapes: I items, B resamples of them, L lengths of an item, C cells, each one size and one length.
 """
@@ -38,7 +38,7 @@ class ExactMatch:
         rbp: RBP_k of the tokens of the targets.
         measured: share of items of which all tokens are hits.
         independent: mean over items of RBP_k^n.
-        rho: correlation of the hits of two tokens of one item, over all pairs; None where there is none.
+        rho: correlation of two hits of one item, over all pairs; None where it is not defined.
         correlated: mean over items of the share that beta-binomial hits with that rho would give; None where there is
             no such distribution.
     """
@@ -54,10 +54,10 @@ class ExactMatch:
 def exact_match(
     ranks: Sequence[Floats], weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDArray[np.bool_], k: int
 ) -> ExactMatch:
-    """Exact match of chosen items at one k, with intervals over items; predictions are made again from each resample.
+    """Exact match of chosen items at one k, with intervals over items; predictions are made anew from each resample.
 
     Args:
-        ranks: of the tokens of each item's target.
+        ranks: the ranks of the tokens of each item's target.
         weights_BI: how often each item is drawn in each resample, shape [B, I].
         chosen_I: which items count.
         k: from 1.
@@ -83,7 +83,7 @@ def exact_match(
 def laws_of_items(
     group: Group, answers: Sequence[Answers], weights_BI: npt.NDArray[np.int64], k: int
 ) -> list[OutcomeFit]:
-    """The laws of the exact matches of all items at all sizes; the same resamples of the items for every size."""
+    """Fit the laws of the exact matches of all items at all sizes, with the same resamples of items at every size."""
     n_I, _ = _counts(answers[0].ranks, k)
     lengths = np.unique(n_I)
     of_LI = (n_I == lengths[:, None]).astype(np.float64)
@@ -93,7 +93,7 @@ def laws_of_items(
         _, hits_I = _counts(each.ranks, k)
         passed.append(weights @ (of_LI * (hits_I == n_I)).T)
         _, rho_B = _correlation(weights, n_I, hits_I)
-        # Hits that avoid each other over targets of any length are no beta-binomial distribution.
+        # A negative correlation over targets of any length belongs to no beta-binomial distribution.
         r_B = np.where(np.isfinite(rho_B), np.maximum(rho_B, 0.0), 0.0)
         r.append(np.where(lengths == 1, 0.0, r_B[:, None]))
     S_C = np.repeat([run.non_embedding_params for run in group.runs], len(lengths)).astype(np.float64)
@@ -105,7 +105,7 @@ def laws_of_items(
 
 
 def _judged(fit: OutcomeFit) -> OutcomeFit:
-    """An exponent without an interval is not determined."""
+    """Mark an exponent without an interval as barely determined."""
     if fit.alpha is None or fit.alpha_lo is not None:
         return fit
     reasons = in_order([*(fit.reasons or ()), Status.barely_determined])
@@ -113,19 +113,19 @@ def _judged(fit: OutcomeFit) -> OutcomeFit:
 
 
 def _counts(ranks: Sequence[Floats], k: int) -> tuple[Floats, Floats]:
-    """The tokens of each item, and its hits."""
+    """The number of tokens of each item, and of its hits."""
     n_hits = ((len(each), np.count_nonzero(each <= k)) for each in ranks)
     n_I, hits_I = np.array(list(n_hits), np.float64).reshape(-1, 2).T
     return n_I, hits_I
 
 
 def _with_all(weights_BI: npt.NDArray[np.int64]) -> Floats:
-    """All items once, then the resamples."""
+    """A row with each item once, then the resamples."""
     return np.vstack([np.ones(weights_BI.shape[1]), weights_BI])
 
 
 def _correlation(weights_BI: Floats, n_I: Floats, hits_I: Floats) -> tuple[Floats, Floats]:
-    """RBP of the tokens and the correlation of two hits of one item over all pairs, [B]; NaN where there is none."""
+    """RBP of the tokens, and the correlation of two hits of one item over all pairs, [B]; NaN where not defined."""
     with np.errstate(invalid="ignore", divide="ignore"):  # a resample may draw none of them
         rbp_B = (weights_BI @ hits_I) / (weights_BI @ n_I)
         pairs_B = weights_BI @ (n_I * (n_I - 1))

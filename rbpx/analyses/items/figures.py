@@ -1,4 +1,4 @@
-"""Items drawn: accuracy, or what greedy decoding gives, and exact match at each k against S, with chance."""
+"""Draws items: accuracy, or what greedy decoding gives, and exact match at each k against S, with chance."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,13 @@ _Point = tuple[str, float, Estimate]  # what is a success, S, its share
 
 
 def figures(results: Sequence[GroupItems], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    """One figure of each task; none of texts."""
+    """Draw a figure for each task; texts have none."""
     none = Undrawn("success", "Success against size", "Texts that are read whole have no items.")
     return [_figure(items, rows) for items in results if (rows := _points(items))] or [none]
 
 
 def _points(items: GroupItems) -> list[_Point]:
-    """Of all items, then the accuracy of each slice."""
+    """The shares of success over all items, and the accuracy in each slice."""
     found, kind = list[_Point](), "greedy" if items.runs[0].scores.chance is None else "accuracy"
     for each in items.runs:
         S = each.run.non_embedding_params

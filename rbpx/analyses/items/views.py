@@ -1,4 +1,4 @@
-"""Items of tasks as tables: scores, exact match at k, the laws of emergence, and single items to look at."""
+"""Shows items of tasks as tables: scores, exact match at k, the laws of emergence, and single items to look at."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ from rbpx.laws.intervals.estimate import Estimate
 
 Row = TypeVar("Row")
 _LONGEST: Final = 120  # characters of a context that are shown, the last ones
-_EXACT_MATCH: Final = "share of items all of whose tokens are hits, which have rank ≤ k"
+_EXACT_MATCH: Final = "share of items whose tokens are all hits, with rank ≤ k"
 _INDEPENDENT: Final = "what it would be if the tokens of an item were hits independently of each other"
 _CORRELATION: Final = "of two hits of one item, 0 where they are independent"
 _CORRELATED: Final = "what exact match would be with that correlation"
@@ -66,7 +66,7 @@ SCORES: Final = View[RunItems](
     with_ends("acc_bytes", "acc_bytes", lambda of: of.scores.acc_bytes, decimals(3), "over its bytes", 8, 10),
     with_ends(
         "perplexity", "perplexity", lambda of: of.scores.perplexity, short,
-        "of a whole target; byte and word ppl: of a byte and of a word", 9, 11,
+        "of a whole target; byte and word ppl: the same per byte and per word", 9, 11,
     ),
     with_ends("bits/byte", "bits_per_byte", lambda of: of.scores.bits_per_byte, spare=4, ends_spare=12),
     with_ends("byte ppl", "byte_perplexity", lambda of: of.scores.byte_perplexity, short, spare=13),
@@ -86,21 +86,24 @@ LAWS: Final = View[_Law](
     "laws",
     text("task", "dataset", lambda row: row[0]),
     text("k", "k", lambda row: str(row[1])),
-    text("hits", "correction", lambda row: HITS[row[2].correction], "what is assumed of those of one item"),
+    text("hits", "correction", lambda row: HITS[row[2].correction], "how hits of one item are assumed to depend"),
     with_ends("α", "alpha", lambda row: row[2].exponent),
     with_ends("correlation", "r", _fitted_r, decimals(3), _CORRELATION, ends_spare=1),
-    decimal("AIC", "aic", lambda row: row[2].aic, 1, "the least fits best", 2),
+    decimal("AIC", "aic", lambda row: row[2].aic, 1, "the smallest fits best", 2),
     state(lambda row: row[2].status),
 )  # fmt: skip
 
 
 def tables(results: Sequence[GroupItems]) -> list[Table]:
-    """Those of all tasks of one family."""
+    """The tables of all tasks of one family."""
     about, ties = results[0].group.title_of_family, ", ".join(dict.fromkeys(r.group.ties.value for r in results))
     scored = [each for items in results for each in items.runs]
     matched = [(each, match) for each in scored for match in each.matches]
     laws = [(items.group.first.dataset, *law) for items in results for law in items.laws]
-    emerging = "A token is a hit with −ln RBP_k = C·S^−α: maximum likelihood of the exact matches, each of its length."
+    emerging = (
+        "Tokens are hits with −ln RBP_k = C·S^−α, fitted to the exact matches by maximum likelihood, each item with "
+        "its length."
+    )
     return [
         SCORES.table("Scores of items", scored, about),
         MATCHES.table("Exact match at k", matched, about, note=f"Intervals over items; ties {ties}."),
@@ -118,9 +121,9 @@ def _one_by_one(runs: Sequence[Run], task: str, shown: Sequence[ItemView]) -> Ta
         *(_reading(at, run.size) for at, run in enumerate(runs)),
     ]
     note = (
-        "By size: the probability of the right choice among the choices (of the target, where there are none), in "
-        "brackets the ranks of its tokens, ✓ where the item is right. The items that the largest model gains most over "
-        "the smallest, then those that it loses most; view doc=N shows any."
+        "For each size: the probability of the right choice among the choices (of the target, where there are none), "
+        "in brackets the ranks of its tokens, ✓ where the item is right. First the items that the largest model gains "
+        "most over the smallest, then those that it loses most; view doc=N shows any other."
     )
     table = View(f"explorer-{task}", columns).table(f"Items of {task}, one by one", shown, note=note)
     return replace(table, is_wide=True)
@@ -154,9 +157,10 @@ def sentences(items: GroupItems) -> Iterator[str]:
     yield f"{items.group.title}: {number_of(n_items, 'item')}; {what}."
     n_tied = sum(each.scores.n_tied for each in every)
     if n_tied and chance is None:
-        yield f"{n_tied} items are greedy but for a tie, which the lowest id would win."
+        yield f"{number_of(n_tied, 'item')} would be greedy but for a tie, which the lowest id wins."
     elif n_tied:
-        yield f"Right choices that tie with another, where the first counts: {n_tied}."
+        tie = "ties" if n_tied == 1 else "tie"
+        yield f"{number_of(n_tied, 'right choice')} {tie} with another; the first one counts."
 
 
 QUESTION = Question(analyse, keep, tables, sentences, figures)

@@ -1,4 +1,4 @@
-"""The law in k and the exchange rate between k and size (verb klaw): a law for each run of a group, and one for all.
+"""Fits the law in k for each run of a group and one for all, and the exchange rate of k and size (verb klaw).
 
 -ln RBP_k = C k^(-alpha_k) at fixed S, so a smaller model at a larger k scores like a larger model at a smaller k.
 Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
@@ -25,7 +25,7 @@ from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
 PAPER_K: Final = (1, 2, 3, 5, 7, 10, 18, 30, 50, 78, 100)
-STEP: Final = 10  # the k of a smaller model, that a larger one is to do without
+STEP: Final = 10  # the k of the smaller model whose score a larger one is to reach at k = 1
 _LN_STEP: Final = (0.0, math.log(STEP))
 
 
@@ -38,8 +38,8 @@ class Exchange:
         factor: how many times larger a model must be to score at k = 1 what this one scores at k = 10.
         lo: lower end of the factor's 95 % interval; None where there is none.
         hi: upper end; None where alpha_S is not significantly above 0, so that no size may be large enough.
-        is_local: whether the law in k bends. The rate is then that between k = 1 and 10 themselves, where these are
-            of the grid, and another stretch of k has another.
+        is_local: whether the law in k bends. The rate is then that from k = 1 to 10, if the grid has both, and
+            differs elsewhere.
     """
 
     rate: float
@@ -56,7 +56,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class KLaw:
-    """The law in k of one run, and what the run is called; `exchange` is None without a law in S at k = 1."""
+    """The law in k of one run, with its label; `exchange` is None without a law in S at k = 1."""
 
     run: Run
     label: str
@@ -114,7 +114,7 @@ def _exchange(
     of_k: PowerLawFit,
     of_S: PowerLawFit,
 ) -> Exchange | None:
-    """The factor, with the noise that both exponents share: they are refitted to the same resamples."""
+    """The exchange rate; both exponents are refitted to the same resamples, so that the noise they share counts."""
     if of_k.alpha is None or of_S.alpha is None or of_S.alpha <= 0:
         return None
     is_local = Status.bends in (of_k.reasons or ())
@@ -159,7 +159,7 @@ def keep(store: Store, laws: KLaws) -> list[Record]:
 
 
 def _joint_record(laws: KLaws, joint: JointLaw) -> Record:
-    """The one law of a group: C is at S = 1 and k = 1, alpha that of S; its tests and its rivals are in params."""
+    """The row of the one law of a group: C at S = 1 and k = 1, alpha that of S; params have its tests and rivals."""
     status = Status.ok if joint.holds else Status.bends
     fit = with_document_doubts(laws.group, replace(joint.alpha, C=joint.C, status=status))
     params = {name: value for name, value in fit.record().items() if name not in ("C_lo", "C_hi")}

@@ -1,4 +1,4 @@
-"""The laws in k as tables and a figure: one a model, with what a larger k is worth; one for all k, its rivals."""
+"""Shows the laws in k: one for each model, with what a larger k is worth, and one for all k beside its rivals."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -23,8 +23,8 @@ LAWS: Final = View[KLaw](
     place(lambda law: law.run, spare=3),
     with_ends(
         "α_k", "alpha", lambda law: law.fit.exponent,
-        means="interval at all k together, as hits at one k are hits at every larger k, over documents where "
-        "these are known; where the law bends, α_k is that of the best line over these k",
+        means="interval over documents, where these are known, resampled at all k together, as hits at one k are "
+        "hits at every larger k; where the law bends, α_k is that of the best line over these k",
     ),
     with_ends("C", "C", lambda law: law.fit.constant, lambda value: significant(value, 3), spare=4),
     decimal("R²", "r2", lambda law: law.fit.r2, 3),
@@ -35,9 +35,9 @@ LAWS: Final = View[KLaw](
     ),
     with_ends(
         "{x} times", "factor", lambda law: law.exchange, rough,
-        means=f"the factor in {{x}} that does at k = 1 what this model does at k = {STEP}, {STEP}^(α_k / α_{{x}}) "
-        f"with α_{{x}} of the law in {{x}} at k = 1; local, from k = 1 to {STEP} alone, where the law bends; – "
-        "for an end: no {x} is known to suffice",
+        means=f"the factor in {{x}} by which to do at k = 1 what this model does at k = {STEP}, "
+        f"{STEP}^(α_k / α_{{x}}) with α_{{x}} of the law in {{x}} at k = 1; where the law bends it is local, from "
+        f"k = 1 to {STEP} alone; – for the upper end: no {{x}} is known to suffice",
     ),
     written(
         "rate", "rate", lambda law: None if law.exchange is None else -law.exchange.rate,
@@ -55,11 +55,11 @@ RIVALS: Final = View[tuple[JointLaw, FormInK]](
     decimal("AIC", "aic", lambda row: row[1].aic - min(form.aic for form in row[0].forms), 1),
     decimal(
         "BIC", "bic", lambda row: row[1].bic - min(form.bic for form in row[0].forms), 1,
-        means="like AIC above the least, of a likelihood on this text in which k of one size are correlated",
+        means="above the smallest, as AIC is; of a likelihood on this text in which the k of one size are correlated",
     ),
     share(
         "largest off by", "backtest_error", lambda row: row[1].backtest_error,
-        means="root mean square over k, from the smaller sizes",
+        means="error of the largest {x}, predicted from the smaller ones, root mean square over k",
     ),
 )  # fmt: skip
 
@@ -78,15 +78,15 @@ def tables(laws: KLaws) -> Iterator[Table]:
         title = f"One law for all k, −ln RBP_k = C · k^−κ · {x}^−α, over {ks}"
         yield ONE_LAW.table(title, numbers, group.title)
         forms = [(joint, form) for form in joint.forms]
-        yield RIVALS.table(f"One law for all k and what would replace it, {ks}", forms, group.title)
+        yield RIVALS.table(f"One law for all k and its rivals, {ks}", forms, group.title, group.axis)
 
 
 @one_by_one
 def figures(result: KLaws, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
-    """-ln RBP_k against k for up to seven models, each with its law (figure 9 of the RBP paper)."""
+    """Draw -ln RBP_k against k for up to seven models, each with its law (figure 9 of the RBP paper)."""
     fitted, title = [law for law in result.laws if law.fit.alpha is not None], "−ln RBP_k against k"
     if not fitted:
-        yield Undrawn("k", title, "No size has −ln RBP_k at three k; ask for more with k='[1,3,10,30,100]'.")
+        yield Undrawn("k", title, "No size has −ln RBP_k at three values of k; ask for more: k='[1,3,10,30,100]'.")
         return
     chosen = spread(fitted, MOST_SERIES)
     slopes = " to ".join(f"{law.label} with slope {-(law.fit.alpha or 0):.3f}" for law in spread(chosen, 2))

@@ -1,4 +1,4 @@
-"""The laws in k in sentences."""
+"""Puts the laws in k into sentences."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -14,7 +14,7 @@ from rbpx.status import Status
 FORMS: Final = {
     KForm.joint: "one law",
     KForm.drifting: "α drifts with ln k",
-    KForm.levels: "one α, a constant a k",
+    KForm.levels: "one α, a constant for each k",
     KForm.separate: "a law for each k",
 }
 
@@ -36,11 +36,13 @@ def _of_laws(fitted: Sequence[KLaw], x: AxisWords) -> Iterator[str]:
     bent = [law.label for law in fitted if Status.bends in (law.fit.reasons or ())]
     if bent:
         which = "every one" if len(bent) == len(fitted) else ", ".join(bent)
-        yield f"The points curve significantly at {which}: α is the slope of the best line over these k, not of a law."
+        yield f"The points curve significantly for {which}: α is the slope of the best line over these k, not of a law."
     for label, worth in [(law.label, law.exchange) for law in fitted if law.exchange is not None][:1]:
-        hi = "nothing known to suffice" if worth.hi is None else rough(worth.hi)
-        ends = "no interval" if worth.lo is None else f"95 %: {rough(worth.lo)} to {hi}"
-        local = f"; this is local, from k = 1 to {STEP} alone" if worth.is_local else ""
+        ends = "no interval"
+        if worth.lo is not None:
+            lo = rough(worth.lo)
+            ends = f"95 %: from {lo}, no known upper end" if worth.hi is None else f"95 %: {lo} to {rough(worth.hi)}"
+        local = f"; this holds from k = 1 to {STEP} alone" if worth.is_local else ""
         more = x.more.format(rough(worth.factor))
         yield f"To do at k = 1 what {label} does at k = {STEP}, a model must be {more} ({ends}){local}."
 

@@ -2,13 +2,13 @@
 
 Fits y = E + C x^-alpha to two families on the same text and compares what they need for the same loss: x of the
 baseline over x of the variant, so above 1 the change pays. axis=S (default) compares sizes, axis=C the best
-model of each budget of compute, axis=D (or step) tokens at each S that both families have. With one E for both,
-an E for each (which flatters the variant that is given the lower one) and none, side by side; at the loss of
-every model of the variant, and overall where both measured such losses; elsewhere a multiplier is extrapolated
-and says so, or unreachable where the baseline's law never gets there. Across tokenizers only bits per byte are
-compared. Of a task the quantities are the features of `downstream`, over targets and right choices (features=).
-FAMILY:VARIANT names the models of a family that were trained in one way (the column variant), FAMILY
-those without a variant, if it has any. `multiplier A B` says the same in two words.
+model of each budget of compute, axis=D (or step) tokens at each S that both families have. Shows multipliers with one
+E for both, an E for each (which flatters the variant that gets the lower one) and none; at the loss of every model of
+the variant, and overall where both measured such losses. Elsewhere a multiplier is marked as extrapolated, or as
+unreachable where the baseline's law never gets there. Across tokenizers only bits per byte are compared. On a task
+the quantities are the features of `downstream`, over targets and right choices (features=). FAMILY:VARIANT names the
+models of a family that were trained in one way (the column variant), FAMILY those without a variant, if it has any.
+`multiplier A B` is short for base=A variant=B.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -21,7 +21,6 @@ ANALYSIS = Analysis(
         "python -m rbpx multiplier base=mine variant=theirs axis=C k=1 dataset=c4",
     ),
     title="What a change is worth",
-    sizes=1,
     across=True,
     words=("base", "variant"),
     keys=("base", "axis", "k", "ties", "resamples", "seed", "laws", "features", "chance"),

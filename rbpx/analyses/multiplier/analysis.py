@@ -1,4 +1,4 @@
-"""What a change is worth (verb multiplier): two families on one text, each quantity under every choice of E."""
+"""Compares what two families need for the same loss on one text, under every choice of E (verb multiplier)."""
 
 import math
 from collections.abc import Container, Iterator, Sequence
@@ -30,9 +30,9 @@ class Compared:
 
     Attributes:
         law: name of the quantity; bits_per_byte across tokenizers.
-        k: None where it has none.
+        k: its k; None where it has none.
         runs: the models of the variant, in order of x.
-        laws: the answer under each choice of E.
+        laws: the multipliers under each choice of E.
     """
 
     law: str
@@ -43,7 +43,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class _Side:
-    """The models of a family, or those of them that were trained in one way, as a request names them by a key."""
+    """The models that a key of the request names: a family, or those of it that were trained in one way."""
 
     key: str
     family: str
@@ -51,19 +51,19 @@ class _Side:
 
     @property
     def name(self) -> str:
-        """As a request spells it."""
+        """FAMILY or FAMILY:VARIANT, as a request names it."""
         return _name(self.family, self.trained)
 
     def has(self, group: Group) -> bool:
-        """Whether a group is of it."""
+        """Whether a group belongs to it."""
         return group.first.family == self.family and self.trained in (None, group.first.variant)
 
     def standing(self, members: Sequence[Group]) -> list[Group]:
         """Its groups on one text."""
         own = [group for group in members if self.has(group)]
-        # Checkpoints stand back behind the models that stand for their sizes, where there are both.
+        # Finished models, where there are any, rather than checkpoints.
         own = [group for group in own if group.first.revision is None] or own
-        if self.trained is None:  # a family's name alone is that of its models without a variant, where it has some
+        if self.trained is None:  # the family's name alone means its models without a variant, where it has any
             own = [group for group in own if group.first.variant is None] or own
         return own
 
@@ -73,9 +73,9 @@ class Worth:
     """Two families on one text.
 
     Attributes:
-        group: of the baseline.
-        variant: the other.
-        names: what the two are called.
+        group: the runs of the baseline.
+        variant: those of the variant.
+        names: the names of both.
         compared: every quantity that both have.
         notes: what is not compared, and why.
     """
@@ -96,7 +96,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     families = {group.first.family for group in groups}
     variant, *others = request.variant or [""]
     if others:
-        raise RbpxError(f"variant={request.typed['variant']} is more than one; multiplier compares one with base=")
+        raise RbpxError(f"variant={request.typed['variant']} names several; multiplier compares one with base=")
     sides = [_side(key, name, families) for key, name in (("base", request.base), ("variant", variant))]
     along_C = request.axis is Axis.C
     groups = [best_of_budgets(group) if along_C and isinstance(group, AlongGroup) else group for group in groups]
@@ -106,7 +106,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
             if not any(map(side.has, groups)):
                 known = ", ".join(dict.fromkeys(group.first.family for group in groups))
                 raise RbpxError(f"{side.key}={side.name} is not in the store; families: {known}")
-        raise RbpxError("base and variant share no text that was read alike; measure both on one, under one protocol")
+        raise RbpxError("base and variant share no text read alike; measure both on one text, under one protocol")
     return worth
 
 
@@ -145,23 +145,22 @@ def _pairs(groups: Sequence[Group], sides: Sequence[_Side]) -> Iterator[tuple[Gr
 def _trained_alike(
     bases: Sequence[Group], variants: Sequence[Group], sides: Sequence[_Side]
 ) -> Iterator[tuple[Group, Group]]:
-    """Of several groups those of one source and revision, as of equal tokens, together."""
+    """Pair the groups of both sides that have one source and revision, such as checkpoints after equal tokens."""
     by_training = []
     for own, side in zip((bases, variants), sides, strict=True):
         by_training.append({(group.first.source, group.first.revision or ""): group for group in own})
         if len(by_training[-1]) < len(own):
-            what = f"{side.key}={side.name} is {len(own)} groups of runs"
-            raise RbpxError(f"{what}: {_titles(own)}; narrow it")
+            raise _unclear(f"{side.key}={side.name} is {len(own)} groups of runs", own)
     base_of, variant_of = by_training
-    if not base_of.keys() & variant_of.keys():
-        what = "no group of base and variant is of one source and revision"
-        raise RbpxError(f"{what}: {_titles([*bases, *variants])}; narrow it")
-    for training in sorted(base_of.keys() & variant_of.keys()):
+    both = sorted(base_of.keys() & variant_of.keys())
+    if not both:
+        raise _unclear("no groups of base and variant have one source and revision", [*bases, *variants])
+    for training in both:
         yield base_of[training], variant_of[training]
 
 
-def _titles(groups: Sequence[Group]) -> str:
-    return "; ".join(group.title for group in groups)
+def _unclear(what: str, groups: Sequence[Group]) -> RbpxError:
+    return RbpxError(f"{what}: {'; '.join(group.title for group in groups)}; narrow it")
 
 
 def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request) -> Worth:
@@ -177,7 +176,7 @@ def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, r
 
 
 def model_name(run: Run) -> str:
-    """What a model of the variant is called: its size; along D and step the checkpoint or the place on the axis."""
+    """The name of a model of the variant: its size; along D and step its checkpoint or place on the axis."""
     if run.axis in (Axis.S, Axis.C):
         return run.size
     return run.revision or f"{run.x:.3g}"
@@ -186,7 +185,7 @@ def model_name(run: Run) -> str:
 def _points(
     connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: Request
 ) -> tuple[list[tuple[Points, Points]], tuple[str, ...]]:
-    """Every quantity that both have; where tokenizers differ, losses in bits per byte and no ranks, and a note."""
+    """Every quantity that both have; where tokenizers differ, losses in bits per byte alone, with a note."""
     laws = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     measured, notes = base.is_measured and variant.is_measured, tuple[str, ...]()
     vocab = min((run.vocab_size or 2 for group in (base, variant) for run in group.runs), default=2)
@@ -194,7 +193,7 @@ def _points(
     sides = []
     for group in (base, variant):
         each, values = list[Points](), task_values(connection, group, request) if measured else None
-        if values is not None:  # what predicts success on the items of a task, of its targets and right choices alone
+        if values is not None:  # features that predict success on a task, over targets and right choices alone
             n = values.n_items
             each = [Points(of.name, of.k, group.runs, of.x_R, of.x_BR, None, n) for of in values.features]
         if not each:
@@ -216,10 +215,10 @@ def _bytes_per_token(connection: duckdb.DuckDBPyConnection, group: Group) -> tup
 
 
 def _in_bits(side: dict[Any, Points], bytes_per_token: dict[str, float | None]) -> dict[Any, Points]:
-    """Bits per byte, the one quantity that stays: that of the items of a task, else of cross-entropy.
+    """Bits per byte, the one quantity that remains: that of the items of a task, else of cross-entropy.
 
     Raises:
-        RbpxError: a run does not know its bytes.
+        RbpxError: the bytes of a run are not known.
     """
     if ("bits_per_byte", None) in side:
         return {("bits_per_byte", None): side["bits_per_byte", None]}
@@ -236,7 +235,7 @@ def _in_bits(side: dict[Any, Points], bytes_per_token: dict[str, float | None]) 
 
 
 def keep(store: Store, worth: Worth) -> list[Record]:
-    """Rows for programs: kind overall, and at for each model of the variant; no law is stored."""
+    """Rows for programs, of kind `overall` and, for each model of the variant, `at`; no law is stored."""
     rows: list[Record] = []
     names: Record = {"base": worth.names[0], "variant": worth.names[1], "axis": worth.group.axis.value}
     names |= {"fixed_size": worth.variant.fixed_size, "revision": worth.variant.first.revision}

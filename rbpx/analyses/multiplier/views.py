@@ -1,4 +1,4 @@
-"""What a change is worth as tables: multipliers of each quantity overall, and at the loss of each model."""
+"""Shows what a change is worth as tables: multipliers of each quantity overall, and at the loss of each model."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -21,7 +21,7 @@ _Model = tuple[Compared, Run, Multiplier]
 def tables(worth: Worth) -> Iterator[Table]:
     """Two families on every text that both were measured on: overall, then model by model under one E."""
     about, axis = _about(worth), worth.group.axis
-    note = "95 % intervals over models and documents, these drawn alike for both."
+    note = "95 % intervals over models and documents; the same documents are drawn for both families."
     laws = [(each, law) for each in worth.compared for law in each.laws]
     models = [(each, *of) for each in worth.compared for of in zip(each.runs, each.laws[0].at, strict=False)]
     yield OVERALL.table("Multipliers overall", laws, about, axis, note)
@@ -52,8 +52,8 @@ OVERALL: Final = View[_Overall](
     text("E", "offset", lambda row: _OFFSETS[row[1].offset], "of both laws, y = E + {c}·{x}^−α"),
     with_ends(
         "multiplier", "multiplier", lambda row: row[1].overall, _three,
-        "{x} that the base needs over that of the variant for the same loss, so above 1 the variant pays; mean "
-        "(geometric) over losses of the variant's models that both measured around",
+        "{x} that the base needs for a loss over that of the variant, so above 1 the variant pays; geometric mean "
+        "over the losses of the variant's models that lie between measured losses of both families",
     ),
     ends("loss_from loss_to", lambda row: row[1].supported or (None, None), decimals(3), "for losses", spare=3),
     written("α of base", "alpha_base", lambda row: (row[1].alpha or [None])[0], _three, spare=2),

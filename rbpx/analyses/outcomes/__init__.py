@@ -4,9 +4,9 @@ A benchmark reports for each sequence of N tokens whether all of it was right. I
 sequence passes with probability exp(-C N S^-alpha), so C, alpha and RBP_k of single tokens can be recovered by
 maximum likelihood (arXiv 2510.20387, eqs. 5 to 8). Give a file of your own rows, with columns model, S (or
 non_embedding_params), n (tokens of a sequence), passed (true or false; or a count, with trials), and optionally
-k and group (task or document, resampled whole). Without a file, the documents in the store are cut into
-sequences, and what is recovered is compared with the tokens themselves: hits cluster, so the bias grows with N,
-and two corrections are given. Two sizes are enough.
+k and group (task or document, resampled whole). Without a file, cuts the documents in the store into sequences
+and compares what is recovered with the tokens themselves: hits cluster, so the bias grows with N, and two
+corrections are shown. Two sizes are enough.
 """
 
 from rbpx.analyses.registry import Analysis

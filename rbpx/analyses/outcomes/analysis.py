@@ -2,10 +2,10 @@
 
 Each document of a run is cut into sequences of N scored tokens, a sequence passes if all are hits, and the tokens are
 discarded, as in the results of a benchmark. The store still has the tokens, so the bias of the recovered law is
-measured. Shapes: T tokens, K values of k, M sizes, L lengths, D documents or groups, B resamples of them, Q sequences,
-d documents that have tokens.
+measured. The rows of a user's benchmark say how many sequences of N tokens passed for each model.
 
-The rows of a user's benchmark: for each model how many sequences of N tokens passed, checked.
+Shapes: T tokens, K values of k, M sizes, L lengths, D documents or groups, B resamples of them, Q sequences, d
+documents that have tokens.
 """
 
 from collections.abc import Sequence
@@ -42,15 +42,15 @@ _LONGEST: Final = 1_000_000  # tokens of a sequence
 
 @dataclass(frozen=True)
 class Trial:
-    """One row: of `trials` sequences of N tokens, so many passed.
+    """One row of a benchmark: how many of the sequences of N tokens passed.
 
     Attributes:
         size: name of the model; S where it has no name.
         S: non-embedding parameters.
         N: tokens of a sequence.
         passed: sequences that passed.
-        trials: all.
-        group: what they have in common, a document or a task; None where the file has no such column.
+        trials: all sequences.
+        group: the document or task that they come from; None where the file has no such column.
         k: a hit is a rank of at most k; None where it is not given.
     """
 
@@ -64,7 +64,7 @@ class Trial:
 
 
 def read_trials(table: Rows) -> list[Trial]:
-    """Each row of a file, checked.
+    """Read each row of a file, and check it.
 
     Raises:
         RbpxError: a column is missing, or a value is not a number, out of its range, or contradicts another row.
@@ -76,7 +76,7 @@ def read_trials(table: Rows) -> list[Trial]:
         S, place = sizes.setdefault(trial.size, (trial.S, row.place))
         if trial.S != S:
             raise RbpxError(
-                f"{row.place}: {trial.size} has S = {trial.S:,}, but {S:,} in {place}; a model has one S, fix it"
+                f"{row.place}: {trial.size} has S = {trial.S:,}, but {S:,} in {place}; a model has one S: fix it"
             )
         trials.append(trial)
     names = {S: name for name, (S, _) in sizes.items()}
@@ -128,7 +128,7 @@ DEFAULT_N: Final = (1, 2, 5, 10, 20, 50)
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> OutcomesResult:
-    """Cut, count, and fit at each k, a measured group."""
+    """Cut the documents of a measured group into sequences, count those that pass, and fit laws at each k."""
     k_grid, lengths = request.k.grid(group.vocab_size, DEFAULT_K), request.n.listed(DEFAULT_N)
     of_runs = []
     for run in group.runs:
@@ -143,17 +143,17 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 def cut_sequences(
     doc_T: npt.NDArray[np.int64], rank_T: Floats, k_grid: Sequence[int], lengths: Sequence[int], n_documents: int
 ) -> Floats:
-    """Sequences, passes (all ranks at most k), hits and ordered pairs of hits, of each document: [4, K, L, D].
+    """Count the sequences, passes (all ranks at most k), hits and ordered pairs of hits of each document: [4, K, L, D].
 
     Each document is cut from its first scored token on. What is left at its end is dropped; positions that were not
-    scored are bridged.
+    scored are skipped.
 
     Args:
         doc_T: the document of each scored token, from 0, tokens in the order of the text.
         rank_T: their ranks.
         k_grid: a hit is a rank of at most k.
         lengths: tokens of a sequence.
-        n_documents: number of documents, those without a token included.
+        n_documents: number of documents, including those without a token.
     """
     begin_d = np.flatnonzero(np.diff(doc_T, prepend=-1))
     doc_d, n_tokens_d = doc_T[begin_d], np.diff(begin_d, append=len(doc_T))
@@ -174,7 +174,7 @@ def cut_sequences(
 
 
 def _measured(counts_4MLD: Floats, group: Group, k: int, lengths: Sequence[int], weights_BD: Any) -> OutcomeLaws:
-    """The laws from the sequences at one k, and that of the tokens, which are the sequences of one."""
+    """The laws from the sequences at one k, and that of the tokens, which are the sequences of length 1."""
     at = [sorted({1, *lengths}).index(length) for length in lengths]
     total_4ML = counts_4MLD.sum(axis=-1)
     S = tuple(run.non_embedding_params for run in group.runs)
@@ -194,7 +194,7 @@ def _measured(counts_4MLD: Floats, group: Group, k: int, lengths: Sequence[int],
     counts = Counts(S, tuple(lengths), total_4ML[:2, :, at], drawn_2BML, r_ML, r_BML, group.n_resampled)
     fits = recover(counts)
     if group.n_resampled == 1:
-        fits = {key: _of_one_document(fit) for key, fit in fits.items()}
+        fits = {key: _without_interval(fit) for key, fit in fits.items()}
     tokens = Tokens(rbp_M, of_dependent_documents(group, law), alpha_B)
     return OutcomeLaws(k, tuple(run.size for run in group.runs), counts, fits, tokens)
 
@@ -213,28 +213,23 @@ def _correlation(total_4ML: Floats, lengths: Sequence[int]) -> Floats:
     return np.where(N_L == 1, 0.0, r)
 
 
-def _of_one_document(fit: OutcomeFit) -> OutcomeFit:
+def _without_interval(fit: OutcomeFit) -> OutcomeFit:
     if fit.alpha is None:
         return fit
-    unknown: dict[str, Any] = dict.fromkeys(("alpha_stderr", "alpha_lo", "alpha_hi", "r_lo", "r_hi"))
-    status = Status.one_document
-    return replace(fit, **unknown, status=status, interval=None, reasons=(status,))
+    unknown: dict[str, Any] = dict.fromkeys(("alpha_stderr", "alpha_lo", "alpha_hi", "r_lo", "r_hi", "interval"))
+    return replace(fit, **unknown, status=Status.one_document, reasons=(Status.one_document,))
 
 
 def keep(store: Store, result: OutcomesResult) -> list[Record]:
     """Write the laws to the store as laws `rbp` by method `mle`, and return all rows."""
     rows = records(result)
-    of_rows = ("kind", "n", "correction")
     laws = [row for row in rows if row["kind"] == "law"]
-    keep_fits(store, [{name: value for name, value in row.items() if name not in of_rows} for row in laws])
+    keep_fits(store, [{name: row[name] for name in row if name not in ("kind", "n", "correction")} for row in laws])
     return rows
 
 
-# ---------------------------------------------------------------------------------------------- rows of a benchmark
-
-
 def analyse_file(path: Path, request: Request) -> OutcomesResult:
-    """Fit the rows of a file, each k separately; groups, where the file names them, are resampled whole.
+    """Fit the rows of a file, separately for each k; groups, where the file names them, are resampled whole.
 
     Raises:
         RbpxError: the file or a row is invalid.
@@ -248,9 +243,9 @@ def analyse_file(path: Path, request: Request) -> OutcomesResult:
     for is_there, name, asked, values in ((chosen, "k", request.k, k_grid), (has_length, "n", request.n, lengths)):
         if not is_there:
             known = ", ".join("none" if value is None else str(value) for value in values)
-            raise RbpxError(f"no row of {path} has the {name} asked for, {name}={asked}; it has {name} = {known}")
+            raise RbpxError(f"no row of {path} has {name}={asked}, which was asked for; it has {name} = {known}")
     if len({one.S for one in trials}) < 2:
-        raise RbpxError(f"{path} has outcomes of one model, {trials[0].size}; a law needs those of 2 sizes or more")
+        raise RbpxError(f"{path} has outcomes of one model, {trials[0].size}; a law needs 2 sizes or more")
     laws = [_laws_of_trials([one for one in trials if one.k == k], k, request) for k in chosen]
     return OutcomesResult(None, path.name, tuple(laws))
 

@@ -1,4 +1,4 @@
-"""Laws recovered from the counts of passing sequences, for each length and correction, beside that of the tokens.
+"""Recovers laws from the counts of passing sequences, for each length and correction, beside that of the tokens.
 
 Shapes: M sizes, L lengths of a sequence, C cells, each one size and one length, B resamples of the documents.
 """
@@ -42,7 +42,7 @@ class Counts:
     n_documents: int
 
     def cells(self, n: int | None) -> Outcomes:
-        """Those of one length, or (None) of all, ordered by size."""
+        """The counts of one length, or (None) of all, ordered by size."""
         at = self._places(n)
 
         def flat(values_ML: Floats | None) -> Any:
@@ -57,7 +57,7 @@ class Counts:
         return Outcomes(S_C, N_C, passed_C, trials_C, passed_BC, trials_BC, *r, n_documents)
 
     def record(self, n: int | None) -> Record:
-        """The same counts for programs: from them a law can be fitted again."""
+        """The same counts for programs, which can fit a law to them again."""
         at, cells = self._places(n), self.cells(n)
         record: Record = {"S": np.repeat(self.S, len(at)).tolist(), "N": [self.lengths[i] for i in at] * len(self.S)}
         r = None if cells.r_C is None else [float(r) if np.isfinite(r) else None for r in cells.r_C]
@@ -73,7 +73,7 @@ class Tokens:
 
     Attributes:
         rbp_M: share of hits of all tokens.
-        law: fitted to it, by least squares.
+        law: the law fitted to that share, by least squares.
         alpha_B: exponent of the law under resampled documents.
     """
 
@@ -90,8 +90,8 @@ class OutcomeLaws:
         k: a hit is a rank of at most k; None where it is unknown.
         sizes: names of the models, in order of S.
         counts: their sequences.
-        fits: what is recovered, by length (None: all at once) and correction.
-        tokens: the truth; None where only outcomes are known.
+        fits: the recovered laws, by length (None: all at once) and correction.
+        tokens: the true values; None where only outcomes are known.
     """
 
     k: int | None
@@ -106,7 +106,7 @@ class OutcomeLaws:
             return None
         value = fit.alpha - self.tokens.law.alpha
         if fit.alpha_B is None or fit.alpha_lo is None or self.tokens.alpha_B is None:
-            return Estimate(value, None, None)
+            return Estimate(value)
         return estimate(value, fit.alpha_B - self.tokens.alpha_B, self.counts.n_documents, Recipe.uncentred)
 
     def rbp_of_tokens(self, m: int) -> float | None:
@@ -137,7 +137,7 @@ def recover(counts: Counts) -> dict[tuple[int | None, Correction], OutcomeFit]:
 
 
 def records(result: OutcomesResult) -> list[Record]:
-    """The outcomes, the laws, and RBP_k of every size that each law implies, a row each, for programs."""
+    """Rows for programs: the outcomes, the laws, and RBP_k of every size that each law implies."""
     return [row for laws in result.by_k for row in _records(result.group, laws)]
 
 
@@ -160,7 +160,7 @@ def _records(group: Group | None, laws: OutcomeLaws) -> Iterator[Record]:
 
 
 def _row(group: Group, laws: OutcomeLaws, n: int | None, fit: OutcomeFit) -> Record:
-    """A row of `fits`."""
+    """The row of `fits` of a law."""
     params = _params(fit, laws) | {"cells": laws.counts.record(n), "n": n}
     apart = [n, fit.correction.value, *([] if n is not None else laws.counts.lengths)]
     return record_of(group, "rbp", fit, group.run_ids, MLE, k=laws.k, n=apart, params=params)

@@ -1,4 +1,4 @@
-"""From outcomes to tokens as tables: what passed, the laws recovered from it, and the RBP_k that they imply."""
+"""Shows outcomes as tables: what passed, the laws of tokens recovered from it, and the RBP_k that they imply."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -16,12 +16,12 @@ from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.numeric import Floats
 from rbpx.status import Status
 
-_TAKEN: Final = {Correction.none: "independent", Correction.measured: "r measured", Correction.free: "r fitted"}
+_ASSUMED: Final = {Correction.none: "independent", Correction.measured: "r measured", Correction.free: "r fitted"}
 _LONGEST_NAME: Final = 16
 _NOTE: Final = (
     "A sequence of N tokens passes if all are hits, ranks of at most k. Independent: pass ~ Bernoulli(exp(−C·N·S^−α)), "
-    "by maximum likelihood; else the number of hits is beta-binomial, r the correlation of two of a sequence. No "
-    "interval: the likelihood has no maximum in more than 5 % of the resamples of the documents."
+    "by maximum likelihood; else the number of hits is beta-binomial, r the correlation of two hits of a sequence. "
+    "There is no interval where the likelihood has no maximum in more than 5 % of the resamples of the documents."
 )
 _Sequences = tuple[str, Floats, Floats | None]  # their name; how many there are and passed, [2, M]; correlations [M]
 _Law = tuple[str, Estimate, Estimate | None, Estimate | None, Status]
@@ -51,7 +51,7 @@ SEQUENCES: Final = View[_Sequences](
 )
 LAWS: Final = View[_Law](
     "laws",
-    text("hits taken as", "law", lambda row: row[0]),
+    text("hits assumed", "law", lambda row: row[0]),
     with_ends("α", "alpha", lambda row: row[1]),
     with_ends("bias", "bias", lambda row: row[2], signed, "of α against the law of the tokens", ends_spare=2),
     with_ends("fitted r", "r", lambda row: row[3], means="one for all sizes and N", spare=1, ends_spare=3),
@@ -70,12 +70,12 @@ def _laws(laws: OutcomeLaws) -> Iterator[_Law]:
         law = laws.tokens.law
         yield _of_k(laws, "tokens themselves"), law.exponent, None, None, law.status
     for (n, correction), fit in laws.fits.items():
-        name = _of_k(laws, f"{'all N' if n is None else f'N = {n}'}, {_TAKEN[correction]}")
+        name = _of_k(laws, f"{'all N' if n is None else f'N = {n}'}, {_ASSUMED[correction]}")
         yield name, fit.exponent, laws.bias(fit), Estimate(fit.r, fit.r_lo, fit.r_hi), fit.status
 
 
 def _rbp(laws: OutcomeLaws) -> list[Column[int] | Sequence[Column[int]]]:
-    """RBP_k of each size, as counted and by the laws that a benchmark has: of each N alone, and of all with one r."""
+    """RBP_k of each size, as counted, and by the laws that a benchmark allows: of each N, and of all with one r."""
 
     def implied(n: int | None, fit: OutcomeFit, spare: int) -> Sequence[Column[int]]:
         name, key = ("all, fitted r", "rbp") if n is None else (f"N = {n}", f"rbp_{n}")

@@ -1,15 +1,15 @@
-"""One exponent for several families on one text; misfit told apart from scatter.
+"""One exponent for several families on one text, and whether it misfits or they scatter.
 
 Takes the families that were measured alike on one text (protocol, dtype, source) and fits each law with an
 exponent that they share and constants of their own, y = C_f S^-alpha, and y = E + C_f S^-alpha with a shared E.
 Beside it stand the families' own exponents and the test that they are equal.
 
 Families that were trained alike err alike at the same size. `rho` is the mean correlation of their residuals,
-`worth` the number of independent families that they amount to; the interval counts what a size says once. Where two
-families have the same sizes (two trainings of one shape, seeds, reruns), what these differ by is pure scatter, and
-the law is tested against it: misfit that all trainings share is no scatter, and more models do not average it out.
-Elsewhere curvature and runs of residuals are looked at. Narrow with family= or source= to the families that belong
-together. Kept in `fits` as law pooled, the quantity in params.loss.
+`worth` the number of independent families that they amount to; the interval counts what they share at a size once.
+Where two families have the same sizes (two trainings of one shape, seeds, reruns), their difference is pure scatter,
+and the law is tested against it: misfit that all trainings share is not scatter, and more models do not average it
+out. Elsewhere the curvature and the runs of the residuals are tested. Narrow with family= or source= to the families
+that belong together. Kept in `fits` as law pooled, the quantity in params.loss.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -24,7 +24,6 @@ ANALYSIS = Analysis(
     title="One exponent for several families",
     sizes=3,
     draws=True,
-    in_report=True,
     across=True,
     keys=("k", "ties", "resamples", "seed", "laws"),
     lacking="no two families in store={store} were measured on one text alike at 3 sizes each; measure another family "

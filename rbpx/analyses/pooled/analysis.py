@@ -1,9 +1,9 @@
-"""One exponent for the families on one text (verb pooled): groups of runs in, pooled laws out."""
+"""Fits one exponent to the families on one text (verb pooled)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 import duckdb
 
@@ -30,10 +30,10 @@ class PooledLaw:
 
     Attributes:
         law: "rbp" or "cross_entropy".
-        k: None where the law has none.
-        points: of each family.
-        own: the power law of each by itself.
-        fits: with one exponent, without an offset and with one.
+        k: its k; None where the law has none.
+        points: the points of each family.
+        own: the power law of each family by itself.
+        fits: the laws with one exponent, without an offset and with one.
     """
 
     law: str
@@ -113,13 +113,9 @@ def keep(store: Store, pooled: Pooled) -> list[Record]:
     for law in pooled.laws:
         run_ids = sorted({run_id for points in law.points for run in points.runs for run_id in run.run_ids})
         for fit in law.fits:
-            params: dict[str, Any] = fit.record() | {
-                "loss": law.law,
-                "families": law.families,
-                "S": [points.S_N for points in law.points],
-                "y": [finite_or_none(points.y_N) for points in law.points],
-                "own_alpha": [[own.alpha, own.alpha_lo, own.alpha_hi] for own in law.own],
-            }
+            params: Record = fit.record() | {"loss": law.law, "families": law.families}
+            params |= {"S": [of.S_N for of in law.points], "y": [finite_or_none(of.y_N) for of in law.points]}
+            params |= {"own_alpha": [[own.alpha, own.alpha_lo, own.alpha_hi] for own in law.own]}
             more: Record = {"k": law.k, "n": law.law, "family": " + ".join(law.families), "params": params}
             columns = {name: getattr(fit, name) for name in _COLUMNS}  # constants are of a family each, and in params
             as_law = LawFit(n_points=sum(len(points.S_N) for points in law.points), **columns)

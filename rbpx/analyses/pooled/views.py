@@ -1,7 +1,4 @@
-"""Pooled laws as a table, the families' own exponents beside the shared one; and what it leaves, drawn against S.
-
-Pooled laws in sentences: the shared exponent, whether it is shared, and what the residuals about it are.
-"""
+"""Shows pooled laws: in a table beside the exponents of the families, in sentences, and the residuals against S."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -30,7 +27,7 @@ def title(pooled: Pooled, law: PooledLaw) -> str:
 
 
 def sentences(results: Sequence[Pooled]) -> list[str]:
-    """The shared exponent, what the families are worth and what the residuals show, a sentence for each law."""
+    """A sentence for each law: the shared exponent, what the families are worth, and what the residuals show."""
     return [_sentence(title(pooled, law), law) for pooled in results for law in pooled.laws]
 
 
@@ -38,11 +35,7 @@ def _sentence(name: str, law: PooledLaw) -> str:
     first = law.fits[0]
     if first.alpha is None:
         return f"{name}: {first.status.remedy}"
-    said = [
-        _exponents(first),
-        families_worth(law, first),
-        *(residuals(fit) for fit in law.fits if fit.alpha is not None),
-    ]
+    said = [_exponents(first), _worth(law, first), *(residuals(fit) for fit in law.fits if fit.alpha is not None)]
     return f"{name}: α = {interval(first.alpha, first.alpha_lo, first.alpha_hi)}; {'; '.join(said)}."
 
 
@@ -50,15 +43,15 @@ def _exponents(fit: PooledFit) -> str:
     """Whether the families have one exponent."""
     if fit.exponents is None:
         return "equal exponents cannot be tested"
-    differ = "exponents differ" in fit.reasons
-    return f"{'exponents differ' if differ else 'exponents may be equal'} (p = {fit.exponents.p:.2g})"
+    words = "differ" if "exponents differ" in fit.reasons else "may be equal"
+    return f"exponents {words} (p = {fit.exponents.p:.2g})"
 
 
-def families_worth(law: PooledLaw, fit: PooledFit) -> str:
-    """How many families these are worth."""
+def _worth(law: PooledLaw, fit: PooledFit) -> str:
+    """How many independent families these are worth."""
     n, rho = len(law.families), fit.mean_correlation
     if rho is None:
-        return f"{n} families that share fewer than 4 sizes, so their residuals cannot be correlated"
+        return f"{n} families that share fewer than 4 sizes, so the correlation of their residuals is unknown"
     return f"{n} families whose residuals correlate by {rho:.2f} count as {number(fit.effective_families, 2)}"
 
 
@@ -67,7 +60,8 @@ def residuals(fit: PooledFit) -> str:
     return f"{'y = E + C · S^−α' if fit.method is Method.offset else 'y = C · S^−α'}: {fit.verdict}"
 
 
-_Row = tuple[str, str, str, PowerLawFit | PooledFit]  # the text, the law, and a family or a form
+# The text, the law, a family or a form, its fit, and the same fit where it is pooled.
+_Row = tuple[str, str, str, PowerLawFit | PooledFit, PooledFit | None]
 
 
 def tables(results: Sequence[Pooled]) -> list[Table]:
@@ -76,20 +70,16 @@ def tables(results: Sequence[Pooled]) -> list[Table]:
     for pooled in results:
         for law in pooled.laws:
             of = pooled.group.first.dataset, law_title(law.law, law.k)
-            rows += [(*of, family, own) for family, own in zip(law.families, law.own, strict=True)]
-            rows += [(*of, "pooled, with E" if fit.method is Method.offset else "pooled", fit) for fit in law.fits]
+            rows += [(*of, family, own, None) for family, own in zip(law.families, law.own, strict=True)]
+            rows += [(*of, "pooled, with E" if fit.method is Method.offset else "pooled", fit, fit) for fit in law.fits]
     one, group = len(results) == 1, results[0].group
     view = View(LAWS.name, LAWS.columns[1:]) if one else LAWS
-    note = "y = C_f · S^−α, with E: y = E + C_f · S^−α; α and E are shared, each family has its C_f."
+    note = "y = C_f · S^−α, with E: y = E + C_f · S^−α; α and E are shared, each family has its own C_f."
     return [view.table("one exponent", rows, group.title if one else group.title_of_family, note=note)]
 
 
-def _pooled(row: _Row) -> PooledFit | None:
-    return row[3] if isinstance(row[3], PooledFit) else None
-
-
 def _offset(row: _Row) -> Estimate | None:
-    fit = _pooled(row)
+    fit = row[4]
     return None if fit is None or fit.method is Method.ols else Estimate(fit.E, fit.E_lo, fit.E_hi)
 
 
@@ -102,16 +92,6 @@ def _sd(row: _Row) -> float | None:
     return float((sum(e**2 for e in left) / dof) ** 0.5) if dof > 0 else None
 
 
-def _correlation(row: _Row) -> float | None:
-    fit = _pooled(row)
-    return None if fit is None else fit.mean_correlation
-
-
-def _worth(row: _Row) -> float | None:
-    fit = _pooled(row)
-    return None if fit is None else fit.effective_families
-
-
 LAWS: Final = View[_Row](
     "pooled",
     text("text", "dataset", lambda row: row[0]),
@@ -119,20 +99,26 @@ LAWS: Final = View[_Row](
     text("family", "family", lambda row: row[2]),
     with_ends(
         "α", "alpha", lambda row: Estimate(row[3].alpha, row[3].alpha_lo, row[3].alpha_hi),
-        means="interval over models and documents; what families have in common at one size counts once",
+        means="interval over models and documents; what families have in common at a size counts once",
     ),
     with_ends("E", "E", _offset, decimals(3), spare=1, ends_spare=4),
     written("sd", "residual_sd", _sd, rough, "of ln y about the law", spare=6),
-    decimal("ρ", "mean_correlation", _correlation, 2, "correlation of the residuals at the same sizes", spare=2),
-    decimal("worth", "effective_families", _worth, 2, "independent families that they amount to", spare=5),
+    decimal(
+        "ρ", "mean_correlation", lambda row: None if row[4] is None else row[4].mean_correlation, 2,
+        "correlation of the residuals at the same sizes", spare=2,
+    ),
+    decimal(
+        "worth", "effective_families", lambda row: None if row[4] is None else row[4].effective_families, 2,
+        "how many independent families they amount to", spare=5,
+    ),
     state(lambda row: row[3].status),
 )  # fmt: skip
 
 
 def figures(results: Sequence[Pooled], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    """A figure for each text and law."""
+    """Draw the residuals of each law on each text."""
     return [
-        _residuals(f"residuals-{at}-{n}", f"{title(pooled, law)}: what one exponent leaves", law, fit_ids)
+        _residuals(f"residuals-{at}-{n}", f"{title(pooled, law)}: residuals about the shared law", law, fit_ids)
         for at, pooled in enumerate(results)
         for n, law in enumerate(pooled.laws)
     ]

@@ -1,6 +1,6 @@
 """What the laws predict for other sizes, and how right they were.
 
-What a new model of size S would show on the same text, with a 95 % interval, and what speaks against it. Take
+Predicts what a new model of size S would show on the same text, with a 95 % interval and the objections to it. Take
 the combined answer: a prediction over forms (a power law, one with an offset, one that bends), each weighted by
 how well it fits. Beside it stands the law by each method. Backtests fit the smallest sizes and
 compare with the larger ones, on the same tokens, so that laws can be ranked by how well they predict.
@@ -9,8 +9,7 @@ With D= beside S=, the points are (S, D): surfaces in size and tokens are fitted
 known (see surface), and the combined answer is over their forms.
 
 With register=NAME the combined answers are written into the store as a forecast, which nothing changes afterwards:
-for one family on one text, and only for models that nobody has measured on it. `forecasts` scores it once they are
-measured.
+for one family on one text, and only for models that are not measured on it yet. `forecasts` scores it once they are.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -27,7 +26,6 @@ ANALYSIS = Analysis(
     title="Backtest and prediction",
     sizes=3,
     draws=True,
-    in_report=True,
     trainings_with="D",
     keys=("k", "S", "D", "last", "ties", "resamples", "seed", "laws", "method", "register", "delta", "objective"),
 )

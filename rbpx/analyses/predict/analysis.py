@@ -1,9 +1,9 @@
-"""Backtest and prediction (verb predict): laws fitted to small sizes, compared with larger ones and extrapolated.
+"""Extrapolates laws to other sizes, and backtests them on the sizes there are (verb predict).
 
-The answer is the prediction over forms (`rbpx.laws.predict.prediction`, method `combined`): the form of a law decides
-what it says far outside the sizes, and a few sizes do not decide the form. The laws of single methods stand beside
-it. Each is fitted to the m smallest sizes and compared with each larger one, on the same tokens, for m from 3 up;
-this measures how well it predicts.
+The answer is the prediction over forms (`rbpx.laws.predict.prediction`), method `combined`: what a law says far outside
+the sizes depends on its form, which a few sizes do not determine. The laws of single methods stand beside it. To
+measure how well a law predicts, it is fitted to the m smallest sizes and compared with each larger one, on the same
+tokens, for m from 3 up.
 """
 
 from collections.abc import Sequence
@@ -24,26 +24,21 @@ from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.names import Method
 from rbpx.laws.predict.prediction import COMBINED, Averaged, Prediction, Within, average_forms, outside, predict
 from rbpx.laws.predict.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms
-from rbpx.status import Status, first_of, in_order
+from rbpx.status import Doubted, Status, in_order
 from rbpx.store.store import Record, Store
 
 
 @dataclass(frozen=True)
-class Foreseen:
-    """One prediction and what is to be said against it.
+class Foreseen(Doubted):
+    """One prediction and the objections to it.
 
     Attributes:
         prediction: value and interval of a new model of this size on the same text.
-        reasons: every status that holds for it, the first is the one to show.
+        reasons: every status that holds for it.
     """
 
     prediction: Prediction
     reasons: tuple[Status, ...]
-
-    @property
-    def status(self) -> Status:
-        """The first of the reasons."""
-        return first_of(self.reasons)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +46,11 @@ class Foresight:
     """One law by one method: its predictions and its backtests.
 
     Attributes:
-        law: the fit of that method; of the first method asked for where the answer is `combined`.
-        method: `combined`, a method of `rbpx.laws.names`, or a form of which no more than its prediction is known.
-        predictions: at the sizes asked for.
-        backtests: of that method.
-        weights: of the forms; None unless combined.
+        law: the fit by that method; by the first method asked for where the answer is `combined`.
+        method: `combined`, a method of `rbpx.laws.names`, or a form of which only the prediction is known.
+        predictions: the predictions at the sizes asked for.
+        backtests: the backtests of that method.
+        weights: the weights of the forms; None unless combined.
     """
 
     law: Law
@@ -71,7 +66,7 @@ class Foresight:
 
     @property
     def held(self) -> list[bool]:
-        """Of the backtests with an interval, whether it contains the measured value."""
+        """For each backtest with an interval, whether it contains the measured value."""
         return [test.is_inside for test in self.backtests if test.is_inside is not None]
 
     @property
@@ -82,9 +77,9 @@ class Foresight:
 
 @dataclass(frozen=True, eq=False)
 class Foresights:
-    """The laws of one group, the best at predicting first; of each law the combined answer first.
+    """The laws of one group, those that predict best first; for each law the combined answer first.
 
-    `registers` is the name under which the combined answers become a forecast; None for none.
+    `registers` is the name under which the combined answers become a forecast; None for no forecast.
     """
 
     group: Group
@@ -95,7 +90,7 @@ class Foresights:
 
     @property
     def answers(self) -> tuple[Foresight, ...]:
-        """One a law: its combined answer, or what there is where nothing could be combined."""
+        """The answer for each law: the combined one, or the law itself where nothing could be combined."""
         firsts: dict[tuple[str, int | None], Foresight] = {}
         for foresight in self.laws:
             firsts.setdefault((foresight.law.law, foresight.law.k), foresight)
@@ -117,7 +112,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 
 
 def _foresee(group: Group, points: Points, methods: Sequence[Method], targets: list[float]) -> list[Foresight]:
-    """Of one law the combined answer, those of the methods, and those of the other forms."""
+    """The answers for one law: the combined one, those of single forms, and those by each method."""
     laws = [doubted(group, fit_points(points, method)) for method in methods]
     return [*_over_forms(laws[0], targets), *(_by_method(law, targets) for law in laws)]
 
@@ -132,7 +127,7 @@ def _by_method(law: Law, targets: Sequence[float]) -> Foresight:
 
 
 def _over_forms(law: Law, targets: Sequence[float]) -> list[Foresight]:
-    """The combined answer, then each form by itself; none where nothing can be averaged."""
+    """The combined answer, then each form by itself; nothing where no forms can be averaged."""
     S, y = [float(run.non_embedding_params) for run in law.runs], law.fit.y
     answers = None if law.fit.alpha is None else average_forms(S, y, targets)
     if answers is None:
@@ -149,7 +144,7 @@ def _over_forms(law: Law, targets: Sequence[float]) -> list[Foresight]:
 
 
 def keep(store: Store, foresights: Foresights | SurfaceForesights) -> list[Record]:
-    """Write the laws to the store, each with its predictions and backtests, and return those, a row each."""
+    """Write the laws to the store with their predictions and backtests; return a row for each of these."""
     if isinstance(foresights, SurfaceForesights):
         return keep_foreseen(store, foresights)
     laws = {id(foresight.law): foresight.law for foresight in foresights.laws}
@@ -187,7 +182,7 @@ def _answers(foresights: Foresights, records: dict[int, Record]) -> list[Record]
 
 
 def _record(foresights: Foresights, law: Law) -> Record:
-    """The row of `fits` of one law, with all that was foreseen by it and over forms."""
+    """The row of `fits` of one law, with its predictions and those over forms."""
     record = fit_record(foresights.group, law, foresights.resamples)
     of_law = {each.method: each for each in foresights.laws if each.law is law}
     own = of_law.get(law.method.value)

@@ -1,4 +1,4 @@
-"""Predictions as a forecast (register=NAME): combined answers in, a record of the store that never changes out."""
+"""Registers predictions as a forecast (register=NAME), a record of the store that never changes."""
 
 import logging
 import platform
@@ -32,14 +32,14 @@ def check(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[
     """Refuse what cannot be registered, before anything is computed.
 
     Raises:
-        RbpxError: the store is not written, several groups are meant, the name is taken, or such a model is measured.
+        RbpxError: several groups are meant, the name is taken, or such a model is measured already.
     """
-    if request.register is None or not groups:  # of none the question itself says why
+    if request.register is None or not groups:  # without groups the question itself says why there are none
         return
     if len(groups) != 1:
         titles = "; ".join(group.title for group in groups)
         raise RbpxError(
-            f"register={request.register} takes one family on one text, and these are {len(groups)}: {titles}; narrow "
+            f"register={request.register} takes one family on one text, and there are {len(groups)}: {titles}; narrow "
             "them with family= and dataset="
         )
     refuse_known(request.register, store.records("forecasts"))
@@ -57,12 +57,12 @@ def check(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[
 
 
 def register_answers(store: Store, name: str, group: Group, answers: Sequence[Record]) -> None:
-    """Write the answers that have an interval, and say under which id.
+    """Write the answers that have an interval to the store, and log the id of the forecast.
 
     Args:
         store: the store.
-        name: of the forecast.
-        group: the runs that they rest on.
+        name: the name of the forecast.
+        group: the runs that the answers rest on.
         answers: columns of `forecasts`, with the points that the law was fitted to.
 
     Raises:
@@ -74,18 +74,12 @@ def register_answers(store: Store, name: str, group: Group, answers: Sequence[Re
         if None not in (answer["y"], answer["lo"], answer["hi"]):
             predictions.append(answer | {"points_hash": digest(points)})
     if not predictions:
-        raise RbpxError(
-            f"register={name}: no law of {group.title} predicts an interval, so there is nothing to register"
-        )
-    facts = {name_: group.names()[name_] for name_ in NAMES} | {"versions": _versions()}
+        raise RbpxError(f"register={name}: no law of {group.title} gives an interval, so there is nothing to register")
+    versions = {"rbpx": __version__, "python": platform.python_version()}
+    versions |= {library: metadata.version(library) for library in _COMPUTE}
+    facts = {fact: group.names()[fact] for fact in NAMES} | {"versions": versions}
     known = register(own_store(store.name), name, facts, predictions)
     _LOGGER.info(
         f"registered {number_of(len(predictions), 'prediction')} as {known}; note this id, which stands for all that "
         "they say; rbpx forecasts scores them when the model is measured"
     )
-
-
-def _versions() -> Record:
-    """Versions of what a prediction is computed by."""
-    libraries = {name: metadata.version(name) for name in _COMPUTE}
-    return {"rbpx": __version__, "python": platform.python_version(), **libraries}

@@ -1,7 +1,7 @@
-"""Prediction at a size and a number of tokens (predict S= D=): trainings in; what a new run would show out.
+"""Predicts what a new run of given size and tokens would show (predict S= D=), from all trainings of a family.
 
 The answer is the prediction over forms (`rbpx.laws.surface.averaged`), method `combined`; the forms stand beside it.
-Each is also fitted without the largest runs of S, D and C and compared with them.
+Each form is also fitted without the largest runs in S, D and C, and compared with them.
 """
 
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ from rbpx.laws.predict.verdict import FAR
 from rbpx.laws.surface.averaged import OverForms, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.checks import Compared, compare_each, mean_error
 from rbpx.laws.surface.fit import SurfaceFit
-from rbpx.status import Status, first_of, in_order
+from rbpx.status import Doubted, Status, in_order
 from rbpx.store.store import Record, Store
 
 
 @dataclass(frozen=True)
-class AtPoint:
+class AtPoint(Doubted):
     """One prediction of one quantity.
 
     Attributes:
         S: size.
         D: tokens.
-        over_forms: the answer, and that of each form.
-        beyond: the factor by which the point lies outside the sizes, or the tokens, whichever is more; 1 within them.
+        over_forms: the combined answer, and that of each form.
+        beyond: the factor by which the point lies outside the sizes or the tokens, whichever is more; 1 within both.
         reasons: every status that holds.
     """
 
@@ -41,11 +41,6 @@ class AtPoint:
     over_forms: OverForms
     beyond: float
     reasons: tuple[Status, ...]
-
-    @property
-    def status(self) -> Status:
-        """The first of the reasons."""
-        return first_of(self.reasons)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +59,7 @@ class SurfaceForesight:
 
     def signed(self, y: Estimate) -> Estimate:
         """A value with the sign of the quantity."""
-        if self.trained.sign == 1:
-            return y
-        value, lo, hi = (None if each is None else -each for each in (y.value, y.hi, y.lo))
-        return Estimate(value, lo, hi)
+        return y.times(self.trained.sign)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +121,8 @@ def _answers(law: SurfaceForesight, fit: Record) -> list[Record]:
     for point in law.points:
         answer = {"law": fit["law"], "k": fit["k"], "S": point.S, "D": point.D, **_values(law, point.over_forms.y)}
         answer |= {"beyond": point.beyond, "status": point.status.value, "weights": point.over_forms.weights}
-        answers.append(answer | {"fit_id": fit["fit_id"], "n_points": law.best.fit.n_points})
-        answers[-1] |= {"run_ids": fit["run_ids"], "points": points}
+        answer |= {"fit_id": fit["fit_id"], "n_points": law.best.fit.n_points}
+        answers.append(answer | {"run_ids": fit["run_ids"], "points": points})
     return answers
 
 

@@ -1,4 +1,4 @@
-"""Backtests and predictions told: laws in order of their errors, and what new models would show."""
+"""Shows backtests, laws in order of their errors, and predictions of what new models would show."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -33,8 +33,8 @@ class Foretold(NamedTuple):
         S: its size.
         D: its tokens; None where the law is in size alone.
         y: the value with the interval of one new model.
-        beyond: the factor by which it lies outside the models there are.
-        weights: of the forms in percent; None unless combined.
+        beyond: the factor by which it lies outside the measured models.
+        weights: the weights of the forms in percent; None unless combined.
         status: the first of the doubts.
     """
 
@@ -59,8 +59,8 @@ def _of_sizes(of: Foresights) -> list[Table]:
     n = len(of.group.runs)
     rows = [_foretold(law, at, S) for at, S in enumerate(of.targets) for law in shown]
     note = (
-        "Combined, the answer to take: over forms, weighted by evidence, with the 95 % interval of one new model on "
-        "the same text. Beside it the law by each method."
+        "Take the combined answer: over forms, weighted by evidence, with the 95 % interval of one new model on the "
+        "same text. Beside it stands the law by each method."
     )
     weighted = "of the power law, the law with an offset and the one with a bend, in percent"
     return [
@@ -83,8 +83,8 @@ def _at(of: SurfaceForesights) -> Table:
                 for form, y in by.items()
             ]
     note = (
-        "Combined, the answer to take: over the forms of a surface, weighted by exp(-BIC / 2), with the 95 % interval "
-        "of one new run; where size and tokens vary together, a law in one axis near the line of the runs."
+        "Take the combined answer: over the forms of a surface, weighted by exp(-BIC / 2), with the 95 % interval of "
+        "one new run; where size and tokens vary together, it is a law in one axis near the line of the runs."
     )
     view = _predictions(f"of {', '.join(forms)}, in percent", has_tokens=True)
     return view.table("Predictions for new runs", rows, of.group.title, note=note)
@@ -110,7 +110,7 @@ def _predictions(weights: str, has_tokens: bool = False) -> View[Foretold]:
         magnitude("S", "S", lambda row: row.S),
         [D] if has_tokens else [],
         with_ends("predicted", "y", lambda row: row.y, short),
-        magnitude("outside", "beyond", lambda row: row.beyond, "how many times beyond the models there are", 2),
+        magnitude("outside", "beyond", lambda row: row.beyond, "how many times beyond the measured models", 2),
         text("weights", "weights", lambda row: row.weights, weights, spare=1),
         state(lambda row: row.status),
     )
@@ -122,7 +122,7 @@ def _inside(law: Foresight) -> Cell:
 
 
 def _error_from(n_fitted: int, means: str) -> Column[Foresight]:
-    """The error of the largest size, predicted from so many of the smallest."""
+    """The column of the error of the largest size, predicted from so many of the smallest."""
 
     def last(law: Foresight) -> float | None:
         largest = law.law.runs[-1].non_embedding_params
@@ -140,10 +140,10 @@ def _backtests(n_sizes: int) -> View[Foresight]:
         text("by", "method", lambda law: law.method),
         share(
             "mean |error|", "mean_error", lambda law: law.mean_error,
-            means="of all backtests, which fit the smallest sizes and predict each larger one; laws in this order",
+            means="over all backtests, which fit the smallest sizes and predict each larger one; laws in this order",
         ),
         *(_error_from(n, meant) for n, meant in zip(fitted, means, strict=False)),
-        Column("inside", ("n_inside", "n_intervals"), _inside, "95 % intervals that held the measured value"),
+        Column("inside", ("n_inside", "n_intervals"), _inside, "95 % intervals that contain the measured value"),
         with_ends("α", "alpha", lambda law: None if law.weights else law.law.fit.exponent, spare=1, ends_spare=2),
         decimal("R²", "r2", lambda law: None if law.weights else law.law.fit.r2, 3, spare=3),
     )  # fmt: skip
@@ -161,7 +161,7 @@ ERRORS: Final = View[tuple[Foresight, Backtest]](
 
 @one_by_one
 def figures(of: Foresights | SurfaceForesights, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    """The errors at the largest size; of surfaces nothing is drawn."""
+    """Draw the errors at the largest size; surfaces have no figure."""
     return [_errors(of, fit_ids)] if isinstance(of, Foresights) else []
 
 
@@ -188,15 +188,15 @@ def _errors(of: Foresights, fit_ids: Sequence[str]) -> Figure | Undrawn:
         f"Errors of predictions for {of.group.title}; mean error of each law: "
         f"{', '.join(f'{name} {mean:.1%}' for name, mean in tested.items())}. Smallest single error: {best.title}, "
         f"{least.error:+.1%}.",
-        f"Error of the prediction for {largest.size}, (predicted − measured) / measured, predicted over forms; laws in "
-        "order of their mean error over all backtests. Colour and shape: how many of the smallest sizes were fitted.",
+        f"Error of the combined prediction for {largest.size}, (predicted − measured) / measured; laws in order of "
+        "their mean error over all backtests. Colour and shape: how many of the smallest sizes were fitted.",
         from_fits(fit_ids, of.group),
     )
 
 
 @one_by_one
 def sentences(of: Foresights | SurfaceForesights) -> Iterator[str]:
-    """How good the backtests are, and against which predictions something speaks."""
+    """How good the backtests are, and to which predictions there are objections."""
     return _said_of_sizes(of) if isinstance(of, Foresights) else _held_out(of)
 
 
@@ -211,9 +211,9 @@ def _said_of_sizes(of: Foresights) -> Iterator[str]:
         )
     standing = [law.title for law in of.answers if Status.ok in (each.status for each in law.predictions)]
     if tested and not standing:
-        yield "No law here can be relied on for a prediction; the reasons stand beside each."
-    elif len(standing) < len(of.answers):
-        yield f"Nothing speaks against the predictions of {', '.join(standing)}; against the others it does."
+        yield "No law here can be relied on for a prediction; the status of each says why."
+    elif 0 < len(standing) < len(of.answers):
+        yield f"No check objects to the predictions of {', '.join(standing)}; there are objections to the others."
     far = [each.prediction for law in of.answers[:1] for each in law.predictions if each.prediction.beyond > FAR]
     if far:
         sizes = ", ".join(f"{each.S:.3g} ({each.beyond:.3g} times)" for each in far)

@@ -1,8 +1,8 @@
-"""The distribution of the ranks: lognormal, its rivals, what they derive.
+"""The distribution of the ranks: the lognormal, its rivals and the laws that follow.
 
 Fits the published lognormal (ranks from 2 up, arXiv 2510.20387, appendix D) and seven distributions over 1..V
 to the ranks of each run by maximum likelihood: lognormal, power law, truncated power law, Zipf-Mandelbrot,
-Weibull, negative binomial, and a lognormal with extra mass at rank 1. Prints how far each is behind the best,
+Weibull, negative binomial, and a lognormal with extra mass at rank 1. Shows how far each is behind the best,
 mu and sigma against S, and the laws that a distribution implies for RBP_k and cross-entropy beside the measured
 ones.
 """
@@ -13,9 +13,7 @@ ANALYSIS = Analysis(
     after="choices",
     examples=("python -m rbpx ranks dataset=pydoc", "python -m rbpx ranks k='[1,10,100]' ties=optimistic --format csv"),
     title="The distribution of the ranks",
-    sizes=1,
     draws=True,
-    in_report=True,
     tokens=True,
     keys=("k", "ties", "resamples", "seed"),
 )

@@ -1,7 +1,9 @@
-"""The distribution of the ranks (verb ranks): the lognormal, its rivals and the laws that they imply.
+"""Fits distributions to the ranks of each run, and compares the laws that they imply with measured ones (verb ranks).
 
-Source: RBP paper (arXiv 2510.20387), section 5, eq. 9, appendix D, figure 8. That ranks are lognormal is a conjecture:
-so it is compared with others, and the quantities it implies with the measured ones.
+That ranks are lognormal is a conjecture: so the lognormal is compared with rivals, and the quantities that it implies
+with the measured ones.
+
+Source: RBP paper (arXiv 2510.20387), section 5, eq. 9, appendix D, figure 8.
 """
 
 from collections.abc import Sequence
@@ -21,7 +23,7 @@ from rbpx.groups.documents import RankBin, document_ranks, rank_edges
 from rbpx.groups.fits import keep_fits, power_law_of, record_of, write_rank_fit
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.sizes import Points, size_points, weigh_group
-from rbpx.laws.intervals.estimate import Estimate, by_name
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name, reaching
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLawFit, finite_or_none, fit_power_law
@@ -42,10 +44,10 @@ class RunRanks:
     """The distributions of one run.
 
     Attributes:
-        run: which.
-        rivals: the published fit first, then those over 1..V.
+        run: the run.
+        rivals: the published fit first, then the distributions over 1..V.
         measured: -ln RBP_k at each k, then cross-entropy.
-        error_entropy_nats: plug-in entropy of the measured ranks, which the entropy of a distribution should equal.
+        error_entropy_nats: plug-in entropy of the measured ranks, which that of a true distribution would equal.
     """
 
     run: Run
@@ -54,7 +56,7 @@ class RunRanks:
     error_entropy_nats: float
 
     def rival(self, distribution: str) -> Rival:
-        """One by name."""
+        """The one with this name."""
         return next(rival for rival in self.rivals if rival.fit.distribution == distribution)
 
     @property
@@ -68,9 +70,9 @@ class Closure:
     """A law in S as a distribution derives it, beside the one that was measured.
 
     Attributes:
-        distribution: which.
+        distribution: its name.
         quantity: "rbp", "cross_entropy", or "error_entropy": the entropy of the distribution beside H(P).
-        k: of RBP, else None.
+        k: the k of RBP, else None.
         measured: the law through what was measured.
         derived: the law through what follows from the fitted distributions.
         ratio: the law of their ratio: its level is that of derived over measured, its alpha the difference of both.
@@ -93,12 +95,12 @@ class Closure:
         """
         theta_P, about = self.ratio.theta_P, self.ratio.uncertainty
         if theta_P is None:
-            return Estimate(None, None, None)
+            return NO_ESTIMATE
         level = float(np.exp(theta_P[0]))
         if about is None or self.ratio.status is Status.one_document:
-            return Estimate(level, None, None)
-        ends = about.interval(float(theta_P[0]), np.array([1.0, 0.0]))
-        return Estimate(level, min(level, float(np.exp(ends[0]))), max(level, float(np.exp(ends[1]))))
+            return Estimate(level)
+        lo, hi = np.exp(about.interval(float(theta_P[0]), np.array([1.0, 0.0]))).tolist()
+        return Estimate(level, *reaching(level, (lo, hi)))
 
 
 @dataclass(frozen=True)
@@ -106,10 +108,10 @@ class Total:
     """The criteria of a distribution over 1..V, summed over the runs.
 
     Attributes:
-        distribution: which; it has numbers for every run.
-        aic: sum.
-        bic: sum.
-        n_best: runs at which it has the smallest AIC.
+        distribution: its name; it has numbers for every run.
+        aic: the sum of AIC.
+        bic: the sum of BIC.
+        n_best: the number of runs for which it has the smallest AIC.
     """
 
     distribution: str
@@ -120,7 +122,7 @@ class Total:
 
 @dataclass(frozen=True)
 class SizeBin(RankBin):
-    """Those of a run in a bin of ranks, and their share of all of its tokens, over the ranks in it."""
+    """The tokens of a run in a bin of ranks, and their share of all its tokens divided by the ranks in the bin."""
 
     size: str
     share_per_rank: float
@@ -133,12 +135,12 @@ class Ranks:
     Attributes:
         group: the runs.
         k_grid: the k of the curves.
-        runs: what each says.
-        totals: of each distribution with numbers for every run, by their AIC.
-        closures: of the published fit and of the favoured distribution.
-        trends: {"mu", "sigma"}: slope on ln S is -alpha of the law through exp(mu), exp(sigma); empty where a run has
-            none.
-        edges: where bins of ranks begin, evenly spaced in ln rank; the last is beyond V.
+        runs: the distributions of each.
+        totals: the criteria of each distribution with numbers for every run, in order of AIC.
+        closures: the derived laws of the published fit and of the favoured distribution.
+        trends: of "mu" and "sigma": the slope on ln S is -alpha of the law through exp(mu) or exp(sigma); empty where
+            a run has neither.
+        edges: where bins of ranks begin, evenly spaced in ln rank; the last lies beyond V.
         binned: the tokens of the smallest and the largest run in these bins.
     """
 
@@ -163,7 +165,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     weights_BD = group.weights(request) if group.n_resampled > 1 else None
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
     counts = [document_ranks(connection, run.run_id, group.ties) for run in group.runs]
-    # One after another: most of the work is steps so small that two threads would take turns at the interpreter's lock.
+    # One after another: the steps are so small that two threads would mostly wait for the interpreter's lock.
     rivals = [
         compare(of_run, weights_BD, k_grid, run.vocab_size or 0, group.n_resampled)
         for run, of_run in zip(group.runs, counts, strict=True)
@@ -197,7 +199,7 @@ def _totals(runs: Sequence[RunRanks]) -> tuple[Total, ...]:
 
 
 def _binned(run: Run, counts: pa.Table, edges: Sequence[int]) -> list[SizeBin]:
-    """As `rank_shares` counts them."""
+    """Count the tokens of a run in bins, as `rank_shares` does."""
     n_tokens = counts["n_tokens"].to_numpy()
     in_bins, _ = np.histogram(counts["rank"].to_numpy(), edges, weights=n_tokens)
     return [
@@ -230,7 +232,7 @@ def _closures(
 
 
 def _approximated(fits: Sequence[RankFit]) -> dict[tuple[str, int | None], Floats]:
-    """-ln RBP_1 and cross-entropy of each run by the paper's approximation, which needs mu and sigma; or nothing."""
+    """-ln RBP_1 and cross-entropy of each run by the paper's approximation; nothing without mu and sigma."""
     pairs = [(fit.params.get("mu"), fit.params.get("sigma")) for fit in fits if fit.distribution == PAPER]
     if not pairs or any(None in pair for pair in pairs):
         return {}
@@ -239,7 +241,7 @@ def _approximated(fits: Sequence[RankFit]) -> dict[tuple[str, int | None], Float
 
 
 def _trends(runs: Sequence[RunRanks], like: Points, group: Group) -> dict[str, PowerLawFit]:
-    """A straight line of mu, and of sigma, on ln S is a power law of exp(mu), the median of the lognormal."""
+    """The lines of mu and sigma on ln S, fitted as power laws of exp(mu) and exp(sigma)."""
     fits = [each.rival(PAPER) for each in runs]
     if any(rival.fit.params.get("mu") is None for rival in fits):
         return {}
@@ -255,7 +257,7 @@ def _trends(runs: Sequence[RunRanks], like: Points, group: Group) -> dict[str, P
 
 
 def keep(store: Store, ranks: Ranks) -> list[Record]:
-    """Write each distribution to `rank_fits` and the derived laws to `fits`; return them, a row each, for programs."""
+    """Write each distribution to `rank_fits` and the derived laws to `fits`; return a row for each, for programs."""
     rows: list[Record] = []
     for each in ranks.runs:
         for rival in each.rivals:

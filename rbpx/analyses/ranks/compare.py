@@ -1,7 +1,8 @@
-"""Rival distributions of the ranks of one run: each fitted and compared with the best.
+"""Fits rival distributions to the ranks of one run, and compares each with the best.
 
-Shapes: D documents, R different ranks, K values of k, B resamples of the documents, P parameters, V the vocabulary. The
-curve of a distribution is -ln RBP_k at each k and then its entropy, shape [K + 1].
+The curve of a distribution is -ln RBP_k at each k and then its entropy, shape [K + 1].
+
+Shapes: D documents, R different ranks, K values of k, B resamples of the documents, P parameters, V the vocabulary.
 """
 
 from collections.abc import Sequence
@@ -85,7 +86,7 @@ def compare(
     paper, fits = fit_paper(rank_R, sample.n_R), fit_sample(DISTRIBUTIONS, sample)
     curves = {fit.distribution: rank_curve(fit, sample, k_grid) for fit in fits if fit.loglik is not None}
     top = best(fits)
-    # All that is summed over documents, for all distributions at once, so that resampling is one product.
+    # All sums over documents, for all distributions at once, so that resampling is one product.
     summed = {_TOKENS: np.ones((len(rank_R), 1))}
     if paper.status is Status.ok:
         summed[_PAPER] = paper_slopes(paper, rank_R)
@@ -108,7 +109,7 @@ def compare(
 
 
 def best(fits: Sequence[RankFit]) -> str | None:
-    """The name of the one with the smallest AIC among those that cover all ranks; None where none has numbers."""
+    """The distribution over all ranks with the smallest AIC; None where none has numbers."""
     aics = {fit.distribution: fit.aic for fit in fits if fit.distribution in DISTRIBUTIONS and fit.aic is not None}
     return min(aics, key=aics.__getitem__, default=None)
 

@@ -1,4 +1,4 @@
-"""The distribution of the ranks drawn: two laws measured and derived, and the ranks of the smallest and largest size.
+"""Draws two laws, measured and derived, and the distribution of the ranks of the smallest and the largest size.
 
 Source: RBP paper (arXiv 2510.20387), eq. 9, figures 8a to 8c.
 """
@@ -41,7 +41,7 @@ def _derived(ranks: Ranks, fit_ids: Sequence[str]) -> Figure | Undrawn:
     name, title = "derived", "Two laws, measured and derived from the distribution of ranks"
     closures = [(law_title(c.quantity, c.k), c) for c in ranks.closures if (c.quantity, c.k) in _DRAWN]
     if not closures:
-        return Undrawn(name, title, "It needs three sizes, the published fit at each of them, and k = 1.")
+        return Undrawn(name, title, "This needs three sizes, the published fit at each of them, and k = 1.")
     exponents = "; ".join(
         f"{law}: α {number(c.measured.alpha, 3)} measured, {number(c.derived.alpha, 3)} derived by "
         f"{FORMS[c.distribution]}"
@@ -50,7 +50,7 @@ def _derived(ranks: Ranks, fit_ids: Sequence[str]) -> Figure | Undrawn:
     laws = {f"{law}, measured": c.measured for law, c in closures}
     laws |= {f"{law}, {FORMS[c.distribution]}": c.derived for law, c in closures}
     says = f"Laws in size for {ranks.group.title}. {exponents}."
-    words = (says, "Laws of what was measured, and of what is derived from the fitted distributions.")
+    words = (says, "Laws of the measured values, and of those derived from the fitted distributions.")
     sizes = {each.run.non_embedding_params: each.run.size for each in ranks.runs}
     x, y = scale_of(ranks.group.axis), Scale("nats", "nats", log=True)
     origin = from_fits(fit_ids, ranks.group)
@@ -69,14 +69,14 @@ def _distribution(ranks: Ranks) -> Figure:
         _BINS.table("How the ranks are distributed", ranks.binned),
         Chart(x, y, (line(lines, by="form"), points()), "size", "size", height=320),
         f"Share of tokens of each rank for {ranks.group.title}, falling with rank; best by AIC: {best or 'none'}.",
-        f"Points: share of tokens in a bin of ranks, over the number of ranks in it. Lines: {by}; the published fit is "
-        "to ranks from 2 up, the other has the smallest AIC over 1..V, summed over all sizes.",
+        f"Points: share of tokens in a bin of ranks, divided by the number of ranks in it. Lines: {by}; the published "
+        "fit is to ranks from 2 up, the other has the smallest AIC over 1..V, summed over all sizes.",
         Origin(spelled("rank_shares", run_ids=run_ids, ties=ties, edges=ranks.edges), tuple(run_ids)),
     )
 
 
 def _curve(each: RunRanks, form: str, edges: Sequence[int], least: float) -> list[dict[str, Value]]:
-    """The mean share per rank in each bin by a fitted distribution, where it is large enough; none without numbers."""
+    """The mean share per rank in each bin by a fitted distribution, where it is large enough to draw."""
     p_V = _shares(each, form)
     if p_V is None:
         return []

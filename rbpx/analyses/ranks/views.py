@@ -1,4 +1,4 @@
-"""The distribution of the ranks as tables: rival forms, the published lognormal, and the laws that they imply."""
+"""Shows the distribution of the ranks as tables: rival forms, the published lognormal, and the laws they imply."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -27,8 +27,8 @@ def tables(ranks: Ranks) -> Iterator[Table]:
     published, over_all = ([row for row in fitted if (row[1].fit.distribution == PAPER) is by] for by in (True, False))
     equations = "; ".join(f"{FORMS[name]}: {FAMILIES[name].equation}" for name in DISTRIBUTIONS)
     note = (
-        f"Ties {ranks.group.ties.value}. Maximum likelihood over the ranks 1..V, but for the published fit, which is "
-        f"to ranks from 2 up. The share of rank x is, up to a factor: {equations}."
+        f"Ties {ranks.group.ties.value}. Fitted by maximum likelihood to the ranks 1..V; the published fit is to ranks "
+        f"from 2 up. The share of rank x is, up to a factor: {equations}."
     )
     totals = [(ranks, total) for total in ranks.totals]
     yield TOGETHER.table("Distributions of the ranks, all sizes together", totals, about)
@@ -53,7 +53,7 @@ def _parameter(name: str) -> Callable[[_Fitted], Estimate]:
 
 
 def _difference_ends(closure: Closure) -> Cell:
-    """The interval of a difference, or why there is none."""
+    """The interval of a difference, or the status that says why there is none."""
     ratio, ends = closure.ratio, (closure.ratio.alpha_lo, closure.ratio.alpha_hi)
     if ratio.alpha_lo is None:
         return Cell((ratio.status.label,), ends, doubts=(ratio.status,))
@@ -72,18 +72,18 @@ TOGETHER: Final = View[tuple[Ranks, Total]](
     whole("parameters", "n_parameters", lambda row: FAMILIES[row[1].distribution].n_parameters),
     written(
         "AIC", "aic_above_least", lambda row: row[1].aic - min(total.aic for total in row[0].totals), _thousands,
-        "summed over the sizes, here above the least; AIC and BIC treat tokens as independent, intervals do not",
+        "summed over the sizes, minus the smallest; AIC and BIC treat tokens as independent, intervals do not",
     ),
     written(
         "BIC", "bic_above_least", lambda row: row[1].bic - min(total.bic for total in row[0].totals), _thousands
     ),
-    whole("best at", "n_best", lambda row: row[1].n_best, "at how many sizes it has the smallest AIC"),
+    whole("best at", "n_best", lambda row: row[1].n_best, "the number of sizes at which it has the smallest AIC"),
 )  # fmt: skip
 RIVALS: Final = View[_Fitted](
     "rivals",
     _SIZE,
     text("distribution", "distribution", lambda row: FORMS[row[1].fit.distribution]),
-    behind("nats_behind", lambda row: row[1].behind, "nats per token that it loses to the most likely"),
+    behind("nats_behind", lambda row: row[1].behind, "nats per token that it loses to the most likely one"),
     _DISTANCE,
     _AIC,
     decimal("μ", "mu", lambda row: row[1].fit.params.get("mu"), 2, spare=3),

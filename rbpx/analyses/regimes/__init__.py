@@ -1,8 +1,8 @@
-"""Up to which k the law holds, and the noise that ends it.
+"""The k up to which the law holds, and the noise that ends it.
 
 Fits -ln RBP_k = C S^-alpha at every k up to the vocabulary (arXiv 2510.20387, section 3.3, figure 6) and
-compares it with the noise of a small count of misses: binomial, and from document sampling. The law is
-supported up to the largest k at which alpha, there and at every smaller k, is significantly different from 0.
+compares its change with the noise of a small count of misses: binomial, and from document sampling. The law holds up
+to the largest k at which alpha, there and at every smaller k, is significantly above 0 and no check of the form fails.
 """
 
 from rbpx.analyses.registry import Analysis

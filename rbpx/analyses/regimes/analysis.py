@@ -1,7 +1,9 @@
-"""Regimes of k and the noise floor (verb regimes): up to which k the law of RBP_k holds, and why it ends.
+"""Finds up to which k the law of RBP_k holds, and whether noise ends it (verb regimes).
 
-At large k only few tokens are misses, so their count is noise: its binomial part is known from the count, its part
-from the choice of documents from resampling. Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
+At large k only few tokens are misses, so their count is noisy: the binomial part is known from the count, the part
+that comes from the choice of documents from resampling.
+
+Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
 """
 
 import math
@@ -15,7 +17,7 @@ from rbpx.config.request import Request
 from rbpx.groups.fits import Law, doubted, fit_points, fit_record, keep_fits, stands, supported
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import Points, known_points
-from rbpx.laws.intervals.estimate import Resampled
+from rbpx.laws.intervals.estimate import Resampled, flat
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.store.store import Record, Store
 
@@ -28,10 +30,10 @@ class Regime:
         law: its law in S.
         n_misses: tokens of the largest model with a rank above k; None where the tokens were not counted.
         signal: change of ln y from the smallest to the largest model, by the law.
-        binomial_sd: of ln y at the largest model, if its tokens were independent.
-        document_sd: of ln y at the largest model, over resampled documents.
+        binomial_sd: standard deviation of ln y at the largest model, if its tokens were independent.
+        document_sd: the same over resampled documents.
         stands: whether the law holds (`rbpx.groups.fits`).
-        predicted: what R2 the noise of so few misses would leave a law that goes on; None where it is not known.
+        predicted: the R2 that the noise of so few misses would leave a law that goes on; None where it is not known.
     """
 
     law: Law
@@ -58,8 +60,8 @@ class Regimes:
     """The laws of one group over k.
 
     Attributes:
-        supported: the largest k up to which the law holds at every k of the grid; None if not at the smallest.
-        noise: the noise of counts where the law stands; None where it stands nowhere, or no tokens are known.
+        supported: the largest k up to which the law holds at every k of the grid; None if it fails at the smallest.
+        noise: the noise of counts where the law holds; None where it holds nowhere, or no tokens are known.
     """
 
     group: Group
@@ -70,7 +72,7 @@ class Regimes:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Regimes:
-    """Fit the law at every k, log-spaced up to V unless others are requested."""
+    """Fit the law at every k, log-spaced up to V unless the request names others."""
     points = known_points(connection, group, request if request.k.by_number else request.but(k="log"), {"rbp"})
     regimes = [_regime(series, doubted(group, fit_points(series, request.method[0]))) for series in points]
     noise = None
@@ -88,7 +90,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 def _at_k(points: Points, regime: Regime) -> AtK:
     fit = regime.fit
     ln_y_BN = np.zeros((0, len(points.runs)))
-    with np.errstate(divide="ignore", invalid="ignore"):  # no miss has no logarithm, and is left out
+    with np.errstate(divide="ignore", invalid="ignore"):  # a count of 0 has no logarithm, and is left out
         ln_y_N = np.log(points.y_N)
         if points.y_BN is not None:
             ln_y_BN = Resampled.of(points.y_BN, points.n_documents).ln_y_BN
@@ -113,16 +115,15 @@ def _regime(points: Points, law: Law) -> Regime:
 
 
 def keep(store: Store, regimes: Regimes) -> list[Record]:
-    """Write the laws to the store, each with what its k adds, and return them."""
+    """Write the laws to the store, each with what its regime of k adds, and return them."""
     records = []
     for regime in regimes.regimes:
-        record = fit_record(regimes.group, regime.law, regimes.resamples)
         more = {name: value for name, value in vars(regime).items() if name not in ("law", "predicted")}
         more |= {"supported_up_to_k": regimes.supported}
-        more |= {"predicted": None if regime.predicted is None else regime.predicted.record()}
+        more |= {"predicted": None if regime.predicted is None else flat(vars(regime.predicted))}
         if regimes.noise is not None:
             clumping = float(np.diag(regimes.noise.dispersion_NN).mean())
             more |= {"law_alpha": regimes.noise.alpha, "clumping": clumping}
-        record["params"] = record["params"] | {"regime": more}
-        records.append(record)
+        record = fit_record(regimes.group, regime.law, regimes.resamples)
+        records.append(record | {"params": record["params"] | {"regime": more}})
     return keep_fits(store, records)

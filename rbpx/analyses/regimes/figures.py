@@ -1,4 +1,4 @@
-"""Regimes of k drawn: the exponent, R2 and the noise floor against k.
+"""Draws the regimes of k: the exponent, R2 and the noise floor against k.
 
 Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
 """
@@ -31,13 +31,13 @@ ALPHA: Final[Sequence[Column[Regime]]] = exponent(lambda regime: regime.fit)
 BY_NOISE: Final[Sequence[Column[Regime]]] = (
     *with_ends(
         "R² by noise", "r2_by_noise", _by_noise, decimals(3),
-        "that of a law that goes on with the exponent that it has where it holds, under the noise of as many misses as "
+        "R² of a law that goes on with the exponent that it has where it holds, under the noise of as many misses as "
         "there are; interval over documents",
         spare=3,
     ),
     written(
         "tokens", "n_tokens_needed", lambda regime: None if regime.predicted is None else regime.predicted.n_tokens,
-        rough, "of a text that would show that slope", 4,
+        rough, "how many a text needs to show that slope", 4,
     ),
 )  # fmt: skip
 _EXPONENTS: Final = View[Regime](
@@ -59,14 +59,14 @@ _FLOOR: Final = View[_Noise](
 
 @one_by_one
 def figures(regimes: Regimes, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
-    """Alpha against k, R2 against k, and the change by the law beside the noise."""
+    """Draw alpha against k, R2 against k, and the change by the law beside the noise."""
     fitted = [regime for regime in regimes.regimes if regime.fit.r2 is not None]
     titles = {"alpha": "Exponent against k", "r2": "R² against k", "noise": "Noise floor"}
     if not fitted:
         yield from (Undrawn(name, title, "No k has a law here.") for name, title in titles.items())
         return
     group, origin, end = regimes.group, from_fits(fit_ids, regimes.group), []
-    words, reach = AXES[group.axis], "it does not hold at the first k"
+    words, reach = AXES[group.axis], "the law does not hold at the first k"
     if regimes.supported is not None:
         reach, end = f"the law holds up to k = {regimes.supported:,}", [rule(k=regimes.supported)]
     low, high = (of(fitted, key=lambda regime: regime.fit.alpha or 0.0) for of in (min, max))
@@ -84,8 +84,8 @@ def figures(regimes: Regimes, fit_ids: Sequence[str]) -> Iterator[Figure | Undra
         _R2.table(titles["r2"], fitted),
         Chart(_K, Scale("r2", "R²"), (*_noise_marks(fitted), line(), points(), *end)),
         f"R2 of the law in {words.x} for {group.title} at each k; smallest at k = {worst.k:,}: {worst.fit.r2:.3f}.",
-        f"Points: R² of the regression of ln(−ln RBP_k) on ln {words.x}. Dashed line and band: what it would be if "
-        "the law went on as where it holds, under the noise of so few misses; median and 95 %.",
+        f"Points: R² of the regression of ln(−ln RBP_k) on ln {words.x}. Dashed line and band: median and 95 % of what "
+        "it would be if the law went on as where it holds, under the noise of so few misses.",
         origin,
     )
     if all(regime.document_sd is None and regime.binomial_sd is None for regime in fitted):
@@ -95,15 +95,15 @@ def figures(regimes: Regimes, fit_ids: Sequence[str]) -> Iterator[Figure | Undra
         _FLOOR.table(titles["noise"], [row for regime in fitted for row in _noise_of(regime)]),
         Chart(_K, Scale("ln_y", "in ln(−ln RBP_k)", log=True), (line(), points(), *end), "what"),
         f"Change of ln(−ln RBP_k) by the law for {group.title}, beside the noise at the largest {words.one}; {reach}.",
-        f"Change of ln(−ln RBP_k) by the law from the smallest to the largest {words.one}, and standard deviations at "
-        "the largest, over documents and if its tokens were independent (the count). Where they meet, signal and noise "
-        f"cannot be distinguished; {reach}.",
+        f"Change of ln(−ln RBP_k) by the law from the smallest to the largest {words.one}, and its standard deviation "
+        "at the largest, over documents and as a count of independent tokens. Where they meet, signal and noise cannot "
+        f"be told apart; {reach}.",
         origin,
     )
 
 
 def _noise_marks(fitted: Sequence[Regime]) -> list[Mark]:
-    """The median and the band of R2 that noise would leave a law that goes on."""
+    """The median and the band of the R2 that noise would leave a law that goes on."""
     known = [(regime.k, regime.predicted.r2) for regime in fitted if regime.predicted is not None]
     rows = [{"k": k, "r2": r2.value, "lo": r2.lo, "hi": r2.hi} for k, r2 in known]
     return [Mark("band", rows), line(rows, look={"strokeDash": [4, 3]})] if rows else []

@@ -1,10 +1,10 @@
-"""Where noise would end the law: what few misses would do to R2 at each k, if the law held there as it does before.
+"""Predicts what the noise of few misses would do to R2 at each k, if the law went on there as at smaller k.
 
-Misses at a large k are few, and those of one document come together: over documents they are as a beta-binomial, whose
-variance is that of a count times a factor that does not depend on k (with one correlation within documents and few
-misses a token). So cov(ln y_i, ln y_j) = A_ij / sqrt(m_i m_j), m the misses of each size, and A, which also says how
-much the sizes share, for they read the same documents, is measured where the law stands. R2 is drawn around a
-law with the exponent that it has there, with as many misses as were counted at each k.
+Misses at a large k are few, and those of one document come together: over documents they are beta-binomial, with the
+variance of a count times a factor that does not depend on k (given one correlation within documents and few misses
+per token). So cov(ln y_i, ln y_j) = A_ij / sqrt(m_i m_j), with m the misses of each size. A is measured where the law
+holds; it also says how much the sizes share, as they read the same documents. R2 is drawn around a law with the
+exponent that it has there, with as many misses as were counted at each k.
 
 Shapes: N sizes, K values of k, B draws.
 """
@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.intervals.estimate import Estimate, by_name, student_t
+from rbpx.laws.intervals.estimate import Estimate, student_t
 from rbpx.laws.numeric import Floats
 
 _DRAWS: Final = 2000
@@ -31,10 +31,10 @@ class AtK:
     Attributes:
         ln_y_N: ln(-ln RBP_k) of each size; not finite where no token is a miss.
         ln_y_BN: under resampled documents; usable rows alone.
-        alpha: of its law; None without numbers.
-        r2: of its law.
+        alpha: exponent of its law; None without numbers.
+        r2: R2 of its law.
         models_sd: scatter of the models about it that documents do not explain.
-        stands: whether the law stands there.
+        stands: whether the law holds there.
     """
 
     ln_y_N: Floats
@@ -47,16 +47,16 @@ class AtK:
 
 @dataclass(frozen=True, eq=False)
 class NoiseModel:
-    """The law where it stands, and the noise of counts there.
+    """The law over the k at which it holds, and the noise of counts there.
 
     Attributes:
-        ln_S_N: sizes.
-        n_tokens: of the text.
-        alpha: mean over the k that stand: that of one law over them.
-        models_sd: root mean square over the same.
-        dispersion_NN: A; on its diagonal how many times more variable a count of misses is than that of independent
+        ln_S_N: ln of the sizes.
+        n_tokens: tokens of the text.
+        alpha: mean exponent over these k.
+        models_sd: root mean square of the scatter of the models over the same.
+        dispersion_NN: A; its diagonal says how many times more variable a count of misses is than that of independent
             tokens.
-        r2: mean of the measured R2 there.
+        r2: mean of the measured R2 over the same.
     """
 
     ln_S_N: Floats
@@ -72,12 +72,12 @@ class Predicted:
     """What the noise does at one k.
 
     Attributes:
-        r2: median of R2, if the law went on as it is where it stands, and what 95 % of texts of this length would show.
+        r2: median of R2 if the law went on as where it holds, and what 95 % of texts of this length would show.
         explained: share of the fall of R2 that the noise accounts for: predicted over measured; None where R2 has not
             fallen.
-        is_noise: whether the measured R2 is no lower than that; if it is, something else ends the law.
-        n_tokens: of a text at which alpha would be significant at this k; None where the scatter of the models alone
-            hides it.
+        is_noise: whether the measured R2 is within or above that range; if it is lower, something else ends the law.
+        n_tokens: tokens of a text that would make alpha significant at this k; None where the scatter of the models
+            alone hides it.
     """
 
     r2: Estimate
@@ -85,18 +85,9 @@ class Predicted:
     is_noise: bool | None
     n_tokens: float | None
 
-    def record(self) -> dict[str, float | None]:
-        """As plain values."""
-        return {
-            **by_name(r2=self.r2),
-            "explained": self.explained,
-            "is_noise": self.is_noise,
-            "n_tokens": self.n_tokens,
-        }
-
 
 def noise_model(S: Sequence[float], n_tokens: int, series: Sequence[AtK]) -> NoiseModel | None:
-    """Measure the noise where the law stands; None where it stands nowhere."""
+    """Measure the noise where the law holds; None where it holds nowhere."""
     standing = [at for at in series if at.stands and at.alpha is not None and at.r2 is not None and len(at.ln_y_BN) > 1]
     if not standing:
         return None
@@ -115,11 +106,11 @@ def noise_model(S: Sequence[float], n_tokens: int, series: Sequence[AtK]) -> Noi
 
 
 def predict_noise(model: NoiseModel, at: AtK) -> Predicted | None:
-    """What R2 the law would have at one k with as many misses as there are; None where there are none.
+    """The R2 that the law would have at one k with as many misses as there are; None without misses.
 
     Args:
-        model: of `noise_model`.
-        at: what was measured; its level, the geometric mean over sizes, is taken, not its slope.
+        model: from `noise_model`.
+        at: what was measured; its level, the geometric mean over sizes, is used, not its slope.
     """
     known_N = np.isfinite(at.ln_y_N)
     if not known_N.any():

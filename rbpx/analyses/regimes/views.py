@@ -1,4 +1,4 @@
-"""Regimes of k in a table and in words: the law at every k, up to which k it holds, and whether noise ends it."""
+"""Shows the regimes of k: a table of the law at every k, and in words up to which k it holds and what ends it."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -24,8 +24,8 @@ def tables(result: Regimes) -> Iterator[Table]:
 
 
 def _law(regime: Regime) -> Cell:
-    status = regime.fit.status
-    return Cell((word(regime),), (word(regime),), is_number=False, doubts=() if status is Status.ok else (status,))
+    said, status = word(regime), regime.fit.status
+    return Cell((said,), (said,), is_number=False, doubts=() if status is Status.ok else (status,))
 
 
 def _fit(regime: Regime) -> PowerLawFit:
@@ -52,8 +52,8 @@ REGIMES: Final = View[Regime](
     ),
     BY_NOISE,
     Column(
-        "law", ("law",), _law, "it holds where 0 < RBP_k < 1 at every {x}, also in nearly all resamples, the "
-        "interval of α lies above 0, and the points neither bend nor turn round, defy the backtest or leave α open",
+        "law", ("law",), _law, "it holds where 0 < RBP_k < 1 at every {x}, in nearly all resamples too, the interval "
+        "of α lies above 0, the points neither bend nor turn round, the backtest passes and α is determined",
     ),
 )  # fmt: skip
 
@@ -108,8 +108,8 @@ def _of_noise(regimes: Regimes) -> list[str]:
     if noise.is_noise:
         more = "" if noise.n_tokens is None else f"; about {rough(noise.n_tokens)} tokens would show its slope"
         return [f"{said}, so noise may be what ends it{more}."]
-    part = "" if noise.explained is None else f", {max(noise.explained, 0.0):.0%} of its fall"
-    return [f"{said}{part}, so noise is not what ends it, and more tokens would not move the end."]
+    part = "" if noise.explained is None else f", {max(noise.explained, 0.0):.0%} of the fall of R²"
+    return [f"{said}{part}, so noise does not end it, and more tokens would not move the end."]
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)

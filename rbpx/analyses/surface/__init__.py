@@ -1,13 +1,13 @@
-"""Quantities as surfaces in size and training tokens, and the best of a budget.
+"""Quantities as surfaces in size and training tokens, and the best model for a budget.
 
 Fits y(S, D) to all trainings of a family on a text whose tokens D are known, measured or imported: -ln RBP_k at any
 k, cross-entropy, error-entropy, whatever laws= names. form= chooses y = E + A S^-alpha + B D^-beta (chinchilla),
-kaplan, data_constrained, or all, which are then compared by AIC, BIC and their errors on the largest runs, held out.
+kaplan, data_constrained, or all, which are then compared by AIC, BIC and their errors on held-out largest runs.
 
 Intervals are over trainings, each with all its checkpoints, and over documents where those are known. Beside the
-constants stand the best S and D of each of budgets=, C = 6 S D, how they move if the head counts, and IsoFLOP and
-envelope estimates. Where size and tokens vary together, as at a fixed D/S, the status is collinear: ask design.
-Kept in `fits`.
+constants stand the best S and D for each of budgets=, C = 6 S D, how they move if the head counts, and IsoFLOP and
+envelope estimates. Where size and tokens vary together, as at a fixed D/S, the status is collinear; `design` says
+which runs would help. Kept in `fits`.
 """
 
 from rbpx.analyses.registry import Analysis

@@ -1,4 +1,4 @@
-"""Surfaces in size and tokens (verb surface): the trainings of a family in; each quantity's surface and optima out.
+"""Fits surfaces in size and tokens to the trainings of a family, and finds the best of each budget (verb surface).
 
 Source: arXiv 2203.15556 (chinchilla, the objective, IsoFLOP, the envelope), 2001.08361 (kaplan), 2305.16264
 (data_constrained).
@@ -40,8 +40,7 @@ from rbpx.laws.surface.isoflop import (
     reached_budgets,
 )
 from rbpx.laws.surface.runs import Runs, six_S
-from rbpx.laws.surface.surface import Optimum, optima, split
-from rbpx.status import Status, first_of
+from rbpx.status import Doubted, Status
 from rbpx.store.store import Record, Store
 
 _CONSTANTS: Final = ("A", "B", "E", "alpha", "beta")  # columns; all constants of a form stand in params
@@ -51,37 +50,32 @@ _SMALL: Final = 1.1  # of S: models with more parameters than that in all have a
 
 
 @dataclass(frozen=True, eq=False)
-class FormFit:
+class FormFit(Doubted):
     """One form of one quantity.
 
     Attributes:
         compared: its fit, and its predictions of the largest runs.
         reasons: every status that holds.
+        against: what is left along each axis.
         optima: the best of each budget for C = 6 S D; empty where the design cannot tell size from tokens, without
             numbers where no point depends on a constant.
         with_head: the same where all parameters count, for C = 6 N D; empty where they are not known.
         as_stated: the same for C as sources state it; empty where none does.
         split: exponents of the best S and D in C; None where the form has none.
-        against: what is left along each axis.
     """
 
     compared: Compared
     reasons: tuple[Status, ...]
-    optima: tuple[Optimum, ...]
-    with_head: tuple[Optimum, ...]
-    as_stated: tuple[Optimum, ...]
-    split: tuple[Estimate, Estimate] | None
     against: tuple[AgainstAxis, ...]
+    optima: tuple[Optimum, ...] = ()
+    with_head: tuple[Optimum, ...] = ()
+    as_stated: tuple[Optimum, ...] = ()
+    split: tuple[Estimate, Estimate] | None = None
 
     @property
     def fit(self) -> SurfaceFit:
         """The fit to all points."""
         return self.compared.fit
-
-    @property
-    def status(self) -> Status:
-        """The first of the reasons."""
-        return first_of(self.reasons)
 
     @property
     def shown(self) -> tuple[Optimum, ...]:
@@ -105,7 +99,7 @@ class SurfaceLaw:
             positive.
         isoflop_with_head: the same along budgets C = 6 N D, N all parameters; None where they are not known.
         envelope: the best size of those trained, C as in `isoflop`; None as before.
-        chosen: why these budgets.
+        chosen: how the budgets were chosen.
     """
 
     trained: Trained
@@ -117,7 +111,7 @@ class SurfaceLaw:
 
     @property
     def compute(self) -> str:
-        """What C is: as sources state it, 6 S D, or either."""
+        """What C is, in words: as sources state it, 6 S D, or a mixture of both."""
         n, all_of_them = self.trained.n_stated, len(self.trained.members)
         if n == 0:
             return "6 S D"
@@ -125,13 +119,13 @@ class SurfaceLaw:
 
     @property
     def head_counts(self) -> bool:
-        """Whether all parameters of some model are so many more than S that compute is rather 6 N D than 6 S D."""
+        """Whether some model has so many more parameters than S that 6 N D is nearer to its compute than 6 S D."""
         totals = [(run.total_params, run.non_embedding_params) for run in self.trained.members]
         return self.isoflop_with_head is not None and any(N is not None and N > _SMALL * S for N, S in totals)
 
     @property
     def flops_per_token(self) -> Callable[[Floats], Floats]:
-        """Training FLOPs of a token at a size, as the pictures count them: stated, else with a head that counts."""
+        """Training FLOPs per token at a size, as figures count them: as stated, else with the head if it counts."""
         with_head = flops_with_head(self.trained.members) if self.head_counts else None
         return flops_as_stated(self.trained) or with_head or six_S
 
@@ -148,7 +142,7 @@ class SurfaceLaw:
 
     @property
     def optimal(self) -> FormFit | None:
-        """The same of the forms that tell size from tokens and whose constants all have a value; None without one."""
+        """The best of the forms that tell size from tokens and whose constants are all identified; None without one."""
         usable = [each for each in self.forms if each.fit.surface is not None and not _UNUSABLE & set(each.reasons)]
         return _least_aic(usable) if usable else None
 
@@ -160,7 +154,7 @@ def _least_aic(forms: Sequence[FormFit]) -> FormFit:
 
 @dataclass(frozen=True, eq=False)
 class Surfaces:
-    """The surfaces of one family on one text; `unique_tokens` those that the best of a budget may use."""
+    """The surfaces of one family on one text; the best of a budget may use only so many `unique_tokens`."""
 
     group: TrainingGroup
     laws: tuple[SurfaceLaw, ...]
@@ -169,7 +163,7 @@ class Surfaces:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Surfaces:
-    """Fit every requested form to each quantity of a group, and find the best of each budget in every way there is."""
+    """Fit every requested form to each quantity of a group, and find the best of each budget in every known way."""
     n_resamples, quantities = min(request.resamples, MOST_RESAMPLES), trained_quantities(connection, group, request)
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     compared = compare_each([(each.runs, request.form) for each in quantities], n_resamples, **options)
@@ -209,7 +203,7 @@ def _form(
     reasons = doubts_of_points(group, trained, fit)
     surface, against = fit.surface, () if fit.surface is None else against_axes(fit.surface, trained.runs)
     if surface is None or Status.collinear_design in reasons:
-        return FormFit(compared, reasons, (), (), (), None, against)
+        return FormFit(compared, reasons, against)
 
     def best(flops_per_token: Callable[[Floats], Floats] | None) -> tuple[Optimum, ...]:
         if flops_per_token is None:
@@ -220,7 +214,7 @@ def _form(
 
     is_split = {"alpha", "beta"} <= fit.constants.keys() and Status.not_identified not in reasons
     by = best(six_S), best(flops_with_head(trained.members)), best(flops_as_stated(trained))
-    return FormFit(compared, reasons, *by, split(surface) if is_split else None, against)
+    return FormFit(compared, reasons, against, *by, split(surface) if is_split else None)
 
 
 def keep(store: Store, surfaces: Surfaces) -> list[Record]:
@@ -256,7 +250,7 @@ def _record(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record:
 
 
 def _row(record: Record, form: FormFit) -> Record:
-    """The row that is printed: that of `fits`, with the constants and what they say in columns of their own."""
+    """The row that is printed: that of `fits`, with the constants and what follows from them in their own columns."""
     a, b = form.split or (NO_ESTIMATE, NO_ESTIMATE)
     constants = {name: form.fit.constants.get(name, NO_ESTIMATE) for name in _CONSTANTS}
     own: Record = {"objective": form.fit.objective, "n_runs": form.fit.n_runs, **by_name(**constants, a=a, b=b)}

@@ -1,4 +1,4 @@
-"""Surfaces drawn: contours with the runs on them, IsoFLOP curves, and the best size of a budget with its band.
+"""Draws surfaces: contours with the runs on them, IsoFLOP curves, and the best size for a budget with its band.
 
 Source: arXiv 2203.15556, figures 2 to 4.
 """
@@ -32,7 +32,7 @@ _STEPS: Final = 40  # along a curve
 _FINE: Final = 400  # where a contour is looked for
 _LEVELS: Final = 6
 _BUDGETS: Final = 13  # along the optimum
-_BEYOND: Final = 2.0  # beyond the runs, contours
+_BEYOND: Final = 2.0  # factor by which contours reach beyond the runs
 _RING: Final = {"filled": False, "color": "gray"}
 _DOTS: Final = {"strokeDash": [1, 4], "strokeWidth": 3, "color": "gray"}
 _S: Final = scale_of(Axis.S, "S")
@@ -61,7 +61,7 @@ BEST: Final = View[tuple[str, Optimum | Budget]](
 
 @one_by_one
 def figures(of: Surfaces, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
-    """Contours, IsoFLOP curves and the optimum of cross-entropy and of -ln RBP at the smallest k."""
+    """Draw contours, IsoFLOP curves and the optimum of cross-entropy and of -ln RBP at the smallest k."""
     fitted = [law for law in of.laws if law.best.fit.surface is not None]
     for law in sorted(fitted, key=lambda law: headline(law.trained.law, law.trained.k))[:_MOST_LAWS]:
         origin, name = from_fits(fit_ids, of.group), f"{law.trained.law}{law.trained.k or ''}"
@@ -78,7 +78,7 @@ def _contours(law: SurfaceLaw, origin: Origin) -> Figure:
     marks += [line(inside, plain=True, look=_DOTS)] if inside else []
     marks += [points(plain=True, name="runs", look={**_RING, "size": 50})]
     levels = tuple(dict.fromkeys(str(row["level"]) for row in lines))
-    caption = f"Lines of equal y of the form {law.best.fit.form}; circles: the runs; dots: the best of each budget."
+    caption = f"Lines of equal y of the form {law.best.fit.form}; circles: the runs; dots: the best for each budget."
     why = together(law.trained, law.best.fit.design)
     caption += "" if why is None else f" {why[0].upper()}{why[1:]}: lines far from the runs say nothing."
     return drawn(
@@ -116,7 +116,7 @@ def _contour_lines(law: SurfaceLaw) -> Rows:
 def _isoflop(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
     budgets = [each for each in law.pictured_budgets if len(each.sizes) >= 3]
     if not budgets:
-        why = f"No budget of compute is reached by three sizes; train sizes for equal {_flops(law)}."
+        why = f"No budget of compute is reached by three sizes; train three sizes for equal {_flops(law)}."
         return Undrawn("isoflop", "IsoFLOP curves", why)
     chosen, sign = {f"C = {short(each.C)}": each for each in spread(budgets, MOST_SERIES)}, law.trained.sign
     rows = [
@@ -133,7 +133,7 @@ def _isoflop(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
         ISOFLOP.table("IsoFLOP curves", rows),
         Chart(_S, Scale("y", law.trained.title, log=sign == 1), (line(curves), points(), *ring), "budget", height=320),
         f"{least or 'no minimum lies between sizes'}.",
-        f"Runs of each budget {_flops(law)}, sizes between two runs interpolated in ln D, with a parabola in ln S; "
+        f"Runs of each budget {_flops(law)}, interpolated in ln D between two runs of a size, with a parabola in ln S; "
         "rings: minima.",
         origin,
     )
@@ -150,7 +150,7 @@ def _parabola(budget: Budget) -> list[tuple[float, float]]:
 def _optimum(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
     title, best = "The best size of a budget", _best(law)
     if not best:
-        why = "No surface has an optimum: size and tokens vary together, or a constant has no value."
+        why = "No surface has an optimum: size and tokens vary together, or a constant is not identified."
         return Undrawn("optimum", title, why)
     minima = [each for each in law.pictured_budgets if each.S.value is not None]
     table = BEST.table(title, [*(("surface", each) for each in best), *(("IsoFLOP", each) for each in minima)])
@@ -168,7 +168,7 @@ def _optimum(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
 
 
 def _best(law: SurfaceLaw) -> list[Optimum]:
-    """The best of budgets evenly spaced along C; none where no form says it."""
+    """The best of budgets evenly spaced along C; nothing where no form has an optimum."""
     surface, runs = None if law.optimal is None else law.optimal.fit.surface, law.trained.runs
     if surface is None:
         return []
@@ -178,7 +178,7 @@ def _best(law: SurfaceLaw) -> list[Optimum]:
 
 
 def _flops(law: SurfaceLaw) -> str:
-    """What C is in a figure."""
+    """What C is, in words for a figure."""
     if law.trained.n_stated:
         return f"C as {law.compute}"
     return "C = 6 N D, N all parameters" if law.head_counts else "C = 6 S D"

@@ -1,4 +1,4 @@
-"""Surfaces as tables: the constants of each form, and the best of each budget."""
+"""Shows surfaces as tables: the constants of each form, and the best of each budget."""
 
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
@@ -38,7 +38,7 @@ def _constant(name: str) -> Callable[[Fitted], Estimate | None]:
 
 
 def _exponent(at: int) -> Callable[[Fitted], Estimate]:
-    """That of S or of D."""
+    """The exponent of S (0) or of D (1)."""
     return lambda row: row.form.fit.constants[FORMS[row.form.fit.form].exponents[at]]
 
 
@@ -77,7 +77,7 @@ SURFACES: Final = View[Fitted](
 
 
 def _isoflop(row: Best) -> Cell:
-    """The best size, or why there is none."""
+    """The best size, or the status that says why there is none."""
     if row.by_isoflop is None:
         return Cell((UNKNOWN,), (None,))
     S = row.by_isoflop.S.value
@@ -102,7 +102,7 @@ OPTIMA: Final = View[Best](
     with_ends("best D", "D", lambda row: row.by_form.D, short, ends_spare=5),
     magnitude("D/S", "ratio", _ratio, spare=1),
     decimal("y", "y", lambda row: row.by_form.y.value, spare=4),
-    Column("IsoFLOP S", ("isoflop_S",), _isoflop, "minimum of a parabola in ln S through runs of the budget", 3),
+    Column("IsoFLOP S", ("isoflop_S",), _isoflop, "minimum of a parabola in ln S through the runs of the budget", 3),
     ends("isoflop_S_lo isoflop_S_hi", _isoflop_ends, short, spare=7),
     magnitude(
         "N total", "S_with_head", lambda row: None if row.with_head is None else row.with_head.S.value,

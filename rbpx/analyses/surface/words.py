@@ -1,4 +1,4 @@
-"""Surfaces in sentences."""
+"""Puts surfaces into sentences."""
 
 from collections.abc import Iterable, Iterator
 
@@ -17,7 +17,7 @@ from rbpx.status import Status
 
 @one_by_one
 def sentences(of: Surfaces) -> Iterator[str]:
-    """Of which runs the surfaces are, what they leave, which form stands, and how the best of a budget grows."""
+    """Which runs the surfaces are fitted to, what they leave, which form fits best, and how the best size grows."""
     yield _about(of.group)
     for law in of.laws:
         ways = (together(law.trained, law.best.fit.design), _left(law.best), _compared(law), _without_optimum(law))
@@ -31,23 +31,23 @@ def _about(group: TrainingGroup) -> str:
     if group.averaged:
         said = f"{number_of(n_trainings, 'training')}, each the mean of its last {group.averaged} checkpoints or fewer"
     elif not group.are_trainings_known:
-        said += ", each taken as a training of its own: no model or step says which are checkpoints of one"
+        said += ", each taken as a training of its own: no model or step says which are checkpoints of one training"
     elif n_trainings < len(group.runs):
         said += (
-            f" of {number_of(n_trainings, 'training')}; {group.n_mid} are states before the last of their training, "
+            f" of {number_of(n_trainings, 'training')}; {group.n_mid} are states before the end of their training, "
             "which lie above finished runs of as many tokens unless the rate is constant: checkpoints=last drops them"
         )
     left_out = {
-        "have no known tokens": group.n_unknown,
-        "have seen no token (D = 0)": group.n_untrained,
-        "have the weights of another": group.n_same,
-        "are earlier checkpoints": group.n_earlier,
-        "are raw checkpoints, whose rate has not decayed": 0 if is_raw(group.first.variant) else group.n_other,
+        "with unknown tokens": group.n_unknown,
+        "untrained (D = 0)": group.n_untrained,
+        "with the weights of another": group.n_same,
+        "earlier checkpoints": group.n_earlier,
+        "raw checkpoints, whose rate has not decayed": 0 if is_raw(group.first.variant) else group.n_other,
     }
     named = [f"{n} {why}" for why, n in left_out.items() if n]
     computed = sum(run.training_tokens is None for run in group.runs)
     if computed:
-        said += f"; D = C / (6 S) of {computed}, whose tokens are not known"
+        said += f"; D = C / (6 S) for {computed}, whose tokens are not known"
     return said + (f"; left out: {', '.join(named)}" if named else "") + "."
 
 
@@ -60,7 +60,7 @@ def together(trained: Trained, design: Design | None) -> str | None:
     if design.n_S < 3 or design.n_D < 3:
         few = [number_of(design.n_S, "size")] if design.n_S < 3 else []
         few += [f"{number_of(design.n_D, 'number')} of tokens"] if design.n_D < 3 else []
-        return f"{' and '.join(few)} alone: a surface needs 3 of each"
+        return f"only {' and '.join(few)}: a surface needs 3 of each"
     if max(ratios) < 1.1 * min(ratios):
         return f"every run has {short(ratios[0])} tokens per parameter, so size and tokens vary together"
     if max(budgets) < 1.1 * min(budgets):
@@ -78,18 +78,14 @@ def _left(form: FormFit) -> str | None:
         for each in form.against
         if each.slope.value is not None
     ]
-    bent = [
-        each.axis.value
-        for each in form.against
-        if each.curvature.ends is not None and not each.curvature.ends[0] <= 0 <= each.curvature.ends[1]
-    ]
+    bent = [each.axis.value for each in form.against if each.curvature.leaves_out_0]
     curve = f"; they curve along {', '.join(bent)}: misfit of the form" if bent else ""
     off = f"runs scatter by {rough(surface.scatter)} in ln y about {form.fit.form}"
     return f"{off}; slope of the residuals along {', '.join(slopes)}{curve}"
 
 
 def _compared(law: SurfaceLaw) -> str | None:
-    """Which form describes the points best and which predicts best; None where one was asked for."""
+    """Which form describes the points best and which predicts best; None where only one was asked for."""
     known, least = [(each, each.fit.aic) for each in law.forms if each.fit.aic is not None], law.best
     if len(known) < 2:
         return None
@@ -103,7 +99,7 @@ def _compared(law: SurfaceLaw) -> str | None:
 
 
 def _growth(law: SurfaceLaw) -> str | None:
-    """How the best size grows with compute, by each way there is; None where none is known."""
+    """How the best size grows with compute, by each known way; None where none is known."""
     ways = {
         **({law.optimal.fit.form: law.optimal.split[0]} if law.optimal is not None and law.optimal.split else {}),
         "IsoFLOP": None if law.isoflop is None or law.isoflop.law is None else law.isoflop.law.a,
@@ -126,22 +122,22 @@ def computes(laws: Iterable[SurfaceLaw]) -> str:
 
 
 def _without_optimum(law: SurfaceLaw) -> str | None:
-    """Why a form has no say in the best of a budget; None where all have, or size is not told from tokens at all."""
+    """Which forms give no best of a budget, and why; None where all do, or size cannot be told from tokens at all."""
     named = "; ".join(
         f"{each.fit.form} ({', '.join(name for name, of in each.fit.constants.items() if of.value is None)})"
         for each in law.forms
         if Status.not_identified in each.reasons and each.optima
     )
-    return f"no best of a budget by a form with constants that are not identified: {named}" if named else None
+    return f"forms whose constants are not identified give no best of a budget: {named}" if named else None
 
 
 def _isoflop(law: SurfaceLaw) -> str | None:
-    """Which budgets IsoFLOP looked at, why at these, and how many have a minimum; None where values have no law."""
+    """Which budgets IsoFLOP looked at and why, and how many have a minimum; None where values have no law."""
     if law.isoflop is None:
         return None
     budgets = law.isoflop.budgets
     if not budgets:
-        return "IsoFLOP: 4 sizes reach no budget together"
+        return "IsoFLOP: no budget is reached by 4 sizes"
     why = {
         Chosen.asked: "asked for",
         Chosen.lined_up: "all at which runs line up",

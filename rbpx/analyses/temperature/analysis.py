@@ -1,13 +1,10 @@
-"""Calibration of runs (verb temperature): T* of each run, cross-entropy at it, and its law beside the raw one.
+"""Finds the temperature T* that a text prefers for each run, and the law of cross-entropy at it (verb temperature).
 
-Nothing is measured here: `measure` has put the losses at a few temperatures into the store, for each document. T* is
-found again for each resample of the documents, the same ones for every size.
+A temperature divides the logits: it moves every probability and no rank. No store holds logits, so `measure` has put
+the losses of each document at a few temperatures into the store before. T* is found anew for each resample of the
+documents, the same resamples for every size.
+
 Shapes: B resamples, D documents, N sizes, J nodes of beta = 1 / T.
-
-Losses of a run at other temperatures: a run in, those of its documents out, once they were measured.
-
-A temperature divides the logits: it moves every probability and no rank. The losses at a few temperatures are measured
-by `temperature`, since no store holds logits.
 """
 
 from collections.abc import Sequence
@@ -37,8 +34,8 @@ class Curves:
     """Losses of the documents of a run, D of them, at J nodes of beta = 1 / T.
 
     Attributes:
-        n_D: scored tokens.
-        sums_D3J: sums over them of loss (nats), of its slope and of its curvature in beta.
+        n_D: scored tokens of each document.
+        sums_D3J: sums over them of the loss (nats), of its slope and of its curvature in beta.
         beta_J: the nodes, rising.
     """
 
@@ -76,14 +73,14 @@ class RunTemperature:
     """One run.
 
     Attributes:
-        run: which.
-        temperature: T*, with its interval over documents; all None at an edge of what was searched.
+        run: the run.
+        temperature: T*, with its interval over documents; all None at an edge of the range searched.
         at_one: cross-entropy at T = 1, nats.
         at_best: cross-entropy at T*.
         difference: at T* minus at T = 1.
         beta_J: the nodes.
         loss_3J: mean loss (nats a token) at the nodes, its slope and its curvature in beta.
-        status: ok, or at_limit where T* lies beyond the nodes.
+        status: ok, or at_limit where T* lies outside the nodes.
     """
 
     run: Run
@@ -102,10 +99,10 @@ class Temperatures:
 
     Attributes:
         group: as selected.
-        runs: those that were measured.
-        laws: of cross-entropy at T = 1, and at T*; none where nothing was measured.
-        difference: of the exponents, T* minus raw.
-        resamples: of the documents.
+        runs: those that were measured at other temperatures.
+        laws: the laws of cross-entropy at T = 1 and at T*; none where nothing was measured.
+        difference: the law of their ratio, whose exponent is that at T* minus the raw one.
+        resamples: how often the documents were resampled.
     """
 
     group: Group
@@ -184,10 +181,6 @@ def keep(store: Store, result: Temperatures) -> list[Record]:
 
 def _row(each: RunTemperature) -> Record:
     row = {"run_id": each.run.run_id, "size": each.run.size, "S": each.run.non_embedding_params}
-    row |= by_name(
-        temperature=each.temperature,
-        cross_entropy_nats=each.at_one,
-        cross_entropy_at_temperature_nats=each.at_best,
-        difference_nats=each.difference,
-    )
+    row |= by_name(temperature=each.temperature, cross_entropy_nats=each.at_one)
+    row |= by_name(cross_entropy_at_temperature_nats=each.at_best, difference_nats=each.difference)
     return row | {"status": each.status.value}

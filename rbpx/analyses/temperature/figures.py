@@ -1,4 +1,4 @@
-"""Calibration drawn: T* against S, the loss of each size against T, and the laws of cross-entropy at T = 1 and T*."""
+"""Draws calibration: T* against S, the loss of each size against T, and the laws of cross-entropy at T = 1 and T*."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -25,7 +25,7 @@ PREFERRED: Final = View[tuple[str, RunTemperature]](
     with_ends(
         "T*", "temperature", lambda row: row[1].temperature,
         means="where softmax(z / T) has the least mean cross-entropy; above 1 the model is overconfident here; "
-        "intervals are over documents, T* found again for each resample",
+        "intervals are over documents, with T* found anew for each resample",
     ),
 )  # fmt: skip
 COSTS: Final = View[tuple[str, float, float]](
@@ -38,19 +38,19 @@ _DRAWN_T: Final = np.geomspace(0.7, 1.6, 37)
 
 
 def labelled(runs: Sequence[RunTemperature]) -> list[tuple[str, RunTemperature]]:
-    """Runs with what their sizes are called beside each other."""
+    """Runs with labels that tell their sizes apart."""
     return list(zip(labels_of([each.run for each in runs]), runs, strict=True))
 
 
 @one_by_one
 def figures(result: Temperatures, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
-    """T* against S, what other temperatures cost, and both laws."""
+    """Draw T* against S, what other temperatures cost, and both laws."""
     known = [(size, each) for size, each in labelled(result.runs) if each.temperature.value is not None]
     group, origin = result.group, from_fits(fit_ids, result.group)
     if not result.laws:
-        names = f"family={group.first.family} dataset={group.first.dataset}"
-        reason = "A store holds no logits, so this needs another pass over the models: python -m rbpx temperature "
-        yield Undrawn("temperature", TITLE, reason + names)
+        command = f"python -m rbpx temperature family={group.first.family} dataset={group.first.dataset}"
+        reason = f"A store holds no logits, so this needs another pass over the models: {command}"
+        yield Undrawn("temperature", TITLE, reason)
         return
     if known:
         ends = " and ".join(f"{each.temperature.value:.3f} at {size}" for size, each in (known[0], known[-1]))
@@ -64,7 +64,7 @@ def figures(result: Temperatures, fit_ids: Sequence[str]) -> Iterator[Figure | U
         )
         yield _costs(result, known, origin)
     else:
-        yield Undrawn("temperature", TITLE, "Every T* lies beyond the temperatures that were measured.")
+        yield Undrawn("temperature", TITLE, "Every T* lies outside the temperatures that were measured.")
     laws = [(name, law.fit) for name, law in zip(("T = 1", "T*"), result.laws, strict=True)]
     title, y = "Cross-entropy at T = 1 and at T*", Scale("nats", "nats a token", log=True)
     words = (f"{title} against size for {group.title}.", "Bands: where 95 % of new models would lie.")

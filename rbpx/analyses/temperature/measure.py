@@ -1,6 +1,6 @@
-"""What temperature needs measured: losses of each selected run at several temperatures, kept in the store.
+"""Measures the losses of each selected run at several temperatures, and keeps them in the store.
 
-A run is written as soon as it is done, so a later failure or a stop loses none; what the store holds is not measured
+Each run is written as soon as it is done, so that a later failure loses nothing; what the store holds is not measured
 again.
 """
 
@@ -22,7 +22,7 @@ from rbpx.store.store import Record
 if TYPE_CHECKING:
     from rbpx.analyses.again import Again
 
-_SAME_NATS: Final = 1e-2  # cross-entropy may differ by this much from the stored one, as it does in 16 bits elsewhere
+_SAME_NATS: Final = 1e-2  # by which cross-entropy may differ from the stored one, as in 16 bits on another machine
 
 
 def measure(request: Request) -> Measured:
@@ -62,8 +62,8 @@ def _measure(again: "Again", run: Run) -> tuple[None, str]:
     facts = store.manifest(run.run_id)
     if facts.get("engine") is not None:  # what rbpx would compute is not what the engine did
         raise RbpxError(
-            f"{facts['engine']} measured it, which gives no losses at other temperatures; measure it again without "
-            "engine="
+            f"it was measured by {facts['engine']}, which gives no losses at other temperatures; measure it again "
+            "without engine="
         )
     score = partial(measure_temperatures, run.run_id)
     table, told = again.score(run, lambda documents: [each for each in documents if each.is_true], score)
@@ -81,7 +81,7 @@ def _measure(again: "Again", run: Run) -> tuple[None, str]:
 
 
 def _check_same(run_id: str, again: pa.Table, facts: Record) -> None:
-    """Refuse losses at T = 1 that are not those that the run has.
+    """Refuse losses at T = 1 that differ from those of the run.
 
     Args:
         run_id: the run.
@@ -89,7 +89,7 @@ def _check_same(run_id: str, again: pa.Table, facts: Record) -> None:
         facts: its manifest.
 
     Raises:
-        RbpxError: tokens differ, or cross-entropy by more than 0.01 nats.
+        RbpxError: the tokens differ, or cross-entropy differs by more than 0.01 nats.
     """
     raw = again.filter(pc.equal(again["beta"], 1.0))
     n_tokens, stored = pc.sum(raw["n_tokens"]).as_py(), facts["cross_entropy_nats"]

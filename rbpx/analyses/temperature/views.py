@@ -1,12 +1,12 @@
-"""Calibration as tables and in words: T* of each size, what it saves, and the laws of cross-entropy at T = 1 and T*."""
+"""Shows calibration in tables and words: T* of each size, what it saves, and the laws at T = 1 and at T*."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from rbpx.analyses.question import Measured, Question, each, one_by_one
+from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.temperature.analysis import RunTemperature, Temperatures, analyse, keep
 from rbpx.analyses.temperature.figures import PREFERRED, figures, labelled
-from rbpx.config.request import Request
+from rbpx.analyses.temperature.measure import measure
 from rbpx.display.column import decimal, state, text, with_ends
 from rbpx.display.numbers import number, signed
 from rbpx.display.section import interval_of
@@ -41,7 +41,9 @@ def tables(result: Temperatures) -> Iterator[Table]:
     """The sizes that were measured at other temperatures, then both laws and that of their ratio."""
     if result.runs:
         T = [1 / beta for beta in result.runs[0].beta_J]
-        note = f"T is searched from {min(T):g} to {max(T):g}; where T* lies beyond, CE at T* is that at the nearer end."
+        note = (
+            f"T is searched from {min(T):g} to {max(T):g}; where T* lies outside, CE at T* is that at the nearer end."
+        )
         yield RUNS.table("Temperatures", labelled(result.runs), result.group.title, note=note)
         laws = [(law_title(law.law), law.fit) for law in result.laws]
         laws += [] if result.difference is None else [("their ratio", result.difference)]
@@ -56,7 +58,7 @@ def sentences(result: Temperatures) -> Iterator[str]:
         return
     last, fit = result.runs[-1], result.difference
     if last.temperature.value is None:
-        yield f"{last.run.size} prefers a temperature beyond those that were measured."
+        yield f"{last.run.size} prefers a temperature outside those that were measured."
     else:
         best, gain = interval_of(last.temperature), -(last.difference.value or 0.0)
         yield f"{last.run.size} does best at T = {best}; its cross-entropy is {gain:.4f} nats lower there."
@@ -68,10 +70,4 @@ def sentences(result: Temperatures) -> Iterator[str]:
         )
 
 
-def _measure(request: Request) -> Measured:
-    from rbpx.analyses.temperature.measure import measure  # with torch, which a table does not need
-
-    return measure(request)
-
-
-QUESTION = Question(each(analyse), keep, tables, sentences, figures, measure=_measure)
+QUESTION = Question(each(analyse), keep, tables, sentences, figures, measure=measure)

@@ -3,9 +3,9 @@
 Discards the ranks of the largest model's tokens and keeps only which sequences of N tokens passed. From that,
 and from features of each token (position, frequency of its id, log-probability and rank under the next smaller
 model), learns how likely each token is a hit, by the unbiased risk of aggregate observations (arXiv
-2306.11343). It is evaluated on held-out documents against the true hits: AUC, log loss, calibration. Beside it
-stand a learner given every token's own label, one that labels each token with its sequence's outcome, and one
-without features. Name two sizes to choose the models.
+2306.11343). The learner is evaluated on held-out documents against the true hits: AUC, log loss, calibration. Beside
+it stand a learner that is given the true label of every token, one that labels each token with the outcome of its
+sequence, and one without features. Name two sizes to choose the models.
 """
 
 from rbpx.analyses.registry import Analysis

@@ -1,10 +1,11 @@
-"""Which tokens are hits, learned from outcomes alone (verb tokenwise): learners and their evaluation, from two runs.
+"""Learns which tokens are hits from the outcomes of sequences alone, and judges what was learned (verb tokenwise).
 
 Of the largest model of a group only outcomes are used; the next smaller one, measured on the same tokens, supplies the
 features. Learners see some documents and are judged on the others (cross-fitting).
-Shapes: T tokens, Q sequences, N tokens of each, F features, u tokens of a fold.
 
 Source: arXiv 2306.11343, for the learner.
+
+Shapes: T tokens, Q sequences, N tokens of each, F features, D documents.
 """
 
 import math
@@ -54,10 +55,10 @@ class Learner:
         name: "outcomes" (the fixed point of the unbiased risk), "naive" (each token has the outcome of its sequence),
             "constant" (one chance for all, from the share of passes) or "tokens" (the true hits, the ceiling).
         n: tokens of a sequence; None for "tokens".
-        status: of the first fold that has no model; ok if all have one.
-        judgement: against the true hits; unjudged unless the status is ok.
-        told_nats: its log loss estimated from the outcomes of the unseen documents; None where it was not estimated.
-        coefficients: mean over the folds, per standard deviation of each feature; None where there are none.
+        status: the status of the first fold that has no model; ok if all have one.
+        judgement: how good its chances are against the true hits; unjudged unless the status is ok.
+        told_nats: its log loss, estimated from the outcomes of the unseen documents; None where it was not estimated.
+        coefficients: mean over the folds, per standard deviation of each feature; None without a model.
     """
 
     name: str
@@ -70,12 +71,12 @@ class Learner:
 
 @dataclass(frozen=True, eq=False)
 class TokenwiseResult:
-    """The learners of one group; its last run but one supplies the features of the last.
+    """The learners of one group; the features of its last run come from the last but one.
 
     Attributes:
         group: the runs.
-        n_tokens: that are judged.
-        learners: with the k that their hits are at, and the true share of hits.
+        n_tokens: how many tokens are judged.
+        learners: each behind the k of its hits and the true share of hits.
     """
 
     group: Group
@@ -89,9 +90,9 @@ class _Tokens:
 
     Attributes:
         x_TF: features, the first one constant.
-        names: of the features.
-        document_T: the document of each.
-        fold_T: the fold of each, documents whole; it is judged by what is learned from the others.
+        names: names of the features.
+        document_T: the document of each token.
+        fold_T: the fold of each token, documents whole; what is learned from the other folds judges it.
     """
 
     x_TF: Floats
@@ -138,7 +139,7 @@ def _tokens(table: pa.Table, group: Group, seed: int) -> _Tokens:
     """Features in units of their spread, and the documents of each fold."""
     x_TF = np.column_stack([table[name].to_numpy() for name in FEATURES])
     spread_F = x_TF.std(axis=0)
-    # A feature that does not vary is the constant that is there already.
+    # A feature that does not vary would repeat the constant.
     kept_F = spread_F > 1e-9 * np.abs(x_TF).max(axis=0)
     x_TF = (x_TF[:, kept_F] - x_TF[:, kept_F].mean(axis=0)) / spread_F[kept_F]
     names = ("constant", *(name for name, kept in zip(FEATURES, kept_F, strict=True) if kept))
@@ -158,7 +159,7 @@ def _at_one_k(
 
 
 def _learners(tokens: _Tokens, hit_T: npt.NDArray[np.bool_], n: int) -> list[Learner]:
-    """The three that see outcomes only."""
+    """The three learners that see outcomes only."""
     at_QN = tokens.sequences(n)
     if not len(at_QN):
         return [Learner("outcomes", n, Status.too_short)]
@@ -182,10 +183,7 @@ def _learners(tokens: _Tokens, hit_T: npt.NDArray[np.bool_], n: int) -> list[Lea
 def _learn(
     name: str, n: int | None, tokens: _Tokens, hit_T: npt.NDArray[np.bool_], folds: Sequence[Sequence[Block]]
 ) -> tuple[Learner, Floats]:
-    """A learner, and the logit of each token by what was learned from the sequences of all other folds.
-
-    A fold without a model leaves tokens that cannot be judged.
-    """
+    """A learner, and the logit of each token by what was learned from the other folds; NaN without a model."""
     z_T = np.full(len(hit_T), np.nan)
     thetas: list[Floats] = []
     for fold in range(len(folds)):

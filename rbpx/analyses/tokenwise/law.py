@@ -1,22 +1,19 @@
-"""Token hits learned from the outcomes of sequences alone: a logistic model of each token from its features.
+"""Learns token hits from the outcomes of sequences alone, by a logistic model of the features of each token.
 
 eta = P(hit | features) = 1 / (1 + exp(-x theta)). A sequence passes if all its tokens are hits, so that
 P(hit | pass) = 1 and P(hit | fail) = (eta - prod eta) / (1 - prod eta). With these as weights of the labels the risk of
 any loss is unbiased though no label is seen; the model that is best under the weights that it gives itself, the fixed
 point, is the maximum of the likelihood of the outcomes, because the two have the same slope.
 
-Shapes: Q sequences, N tokens of each, F features; q, the sequences of one block.
+The chances that a model predicts are judged against the true hits by AUC, log loss and calibration. Tokens of a
+document are not independent, so every interval is from sums over documents: each measure is replaced by the share that
+each document has in its change (its influence).
 
 Source: Wei et al., A Universal Unbiased Method for Classification from Aggregate Observations (arXiv 2306.11343); the
-likelihood: Zhang et al., Learning from Aggregate Observations (arXiv 2004.06316).
+likelihood: Zhang et al., Learning from Aggregate Observations (arXiv 2004.06316); the AUC of clustered data:
+Obuchowski, Biometrics 53 (1997), 567.
 
-How good predicted chances are: chances and truth of each token in, AUC, log loss and calibration with intervals out.
-
-Tokens of a document are not independent, so every interval is from sums over documents: each measure is replaced by the
-share that each document has in its change (its influence), which a resample of the documents moves.
-Shapes: T tokens, D documents.
-
-Source: Obuchowski, Biometrics 53 (1997), 567, for the AUC of clustered data.
+Shapes: Q sequences, N tokens of each, F features; q, the sequences of one block; T tokens, D documents.
 """
 
 from collections.abc import Sequence
@@ -36,7 +33,7 @@ _DECREMENT: Final = 1e-10  # what another step would gain in ln-likelihood
 _ROUNDING: Final = 1e-13  # of the ln-likelihood: a smaller fall does not count
 _WORST_CONDITION: Final = 1e14
 _TOKENS: Final = 8192  # of a block, whose terms stay in the cache of a core
-_OVERFLOWS: Final = 1e300
+_OVERFLOWS: Final = 1e300  # above this a product may overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,17 +64,17 @@ class Block:
     passed_q: NDArray[np.bool_]
 
     def of_tokens(self) -> "Block":
-        """Each token a sequence of its own, that has the outcome of its sequence."""
+        """The same tokens, each as a sequence of its own with the outcome of its sequence."""
         F, N, _ = self.x_FNq.shape
         return Block(self.x_FNq.reshape(F, 1, -1), np.tile(self.passed_q, N))
 
     def of_constant(self) -> "Block":
-        """With the first feature alone."""
+        """The same sequences with the first feature alone."""
         return Block(self.x_FNq[:1], self.passed_q)
 
 
 def blocks_of(x_QNF: Floats, passed_Q: NDArray[np.bool_]) -> list[Block]:
-    """Sequences as blocks, some at a time.
+    """Cut sequences into blocks.
 
     Raises:
         ValueError: shapes disagree.
@@ -133,7 +130,7 @@ def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike
 
 
 def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
-    """The fixed point of the unbiased risk of log loss under the weights of its own minimiser.
+    """Find the fixed point of the unbiased risk of log loss under the weights of its own minimiser.
 
     The slope of that risk at its own weights is X^T (P(hit | outcome) - eta); steps are taken with Fisher's information
     of the outcomes, sum_q prod eta / (1 - prod eta) g g^T with g = sum_i (1 - eta_i) x_i, and halved until the
@@ -142,7 +139,7 @@ def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Learned:
 
     Args:
         blocks: sequences, at least one; one of the features is constant.
-        start_F: where to start instead; near the end, as the fixed point of most of the same sequences, it saves steps.
+        start_F: where to start instead; the fixed point of most of the same sequences saves steps.
     """
     F, N, _ = blocks[0].x_FNq.shape
     n_passed, n_sequences = sum(int(each.passed_q.sum()) for each in blocks), sum(len(each.passed_q) for each in blocks)
@@ -203,7 +200,7 @@ def derivatives(blocks: Sequence[Block], theta_F: Floats) -> tuple[float, Floats
 
 
 def _finite(ln_q: Any, miss_Nq: Any, P_q: Any, e_Nq: Any, block: Block, theta_F: Floats) -> tuple[Any, Any]:
-    """Both where the product overflows: there logarithms are added up, and a token is missed for sure."""
+    """Mend both terms where the product overflows: add up logarithms, and take the token as a certain miss."""
     over_q = ~(P_q < _OVERFLOWS) & block.passed_q
     z_Nq = np.tensordot(theta_F, block.x_FNq[..., over_q], 1)
     ln_q[over_q] = np.logaddexp(0.0, -z_Nq).sum(axis=0)
@@ -227,7 +224,7 @@ def judge(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:
     Args:
         z_T: logits of the predicted chances, chance = 1 / (1 + exp(-z)).
         hit_T: whether each token is one.
-        document_T: the document of each, whole numbers from 0.
+        document_T: the document of each token, whole numbers from 0.
     """
     z, hit = np.asarray(z_T, dtype=np.float64), np.asarray(hit_T, dtype=bool)
     given = np.asarray(document_T)

@@ -1,11 +1,11 @@
 """Quantities against training tokens at each size, and tokens learned and forgotten.
 
-For each size with several checkpoints (raw ones where there are any, and not the finished models beside them) or
-trainings of several lengths: each quantity against its training tokens D, and the law y = E + B D^-beta after a
-warm-up, which is found by F tests, or given by warm_up=. The law needs five points after it. Measured runs also tell
-what became of each token of the text: never a hit, always one, learned (a miss that became a hit and stayed one),
-forgotten, or unstable (changed more than once), along training and along sizes, with the ids that did so most often;
-and from which D on tokens were settled, their state final. k= is the rank that makes a hit, 1 if left out. Laws are
+Takes each size with several checkpoints (raw ones where there are any, without the finished models beside them) or
+trainings of several lengths, and shows each quantity against its training tokens D, with the law y = E + B D^-beta
+after a warm-up, which is found by F tests, or given by warm_up=. The law needs five points after it. Measured runs
+also tell what became of each token of the text: never a hit, always one, learned (a miss that became a hit and stayed
+one), forgotten, or unstable (changed more than once), along training and along sizes, with the ids that did so most
+often, and the D from which on the state of tokens is final. k= is the rank that makes a hit, 1 if left out. Laws are
 kept in `fits`.
 """
 

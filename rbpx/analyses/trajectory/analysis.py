@@ -1,4 +1,4 @@
-"""Along training (verb trajectory): each size's checkpoints in; laws in D after a warm-up, and token histories, out."""
+"""Fits laws in D to the checkpoints of each size after a warm-up, and follows its tokens (verb trajectory)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -30,13 +30,13 @@ class Trajectory:
     """One quantity of one size.
 
     Attributes:
-        name: of the size, or of the model where several trainings of a size differ.
+        name: the size, or the model where several trainings of a size differ.
         trained: the quantity, with its points of all sizes.
-        runs: in order of D, one for each D.
-        D: tokens of each.
+        runs: one for each D, in order.
+        D: training tokens of each.
         y: the quantity there, positive; the geometric mean where several trainings have the same D.
         after: its law; None where there is none.
-        status: that of the law, or why there is none.
+        status: the status of the law, or why there is none.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Trajectory:
 
 @dataclass(frozen=True, eq=False)
 class Trajectories:
-    """Along the trainings of one group, those with several points."""
+    """What was found along the trainings of one group that have several points."""
 
     group: TrainingGroup
     laws: tuple[Trajectory, ...]
@@ -86,7 +86,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
 
 
 def _name(run: Run) -> str:
-    """A size; the model of imported runs, whose trainings of one size may differ; with the seed where there is one."""
+    """The size, or the model of an imported run, as its trainings of one size may differ; with its seed if known."""
     return f"{run.size if run.source == MEASURED else run.model or run.size}{_seed(run)}"
 
 
@@ -118,7 +118,7 @@ def _trajectory(name: str, trained: Trained, warm_up: float | None) -> Trajector
 def _histories(
     connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request
 ) -> Iterable[TokenHistories]:
-    """Along the training of each size, then along the last runs of all sizes."""
+    """The histories of tokens along the training of each size, then along the last runs of all sizes."""
     by_size, last = _by_size(group.runs), dict[float, Run]()
     for runs in by_size.values():
         last.setdefault(runs[-1].non_embedding_params, runs[-1])
@@ -132,7 +132,7 @@ def _histories(
 
 
 def keep(store: Store, trajectories: Trajectories) -> list[Record]:
-    """Write the laws to `fits`; return a row for each law, each point, each history and the ids of each."""
+    """Write the laws to `fits`; return a row for each law, point, history and token id."""
     group = trajectories.group
     names = group.names()
     rows: list[Record] = []
@@ -157,7 +157,7 @@ def keep(store: Store, trajectories: Trajectories) -> list[Record]:
 
 
 def _law_row(store: Store, group: TrainingGroup, each: Trajectory) -> Record:
-    """The law of a trajectory, which is written to `fits`; nulls where there is none."""
+    """The columns of the law of a trajectory, after writing it to `fits`; few where there is no law."""
     after, k = each.after, each.trained.k
     if after is None:
         return {"n_points": len(each.D), "status": each.status.value, "run_ids": []}

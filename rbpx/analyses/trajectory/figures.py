@@ -1,4 +1,4 @@
-"""Along training drawn: quantities against D with their laws, and how early tokens settle."""
+"""Draws quantities against D with their laws along training, and how early tokens settle."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -26,7 +26,7 @@ _D: Final[Column[_Point]] = magnitude("D", "D", lambda point: point[1])
 
 @one_by_one
 def figures(of: Trajectories, fit_ids: Sequence[str]) -> Iterator[Figure]:
-    """Cross-entropy and -ln RBP at the smallest k along training, then how early tokens settle."""
+    """Draw cross-entropy and -ln RBP at the smallest k along training, then how early tokens settle."""
     origin = from_fits(fit_ids, of.group)
     kinds = sorted(dict.fromkeys((law.trained.law, law.trained.k) for law in of.laws), key=lambda kind: headline(*kind))
     for kind in kinds[:_MOST_LAWS]:
@@ -68,6 +68,6 @@ def _settled(of_k: Sequence[TokenHistories], origin: Origin) -> Figure:
         view.table(f"Tokens whose state is final, k = {chosen[0].k}", rows),
         Chart(scale_of(Axis.D), Scale("share", "share of tokens", form=".0%"), (line(), points()), "size", "size"),
         f"{says}.",
-        "Share of the tokens of the text that from a checkpoint on stay a hit, or stay a miss, to the last one.",
+        "Share of the tokens of the text that stay a hit, or stay a miss, from a checkpoint on to the last one.",
         origin,
     )

@@ -1,4 +1,4 @@
-"""What became of each token of a text along training, or along sizes: runs in order in; histories and ids out.
+"""Finds what became of each token of a text along training, or along sizes.
 
 Shapes: T runs in order, M tokens of the text.
 """
@@ -40,13 +40,13 @@ class TokenHistories:
 
     Attributes:
         along: "training" or "size".
-        of: the size whose training it is; "sizes" along these.
+        of: the size that was trained; "sizes" along sizes.
         k: rank that makes a hit.
         at: D of each run, or S along sizes.
-        n_tokens: that were scored in every run.
-        shares: of each history; they sum to 1.
+        n_tokens: tokens that were scored in every run.
+        shares: the share of each history; they sum to 1.
         settled_by: share of the tokens whose state is final from each run on.
-        ids: those with the most occurrences of each history.
+        ids: the token ids with the most occurrences of each history.
     """
 
     along: str
@@ -60,7 +60,7 @@ class TokenHistories:
 
     @property
     def x(self) -> str:
-        """What they lie along: D or S."""
+        """The axis that the runs lie along: D or S."""
         return "D" if self.along == "training" else "S"
 
     @property
@@ -87,7 +87,7 @@ def token_histories(
         along: "training" and its size, or "size" and "sizes".
         k: rank that makes a hit.
         ties: tie rule.
-        top: token ids of each history to name.
+        top: how many token ids of each history to name.
     """
     run_ids = [run.run_id for run in runs]
     rows = ask(connection, "token_hits", run_ids=run_ids, k=k, ties=ties.value)

@@ -1,4 +1,4 @@
-"""Along training in tables and words: the law of each size, what became of its tokens, and which tokens those are."""
+"""Shows what happens along training: the law of each size, what became of its tokens, and which tokens those are."""
 
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
@@ -22,7 +22,7 @@ _OFTEN: Final = {  # the histories of which tokens are named
     History.forgotten: "hits that became misses and stayed so",
     History.unstable: "changed more than once",
 }
-_Named = tuple[TokenHistories, dict[History, TokenCount | None]]  # of each history, the id with a place among the first
+_Named = tuple[TokenHistories, dict[History, TokenCount | None]]  # of each history, the token id of one rank
 
 
 def _of_law(of: Callable[[PowerLawFit], Estimate]) -> Callable[[Trajectory], Estimate | None]:
@@ -69,7 +69,7 @@ HISTORIES: Final = View[TokenHistories](
     whole("runs", "n_runs", lambda tokens: len(tokens.at), spare=2),
     whole("tokens", "n_tokens", lambda tokens: tokens.n_tokens, spare=1),
     *(_share(history) for history in History),
-    Column("half settled", ("half_settled_at",), _half_settled, "from there on half of the tokens never change again"),
+    Column("half settled", ("half_settled_at",), _half_settled, "from there on half of the tokens never change"),
 )
 IDS: Final = View[_Named](
     "ids",
@@ -85,8 +85,8 @@ IDS: Final = View[_Named](
 def tables(of: Trajectories) -> list[Table]:
     """The laws of a group, the histories of its tokens, and the ids that have each history most often."""
     note = (
-        "y = E + B·D^−β from the first D that follows it (F tests at 1 %, or warm_up=); intervals take checkpoints to "
-        "scatter independently."
+        "y = E + B·D^−β from the first D that follows it (F tests at 1 %, or warm_up=); intervals assume that "
+        "checkpoints scatter independently."
     )
     about, named = of.group.title, [row for tokens in of.histories for row in _named(tokens, of.top)]
     found = (
@@ -114,9 +114,9 @@ def sentences(of: Trajectories) -> Iterator[str]:
         changed = (History.learned, History.forgotten, History.unstable)
         learned, forgotten, unstable = (f"{tokens.shares[history]:.1%}" for history in changed)
         yield (
-            f"Along {along}, {learned} of {tokens.n_tokens:,} tokens were learned at k = {tokens.k}, {forgotten} "
-            f"forgotten, {unstable} changed more than once; half never change from {tokens.x} = "
-            f"{short(tokens.half_settled)} on."
+            f"Along {along}, {learned} of {tokens.n_tokens:,} tokens were learned at k = {tokens.k}, {forgotten} were "
+            f"forgotten and {unstable} changed more than once; from {tokens.x} = {short(tokens.half_settled)} on half "
+            "never change."
         )
 
 

@@ -1,8 +1,9 @@
-"""Units that families of different tokenizers share (verb units): bits per byte, and ranks relative to V, of each run.
+"""Expresses each run in units that can be compared across tokenizers: bits per byte, and rank/V (verb units).
 
-A token is a different stretch of text in every tokenizer, and a rank is one of V: nats per token and ranks compare
-models of one tokenizer only. Bits per byte and rank/V compare any. No law is fitted: bits per byte are nats per token
-times a constant of text and tokenizer, so that their law in S has the exponent of cross-entropy.
+A token is a different stretch of text in every tokenizer, and a rank is one of V: so nats per token and ranks can be
+compared under one tokenizer only, bits per byte and rank/V under any. No law is fitted: bits per byte are nats per
+token times a constant of text and tokenizer, so that their law in S has the exponent of cross-entropy.
+
 Shapes: D documents, R different ranks, B resamples.
 """
 
@@ -19,17 +20,17 @@ from scipy.sparse import csr_array
 from rbpx.config.request import Request
 from rbpx.groups.documents import document_ranks
 from rbpx.groups.group import Group, Run
-from rbpx.laws.intervals.estimate import Estimate, Recipe, by_name, estimate
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, estimate
 from rbpx.laws.numeric import Floats
 from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record, Store
 
-PERCENTS: Final = (50, 90, 99)  # of the tokens, whose rank is at most the quantile
+PERCENTS: Final = (50, 90, 99)  # of the tokens have a rank of at most the quantile
 SHARES: Final = (0.001, 0.01)  # k / V
 _BLOCK_BYTES: Final = 64 * 2**20  # of resampled counts at a time
 
 RunUnits = tuple[Run, dict[str, Estimate]]
-"""A run, and what it says in each unit, by column."""
+"""A run, and its estimates by column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class GroupUnits:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> GroupUnits:
-    """Express each run of a measured group, its documents resampled, the same ones for every size."""
+    """Express each run of a measured group, with the same resamples of the documents for every size."""
     weights_BD = group.weights(request)
     runs = []
     for run in group.runs:
@@ -54,7 +55,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 
 
 def keep(store: Store, units: GroupUnits) -> list[Record]:
-    """A row a run, for programs; no law is stored."""
+    """A row for each run, for programs; no law is stored."""
     names = units.group.names()
     return [
         {**names, **run.names(), "run_id": run.run_id, "vocab_size": run.vocab_size, **by_name(**of)}
@@ -65,7 +66,7 @@ def keep(store: Store, units: GroupUnits) -> list[Record]:
 def express(
     counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[Any], vocab_size: int, n_resampled: int
 ) -> dict[str, Estimate]:
-    """Express what one run says in units that other tokenizers share.
+    """Express one run in units that can be compared across tokenizers.
 
     Args:
         counts: doc_id, rank, n_tokens, sum_logprob (`document_ranks`).
@@ -79,7 +80,7 @@ def express(
         bits_per_byte: their nats / ln 2 / the bytes of text (UTF-8) that they stand for.
         tokens_per_byte: scored tokens / the same bytes.
         rank_50, rank_90, rank_99: the smallest rank that so many percent of the tokens do not exceed.
-        relative_rank_50, ...: the same of rank / V.
+        relative_rank_50, ...: these ranks / V.
         rbp_at_0.001_V, ...: Pr(rank <= share V); unknown where share V is below 1.
     """
     D = len(bytes_D)
@@ -98,11 +99,10 @@ def express(
     }
     quantiles = _rank_quantiles(doc, rank, tokens, weights_BD, n_resampled)
     said |= {f"rank_{percent}": quantile for percent, quantile in quantiles.items()}
-    said |= {f"relative_rank_{percent}": _scaled(quantile, 1 / vocab_size) for percent, quantile in quantiles.items()}
+    said |= {f"relative_rank_{percent}": quantile.times(1 / vocab_size) for percent, quantile in quantiles.items()}
     for share in SHARES:
         hits_D = _sum(doc, tokens * (rank <= share * vocab_size), D)
-        has_k = share * vocab_size >= 1
-        said[f"rbp_at_{share:g}_V"] = ratio(hits_D, tokens_D) if has_k else Estimate(None, None, None)
+        said[f"rbp_at_{share:g}_V"] = ratio(hits_D, tokens_D) if share * vocab_size >= 1 else NO_ESTIMATE
     return said
 
 
@@ -118,7 +118,7 @@ def _rank_quantiles(
     tokens_DR = csr_array((tokens.astype(np.float64), (doc, column)), (D, len(rank_R)))
 
     def quantiles(weights: npt.NDArray[Any]) -> Floats:
-        """Shape [B, percents]; NaN for a resample without a token. Whole numbers, so nothing is rounded."""
+        """The quantiles, [B, percents]; NaN for a resample without a token. Counts are whole, so nothing is rounded."""
         reached_BR = np.asarray((tokens_DR.T @ weights.T.astype(np.float64)).T).cumsum(axis=1)
         n_B1 = reached_BR[:, -1:]
         at = [rank_R[np.argmax(100 * reached_BR >= percent * n_B1, axis=1)] for percent in PERCENTS]
@@ -131,7 +131,3 @@ def _rank_quantiles(
         percent: estimate(measured[at], resampled[:, at], n_resampled, Recipe.percentile)
         for at, percent in enumerate(PERCENTS)
     }
-
-
-def _scaled(of: Estimate, factor: float) -> Estimate:
-    return Estimate(*(None if end is None else end * factor for end in (of.value, of.lo, of.hi)))

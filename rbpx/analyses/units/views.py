@@ -1,4 +1,4 @@
-"""Units across tokenizers as tables: bits per byte, ranks of the true token, and these relative to V."""
+"""Shows units across tokenizers as tables: bits per byte, ranks of the true token, and ranks relative to V."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -16,7 +16,7 @@ def tables(result: GroupUnits) -> Iterator[Table]:
     rows, about, ties = result.runs, result.group.title, result.group.ties.value
     yield BITS.table("Nats per token and bits per byte", rows, about, note=f"Ties {ties}; intervals over documents.")
     yield RANKS.table("Rank of the true token", rows, about)
-    note = "Rank/V and bits/byte compare any tokenizers."
+    note = "Rank/V and bits/byte can be compared across tokenizers."
     yield RELATIVE.table("Rank/V, and RBP at k of the same share of V", rows, about, note=note)
 
 
@@ -38,13 +38,13 @@ BITS: Final = View[RunUnits](
     whole("S", "non_embedding_params", lambda row: row[0].non_embedding_params, spare=2),
     whole("V", "vocab_size", lambda row: row[0].vocab_size, spare=1),
     whole("tokens", "n_tokens", lambda row: row[0].n_tokens, spare=3),
-    _estimate("nats/token", "nats_per_token", means="compares models of one tokenizer only, as ranks do"),
+    _estimate("nats/token", "nats_per_token", means="can be compared under one tokenizer only, as ranks can"),
     _estimate(
         "bits/byte", "bits_per_byte",
         means="nats of the scored tokens / ln 2 / bytes (UTF-8) of the text that they encode, so without the first "
-        "token and special tokens; in a family one constant times nats/token, so their law in S has the α of "
-        "cross-entropy (fit laws=cross_entropy); –: the run was measured before bytes were counted by token: "
-        "`store rm` it and measure again",
+        "token and special tokens; within a family a constant times nats/token, so their law in S has the α of "
+        "cross-entropy (fit laws=cross_entropy); – where a run was measured before bytes were counted by token: "
+        "`store rm` it and measure it again",
     ),
     _estimate("tok/byte", "tokens_per_byte", ends_spare=5),
     text("run", "run_id", lambda row: row[0].run_id, spare=4),

@@ -1,4 +1,4 @@
-"""A text, token by token (verb view): one document of each text, under every model that was asked for."""
+"""Reads one document of each text, token by token, under every model that was asked for (verb view)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Token:
     """One scored token under one model.
 
     Attributes:
-        position: in the document; what is missing was not scored.
+        position: its index in the document; positions that are missing were not scored.
         text: None where it is not in the store.
         rank: under the tie rule.
         nats: -logprob.
@@ -52,7 +52,7 @@ class Reading:
 
     @property
     def nats_a_token(self) -> float:
-        """The mean; 0 without tokens."""
+        """Mean nats; 0 without tokens."""
         return sum(token.nats for token in self.tokens) / max(len(self.tokens), 1)
 
     @property
@@ -66,12 +66,12 @@ class Viewed:
     """One document under all models that were asked for; the last one is shown first.
 
     Attributes:
-        group: of the last reading.
+        group: the group of the last reading.
         doc_id: the document.
         source_id: its name in the source.
-        rule: why this document.
+        rule: why this document was chosen.
         readings: by family and S; at least one.
-        item: the item that the document is the target, or the right choice, of; None of texts.
+        item: the item whose target, or right choice, the document is; None for texts.
     """
 
     group: Group
@@ -88,27 +88,27 @@ class Viewed:
 
     @property
     def title(self) -> str:
-        """What the document is called."""
+        """The name of the document."""
         return f"{self.dataset}, document {self.doc_id} ({self.source_id})"
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Viewed]:
-    """One document of each text that the request selects, under its models.
+    """Read one document of each text that the request selects, under its models.
 
     Raises:
-        RbpxError: a side names no run, or the document is not there or has nothing that was scored.
+        RbpxError: a= or b= names no run, or the document does not exist or has no scored token.
     """
     sides = [Side.read(key, name) for key, name in (("a", request.a), ("b", request.b)) if name is not None]
     chosen = [_chosen(members, sides) for members in runs_by_text(groups)]
     views = [_view(connection, members, request) for members in chosen if members]
     named = " and ".join(f"{side.key}={side.name}" for side in sides)
     if named and not views:
-        raise RbpxError(f"{named} name no model that was measured on the texts asked about; see python -m rbpx status")
+        raise RbpxError(f"{named}: no such model was measured on the texts asked about; see python -m rbpx status")
     return views
 
 
 def _chosen(members: list[tuple[Group, Run]], sides: Sequence[Side]) -> list[tuple[Group, Run]]:
-    """All runs on a text, or those of the sides that were named."""
+    """All runs on a text, or those that a= and b= name."""
     named = [side.one_of(run for _, run in members) for side in sides]
     return [member for run in named for member in members if member[1] is run] if sides else members
 
@@ -117,7 +117,7 @@ def _view(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]
     group, last = members[-1]
     runs, size = [run for _, run in members], attrgetter("non_embedding_params")
     ends = list({run.run_id: run for run in (min(runs, key=size), max(runs, key=size))}.values())
-    read = ends if request.doc is None else runs  # the tokens of two models tell which document tells most
+    read = ends if request.doc is None else runs  # two models suffice to choose a document
     rows = ask(connection, "view_documents", run_ids=[run.run_id for run in read]).to_pylist()
     names = {row["doc_id"]: row["source_id"] for row in rows}
     answers = _answers(connection, members)
@@ -129,8 +129,8 @@ def _view(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]
         doc_id, rule = request.doc, "as asked for"
     if doc_id not in names:
         is_range = len(names) == max(names) - min(names) + 1
-        known = f"{min(names)} to {max(names)}" if is_range else f"{len(names)} of them"
-        raise RbpxError(f"doc={doc_id} has no scored token of {last.dataset}; documents with one: {known}")
+        known = f"{min(names)} to {max(names)}" if is_range else f"{len(names)} others"
+        raise RbpxError(f"doc={doc_id} has no scored token of {last.dataset}; documents that have: {known}")
     readings = tuple(_reading(connection, each, run, doc_id) for each, run in members)
     item = None
     if answers and doc_id < len(answers[0].nats_I):
@@ -140,7 +140,7 @@ def _view(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]
 
 
 def _answers(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, Run]]) -> list[Answers]:
-    """What each model gave the items of a task; none for texts."""
+    """The answers of each model to the items of a task; none for texts."""
     if any(group.first.protocol != HARNESS for group, _ in members):
         return []
     answers = [item_answers(connection, run.run_id, group.ties) for group, run in members]
@@ -148,7 +148,7 @@ def _answers(connection: duckdb.DuckDBPyConnection, members: list[tuple[Group, R
 
 
 def _telling(rows: list[Record], first: Run, last: Run) -> tuple[int, str]:
-    """The document to show where none was asked for, and by which rule."""
+    """The document to show where none was asked for, and the rule by which it was chosen."""
     nats: dict[int, dict[str, float]] = {}
     for row in rows:
         if row["n_tokens"] >= _SHORTEST:

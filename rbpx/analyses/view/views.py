@@ -1,6 +1,6 @@
-"""A text, token by token: passages for a page and for a terminal; what surprised a model, and items, as tables.
+"""Shows a text token by token: in passages, on a page of its own, and in tables of what surprised a model.
 
-Writes the page of a text: HTML that needs no network and no other file.
+The page is HTML that needs no network and no other file.
 """
 
 import json
@@ -8,9 +8,6 @@ from collections.abc import Iterator, Sequence
 from math import exp
 from pathlib import Path
 from typing import Any, Final
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from rbpx.analyses.question import Question, one_by_one
 from rbpx.analyses.view.analysis import Reading, Token, Viewed, analyse, keep
@@ -25,10 +22,18 @@ from rbpx.groups.points.items import ItemReading
 
 NATS: Final = (0.5, 2.0, 5.0)  # where a colour ends, when nats are coloured
 _HERE: Final = Path(__file__).resolve().parent
+_LONGEST: Final = 240  # tokens on a page, the first ones
+_SURPRISES: Final = 8  # places whose best tokens are listed
+_MOST_RANKS: Final = 20
+_NO_TEXT: Final = "\N{REPLACEMENT CHARACTER}"
+_GAP: Final = Piece("…", None, "not scored")
 
 
 def page(views: Sequence[Viewed]) -> str:
     """The page of some documents."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # which a table does not need
+    from markupsafe import Markup
+
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -41,7 +46,7 @@ def page(views: Sequence[Viewed]) -> str:
 
 
 def _script_safe(value: Any) -> str:
-    """JSON that no text in it can end the script of."""
+    """JSON in which no text can end the script around it."""
     written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return written.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
@@ -53,7 +58,7 @@ def _data(views: Sequence[Viewed]) -> dict[str, Any]:
 
 
 def _view(view: Viewed) -> dict[str, Any]:
-    """Texts are written once for all models that cut the document alike."""
+    """The data of a document; texts are written once for all models that cut it into the same tokens."""
     cut_by = [tuple((token.position, token.text) for token in reading.tokens) for reading in view.readings]
     cuts = list(dict.fromkeys(cut_by))
     return {
@@ -73,14 +78,7 @@ def _reading(reading: Reading, cut: int) -> dict[str, Any]:
 
 
 def _shown(text: str | None) -> str:
-    return "\N{REPLACEMENT CHARACTER}" if text is None else visible(text)
-
-
-_LONGEST: Final = 240  # tokens on a page, the first ones
-_SURPRISES: Final = 8  # places whose best tokens are listed
-_MOST_RANKS: Final = 20
-_NO_TEXT: Final = "\N{REPLACEMENT CHARACTER}"
-_GAP: Final = Piece("…", None, "not scored")
+    return _NO_TEXT if text is None else visible(text)
 
 
 @one_by_one
@@ -92,18 +90,18 @@ def passages(view: Viewed) -> Iterator[Passage]:
 
 @one_by_one
 def texts(view: Viewed) -> Iterator[Passage]:
-    """The whole document under the last model, or under both that were named."""
+    """The whole document under the last model, or under the two that were named."""
     yield _passage(view, _asked(view))
 
 
 @one_by_one
 def tables(view: Viewed) -> Iterator[Table]:
-    """What a model held for best where it was surprised most, where that was kept; and an item under every model."""
+    """The most surprising places with what a model thought best there, if kept; and an item under every model."""
     for reading in _asked(view):
         known = [token for token in reading.tokens if token.best]
         rows = sorted(known, key=lambda token: -token.nats)[:_SURPRISES]
-        title = f"The {len(rows)} places of the most nats, and what {reading.name} held for best there"
-        note = "Beside each token that it held for best: its probability."
+        title = f"The {len(rows)} most surprising places, and what {reading.name} thought best there"
+        note = "The probability stands beside each token that it thought best."
         yield SURPRISES.table(title, rows, view.title, note=note)
     if view.item is not None:
         of_models = list(zip(view.readings, view.item.readings, strict=True))
@@ -140,7 +138,7 @@ def _read(view: Viewed, reading: Reading, longest: int | None) -> Read:
         pieces.append(_GAP)
     for at, token in enumerate(tokens[:longest], 1):
         tip = f"rank {token.rank:,g}, probability {short(exp(-token.nats))}"
-        pieces.append(Piece(_NO_TEXT if token.text is None else visible(token.text), grade(token.rank), tip))
+        pieces.append(Piece(_shown(token.text), grade(token.rank), tip))
         if at < len(tokens) and tokens[at].position - token.position > 1:
             pieces.append(_GAP)
     return Read(reading.name, about, tuple(pieces))
@@ -186,10 +184,4 @@ ITEM: Final = View[tuple[Reading, ItemReading]](
 )  # fmt: skip
 
 
-def _page(results: Sequence[Viewed]) -> str:
-    from rbpx.analyses.view.views import page  # with the templates of pages, which a table does not need
-
-    return page(results)
-
-
-QUESTION = Question(analyse, keep, tables, passages=passages, texts=texts, page=_page)
+QUESTION = Question(analyse, keep, tables, passages=passages, texts=texts, page=page)

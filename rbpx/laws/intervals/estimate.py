@@ -9,6 +9,7 @@ combinations of ln y.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -42,6 +43,11 @@ class Estimate:
         """Whether 0 lies outside of both ends."""
         return self.ends is not None and not self.ends[0] <= 0 <= self.ends[1]
 
+    def times(self, factor: float) -> "Estimate":
+        """The number and its ends times a factor; a negative one swaps the ends."""
+        value, lo, hi = (None if each is None else each * factor for each in (self.value, self.lo, self.hi))
+        return Estimate(value, lo, hi) if factor >= 0 else Estimate(value, hi, lo)
+
 
 NO_ESTIMATE: Final = Estimate(None, None, None)
 
@@ -51,6 +57,14 @@ def by_name(**estimates: Estimate) -> dict[str, float | None]:
     named: dict[str, float | None] = {}
     for name, each in estimates.items():
         named |= {name: each.value, f"{name}_lo": each.lo, f"{name}_hi": each.hi}
+    return named
+
+
+def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by their names, each estimate among them as three (`by_name`)."""
+    named: dict[str, Any] = {}
+    for name, value in values.items():
+        named |= by_name(**{name: value}) if isinstance(value, Estimate) else {name: value}
     return named
 
 
