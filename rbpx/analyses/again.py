@@ -14,20 +14,17 @@ from rbpx.config.options import Dtype
 from rbpx.config.request import Request
 from rbpx.counts import number_of
 from rbpx.data.corpus import Document
-from rbpx.data.windows import Window
 from rbpx.display.progress import GridProgress
 from rbpx.errors import RbpxError
 from rbpx.groups.group import Run
 from rbpx.measure.again import Reopener, RunNames
 from rbpx.measure.distributed import ProcessGroup
+from rbpx.measure.extract import Reading
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import split_of
-from rbpx.models.load import LoadedModel
 from rbpx.store.store import Store
 
 Found = TypeVar("Found")
-Score = Callable[[LoadedModel, Sequence[Window], ProcessGroup, int, Callable[[int], None]], Found]
-"""What scores windows: a model, windows, processes, tokens a batch and what is told of each batch in, rows out."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ class Again:
         self,
         run: Run,
         choose: Callable[[list[Document]], list[Document]],
-        how: Score[Found],
+        how: Callable[[Reading], Found],
         dtype: Dtype | None = None,
         shows: bool = True,
     ) -> tuple[Found, str]:
@@ -70,7 +67,7 @@ class Again:
         Args:
             run: which.
             choose: which of its documents.
-            how: scores windows.
+            how: scores the windows of these documents.
             dtype: the precision to load the model in; None for that of the run.
             shows: whether a bar shows how far it is.
 
@@ -86,7 +83,7 @@ class Again:
         begin = self.progress.begin if shows else lambda *_: lambda n: None
         advance = begin(name_of(run), n_tokens, processes.world_size)
         began = time.monotonic()
-        found = how(protocol.loaded, windows, processes, self.request.tokens_per_batch, advance)
+        found = how(Reading(protocol.loaded, windows, processes, self.request.tokens_per_batch, advance))
         wall_s = time.monotonic() - began
         return found, f"{number_of(n_tokens, 'token')} at {n_tokens / wall_s:,.0f} tokens/s"
 

@@ -1,4 +1,4 @@
-"""The devices of a model: is CUDA available, where does a model lie, did a device run out of memory."""
+"""The devices of a model: whether CUDA is available, where the model lies, whether a device ran out of memory."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Download a model from the Hugging Face hub into the hub's cache, and verify the hashes of its files."""
+"""Downloads a model from the Hugging Face hub into the hub's cache, and verifies the hashes of its files."""
 
 import hashlib
 import re
@@ -24,7 +24,7 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
         model: ORG/NAME, a folder, or `rbpx:` and a path inside the package.
         revision: branch, tag or commit of a hub id.
         pickled: whether pytorch_model.bin is allowed if there are no safetensors.
-        weights: whether they are wanted; else configuration and tokenizer alone are downloaded.
+        weights: whether to download the weights too, and not only configuration and tokenizer.
 
     Raises:
         AbsentModelError: there is no such repository or revision.
@@ -70,7 +70,7 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
 def check_snapshot(
     folder: Path, model: str, pickled: bool = False, cache: Path | None = None, weights: bool = True
 ) -> None:
-    """Verify the hash of each file that is read: a link in the hub's cache points to a file named by its hash.
+    """Verify the hash of each file to be read: a link in the hub's cache points to a file that is named by its hash.
 
     huggingface_hub compares only sizes. Large files are named by SHA-256, small ones by git's blob hash. Nothing can be
     compared in a cache without links (on a file system that has none), or if a mirror names files in another way.
@@ -105,7 +105,7 @@ def check_snapshot(
 
 
 def _listing(model: str, revision: str | None) -> set[str]:
-    """The files of a repository. Requested first because it has a timeout; a download waits for a silent hub."""
+    """The files of a repository; requested first, with a timeout, because a download would wait for a silent hub."""
     from huggingface_hub import HfApi
 
     info = HfApi().model_info(model, revision=revision or "main", timeout=_TIMEOUT_S)
@@ -147,13 +147,13 @@ def _cached(model: str, revision: str | None, pickled: bool) -> Path:
 
 
 def _undelivered(model: str, revision: str | None, problem: Exception, cache_problem: Exception) -> str:
-    """One line for a hub that failed when the cache does not hold the model either."""
+    """The error of a hub that failed while the cache does not hold the model either."""
     at = f" at revision {revision}" if revision else ""
     reason = f"{type(problem).__name__}: {str(problem).split(chr(10))[0][:160]}"
     missing = re.search(r"missing \(([^)]*)\)", str(cache_problem))
     if missing is not None:  # huggingface_hub's message for an interrupted download
         return (
             f"{model}{at} is incomplete, {missing[1]} is missing, and the hub did not deliver it ({reason}); "
-            "run again when the hub answers, files that are complete are not downloaded again"
+            "run again when the hub answers; files that are complete are not downloaded again"
         )
     return f"the hub did not deliver {model}{at} ({reason}); check the network, or give a local folder as model.id"
