@@ -30,6 +30,7 @@ from rbpx.measure.extract import Reading, measure_windows
 from rbpx.measure.facts import run_facts
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
 from rbpx.measure.run_tables import Columns, run_tables, vocab_table
+from rbpx.models.devices import devices_of
 from rbpx.models.load import LoadedModel
 from rbpx.models.quantise import RECIPE
 from rbpx.store import schema
@@ -107,7 +108,7 @@ def measure_cell(
         wall_s = time.monotonic() - wall_from
         computed = {"quantise": cell.quantise, "deterministic": cell.deterministic, "head": loaded.head.after}
         went = {
-            "device": ", ".join(device_names(loaded.devices)),
+            "device": ", ".join(device_names(devices_of(loaded.model))),
             "n_processes": processes.world_size,
             "tokens_per_s": n_rows / wall_s,
             "wall_s": wall_s,

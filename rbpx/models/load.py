@@ -20,7 +20,7 @@ from rbpx.config.options import Quantise
 from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
 from rbpx.models.architecture import context_of, non_embedding_params, total_params
 from rbpx.models.described import Model
-from rbpx.models.devices import devices_of, is_out_of_memory
+from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import hash_model
 from rbpx.models.head import Head, check_causal, open_head
 from rbpx.models.hub import check_snapshot, fetch
@@ -52,13 +52,11 @@ class LoadedModel(Model):
         model: the transformers model, in evaluation mode on its device.
         n_token_ids: number of the tokenizer's ids; rows of the vocabulary from there on have no token.
         head: makes float32 logits from hidden states.
-        devices: those that hold its weights or compute: one, or several for a split model, possibly `disk`.
     """
 
     model: Any
     n_token_ids: int
     head: Head
-    devices: tuple[str, ...]
 
     @property
     def vocab_size(self) -> int:
@@ -133,7 +131,6 @@ def load_model(
             tokenizer=tokenizer,
             n_token_ids=n_token_ids,
             head=head,
-            devices=devices_of(model),
             commit=commit,
             context=context_of(model),
             non_embedding_params=S,

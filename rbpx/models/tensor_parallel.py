@@ -19,11 +19,8 @@ T = TypeVar("T")
 
 _MESH = ("pp", "dp_replicate", "fsdp", "tp")  # the names that transformers looks for
 # transformers has no plan for OPT, whose attention counts heads by itself.
-_OPT_COLUMNS, _OPT_ROWS = (
-    ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "fc1"),
-    ("self_attn.out_proj", "fc2"),
-)
-_OPT_STYLES = dict.fromkeys(_OPT_COLUMNS, "colwise") | dict.fromkeys(_OPT_ROWS, "rowwise")
+_OPT_COLUMNS = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "fc1")
+_OPT_STYLES = dict.fromkeys(_OPT_COLUMNS, "colwise") | {"self_attn.out_proj": "rowwise", "fc2": "rowwise"}
 _OPT_PLAN = {f"model.decoder.layers.*.{name}": style for name, style in _OPT_STYLES.items()}
 _HEADS = ("num_attention_heads", "num_key_value_heads")
 
