@@ -1,20 +1,21 @@
-"""What analysing 1e6 to 1e8 rows of tokens costs, as a user types it, against reading the same columns once.
+"""Compares the cost of commands that analyse 1e6 to 1e8 rows of tokens with that of reading the same columns once.
 
-A row of the table is one command in a process of its own (or, of the floors, one read in this one): seconds by the
-clock, seconds of processor time, the most memory that the process held (VmHWM; without its forks), and its
-processor time over that of reading the columns. The last column is the growth: the slope of the logarithm of the
-processor time beyond start-up on that of the rows; 1 is linear. Before anything is timed, RBP_k of one group as `fit`
-gives it is compared with counts of plain numpy, and `rank_counts` against the tokens.
+Each row of the table is one command in a process of its own; the floors are reads in this process. It has wall time and
+processor time in seconds, the peak memory of the process (VmHWM, without its forks), and the ratio of its processor
+time to that of reading the columns. The last column is the growth: the slope of log(processor time beyond start-up)
+against log(rows); 1 is linear. Before anything is timed, RBP_k of one group by `fit` is checked against counts in plain
+NumPy, and `rank_counts` against the tokens.
 
     python benchmarks/analysis.py --store FOLDER [--rows 1e6 1e7 1e8] [--everything] [--demo STORE] [--times 3]
 
-The stores (large_store.py) are made below FOLDER, once: 100 million rows take 0.6 GB and a minute. `--everything` adds
-the verbs over all 192 runs, which take minutes. Every question is one that was not asked before, so no answer is kept.
-With several sizes of store, processor time against rows is drawn for the verbs.
+The stores (large_store.py) are made once, in FOLDER: 100 million rows take 0.6 GB and a minute. `--everything` adds the
+verbs over all 192 runs, which take minutes. No question has been asked before, so no answer is kept. With stores of
+several sizes, the verbs' processor time is plotted against the rows.
 
-`--demo` prints a table of its own, of a copy of the store of `make demo`: each command asked first, and asked again,
-each the best of `--times`, beside its goal. Commands keep their compiled modules, as an installed rbpx does: where
-Python is told to write none, they are compiled anew each time, which takes longer than many a question.
+`--demo` prints a table of its own for a copy of the store of `make demo`: the cost of each command when it is typed
+first and when it is typed again, each the best of `--times`, beside its goal. Commands keep their compiled modules, as
+an installed rbpx does. Where Python may not write them, it compiles them each time, which takes longer than many a
+question.
 """
 
 import argparse
@@ -72,7 +73,7 @@ finally:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one command or read; the memory of a read in this process is not measured."""
+    """The cost of one command or read; the memory of a read in this process is not measured."""
 
     wall_s: float
     cpu_s: float
@@ -81,7 +82,7 @@ class Cost:
 
 
 def command(*words: str) -> Cost:
-    """A line as a user types it, in a process of its own; it must succeed."""
+    """Run a command line in a process of its own; it must succeed."""
     with tempfile.NamedTemporaryFile() as memory_file:
         begin, before = time.perf_counter(), os.times()
         line = [sys.executable, "-c", _CHILD, memory_file.name, *words]
@@ -97,7 +98,7 @@ def command(*words: str) -> Cost:
 
 
 def here(what: Callable[[], object]) -> Cost:
-    """A read in this process."""
+    """Time a read in this process."""
     wall, cpu = time.perf_counter(), time.process_time()
     what()
     return Cost(time.perf_counter() - wall, time.process_time() - cpu)
@@ -109,7 +110,7 @@ def files(store: Store, table: str) -> list[str]:
 
 
 def check(store: Store) -> None:
-    """RBP_k of one group as `fit` gives it, and the counts that were stored, against plain numpy.
+    """Check RBP_k of one group by `fit`, and the stored counts, against plain NumPy.
 
     Raises:
         SystemExit: a number differs.
@@ -135,7 +136,7 @@ READING = "DuckDB reads 4 columns of `tokens`"
 
 
 def measure(store: Store, everything: bool) -> list[tuple[str, Cost]]:
-    """Every row of the table for one store, in the order in which a user would meet them."""
+    """Measure every row of the table for one store, in the order in which a user would meet them."""
     place = ("--store", str(store.root))
     tokens, counts = files(store, "tokens"), files(store, "rank_counts")
     total = ", ".join(f"sum({name})" for name in COLUMNS)
@@ -190,7 +191,7 @@ N_TEXTS, TINY_GOAL = 64, 4.0
 
 
 def demo(made: Path, times: int) -> None:
-    """Print what the commands of a user cost on a copy of the demo's store, asked first and again."""
+    """Print what a user's commands cost on a copy of the demo's store, the first time and again."""
     with tempfile.TemporaryDirectory() as place:
         store = Store(Path(shutil.copytree(made, Path(place) / "store")))
         tokens = files(store, "tokens")
@@ -237,13 +238,13 @@ def _cpu_s(cost: Cost) -> float:
 
 
 def read(paths: Sequence[str], columns: Sequence[str]) -> None:
-    """Decode some columns, and keep nothing."""
+    """Decode some columns and discard them."""
     for batch in pyarrow.dataset.dataset(paths).scanner(columns=list(columns)).to_batches():
         del batch
 
 
 def bootstrap(store: Store) -> Cost:
-    """Counting and resampling alone, without the laws: what `fit` does before it fits."""
+    """Count and resample, without laws, as `fit` does before it fits."""
     from rbpx.config.request import Request
     from rbpx.groups.points.sizes import weigh_group
     from rbpx.groups.select.sizes import select
@@ -256,14 +257,14 @@ def bootstrap(store: Store) -> Cost:
 
 
 def forget(store: Store) -> None:
-    """What a store remembers of earlier commands: the index, which of its files were found intact, and answers."""
+    """Remove what a store keeps from earlier commands: its index, checks of its files, and answers."""
     for name in ("rbpx.duckdb", ".checked.json"):
         (store.root / name).unlink(missing_ok=True)
     shutil.rmtree(store.root / "answers", ignore_errors=True)
 
 
 def start() -> Cost:
-    """`fit` of three models of 20 tokens: what any `fit` takes before it looks at a store."""
+    """The cost of `fit` for three models of 20 tokens: what any `fit` takes before it looks at a store."""
     with tempfile.TemporaryDirectory() as place:
         store = write_store(Path(place), Truth(S=(10**3, 10**5, 10**7)), seed=0, n_documents=2, n_tokens=10)
         return command("fit", "k=1", "laws=rbp", "--store", str(store.root))
@@ -272,11 +273,11 @@ def start() -> Cost:
 def main() -> None:
     """Print the tables."""
     words = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    words.add_argument("--store", type=Path, help="folder for the stores; none for the demo alone")
-    words.add_argument("--demo", type=Path, help="the store of `make demo`, which is copied")
+    words.add_argument("--store", type=Path, help="folder for the stores; without it only the demo is measured")
+    words.add_argument("--demo", type=Path, help="the store of `make demo`; a copy is measured")
     words.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7, 1e8], help="tokens in all")
-    words.add_argument("--times", type=int, default=3, help="of which the best counts, for --demo")
-    words.add_argument("--everything", action="store_true", help="the verbs over all 192 runs too")
+    words.add_argument("--times", type=int, default=3, help="repetitions for --demo, of which the best counts")
+    words.add_argument("--everything", action="store_true", help="also the verbs over all 192 runs")
     options = words.parse_args()
     if options.demo is not None:
         demo(options.demo, options.times)
@@ -313,7 +314,7 @@ DRAWN = ("`fit` of one group, all", "`ranks` of one", "`emergence` of one", "`re
 
 
 def draw_growth(rows: Sequence[float], costs_by_name: dict[str, list[Cost]]) -> None:
-    """Print processor time against rows, both in logarithms, start-up included."""
+    """Plot processor time, including start-up, against rows on logarithmic axes."""
     x_N = np.array(rows, dtype=np.float64)
     series = [Series(name, x_N, np.array([_cpu_s(cost) for cost in costs])) for name, costs in costs_by_name.items()]
     title = "Processor seconds of a command against rows of tokens"
@@ -330,7 +331,7 @@ def _cells(cost: Cost, reading: Cost) -> str:
 
 
 def _growth(rows: Sequence[float], costs: Sequence[Cost], started: Cost) -> str:
-    """The slope between the smallest and the largest store; empty where a command takes no more than its start-up."""
+    """The slope between the smallest and the largest store; empty where a command takes no longer than start-up."""
     beyond = [cost.cpu_s - (0.0 if cost.peak_mib is None else started.cpu_s) for cost in costs]
     if len(rows) < 2 or min(beyond[0], beyond[-1]) < 0.1 * costs[0].cpu_s:
         return ""

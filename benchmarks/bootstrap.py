@@ -1,6 +1,6 @@
-"""How long 1,000 resamples of 7 sizes at 30 k take, against reading the same tokens once.
+"""Compares the time for 1,000 resamples of 7 sizes at 30 k with that of reading the same tokens once.
 
-The store is drawn from a known law (tests/support/synthetic.py): 1,000 documents, 500 tokens each, a size.
+The store is drawn from a known law (tests/support/synthetic.py), with 1,000 documents of 500 tokens for each size.
 
     python benchmarks/bootstrap.py [TOKENS a document, default 500]
 """

@@ -1,9 +1,9 @@
-"""What deterministic=true costs, and what it buys: the same cell, measured plainly and deterministically in turn.
+"""Measures what deterministic=true costs and what it gains, by measuring one cell with and without it in turn.
 
     python benchmarks/deterministic.py [SIZE] [ROUNDS]
 
-Both are measured in the same process, one after the other, and the medians are compared, so that what else the machine
-does weighs on both alike. Loading the model and cutting the text are not timed.
+The two alternate in the same process and their medians are compared, so that other work of the machine affects both
+alike. Loading the model and cutting the text are not timed.
 """
 
 import statistics
@@ -19,7 +19,7 @@ from rbpx.cli.registry import asking
 from rbpx.config.hydra.compose import compose
 from rbpx.data.windows import cut_windows
 from rbpx.measure.distributed import ProcessGroup, repeatable
-from rbpx.measure.extract import TokenRows, measure_windows
+from rbpx.measure.extract import Reading, TokenRows, measure_windows
 from rbpx.measure.runner import draw_sample
 from rbpx.models.load import load_model
 from rbpx.store.store import Store
@@ -28,7 +28,7 @@ BUDGETS = (512, 4096)  # of tokens a batch
 
 
 def main(size: str, n_rounds: int) -> None:
-    """Print a line for each way of measuring, and how far two budgets are apart in each."""
+    """Print a line for each of the two, with the difference between two budgets."""
     request = compose(asking("measure"), ["model=ladder", f"size={size}", "dataset=pydoc", "device=cpu"])
     assert request.model is not None
     documents = draw_sample(request, Store(Path("store")), quiet=True).documents
@@ -45,7 +45,7 @@ def main(size: str, n_rounds: int) -> None:
                     wall_from, cpu_from = time.monotonic(), time.process_time()
                     used = 1 if deterministic else budget
                     alone = ProcessGroup(0, 1, device)
-                    rows[deterministic, budget] = measure_windows(loaded, windows, alone, used, lambda n: None)
+                    rows[deterministic, budget] = measure_windows(Reading(loaded, windows, alone, used, lambda n: None))
                     if budget == BUDGETS[-1]:
                         wall_s[deterministic].append(time.monotonic() - wall_from)
                         cpu_s[deterministic].append(time.process_time() - cpu_from)
@@ -58,10 +58,10 @@ def main(size: str, n_rounds: int) -> None:
         wall, cpu = statistics.median(wall_s[deterministic]), statistics.median(cpu_s[deterministic])
         print(
             f"deterministic={str(deterministic).lower():5}  {wall:7.2f} s wall  {cpu:7.2f} s CPU  between budgets "
-            f"{BUDGETS[0]} and {BUDGETS[1]}: {moved} ranks moved, logprob by {apart:.1e}"
+            f"{BUDGETS[0]} and {BUDGETS[1]}: {moved} ranks changed, logprob by {apart:.1e}"
         )
     ratio_wall, ratio_cpu = (statistics.median(s[True]) / statistics.median(s[False]) for s in (wall_s, cpu_s))
-    print(f"ratio: {ratio_wall:.2f} of the wall clock, {ratio_cpu:.2f} of the CPU")
+    print(f"ratio: {ratio_wall:.2f} in wall time, {ratio_cpu:.2f} in CPU time")
 
 
 if __name__ == "__main__":

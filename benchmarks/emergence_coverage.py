@@ -1,8 +1,9 @@
-"""How often the interval of the pooled law of emergence holds the exponent that windows were drawn from.
+"""Measures how often the interval of the pooled law of emergence covers the exponent that windows were drawn from.
 
-Five, seven and ten sizes over three decades, six window lengths; models scatter ln(-ln p) by `models`, and a part
-`shared` of that variance is common to all windows of a model; documents by 0.4 %. Windows are counted, so the small
-sizes have none of the long ones. Beside it: the joint law C N S^-alpha of windows that follow it, at lengths 1, 2, 5.
+There are five, seven and ten sizes over three decades, and six window lengths. ln(-ln p) scatters by `models` from
+model to model, and a share `shared` of that variance is common to all windows of a model; between documents it scatters
+by 0.4 %. Windows are counted, so small sizes have no long ones. Beside it stands the joint law C N S^-alpha, for
+windows of lengths 1, 2 and 5 that follow it.
 
     .venv/bin/python benchmarks/emergence_coverage.py [DRAWS, default 1000]
 """

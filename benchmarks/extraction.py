@@ -1,25 +1,24 @@
-"""What measuring costs beside the bare products, and beside the ways that people measure today.
+"""Compares the cost of measuring with that of the bare products, and with other ways in which people measure.
 
-Models of the shapes of pythia-14m, gpt2 and Qwen2.5-0.5B with random weights, and the largest of the ladder, over
-HotpotQA, HumanEval and WikiText under their own tokenizers (the ladder: under its own), 512 tokens a document:
+Models with the shapes of pythia-14m, gpt2 and Qwen2.5-0.5B and random weights, and the largest model of the ladder,
+read HotpotQA, HumanEval and WikiText with their own tokenizers, 512 tokens a document:
 
     floor  the forward pass up to the head and the head's product of every scored position, nothing after it
     rbpx   greater, ties and logprob of every scored position
     (c)    log_softmax of [B, T, V] and a gather: how harnesses score; no ranks
-    (b)    log_softmax and argsort of all, the target's place looked up: exact ranks where nothing ties
+    (b)    log_softmax and argsort of all, and the place of the target: exact ranks where nothing ties
     (a)    the published recipe: each text padded to 512, softmax, the 10,000 likeliest, a strictly-greater count, and a
            Python loop over tokens; ranks beyond 10,000 are unknown
 
-The same windows go into all of them; (a) and (b), which are slow, take the first few. Ranks are
-compared with each other before anything is timed. The memory is what a way takes above the loaded model, at its peak.
-The share is 2 S + 2 V D FLOPs a token, attention not counted, of what a 2,048-cubed float32 product of torch reaches in
-the same turns.
+All of them get the same windows; (a) and (b), which are slow, only the first few. Their ranks are compared before
+anything is timed. The memory is the peak beyond the loaded model. The share is the rate in FLOPs, 2 S + 2 V D a token
+without attention, divided by that of torch's 2,048-cubed float32 product in the same turns.
 
     python benchmarks/extraction.py --data ../shared/data
     python benchmarks/extraction.py --data ../shared/data --device cuda --peak-tflops 67 --peak-gb-s 4800
 
-With the peaks of a device, the table says how fast arithmetic and memory alone would let it measure: 2 S + 2 V D FLOPs
-a token, and the weights once a batch.
+With the peaks of a device, it also prints the limits that arithmetic (2 S + 2 V D FLOPs a token) and memory (the
+weights once a batch) alone would set.
 """
 
 import argparse
@@ -43,7 +42,7 @@ from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
 from rbpx.measure import extract
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import batch_windows, measure_windows
+from rbpx.measure.extract import Reading, batch_windows, measure_windows
 from rbpx.models.head import head_input
 from rbpx.models.load import LoadedModel, load_model
 from tests.data.test_known_texts import FILES, published
@@ -97,7 +96,7 @@ def padded(loaded: LoadedModel, batch: Sequence[Window]) -> tuple[Tensor, list[t
 
 
 def floor(loaded: LoadedModel, windows: Sequence[Window]) -> None:
-    """Backbone and product, as large as memory of one batch allows."""
+    """Backbone and product, with the logits of a whole batch in memory."""
     head = loaded.model.get_output_embeddings()
     for batch in batch_windows(windows, PER_BATCH):
         ids_BT, places = padded(loaded, batch)
@@ -109,10 +108,9 @@ def floor(loaded: LoadedModel, windows: Sequence[Window]) -> None:
 
 
 def rbpx(loaded: LoadedModel, windows: Sequence[Window]) -> "np.ndarray[Any, Any]":
-    """Ours."""
-    columns = measure_windows(
-        loaded, windows, ProcessGroup(0, 1, loaded.model.device), PER_BATCH, lambda n: None
-    ).columns
+    """Ranks by rbpx."""
+    alone = ProcessGroup(0, 1, loaded.model.device)
+    columns = measure_windows(Reading(loaded, windows, alone, PER_BATCH, lambda n: None)).columns
     return 1 + columns["greater"] + columns["ties"]
 
 
@@ -126,7 +124,7 @@ def harness(loaded: LoadedModel, windows: Sequence[Window]) -> None:
 
 
 def sorted_whole(loaded: LoadedModel, windows: Sequence[Window]) -> "np.ndarray[Any, Any]":
-    """(b): a text at a time, log_softmax, argsort, the place of the target."""
+    """(b): one text at a time, log_softmax, argsort, the place of the target."""
     ranks = []
     for window in windows:
         ids_BT, places = padded(loaded, [window])
@@ -138,7 +136,7 @@ def sorted_whole(loaded: LoadedModel, windows: Sequence[Window]) -> "np.ndarray[
 
 
 def recipe(loaded: LoadedModel, windows: Sequence[Window]) -> "np.ndarray[Any, Any]":
-    """(a): a text at a time padded to 512, softmax, top 10,000, a loop over tokens."""
+    """(a): one text at a time padded to 512, softmax, top 10,000, a loop over tokens."""
     ranks = []
     for window in windows:
         ids_BT = torch.zeros(1, WINDOW, dtype=torch.int64)
@@ -162,7 +160,7 @@ SLOW = ("(a)", "(b)")
 
 @dataclass
 class Cost:
-    """Of one way over n scored tokens."""
+    """The cost of one way over n scored tokens."""
 
     n: int
     wall_s: float
@@ -170,7 +168,7 @@ class Cost:
 
 
 def resident_mib() -> float:
-    """Memory of this process now."""
+    """The memory that this process holds now."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
 
 
@@ -201,12 +199,12 @@ def run(way: Way, loaded: LoadedModel, windows: Sequence[Window]) -> Cost:
 
 
 def best(first: Cost, second: Cost) -> Cost:
-    """The faster of two; the larger memory."""
+    """The time of the faster of two passes, and the larger of their memories."""
     return replace(min(first, second, key=lambda c: c.wall_s), peak_mib=max(first.peak_mib, second.peak_mib))
 
 
 def check(loaded: LoadedModel, windows: Sequence[Window]) -> None:
-    """That ways which give ranks give the same, but where rounding of a product cannot tell two logits apart."""
+    """Check that the ways give the same ranks, except where the rounding of a product confuses two logits."""
     ours = rbpx(loaded, windows)
     sorting, top = sorted_whole(loaded, windows), recipe(loaded, windows)
     moved = np.abs(ours - sorting)
@@ -219,7 +217,7 @@ def check(loaded: LoadedModel, windows: Sequence[Window]) -> None:
 
 
 def product_flops(device: torch.device) -> float:
-    """FLOPs a second of a float32 product of torch, 2,048 cubed."""
+    """FLOPs a second of torch's 2,048-cubed float32 product."""
     left, right = (torch.randn(2048, 2048, device=device) for _ in range(2))
     seconds = []
     for _ in range(3):
@@ -235,9 +233,9 @@ def flops_of_a_token(loaded: LoadedModel) -> int:
 
 
 def compare(loaded: LoadedModel, windows: list[Window], rounds: int) -> tuple[dict[str, Cost], float]:
-    """Every way over the same windows, in turns, so that all see the same machine: the best of some rounds.
+    """The best of some rounds for each way over the same windows, in turns so that the machine is the same for all.
 
-    With them, the share of the product's peak that rbpx reaches.
+    Returns the costs, and the share of the product's peak that rbpx reaches.
     """
     few = windows[: max(2, len(windows) // 20)]
     check(loaded, sorted(few, key=lambda w: w.doc_id))
@@ -264,7 +262,7 @@ def line(model: str, text: str, costs: dict[str, Cost], share: float) -> str:
 
 
 def limits(loaded: LoadedModel, peak_tflops: float, peak_gb_s: float) -> str:
-    """Tokens a second that a device's arithmetic, and its memory, would allow."""
+    """The tokens a second that a device's arithmetic alone, and its memory alone, would allow."""
     head = loaded.model.get_output_embeddings().weight
     flops = flops_of_a_token(loaded)
     read_bytes = (loaded.non_embedding_params + head.numel()) * head.element_size() / PER_BATCH
@@ -278,11 +276,11 @@ def main() -> None:
     words.add_argument("--models", nargs="+", default=[*SHAPES, "ladder 3.2m"])
     words.add_argument("--texts", nargs="+", default=list(TEXTS))
     words.add_argument("--rounds", type=int, default=3)
-    words.add_argument("--share", type=float, default=1.0, help="of the tokens that a model is given")
+    words.add_argument("--share", type=float, default=1.0, help="share of each model's tokens to measure")
     words.add_argument("--device", default="cpu")
     words.add_argument("--dtype", default="float32")
-    words.add_argument("--peak-tflops", type=float, help="of the device, at this dtype")
-    words.add_argument("--peak-gb-s", type=float, help="of its memory")
+    words.add_argument("--peak-tflops", type=float, help="peak of the device with this dtype")
+    words.add_argument("--peak-gb-s", type=float, help="peak bandwidth of its memory")
     options = words.parse_args()
     device = torch.device(options.device)
     extract._MIN_LOGITS_FOR_TILES = 0  # a benchmark compiles once, however short its texts are

@@ -1,8 +1,8 @@
-"""How many files of rbpx a command enters: what someone passes who follows it from its words to its tables.
+"""Counts the files of rbpx that a command enters, as someone does who follows it from its words to its tables.
 
-A file is entered when a function or the body of a class in it runs, if only because it was imported; a file of
-constants and imports is not. The store holds the bundled ladder on the library's documentation, measured before. One
-core, so that nothing is done in other processes. The files themselves go to stderr.
+A command enters a file when a function or the body of a class in it runs, even if only because it is imported; it does
+not enter a file of constants and imports. The store holds the bundled ladder, measured on the documentation of the
+standard library. The command has one core, so that no other process does a part. The files are listed on stderr.
 
     python benchmarks/files_entered.py [DOCUMENTS, default all] [WORDS, default fit model=ladder fresh=true]
 """
@@ -44,7 +44,7 @@ finally:
 
 
 def files_entered(words: list[str], folder: str) -> list[Path]:
-    """The files that a command enters, by their places in rbpx."""
+    """The files that a command enters, by their paths in rbpx."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "RBPX_STORE": f"{folder}/store", "HF_HUB_OFFLINE": "1"}
     command = [sys.executable, "-c", FOLLOWED, f"{folder}/entered", *words]
     subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
@@ -54,7 +54,7 @@ def files_entered(words: list[str], folder: str) -> list[Path]:
 
 
 def main(documents: str, words: list[str]) -> None:
-    """Print the table, room by room."""
+    """Print the number of files in each folder."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "RBPX_STORE": f"{folder}/store"}
         measure = ["measure", "model=ladder", "dataset=pydoc", *([f"limit={documents}"] if documents != "all" else [])]

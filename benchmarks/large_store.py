@@ -1,8 +1,8 @@
-"""A synthetic store of any size, made once: 32 models (4 families of 8 sizes) on 6 texts, ranks drawn from a law.
+"""Makes a synthetic store of any size, once: 32 models (4 families of 8 sizes) on 6 texts, ranks drawn from a law.
 
-Pr(R <= k) = exp(-C S^(-alpha) k^(-beta)), cut at V; a fifth of a token's luck belongs to its document, the same at
-every size, as in real ranks. The log-probability falls with the rank and scatters, in all of its 24 bits; token
-ids are drawn by Zipf's law. Files are written by `Store.write_run`, so they have the layout of a measured run.
+Pr(R <= k) = exp(-C S^(-alpha) k^(-beta)), cut at V. A fifth of a token's variance belongs to its document and is the
+same at every size, as in real ranks. The log-probability falls with the rank and scatters in all of its 24 bits; token
+ids are drawn by Zipf's law. `Store.write_run` writes the files, so they have the layout of a measured run.
 """
 
 import math

@@ -1,12 +1,12 @@
-"""What a store of thousands of runs costs a user, beside one of 48 with as many tokens a run; and through a bucket.
+"""Compares commands on a store of thousands of runs with those on one of 48, on disk and in a bucket.
 
-A row of the table is one command in a process of its own: seconds by the clock, seconds of processor time, and the most
-memory that the process held. The runs are drawn (large_store.py), 5,000 tokens each by default.
+Each row of the table is one command in a process of its own: wall time and processor time in seconds, and the peak
+memory of the process. The runs are drawn (large_store.py), with 5,000 tokens each by default.
 
     python benchmarks/many_runs.py --store FOLDER [--families 42] [--rows-of-a-run 5000] [--bucket]
 
-2,016 runs take 0.1 GB and some minutes, once. `--bucket` pushes both to a server of S3 on loopback (moto, in this
-process) and asks them there, the first time and again, with the number of requests.
+Making 2,016 runs takes some minutes once, and 0.1 GB. `--bucket` pushes both stores to an S3 server on loopback (moto,
+in this process), types the commands against these twice, and counts the requests.
 """
 
 import argparse
@@ -37,14 +37,14 @@ QUESTIONS = {
 
 
 def asked(store: str) -> dict[str, Cost]:
-    """Each question, after a first `status`: it hashes every byte of a folder, or brings every record of a bucket."""
+    """Measure each command, after a first `status`: it hashes a folder's files, or fetches a bucket's records."""
     first = {"first `status`": command(*QUESTIONS["`status`"], f"store={store}")}
     return first | {name: command(*words, f"store={store}") for name, words in QUESTIONS.items()}
 
 
 @contextmanager
 def buckets(*folders: Path) -> Iterator[list[str]]:
-    """The folders pushed into a bucket, and a new cache to read it with."""
+    """Push the folders into a bucket, and read it with a new cache."""
     from tests.support.object_storage import BUCKET, storage
 
     with storage() as server, tempfile.TemporaryDirectory() as cache:
@@ -59,7 +59,7 @@ def buckets(*folders: Path) -> Iterator[list[str]]:
 
 
 def print_costs(stores: list[str]) -> None:
-    """The table."""
+    """Print the table."""
     costs = [asked(store) for store in stores]
     print("| | 48 runs: s | CPU s | MiB | all: s | CPU s | MiB |\n|---|---|---|---|---|---|---|")
     for name in costs[0]:
@@ -68,7 +68,7 @@ def print_costs(stores: list[str]) -> None:
 
 
 def main() -> None:
-    """Make the stores, and ask them."""
+    """Make the stores and print what each command costs."""
     line = argparse.ArgumentParser()
     line.add_argument("--store", type=Path, required=True)
     line.add_argument("--families", type=int, default=42)

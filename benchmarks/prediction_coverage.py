@@ -1,9 +1,9 @@
-"""How often the prediction over forms holds a new model, on drawn ladders where its forms are true and where they fail.
+"""Measures how often the prediction over forms covers a new model, on ladders drawn where its forms hold and fail.
 
-Each cell is a truth (exponent, irreducible part, scatter of the models) and a number of sizes; of each, ladders are
-drawn, and one more model at ten times the largest size, on the same documents. Beside the coverage stands the median
-half width in ln y, and its ratio to that of a plain mixture: half of the prior on a power law, half on a grid of E,
-independent scatter, nothing else. Public points follow where `../shared` is there.
+Each cell is a truth (exponent, irreducible part, scatter of the models) and a number of sizes. For each cell ladders
+are drawn, each with one more model of ten times the largest size on the same documents. Beside the coverage stands the
+median half width in ln y, and its ratio to that of a plain mixture: half of the prior on a power law, half on a grid of
+E, and independent scatter. If `../shared` exists, public points follow.
 
     python benchmarks/prediction_coverage.py [DRAWS, default 1000]
 """
@@ -34,14 +34,14 @@ REFERENCE = Path(__file__).resolve().parent.parent.parent / "shared" / "referenc
 
 @dataclass(frozen=True)
 class Truth:
-    """What ladders are drawn from.
+    """The law that ladders are drawn from.
 
     Attributes:
         alpha: exponent.
-        n: sizes.
+        n: number of sizes.
         E: irreducible part, in units of the drop of y over the ladder.
         scatter: standard deviation of ln y of one model about the law.
-        decades: that the sizes span.
+        decades: decades that the sizes span.
         rho: correlation of the scatter of two models half a decade apart.
         bend: exponent above the middle of the ladder over the one below it; 1 is no bend.
     """
@@ -83,7 +83,7 @@ CONDITIONS: dict[str, list[Truth]] = {
 
 
 def plain_mixture(x: Floats, ln_y_BN: Floats) -> Floats:
-    """Both ends of the plain mixture at the last of x, [draws, 2], by weighted lines through ln(y - E)."""
+    """Both ends of the plain mixture's interval at the last x, [draws, 2], from weighted lines through ln(y - E)."""
     n = ln_y_BN.shape[1]
     y_BN = np.exp(ln_y_BN)
     centres, scales, weights = [], [], []
@@ -119,7 +119,7 @@ def plain_mixture(x: Floats, ln_y_BN: Floats) -> Floats:
 
 
 def cell(truth: Truth, draws: int, seed: int) -> tuple[float, float, float]:
-    """Coverage over forms; the median half width in ln y, that of the plain mixture, both of the first 100 ladders."""
+    """Coverage over forms; then median half widths in ln y over the first 100 ladders, over forms and plain."""
     x, ln_y = truth.draw(draws, np.random.default_rng(seed))
     sizes, y, new = np.exp(x[:-1]), np.exp(ln_y[:, :-1]), math.exp(x[-1])
     below_B = below(sizes, y, new, np.exp(ln_y[:, -1]))
@@ -129,7 +129,7 @@ def cell(truth: Truth, draws: int, seed: int) -> tuple[float, float, float]:
 
 
 def print_drawn(draws: int) -> None:
-    """A line for each condition, then one for each cell."""
+    """Print a line for each condition, then one for each cell."""
     lines = []
     print(f"| {draws:,} ladders a cell | cells | coverage, mean | worst | cells below .90 | width over plain | most |")
     print("|---|---|---|---|---|---|---|")
@@ -149,7 +149,7 @@ def print_drawn(draws: int) -> None:
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
-    """A public table."""
+    """The rows of a public table."""
     with (REFERENCE / name).open() as file:
         return list(csv.DictReader(file))
 
@@ -188,7 +188,7 @@ def _columns(ladder: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 
 
 def print_public() -> None:
-    """Share of larger models that the intervals from fewer sizes held, over forms and by least squares."""
+    """Print the share of larger models that intervals from smaller ones cover, over forms and by least squares."""
     print("\n| points | predictions | over forms | least squares |\n|---|---|---|---|")
     for name, ladders in public_series().items():
         over, line = [], []
@@ -200,7 +200,7 @@ def print_public() -> None:
 
 
 def held(S: Sequence[float], y: Sequence[float], m: int, forms: bool) -> list[bool]:
-    """Whether the interval from the m smallest sizes holds each larger one, over forms or by least squares."""
+    """Whether the interval from the m smallest sizes covers each larger one, over forms or by least squares."""
     inside = []
     for at, value in zip(S[m:], y[m:], strict=True):
         if forms:

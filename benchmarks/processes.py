@@ -1,16 +1,15 @@
-"""What sharing groups of runs among processes costs, and what it brings: one process, forks, loky, a cluster of Dask.
+"""Compares ways to share groups of runs among processes: one process, forks, loky, a Dask cluster.
 
-A row of the table is one question in Python to a synthetic store (large_store.py: 192 runs, 24 groups) in a process of
-its own: seconds until the first result of calls that do nothing (for Dask with the start of its cluster, which is one
-of this machine), then seconds by the clock for the question, seconds of processor time of all processes from first to
-last, and the most memory that they held together (the sum of their proportional set sizes, sampled). The answers of
-all kinds are compared.
+Each row of the table is one question in Python about a synthetic store (large_store.py: 192 runs, 24 groups) in a
+process of its own: seconds until calls that do nothing return their first result (for Dask including the start of its
+cluster on this machine), wall time of the question in seconds, processor time of all processes in seconds, and their
+peak memory together (the sum of their proportional set sizes, sampled). The answers are compared.
 
     python benchmarks/processes.py --store FOLDER [--rows 1e7] [--kinds one forks loky dask] [--questions fit report]
         [--workers 2]
 
-`--kills` prints instead what each backend does when one of its processes is killed while it computes, and how long
-that takes; a backend that has not ended after 20 s is ended.
+`--kills` instead prints what each backend does when one of its processes is killed while it computes, and how long
+that takes; after 20 s the backend itself is killed.
 """
 
 import argparse
@@ -46,7 +45,7 @@ PATIENCE_S, SAMPLED_S = 20, 0.2
 
 @contextmanager
 def workers(kind: str, n: int) -> Iterator[None]:
-    """Choose who computes, as a user does."""
+    """Choose the backend, as a user does."""
     import joblib
 
     if kind == "dask":
@@ -67,7 +66,7 @@ def workers(kind: str, n: int) -> Iterator[None]:
 
 
 def ask(kind: str, n: int, question: str, place: str) -> dict[str, float | str]:
-    """One question, with what it cost."""
+    """Ask one question, and measure its cost."""
     import rbpx
     from rbpx.groups.processes import in_processes, several_processes
 
@@ -95,7 +94,7 @@ def ask(kind: str, n: int, question: str, place: str) -> dict[str, float | str]:
 
 
 def asked(kind: str, n: int, question: str, place: Path) -> dict[str, float | str]:
-    """The same in a process of its own, with the memory of all that came of it."""
+    """Ask it in a process of its own, and measure the memory of that process and all that it starts."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     words = [sys.executable, __file__, "--store", str(place), "--child", kind, question, "--workers", str(n)]
@@ -118,7 +117,7 @@ def asked(kind: str, n: int, question: str, place: Path) -> dict[str, float | st
 
 
 def print_costs(place: Path, kinds: list[str], questions: list[str], n: int) -> None:
-    """The table.
+    """Print the table.
 
     Raises:
         SystemExit: two kinds answer differently.
@@ -166,7 +165,7 @@ def kill(kind: str) -> None:
 
 
 def print_kills() -> None:
-    """What each backend does."""
+    """Print what each backend does when a process is killed."""
     print("| one of two processes is killed | s | what comes of it |\n|---|---|---|")
     for kind in KILLED:
         began = time.perf_counter()
@@ -182,7 +181,7 @@ def print_kills() -> None:
 
 
 def main() -> None:
-    """Make the store, and ask it."""
+    """Make the store and print the table."""
     line = argparse.ArgumentParser()
     line.add_argument("--store", type=Path)
     line.add_argument("--rows", type=float, default=1e7)

@@ -1,9 +1,9 @@
-"""How long a command takes that has nothing to measure: help, a configuration, one question, the laws of a full store.
+"""Times commands that have nothing to measure: help, a configuration, one question, the laws of a full store.
 
-The store holds the bundled ladder, 7 sizes, on the standard library (`python -m rbpx measure`, done once before).
-Beside the time that passes stands that of the processor: on a machine that others use, only it can be compared.
+The store holds the bundled ladder of 7 sizes, measured once on the standard library by `python -m rbpx measure`.
+Processor time stands beside wall time, because on a machine that others use only processor times can be compared.
 
-    python benchmarks/startup.py [DOCUMENTS of the library, default all] [TIMES of which the best counts, default 3]
+    python benchmarks/startup.py [DOCUMENTS, default all] [TIMES, of which the best counts, default 3]
 """
 
 import os
@@ -28,7 +28,7 @@ VERBS = (
 
 
 def timed(words: list[str], folder: str, times: int) -> tuple[float, float]:
-    """Wall and processor seconds of a command, each the best of some."""
+    """Wall and processor time of a command in seconds, each the best of some runs."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "RBPX_STORE": f"{folder}/store", "HF_HUB_OFFLINE": "1"}
     wall_s, cpu_s = [], []
     for _ in range(times):

@@ -1,9 +1,9 @@
-"""How often the 95 % intervals of a surface hold the truth, on drawn runs; the law is that of arXiv 2203.15556.
+"""Measures how often the 95 % intervals of a surface cover the truth, on runs drawn from the law of arXiv 2203.15556.
 
-Grids are every size with every number of tokens, ratios every size with 5 to 160 tokens for a parameter; ln y of a run
-scatters by `scatter`, under log_huber with delta = 1e-3 and 200 resamples of the runs. `checkpoints` have four points a
-run, which move together. On collinear designs (20 tokens for a parameter, exactly or within 5 %) what is predicted is a
-new run near the line.
+A grid has every size with every number of tokens, and `ratios` every size with 5 to 160 tokens per parameter. ln y of a
+run scatters by `scatter`; surfaces are fitted by log_huber with delta = 1e-3 and 200 resamples of the runs.
+`checkpoints` have four points a run, which move together. On collinear designs (20 tokens per parameter, exactly or
+within 5 %) a new run near the line is predicted.
 
     .venv/bin/python benchmarks/surface_coverage.py [DRAWS, default 200]
 """

@@ -1,9 +1,9 @@
-"""How measuring on several threads bears a neighbour, by how long OpenMP's threads spin while they wait.
+"""Measures how other processes slow down measuring on several threads, by how long OpenMP's threads spin in a wait.
 
-Cells of the bundled ladder, and a model of the shape of pythia-14m with random weights, are measured by real commands,
-each on an otherwise idle machine, beside a process that always computes, beside one that computes half of the time and
-sleeps the other, and as two jobs side by side. The settings take turns. Tokens a second are those that the command
-says: of a cell, without imports and loading; of two jobs, of one of them.
+Real commands measure cells of the bundled ladder, and a model of the shape of pythia-14m with random weights: alone on
+the machine, beside a process that always computes, beside one that computes half of the time and sleeps the other half,
+and as two jobs at once. The settings take turns. Tokens a second are those that the command prints: for a cell, without
+imports and loading; of two jobs, those of one.
 
     python benchmarks/threads.py
     python benchmarks/threads.py --rounds 1 --documents 4 --settings rbpx spinning --beside none
@@ -63,7 +63,7 @@ def build_pythia(folder: Path) -> Path:
 
 
 def commands(pythia: Path, documents: int) -> list[list[str]]:
-    """What is measured: the ladder, then the wide vocabulary."""
+    """The commands to measure: the ladder, then the model with a wide vocabulary."""
     rbpx = [sys.executable, "-m", "rbpx", "measure", "dataset=pydoc", f"limit={documents}"]
     wide = ["model=hub", f"model.id={pythia}", "model.family=shape", "size=pythia-14m"]
     return [[*rbpx, "-m", "model=ladder", f"size={SIZES}"], [*rbpx, *wide]]
@@ -71,7 +71,7 @@ def commands(pythia: Path, documents: int) -> list[list[str]]:
 
 @contextmanager
 def neighbours(programs: list[str]) -> Iterator[None]:
-    """Some processes beside the block."""
+    """Run some processes beside the block."""
     with ExitStack() as stack:
         for program in programs:
             process = stack.enter_context(subprocess.Popen([sys.executable, "-c", program]))
@@ -80,7 +80,7 @@ def neighbours(programs: list[str]) -> Iterator[None]:
 
 
 def measure(command: list[str], setting: dict[str, str], n_jobs: int) -> dict[str, float]:
-    """Tokens a second of each model, the slower of the jobs."""
+    """Tokens a second of each model; those of the slower job."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, **setting, "PYTHONPATH": str(PROJECT)}
         jobs = [
@@ -98,7 +98,7 @@ def measure(command: list[str], setting: dict[str, str], n_jobs: int) -> dict[st
 
 
 def main() -> None:
-    """Print a table a neighbourhood."""
+    """Print a table for each set of neighbours."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--documents", type=int, default=40)

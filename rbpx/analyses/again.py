@@ -13,20 +13,17 @@ from rbpx.config.model.placement import Split
 from rbpx.config.options import Dtype
 from rbpx.config.request import Request
 from rbpx.data.corpus import Document
-from rbpx.data.windows import Window
 from rbpx.display.progress import GridProgress
 from rbpx.errors import RbpxError, number_of
 from rbpx.groups.group import Run
 from rbpx.measure.again import Reopener, RunNames
 from rbpx.measure.distributed import ProcessGroup
+from rbpx.measure.extract import Reading
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import split_of
-from rbpx.models.load import LoadedModel
 from rbpx.store.store import Store
 
 Found = TypeVar("Found")
-Score = Callable[[LoadedModel, Sequence[Window], ProcessGroup, int, Callable[[int], None]], Found]
-"""Scores windows: takes the model, the windows, the processes, the tokens of a batch and a callback for progress."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class Again:
         self,
         run: Run,
         choose: Callable[[list[Document]], list[Document]],
-        how: Score[Found],
+        how: Callable[[Reading], Found],
         dtype: Dtype | None = None,
         shows: bool = True,
     ) -> tuple[Found, str]:
@@ -85,7 +82,7 @@ class Again:
         begin = self.progress.begin if shows else lambda *_: lambda n: None
         advance = begin(name_of(run), n_tokens, processes.world_size)
         began = time.monotonic()
-        found = how(protocol.loaded, windows, processes, self.request.tokens_per_batch, advance)
+        found = how(Reading(protocol.loaded, windows, processes, self.request.tokens_per_batch, advance))
         wall_s = time.monotonic() - began
         return found, f"{number_of(n_tokens, 'token')} at {n_tokens / wall_s:,.0f} tokens/s"
 

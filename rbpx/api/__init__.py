@@ -1,1 +1,1 @@
-"""The same analyses for a notebook: a store and keys in, answers as values out."""
+"""The Python interface: the questions of the command line as methods of an open store, with answers as values."""

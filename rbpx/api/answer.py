@@ -1,4 +1,4 @@
-"""The answer to a question, in a notebook: results as values, rows as Arrow and pandas, a table, a picture."""
+"""The answer to a question in a notebook: its results as values, rows for Arrow and pandas, a table, a picture."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Answer(Generic[Result]):
     `print(answer)` shows the table that the verb prints, as wide as the terminal.
 
     Attributes:
-        verb: which.
-        results: frozen dataclasses, one a group of runs (or a pair of them).
-        records: rows as they are kept in `fits` and printed as JSON; None where something is not known.
-        messages: what a command line would say on stderr, as that a damaged run was left out.
+        verb: the verb.
+        results: frozen dataclasses, one for each group of runs (or pair of groups).
+        records: rows as they are kept in `fits` and printed as JSON; a value that is not known is None.
+        messages: what the command line prints on stderr, for example that a damaged run was left out.
     """
 
     verb: str
@@ -43,20 +43,20 @@ class Answer(Generic[Result]):
     messages: tuple[str, ...] = ()
 
     def arrow(self) -> pa.Table:
-        """The rows as an Arrow table; what is nested, as `params`, is JSON, as in the relation `fits`."""
+        """The rows as an Arrow table; nested values such as `params` are JSON, as in the relation `fits`."""
         import pyarrow as pa
 
         rows = [{name: _flat(value) for name, value in record.items()} for record in self.records]
         return pa.Table.from_pylist(rows)
 
     def frame(self) -> pd.DataFrame:
-        """The rows as a pandas DataFrame; NaN where a number is not known."""
+        """The rows as a pandas DataFrame; a number that is not known is NaN."""
         import pandas as pd
 
         return pd.DataFrame.from_records(list(self.records))
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables that the verb prints, by name: the values of their columns; `about` is the group of runs."""
+        """The values in the tables that the verb prints, by the table's name; the column `about` names the group."""
         import pandas as pd
 
         found: dict[str, list[pd.DataFrame]] = {}
@@ -67,7 +67,7 @@ class Answer(Generic[Result]):
         return {name: pd.concat(frames, ignore_index=True) for name, frames in found.items()}
 
     def show(self) -> None:
-        """Print the table that the verb prints, in colour where the terminal has any."""
+        """Print the table that the verb prints, in colour if the terminal has colours."""
         if self.verb in analyses():
             told.show(self.verb, cast("tuple[OfGroup, ...]", self.results))
         else:
@@ -82,21 +82,22 @@ class Answer(Generic[Result]):
         return text.getvalue().rstrip("\n")
 
     def __repr__(self) -> str:
-        """What it is, in a line."""
+        """The verb and the number of rows, in a line."""
         return f"<Answer of {self.verb}: {number_of(len(self.records), 'row')}; print() shows its table>"
 
     def plot(self, figure: str = "") -> alt.LayerChart:
-        """A picture, in a notebook: one of the figures that a report has of the first group that has it.
+        """One of the report's figures, for a notebook, of the first group of runs that has it.
 
         Args:
-            figure: its name there, as cross_entropy or residuals of `fit`; the first that can be drawn if left out.
+            figure: its name in the report, such as cross_entropy or residuals for `fit`; by default the first that can
+                be drawn.
 
         Raises:
-            RbpxError: this question has none, or nothing of that name to draw.
+            RbpxError: the question has no figures, or none of that name can be drawn.
         """
         if not analysis(self.verb).draws:
             drawing = ", ".join(name for name, each in analyses().items() if each.draws)
-            raise RbpxError(f"{self.verb} has no picture in a notebook; there is one of {drawing}")
+            raise RbpxError(f"{self.verb} has no picture in a notebook; these verbs have one: {drawing}")
         from rbpx.display.chart.figure import first_drawn
 
         results = cast("tuple[OfGroup, ...]", self.results)
@@ -104,7 +105,7 @@ class Answer(Generic[Result]):
         return first_drawn(each for each in drawn if figure in ("", each.name))
 
     def _repr_html_(self) -> str:
-        """How a notebook shows an answer whose cell ends with it."""
+        """The rows and messages as HTML, which a notebook shows for a cell that ends with an answer."""
         shown: Any = self.frame().drop(columns=["params", "run_ids"], errors="ignore")
         paragraphs = "".join(f"<p>{escape(message)}</p>" for message in self.messages)
         return paragraphs + str(shown.to_html(max_rows=40, index=False, na_rep="–"))

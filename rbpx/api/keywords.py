@@ -1,4 +1,4 @@
-"""Keys as Python has them in; the requests that the same keys make on a command line out."""
+"""Makes requests of keys that are given in Python, the same as of these keys on a command line."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,23 +22,23 @@ from rbpx.store.named import open_store
 
 _GROUPS: Final = ("model", "dataset", "protocol")
 _GIVEN: Final = r"(?<![\w'\"])([\w.]+)='([\[{].*?[\]}])'"  # a list or a mapping in quotes
-_HERE: Final = ("store", "format", "output", "fresh", "plot", "spreadsheet")  # answers are values here
+_HERE: Final = ("store", "format", "output", "fresh", "plot", "spreadsheet")  # not taken: answers are values here
 
 
 def signature(asking: Asking) -> Signature:
-    """The parameters of the method that asks what a verb does: its keys, with their defaults."""
+    """The signature of a verb's method: the verb's keys, with their defaults."""
     named = [Parameter(key.name, Parameter.KEYWORD_ONLY, default=_plain(key.default)) for key in taken(asking)]
     rest = Parameter("keys", Parameter.VAR_KEYWORD)  # those of groups, as in **{"model.revision": "step1000"}
     return Signature([Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), *named, rest])
 
 
 def explained(asking: Asking) -> str:
-    """A line on each key of a verb, for the docstring of its method."""
+    """A line about each key of a verb, for the docstring of its method."""
     return "\n".join(f"    {key.name}: {as_python(key.narrowing)}" for key in taken(asking))
 
 
 def taken(asking: Asking) -> list[Any]:
-    """The keys of a verb that stand for something in Python."""
+    """The keys of a verb that mean something in Python."""
     return [KEYS[name] for name in asking.names if name not in (*_HERE, *LOOKS) and KEYS[name].help]
 
 
@@ -56,11 +56,11 @@ def requests(
     """One request for each combination of the models, datasets and protocols that are listed.
 
     Args:
-        asking: what the verb can be asked.
-        keys: by name; keys of a group have a dot: `**{"model.revision": "step1000"}`.
+        asking: the verb and its keys.
+        keys: values by name; keys of a group have a dot: `**{"model.revision": "step1000"}`.
         store: folder or s3:// URL of the store.
         config_dir: folder with a user's own model/NAME.yaml and dataset/NAME.yaml.
-        fixed: keys that are set beside them.
+        fixed: further keys, which the method itself sets.
 
     Raises:
         RbpxError: a key is unknown, or a value is not what its key takes.
@@ -68,7 +68,8 @@ def requests(
     reserved = next((name for name in keys if name in _HERE), None)
     if reserved is not None:
         raise RbpxError(
-            f"{reserved}= is not a key of {asking.verb} here; name the store in rbpx.open(STORE), answers are values"
+            f"{reserved}= is not a key of {asking.verb} in Python; rbpx.open(STORE) names the store, and answers are "
+            "values"
         )
     own = [] if config_dir is None else [searched([config_dir])]
     combinations = [[(name, choice) for choice in _choices(name, value)] for name, value in keys.items()]
@@ -97,7 +98,7 @@ def written(value: Any) -> str:
     """A value in the grammar of Hydra's overrides.
 
     Raises:
-        RbpxError: it is nothing that a key takes.
+        RbpxError: no key takes such a value.
     """
     match value:
         case None:
@@ -121,7 +122,7 @@ def written(value: Any) -> str:
 
 
 def _is_constant(text: str) -> bool:
-    """Whether Hydra would read a word as something else than itself."""
+    """Whether Hydra would read a word as a constant and not as text."""
     return text.lower() in {"null", "true", "false", "nan", "inf"}
 
 
@@ -129,7 +130,7 @@ def _is_constant(text: str) -> bool:
 
 
 def as_python(text: str) -> str:
-    """What is said of a command line, said of Python: k='[1,10]' is k=[1, 10] there, model=pythia model="pythia"."""
+    """Rewrite what a message types on a command line as Python: k='[1,10]' as k=[1, 10], store=s as store="s"."""
     text = re.sub(r"-m (\w+)=([\w.,-]+)", lambda found: f"{found[1]}={found[2].split(',')!r}", text)
     text = re.sub(_GIVEN, lambda found: f"{_name(found[1])}={_literal(found[2])}", text)
     text = re.sub(r"'(\w+)=\"(.*?)\"'", r'\1="\2"', text)

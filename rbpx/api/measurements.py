@@ -1,4 +1,4 @@
-"""A store in; for notebooks and scripts its tables, and every analysis of it by the name of its verb, out."""
+"""An open store for notebooks and scripts: its tables, and every analysis as a method with the name of its verb."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from rbpx.store.named import open_store, read_again
 from rbpx.store.sql.bounded import SqlLimits
 from rbpx.store.sql.export import export
 from rbpx.store.sql.queries import ask, ask_user, connect
-from rbpx.store.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,16 +41,16 @@ def open_measurements(
 ) -> Measurements:
     """Open a store; `rbpx.open` is this function.
 
-    It also sets, where the environment does not, how threads wait for each other (`rbpx.cores`), which torch reads when
-    it is loaded.
+    Where the environment does not set how threads wait for each other (`rbpx.cores`), this sets it; torch reads the
+    setting when it is loaded.
 
     Args:
-        store: its folder, or s3://BUCKET/PATH, of which the records are copied, and tables when they are read.
+        store: its folder, or s3://BUCKET/PATH, whose records are copied at once and whose tables when they are read.
         config_dir: folder with model/NAME.yaml and dataset/NAME.yaml of your own, as --config-dir on the command line.
         create: whether to open a store that holds nothing yet, to measure into it.
 
     Raises:
-        RbpxError: it holds nothing, and `create` is not set.
+        RbpxError: the store holds nothing, and `create` is not set.
         MeasureError: object storage does not answer.
     """
     share_cores()
@@ -64,8 +63,8 @@ def open_measurements(
 class Measurements(Questions):
     """An open store. Nothing is kept in memory: each question sees what the store holds when it is asked.
 
-    Every analysis takes the keys of its verb on the command line, which its signature lists, does what the verb does,
-    keeps its fits in `fits` as the verb does, and returns an `Answer` in place of printing it.
+    Every analysis takes the keys of its verb on the command line, which its signature lists. It does what the verb
+    does, keeps its fits in `fits` as the verb does, and returns an `Answer` instead of printing it.
 
     Attributes:
         store: its folder or URL.
@@ -73,21 +72,21 @@ class Measurements(Questions):
     """
 
     def sql(self, query: str, sql_timeout_s: float | None = 60.0, sql_memory_mib: int | None = None) -> pa.Table:
-        """The answer to one SELECT over the relations of the store, as an Arrow table; reading only.
+        """The answer to one SELECT over the relations of the store, as an Arrow table; the query can only read.
 
         Args:
             query: one SELECT.
-            sql_timeout_s: seconds after which it is stopped; None for no limit.
-            sql_memory_mib: memory, MiB, that it and its answer may take each; None for half of the machine's.
+            sql_timeout_s: seconds after which the query is stopped; None for no limit.
+            sql_memory_mib: MiB that the query, and again its answer, may take; None for half of the machine's memory.
 
         Raises:
-            RbpxError: it is not a SELECT, DuckDB refuses it, or a limit was reached.
+            RbpxError: the query is not a SELECT, DuckDB refuses it, or it reached a limit.
         """
         limits = SqlLimits(sql_timeout_s, sql_memory_mib)
         return self._ask(lambda connection: ask_user(connection, query, limits), limits)
 
     def frame(self, query: str, sql_timeout_s: float | None = 60.0, sql_memory_mib: int | None = None) -> pd.DataFrame:
-        """As `sql`, as a pandas DataFrame."""
+        """The answer to one SELECT as a pandas DataFrame; see `sql`."""
         frame: pd.DataFrame = self.sql(query, sql_timeout_s, sql_memory_mib).to_pandas()
         return frame
 
@@ -95,7 +94,7 @@ class Measurements(Questions):
         """RBP_k of every run, measured and imported, as an Arrow table; `.to_pandas()` makes a DataFrame of it.
 
         Args:
-            k: one or several; the default ones where none is given, as in the relation `observations`.
+            k: one rank or several; by default those of the relation `observations`.
             ties: tie rule: pessimistic, optimistic or mid.
 
         Raises:
@@ -110,18 +109,18 @@ class Measurements(Questions):
         ks = request.k.listed()
         return self._ask(lambda c: pa.concat_tables([ask(c, "rbp_at", k=each, ties=ties) for each in ks]))
 
-    # ------------------------------------------------------------------------------------------- what is no question
+    # -------------------------------------------------------------------------------------- verbs that ask no question
 
     def measure(self, **keys: Any) -> Answer[Measured]:
-        """Measure every cell of a grid that the store does not hold yet, as the verb does; nothing is printed.
+        """Measure every cell of a grid that the store does not hold yet, as the verb does, but print nothing.
 
-        A model and a dataset have the defaults of the command line; lists of them are a sweep, which loads each model
-        once. Its rows are the cells of the grid, held before or measured now, with their runs; a cell that failed is a
-        row with its error.
+        Models and datasets have the defaults of the command line; lists of them are a sweep, which loads each model
+        once. The rows of the answer are the cells of the grid that the store now holds, with their runs; a cell that
+        failed is a row with its error.
 
         Raises:
             RbpxError: the request is wrong.
-            MeasureError: a text could not be had, or each cell has failed.
+            MeasureError: a text is not available, or every cell failed.
         """
         from rbpx.api.measuring import measure
 
@@ -139,16 +138,16 @@ class Measurements(Questions):
         """Write one page with the laws, figures and tables of the store, as the verb does.
 
         Args:
-            output: the file, or for svg and pdf the folder; report.html if left out. A file that is not a report is
-                not overwritten.
-            format: html, md, tex, svg or pdf; by the name of the output if left out.
-            keys: what narrows the report.
+            output: the file, or for svg and pdf the folder; report.html by default. A file that is not a report is not
+                overwritten.
+            format: html, md, tex, svg or pdf; by default what the name of the output says.
+            keys: keys that narrow the report.
 
         Returns:
-            Where it is.
+            The path of the file or folder.
 
         Raises:
-            RbpxError: it cannot be written, or nothing in the store matches.
+            RbpxError: the report cannot be written, or nothing in the store matches.
         """
         from rbpx.report.output import check, write_report
 
@@ -170,7 +169,7 @@ class Measurements(Questions):
             output: a file that ends in .csv, .json or .parquet.
 
         Returns:
-            Where it is.
+            The path of the file.
 
         Raises:
             RbpxError: there is no such relation, DuckDB refuses the query, or the file cannot be written.
@@ -180,10 +179,7 @@ class Measurements(Questions):
 
     def _ask(self, question: Any, limits: SqlLimits | None = None) -> Any:
         def answer() -> Any:
-            with connect(self._opened(), limits=limits or SqlLimits()) as connection:
+            with connect(open_store(self.store), limits=limits or SqlLimits()) as connection:
                 return question(connection)
 
         return read_again(self.store, answer)
-
-    def _opened(self) -> Store:
-        return open_store(self.store)

@@ -1,4 +1,4 @@
-"""Measuring from Python: requests in, a row for each cell that was measured or failed out."""
+"""Measures from Python, and makes a row for each cell that was measured or failed."""
 
 from collections.abc import Sequence
 
@@ -15,14 +15,14 @@ from rbpx.store.store import Record
 
 
 def measure(requests: Sequence[Request]) -> tuple[list[Measured], list[Record]]:
-    """Measure what the stores of some requests lack.
+    """Measure the cells of some requests that their stores do not hold yet.
 
     Returns:
-        What became of each grid; and a row for each of its cells, held before, measured now, or failed.
+        The result of each grid, and a row for each of its cells, held before, measured now, or failed.
 
     Raises:
-        RbpxError: a request is wrong, or each cell that was tried has failed because of it.
-        MeasureError: a text could not be had, or each cell has failed.
+        RbpxError: a request is wrong, or every cell failed because of its request.
+        MeasureError: a text is not available, or every cell failed.
     """
     grids = measure_grids(requests, quiet=True)
     for grid_done in grids:
@@ -50,7 +50,7 @@ def _rows(measured: Measured) -> list[Record]:
 
 
 def show_cells(records: Sequence[Record]) -> None:
-    """Print the cells that a store now holds, a row each, and a line for each that failed."""
+    """Print a row for each cell that a store now holds, and a line for each that failed."""
     screen = console()
     table = grid("cells", ["family", "size", "dataset", "S", "documents", "tokens", "CE"], left=3)
     for row in records:

@@ -1,7 +1,7 @@
-"""Every question as a method of an open store: its keys in, its answer out.
+"""Makes every question a method of an open store, which takes the question's keys and returns its answer.
 
-The methods come from the folders of the questions, so the types of their keys stand in questions.pyi, which `make
-golden` writes from the same keys.
+The methods are made from the folders of the questions. Type checkers read the types of their keys in questions.pyi,
+which `make golden` writes from the same keys.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,10 +27,10 @@ class Questions:
     config_dir: Path | None = None
 
     def _answer(self, verb: str, keys: Mapping[str, Any]) -> Answer[Any]:
-        """What a question finds, and its rows.
+        """The answer to a question.
 
         Raises:
-            MeasureError: what the store lacks for it could not be measured.
+            MeasureError: the store lacks something for it that could not be measured.
         """
         grids = [(request, None) for request in requests(asking(verb), keys, self.store, self.config_dir)]
         with collected_messages() as messages:

@@ -1,1 +1,1 @@
-"""Measure the cells of a grid: each becomes a run in the store."""
+"""Measures the cells of a grid; each becomes a run in the store."""

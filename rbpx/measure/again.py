@@ -1,9 +1,9 @@
-"""A stored run to be measured again: its model loaded and its documents cut as they were, both checked by hash.
+"""Opens a stored run to measure it again: loads its model and cuts its documents as they were, and checks both by hash.
 
-A run records its request, which is repeated: the same text, cut by the same protocol for the same model.
+A run records its request, and that is repeated: the same text, cut by the same protocol for the same model.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 
 from rbpx.config.grid import Cell, cells
 from rbpx.config.hydra.compose import restored
@@ -20,12 +20,12 @@ from rbpx.measure.runner import draw_sample
 from rbpx.models.load import LoadedModel, load_model
 from rbpx.store.store import Record, Store, now
 
-_ASKED = ("model", "dataset", "protocol", "limit", "seed", "dtype")  # what decides which tokens a run is of
+_ASKED = ("model", "dataset", "protocol", "limit", "seed", "dtype")  # keys that decide which tokens are scored
 
 
 @dataclass(frozen=True)
 class RunNames:
-    """A measured run, and the names under which it was asked for."""
+    """The id of a measured run, and the names under which it was requested."""
 
     run_id: str
     family: str
@@ -35,7 +35,7 @@ class RunNames:
 
 @dataclass
 class Reopener:
-    """Opens the runs of a store again; the texts that it read, and the last model, stay in memory for the next run."""
+    """Opens the runs of a store again; keeps the texts that it has read, and the last model, for the next run."""
 
     store: Store
     processes: ProcessGroup
@@ -49,12 +49,12 @@ class Reopener:
 
         Args:
             run: a run of the store.
-            split: where the parts of the model go that is split over devices; None for one device.
-            dtype: the precision to load it in, its weights not rounded any further; None for its own.
+            split: where to put the parts of a model that is split over devices; None for one device.
+            dtype: the precision to load the model in, without rounding its weights further; None for the run's own.
 
         Raises:
-            RbpxError: its record has not the whole request, its model or its text is not available, or either is not
-                what was measured.
+            RbpxError: its record lacks a part of the request, its model or its text is not available, or either is not
+                the one that was measured.
         """
         facts, record = self.store.manifest(run.run_id), self._record(run)
         cell, documents = self._ask_again(record, dtype)
@@ -65,7 +65,7 @@ class Reopener:
             )
         loaded = self._load(cell, record["commit"] or cell.revision, split)
         for what, of_run in (("weights_hash", loaded.weights_hash), ("tokenizer_hash", loaded.tokenizer_hash)):
-            # Of a model that another engine ran elsewhere the weights were never here.
+            # The weights of a model that another engine ran on another machine were never here.
             if facts[what] is not None and of_run != facts[what]:
                 raise RbpxError(
                     f"{cell.model} is not the model that was measured ({what} {of_run}, the run has {facts[what]}); "
@@ -74,10 +74,11 @@ class Reopener:
         return resolve_protocol(cell, loaded), documents
 
     def failed(self, verb: str, run: RunNames, raised: Exception) -> Failure:
-        """Why a run was not measured again; the traceback of an error that rbpx does not expect goes to `failures`.
+        """Why a run was not measured again; writes the traceback of an unexpected error to `failures`.
 
         Raises:
-            Exception: that error, where other processes would wait for this one: the launcher has to end them all.
+            Exception: the unexpected error itself, where other processes wait for this one: the launcher has to end
+                them all.
         """
         name = f"{run.family} {run.size} on {run.dataset}"
         if isinstance(raised, RbpxError):
@@ -90,44 +91,37 @@ class Reopener:
         told = {"failure_key": key, "error": str(problem), "traceback": problem.traceback, "at": now()}
         try:
             self.store.write_record("failures", key, record | told)
-        except RbpxError:  # a read-only store, which can be measured again, but not written
+        except RbpxError:  # the store is read-only, so its runs can be measured again, but nothing is kept
             return Failure(name, str(problem), request_is_wrong=False)
         return Failure(name, f"{problem}; its traceback: python -m rbpx sql 'FROM failures'", request_is_wrong=False)
 
     def succeeded(self, verb: str, run: RunNames) -> None:
-        """An earlier failure of the same run is over."""
-        if self.processes.is_main and self.store.record("failures", _failure_key(verb, run)) is not None:
-            self.store.drop_record("failures", _failure_key(verb, run))
+        """Forget an earlier failure of the same run."""
+        key = _failure_key(verb, run)
+        if self.processes.is_main and self.store.record("failures", key) is not None:
+            self.store.drop_record("failures", key)
 
     def _load(self, cell: Cell, revision: str | None, split: Split | None) -> LoadedModel:
         key = (cell.model, revision, cell.precision, cell.pickled, split)
         if key not in self._loaded:
             self._loaded.clear()  # first, so that two models are never in memory
-            cache = self.store.hashes
+            quantise = None if cell.quantise is None else Quantise(cell.quantise)
+            device, hashes = self.processes.device, self.store.hashes
             self._loaded[key] = load_model(
-                cell.model,
-                revision,
-                cell.dtype,
-                self.processes.device,
-                cache,
-                cell.pickled,
-                split,
-                None if cell.quantise is None else Quantise(cell.quantise),
+                cell.model, revision, cell.dtype, device, hashes, cell.pickled, split, quantise
             )
         return self._loaded[key]
 
     def _record(self, run: RunNames) -> Record:
         """The newest request that this run answered under these names."""
-        names = (run.run_id, run.family, run.size, run.dataset)
+        names = asdict(run)
         answered = [
-            cell
-            for cell in self.store.records("cells")
-            if (cell["run_id"], *(cell[n] for n in ("family", "size", "dataset"))) == names
+            cell for cell in self.store.records("cells") if all(cell[name] == own for name, own in names.items())
         ]
         return max(answered, key=lambda cell: str(cell["asked_at"]))
 
     def _ask_again(self, record: Record, dtype: Dtype | None) -> tuple[Cell, list[Document]]:
-        """The cell of a record, in some precision or its own, and the documents of its text.
+        """The cell of a record, in another precision if one is given, and the documents of its text.
 
         Raises:
             RbpxError: the record has no complete request, or its model or text is not available.
@@ -135,10 +129,10 @@ class Reopener:
         values = {name: record["config"].get(name) for name in _ASKED}
         if None in values.values() and "engine" in record["config"]:
             raise RbpxError(
-                "its tokens were imported, so no model is known that could measure them; measure with engine="
+                "its tokens were imported, so rbpx knows no model that could measure them; measure with engine="
             )
         if None in values.values():
-            raise RbpxError("its record does not contain the whole request; measure the run anew")
+            raise RbpxError("its record lacks a part of the request; measure the run anew")
         request = restored(values, _ASKED)
         if dtype is not None:
             assert request.model is not None, "a run is of a model"
@@ -153,4 +147,4 @@ class Reopener:
 
 
 def _failure_key(verb: str, run: RunNames) -> str:
-    return digest([verb, run.run_id, run.family, run.size, run.dataset])
+    return digest([verb, *astuple(run)])

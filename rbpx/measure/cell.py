@@ -1,4 +1,7 @@
-"""Measure one cell: load the model, cut its text, rank, write the run; or link the cell to an identical earlier run."""
+"""Measure one cell: load its model, cut its text, rank the tokens and write the run.
+
+Where the store holds an identical run already, the cell is linked to that one and nothing is measured.
+"""
 
 import platform
 import resource
@@ -8,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import torch
@@ -22,10 +26,11 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
 from rbpx.measure.best import best_tokens
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import measure_windows
+from rbpx.measure.extract import Reading, measure_windows
 from rbpx.measure.facts import run_facts
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
-from rbpx.measure.run_tables import run_tables, vocab_table
+from rbpx.measure.run_tables import Columns, run_tables, vocab_table
+from rbpx.models.devices import devices_of
 from rbpx.models.load import LoadedModel
 from rbpx.models.quantise import RECIPE
 from rbpx.store import schema
@@ -34,7 +39,8 @@ from rbpx.version import __version__
 
 _VERSIONED = ("torch", "transformers", "tokenizers", "accelerate", "numpy", "pyarrow", "duckdb")
 
-Begin = Callable[[int], Callable[[int], None]]  # scored tokens to come -> called with the tokens just scored
+Begin = Callable[[int], Callable[[int], None]]
+"""Announces how many tokens are to be scored; returns a function to be called with the number just scored."""
 
 
 def measure_cell(
@@ -58,8 +64,8 @@ def measure_cell(
         processes: the process group.
         tokens_per_batch: padded tokens in a batch.
         config: the whole request, stored with the run.
-        begin: called once with the number of tokens to score; returns a function that is called with the progress.
-        keeps_best: whether the best tokens of each place are kept too, for which the model reads the text once more.
+        begin: called once, if anything has to be measured.
+        keeps_best: whether to keep the best tokens of each position too, for which the model reads the text once more.
 
     Raises:
         RbpxError: the model, its size, its tokenizer or the dataset does not match the request.
@@ -67,7 +73,12 @@ def measure_cell(
     """
     started_at = now()
     documents = sample.documents
-    protocol, windows = processes.together(lambda: _prepare(cell, load(), documents))
+
+    def prepare() -> tuple[ResolvedProtocol[LoadedModel], list[Window]]:
+        protocol = resolve_protocol(cell, load())
+        return protocol, scored_windows(cell, protocol, documents)
+
+    protocol, windows = processes.together(prepare)
     loaded = protocol.loaded
     n_rows = sum(window.n_scored for window in windows)
     run_id = digest(
@@ -85,17 +96,19 @@ def measure_cell(
             *([] if cell.quantise is None else [RECIPE[Quantise(cell.quantise)]]),
         ]
     )
-    facts: Record | None = None
+    new: tuple[Record, Columns] | None = None
+    best: pa.Table | None = None
     is_new = not processes.broadcast(processes.is_main and store.take_run(run_id))
     lacks_best = keeps_best and not processes.broadcast(store.has_file(store.beside_file("best", run_id)))
-    advance = begin(n_rows * (is_new + lacks_best)) if is_new or lacks_best else None
-    if is_new and advance is not None:
+    advance = begin(n_rows * (is_new + lacks_best)) if is_new or lacks_best else lambda n: None
+    reading = Reading(loaded, windows, processes, tokens_per_batch, advance)
+    if is_new:
         wall_from = time.monotonic()
-        rows = measure_windows(loaded, windows, processes, tokens_per_batch, advance)
+        columns = measure_windows(reading).columns
         wall_s = time.monotonic() - wall_from
         computed = {"quantise": cell.quantise, "deterministic": cell.deterministic, "head": loaded.head.after}
         went = {
-            "device": ", ".join(device_names(loaded.devices)),
+            "device": ", ".join(device_names(devices_of(loaded.model))),
             "n_processes": processes.world_size,
             "tokens_per_s": n_rows / wall_s,
             "wall_s": wall_s,
@@ -103,29 +116,59 @@ def measure_cell(
             "started_at": started_at,
             "versions": versions() | ({} if cell.quantise is None else {"torchao": version("torchao")}),
         }
-        facts = run_facts(run_id, cell, protocol, windows, documents, rows.columns, computed, went)
-    best: pa.Table | None = None
-    if lacks_best and advance is not None:
-        best = best_tokens(run_id, loaded, windows, processes, tokens_per_batch, advance)
+        new = run_facts(run_id, cell, protocol, windows, documents, columns, computed, went), columns
+    if lacks_best:
+        best = best_tokens(run_id, reading)
     record = cell_record(cell, run_id, loaded.commit, sample.commit, started_at, config)
 
     def write() -> None:
-        if not store.has_vocab(loaded.tokenizer_hash):
-            store.write_vocab(loaded.tokenizer_hash, vocab_table(loaded.tokenizer, loaded.tokenizer_hash))
-        if facts is not None:
-            store.write_run(run_id, facts, run_tables(run_id, rows.columns, windows, documents, cell.protocol))
+        if processes.is_main:
+            write_cell(cell, record, protocol, windows, documents, store, new, best)
+
+    processes.together(write)
+    return processes.broadcast(record)
+
+
+def write_cell(
+    cell: Cell,
+    record: Record,
+    protocol: ResolvedProtocol[Any],
+    windows: Sequence[Window],
+    documents: Sequence[Document],
+    store: Store,
+    new: tuple[Record, Columns] | None,
+    best: pa.Table | None = None,
+) -> None:
+    """Write the run of a cell if it is new, then the record that links the cell to it; forget an earlier failure.
+
+    Args:
+        cell: the cell.
+        record: its record.
+        protocol: resolved for its model.
+        windows: that the model read.
+        documents: that they are of.
+        store: where to write.
+        new: the manifest of the run and the columns of its tokens; None if the store holds it.
+        best: its rows of the relation `best`; None to write none.
+
+    Raises:
+        MeasureError: the store cannot be written.
+    """
+    tokenizer, tokenizer_hash, run_id = protocol.loaded.tokenizer, protocol.loaded.tokenizer_hash, record["run_id"]
+    try:
+        if not store.has_vocab(tokenizer_hash):
+            store.write_vocab(tokenizer_hash, vocab_table(tokenizer, tokenizer_hash))
+        if new is not None:
+            facts, columns = new
+            store.write_run(run_id, facts, run_tables(run_id, columns, windows, documents, cell.protocol))
         if best is not None:
             store.write_beside("best", run_id, best)
         store.write_record("cells", cell.key, record)
         store.drop_record("failures", cell.failure_key)
-
-    try:
-        processes.together(write if processes.is_main else lambda: None)
     except MeasureError:
         raise
     except RbpxError as problem:
         raise MeasureError(str(problem)) from None
-    return processes.broadcast(record)
 
 
 def cell_record(
@@ -145,29 +188,16 @@ def cell_record(
     }
 
 
-def _prepare(
-    cell: Cell, loaded: LoadedModel, documents: Sequence[Document]
-) -> tuple[ResolvedProtocol[LoadedModel], list[Window]]:
-    """The protocol of a cell, resolved for its model, and the windows of its documents."""
-    check_size(cell, loaded.non_embedding_params)
-    protocol = resolve_protocol(cell, loaded)
-    return protocol, scored_windows(cell, protocol.windows(documents), documents)
+def scored_windows(cell: Cell, protocol: ResolvedProtocol[Any], documents: Sequence[Document]) -> list[Window]:
+    """The windows of the documents of a cell.
 
-
-def check_size(cell: Cell, non_embedding_params: int) -> None:
-    """Refuse a model of another size than its family's file gives."""
-    if cell.non_embedding_params not in (None, non_embedding_params):
-        raise RbpxError(
-            f"{cell.model} has S = {non_embedding_params:,} non-embedding parameters, but its family's file "
-            f"gives {cell.non_embedding_params:,}; check the size or the file"
-        )
-
-
-def scored_windows(cell: Cell, windows: list[Window], documents: Sequence[Document]) -> list[Window]:
-    """The windows of a cell; refused where none has a token to score."""
+    Raises:
+        RbpxError: none of them has a token to score.
+    """
+    windows = protocol.windows(documents)
     if not any(window.n_scored for window in windows):
         raise RbpxError(
-            f"dataset {cell.dataset} has nothing to score: no document of its {len(documents):,} has "
+            f"dataset {cell.dataset} has nothing to score: none of its {len(documents):,} documents has "
             f"{SHORTEST} consecutive tokens; use longer texts"
         )
     return windows
@@ -183,7 +213,7 @@ def versions() -> Record:
 
 
 def device_names(devices: Sequence[str]) -> list[str]:
-    """The kinds of devices, as cpu or the name of a GPU, each once."""
+    """The names of devices without repetitions: cpu, or the name of the GPU."""
     return list(
         dict.fromkeys(
             torch.cuda.get_device_name(device) if device.startswith("cuda") else device.split(":")[0]

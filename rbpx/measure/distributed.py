@@ -1,4 +1,4 @@
-"""The processes of a launch, as accelerate sets them up: rank, world size, device, collectives; who shares a model."""
+"""The processes of a launch, as accelerate sets them up: rank, world size, device, collectives, who shares a model."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -49,7 +49,7 @@ class ProcessGroup:
 
     @property
     def tells(self) -> bool:
-        """Whether this process gives the results of its copy; the others that hold it have the same."""
+        """Whether this process reports the results of its copy; the others that hold the copy have the same results."""
         return self.tensor is None or self.tensor.rank == 0
 
     def gather(self, part: T) -> list[T]:
@@ -61,10 +61,10 @@ class ProcessGroup:
         return list(gather_object([part]))
 
     def together(self, work: Callable[[], T]) -> T:
-        """What `work` returns here; an error in one process is raised in all, which would wait for it forever.
+        """What `work` returns here; an error in one process is raised in all, because they would wait for it forever.
 
-        Where processes hold a model together, they meet an `RbpxError` together, but may be waiting for one that meets
-        any other: it is raised in that process at once, so that the launcher ends all.
+        Processes that hold a model together all meet the same `RbpxError`. If one of them meets any other error, the
+        others may be waiting for it, so it raises that error at once and the launcher ends them all.
         """
         if self.world_size == 1:
             return work()
@@ -112,13 +112,13 @@ def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
     n_launched = int(os.environ.get("WORLD_SIZE", "1"))
     if device == "split" and n_launched > 1:
         raise RbpxError(
-            f"device=split spreads one model over all devices from a single process, but {n_launched} were launched; "
-            "start one, or drop device=split"
+            f"device=split spreads one model over all devices from a single process, but {n_launched} processes were "
+            "launched; start one, or drop device=split"
         )
     if tensor != 1 and n_launched == 1:
         raise RbpxError(
-            f"parallel.tensor={'all' if tensor is None else tensor} splits a model over processes, and there is one; "
-            "start them with torchrun --nproc-per-node N -m rbpx ..., or drop parallel="
+            f"parallel.tensor={'all' if tensor is None else tensor} splits a model over processes, but there is one; "
+            "start several with torchrun --nproc-per-node N -m rbpx ..., or drop parallel="
         )
     if device == "cuda":
         require_cuda()
@@ -126,16 +126,16 @@ def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
         AcceleratorState._reset_state(reset_partial_state=True)
         GradientState._reset_state()
     else:
-        # Its functions bind the default process group when imported; later they would keep a destroyed group alive.
+        # Its functions bind the default process group on import; imported later, they would keep a destroyed one alive.
         import_module("torch.distributed.nn")
-    # Left to itself, accelerate looks for a GPU alone, and without one starts no group.
+    # By itself accelerate looks only for a GPU, and starts no group without one.
     on_cpu = device == "cpu" or (n_launched > 1 and not torch.accelerator.is_available())
     accelerator = Accelerator(cpu=on_cpu)
     if accelerator.num_processes != n_launched:
         raise RbpxError(
             f"the launcher set WORLD_SIZE={n_launched}, but the group has "
             f"{number_of(accelerator.num_processes, 'process', 'processes')}, "
-            "so each would measure everything; give device=cpu"
+            "so each process would measure everything; give device=cpu"
         )
     # Sums of 16-bit products in 16 bits would move ranks; float32 products stay exact (no TF32) by torch's default.
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
@@ -155,13 +155,13 @@ _CUBLAS = "CUBLAS_WORKSPACE_CONFIG"  # without it cuBLAS may choose another kern
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    """Compute in one thread, and on a GPU by deterministic kernels alone, so that bits are the same again.
+    """Compute in one thread, and on a GPU with deterministic kernels only, so that another run gives the same bits.
 
-    How a product is divided among threads, or which kernel multiplies matrices of a shape, moves float32 logits by
-    rounding. With one window a forward pass, a window always has the same shapes, and one thread adds in the same
-    order. The bits are those of this kind of device and these versions of the libraries; another may give others.
+    Float32 logits change by rounding with the way in which a product is divided among threads, and with the kernel that
+    multiplies matrices of some shape. With one window in each forward pass, the shapes of a window are always the same,
+    and one thread always adds in the same order. Other devices and other versions of the libraries may give other bits.
 
-    Torch raises RuntimeError where an operation on a GPU has no such kernel. On a CPU one thread is all it takes.
+    Torch raises RuntimeError where an operation on a GPU has no deterministic kernel. On a CPU one thread is enough.
     """
     n_threads, on_gpu = torch.get_num_threads(), torch.cuda.is_available()
     was_on = torch.are_deterministic_algorithms_enabled()

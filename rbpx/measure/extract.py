@@ -1,15 +1,15 @@
-"""Rank the scored tokens of windows: batched to a token budget, divided among processes, one row for each token.
+"""Rank the scored tokens of windows, in batches that are divided among processes; one row for each token.
+
+Of choices of an item that are equal only the first is measured, and all get its rows. In batches of other shapes their
+numbers would differ by rounding, and one would beat the other.
 
 Shapes: B windows, T tokens, D hidden width, N scored positions, V vocabulary.
-
-Equal choices of an item are measured once: windows in, the first of each out, and in the end the rows of all.
-
-In batches of other shapes their numbers would differ by rounding, and one would beat the other.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 
 from rbpx.data.windows import Window
-from rbpx.errors import MeasureError, RbpxError, UnexpectedError
+from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.models.devices import input_device, is_out_of_memory
 from rbpx.models.head import head_input, without_tiles
@@ -29,12 +29,12 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Distinct:
-    """Windows of which no two are the same, and those that they stand for; all in order of (doc_id, start).
+    """Windows without repetitions, and all the windows that they stand for, each in order of (doc_id, start).
 
     Attributes:
-        windows: the first of each.
+        windows: the first of each set of equal windows.
         of_all: every window with a scored position.
-        which: of `windows` each of these is.
+        which: for each of `of_all`, the index of its equal in `windows`.
     """
 
     windows: list[Window]
@@ -42,7 +42,7 @@ class Distinct:
     which: Rows
 
     def columns_of_all(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """The columns of `tokens` of every window, from those of the distinct ones, both in order."""
+        """Expand the columns of `tokens` from the distinct windows to all of them; rows are in order in both."""
         if len(self.windows) == len(self.of_all):
             return dict(columns)
         n_scored = np.asarray([window.n_scored for window in self.windows])
@@ -56,7 +56,7 @@ class Distinct:
 
 
 def distinct_windows(windows: Sequence[Window]) -> Distinct:
-    """The windows that are to be measured: of targets and choices each once, of texts all."""
+    """The windows to be measured: each target and choice once, and all windows of texts."""
     scored = sorted((w for w in windows if w.n_scored), key=_place)
     firsts, which = distinct((w.ids.tobytes(), w.scored.tobytes()) if w.ends_in_label else _place(w) for w in scored)
     return Distinct([scored[at] for at in firsts], scored, which)
@@ -67,19 +67,92 @@ def _place(window: Window) -> tuple[int, int]:
 
 
 def distinct(keys: Iterable[Hashable]) -> tuple[list[int], Rows]:
-    """Where each key stands first, and which of these each key is."""
+    """The index at which each distinct key first occurs, and for each key the index of its equal among these."""
     seen: dict[Hashable, int] = {}
     which = np.asarray([seen.setdefault(key, len(seen)) for key in keys], np.int64)
     return np.unique(which, return_index=True)[1].tolist(), which
 
 
-# Logits of a cell; with fewer, ranking all of them takes less than the second in which numba is loaded.
-_MIN_LOGITS_FOR_TILES = 1 << 28
+_MIN_LOGITS_FOR_TILES = 1 << 28  # ranking fewer takes less time than loading numba, about a second
 T = TypeVar("T")
 Advance = Callable[[int], None]
 Measure = Callable[[torch.Tensor, torch.Tensor], T]
-_MOST_PADDING = 0.05  # of the tokens of a batch, to limit the computation that is wasted on it
+_MOST_PADDING = 0.05  # share of padding in a batch at most, because computation on it is wasted
 COLUMNS = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One pass of a model over windows; each process reads its share.
+
+    Attributes:
+        loaded: the model.
+        windows: each token is scored in at most one; windows without a scored position are skipped.
+        processes: the process group.
+        tokens_per_batch: padded tokens a batch; halved for the rest of the cell when memory runs out.
+        advance: called with the number of tokens that this process has just scored.
+    """
+
+    loaded: LoadedModel
+    windows: Sequence[Window]
+    processes: ProcessGroup
+    tokens_per_batch: int
+    advance: Advance
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of scored tokens."""
+        return sum(window.n_scored for window in self.windows)
+
+    def with_tiles_from(self, n_logits: int) -> "Reading":
+        """The same without the tile kernel if fewer logits than this are to be computed."""
+        if self.n_tokens * self.loaded.head.vocab_size >= n_logits:
+            return self
+        return replace(self, loaded=replace(self.loaded, head=without_tiles(self.loaded.head)))
+
+    def measure(self, of_batch: Callable[[LoadedModel, list[Window]], T]) -> list[T]:
+        """The value of `of_batch` for each batch; every process returns the values of all.
+
+        Raises:
+            MeasureError: a single window does not fit into memory, logits are not finite, or the model's code fails;
+                every process raises it.
+        """
+        # Dealt by length, so that the processes finish together.
+        longest_first = sorted((w for w in self.windows if w.n_scored), key=_longest_first)
+        share = longest_first[self.processes.of_model :: self.processes.n_models]
+        parts = self.processes.together(lambda: self._measure_share(share, of_batch))
+        return list(chain.from_iterable(self.processes.gather(parts if self.processes.tells else [])))
+
+    def _measure_share(self, share: list[Window], of_batch: Callable[[LoadedModel, list[Window]], T]) -> list[T]:
+        """The value of `of_batch` for each batch of this process, halved where it has the model to itself."""
+        loaded = self.loaded
+        # A model without a product gives whole logits, so it reads one window at a time.
+        queue = list(batch_windows(share, 1 if loaded.head.product is None else self.tokens_per_batch))
+        parts = []
+        while queue:
+            batch = queue.pop(0)
+            longest = f"window of {len(batch[0].ids)} tokens (document {batch[0].doc_id})"
+            try:
+                parts.append(of_batch(loaded, batch))
+            except RbpxError:
+                raise
+            except Exception as problem:  # each architecture fails in its own way
+                if self.processes.tensor is not None or not is_out_of_memory(problem):
+                    raise UnexpectedError.of(problem, f"{loaded.name} fails on a {longest}") from None
+                failed = first_line(problem)
+            else:
+                self.advance(sum(window.n_scored for window in batch))
+                continue
+            # Outside the handler, whose traceback would keep the tensors alive.
+            if len(batch) == 1:
+                raise MeasureError(
+                    f"one {longest} does not fit into memory ({failed}); use a smaller dtype or device=split"
+                )
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            half = len(batch) * len(batch[0].ids) // 2
+            queue = list(batch_windows([*batch, *chain.from_iterable(queue)], half))
+        return parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,112 +195,31 @@ def _longest_first(window: Window) -> tuple[int, bytes, int, int]:
 def _distinct(batch: Sequence[Window]) -> tuple[list[int], npt.NDArray[np.int64]]:
     """The first window of each sequence of tokens to be read, and which of these each window reads.
 
-    What a causal model makes of the same tokens is the same, so choices of one token need their context read once.
+    A causal model computes the same states for the same tokens, so for choices of one token the context is read once.
     """
     if not any(window.ends_in_label for window in batch):
         return list(range(len(batch))), np.arange(len(batch))
     return distinct(window.ids[: window.n_read].tobytes() for window in batch)
 
 
-def measure_windows(
-    loaded: LoadedModel, windows: Sequence[Window], processes: ProcessGroup, tokens_per_batch: int, advance: Advance
-) -> TokenRows:
-    """Rank every scored token of every window; each process ranks its share, and all return the rows of all.
-
-    Args:
-        loaded: the model.
-        windows: each token is scored in at most one; windows without a scored position are skipped.
-        processes: the process group.
-        tokens_per_batch: padded tokens a batch; halved for the rest of the cell when memory runs out.
-        advance: called with the number of tokens just scored by this process.
+def measure_windows(reading: Reading) -> TokenRows:
+    """Rank every scored token of every window; every process returns the rows of all.
 
     Raises:
-        MeasureError: a single window does not fit into memory, logits are not finite, or the model's code fails; every
-            process raises it.
+        MeasureError: as in `Reading.measure`.
     """
-    once = distinct_windows(windows)
-    n_tokens = sum(w.n_scored for w in once.windows)
-    if n_tokens * loaded.head.vocab_size < _MIN_LOGITS_FOR_TILES:
-        loaded = replace(loaded, head=without_tiles(loaded.head))
-    parts = measure_batches(_rank_batch, loaded, once.windows, processes, tokens_per_batch, advance)
+    once = distinct_windows(reading.windows)
+    of_once = replace(reading, windows=once.windows).with_tiles_from(_MIN_LOGITS_FOR_TILES)
+    parts = of_once.measure(_rank_batch)
     if len(once.windows) < len(once.of_all):
-        advance((sum(w.n_scored for w in once.of_all) - n_tokens) // processes.n_models)
-    return TokenRows(once.columns_of_all(_merge(parts, once.windows)))
-
-
-def measure_batches(
-    of_batch: Callable[[LoadedModel, list[Window]], T],
-    loaded: LoadedModel,
-    windows: Sequence[Window],
-    processes: ProcessGroup,
-    tokens_per_batch: int,
-    advance: Advance,
-) -> list[T]:
-    """What a function makes of each batch of windows; each process takes its share, and all return the parts of all.
-
-    Args:
-        of_batch: the model and windows of a batch to the value that is kept of it.
-        loaded: the model.
-        windows: as in `measure_windows`, with the arguments after it and what is raised.
-        processes: the same.
-        tokens_per_batch: the same.
-        advance: the same.
-    """
-    scored = sorted((w for w in windows if w.n_scored), key=_longest_first)
-    share = scored[processes.of_model :: processes.n_models]  # dealt by length, so that the processes finish together
-    alone = processes.tensor is None
-    parts = processes.together(lambda: _measure_share(of_batch, loaded, share, tokens_per_batch, advance, alone))
-    return [part for of_process in processes.gather(parts if processes.tells else []) for part in of_process]
-
-
-def _measure_share(
-    of_batch: Callable[[LoadedModel, list[Window]], T],
-    loaded: LoadedModel,
-    share: list[Window],
-    budget: int,
-    advance: Advance,
-    alone: bool,
-) -> list[T]:
-    """What a function makes of each batch; a process that is not `alone` with its model cannot halve its batches."""
-    if loaded.head.product is None:
-        budget = 1  # whole logits of one window at a time
-    queue = list(batch_windows(share, budget))
-    parts = []
-    while queue:
-        batch = queue.pop(0)
-        try:
-            parts.append(of_batch(loaded, batch))
-        except RbpxError:
-            raise
-        except Exception as problem:  # each architecture fails in its own way
-            if not (alone and is_out_of_memory(problem)):
-                what = f"{loaded.name} fails on a window of {len(batch[0].ids)} tokens (document {batch[0].doc_id})"
-                raise UnexpectedError.of(problem, what) from None
-            failed = problem
-        else:
-            advance(sum(window.n_scored for window in batch))
-            continue
-        # Outside the handler, whose traceback would keep the tensors alive.
-        size = len(batch) * len(batch[0].ids)
-        if len(batch) == 1:
-            raise MeasureError(
-                f"one window of {len(batch[0].ids)} tokens (document {batch[0].doc_id}) does not fit into memory "
-                f"({str(failed).splitlines()[0][:120]}); use a smaller dtype or device=split"
-            )
-        del failed
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        budget = size // 2
-        queue = list(batch_windows([w for b in [batch, *queue] for w in b], budget))
-    return parts
+        reading.advance((reading.n_tokens - of_once.n_tokens) // reading.processes.n_models)
+    return TokenRows(once.columns_of_all(_merge(parts, of_once.n_tokens)))
 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The scored tokens of a batch: row and position in it, document and position in the text, id; each [N]."""
+    """The scored tokens of a batch: document, position in it, id; each [N]."""
 
-    row_N: npt.NDArray[np.int64]
-    column_N: npt.NDArray[np.int64]
     doc_id_N: npt.NDArray[np.int32]
     position_N: npt.NDArray[np.int64]
     token_id_N: npt.NDArray[np.int64]
@@ -241,8 +233,9 @@ def read_batch(
     Args:
         loaded: the model.
         batch: windows, the longest first.
-        measure: the states [N, D] that predict the scored tokens, and the tokens [N], to what is measured of them.
-        measure_whole: the same of whole logits [N, V], for a model that changes them in an unknown way after its head.
+        measure: called with the states [N, D] that predict the scored tokens, and these tokens [N].
+        measure_whole: called with logits [N, V] in place of states, for a model that changes them after its head in a
+            way that is not known.
 
     Raises:
         MeasureError: logits are not finite.
@@ -256,7 +249,7 @@ def read_batch(
     row_N, column_N = np.nonzero(scored_BT)
     doc_id_N = np.asarray([w.doc_id for w in batch], np.int32)[row_N]
     position_N = np.asarray([w.start for w in batch], np.int64)[row_N] + column_N
-    places = Places(row_N, column_N, doc_id_N, position_N, ids_BT[row_N, column_N])
+    places = Places(doc_id_N, position_N, ids_BT[row_N, column_N])
     try:
         with torch.inference_mode():
             ids = torch.from_numpy(ids_BT).to(input_device(loaded.model))
@@ -283,16 +276,15 @@ _ROW = np.dtype([(name, np.float32 if name == "logprob" else np.int32) for name 
 def _rank_batch(loaded: LoadedModel, batch: list[Window]) -> npt.NDArray[Any]:
     whole = partial(rank_hidden, head=torch.Tensor.float, vocab_size=loaded.head.vocab_size)
     places, ranks = read_batch(loaded, batch, loaded.head.rank, whole)
-    out = np.empty(len(places.row_N), _ROW)
+    out = np.empty(len(places.doc_id_N), _ROW)
     out["doc_id"], out["position"], out["token_id"] = places.doc_id_N, places.position_N, places.token_id_N
     out["greater"], out["ties"], out["logprob"] = ranks.greater, ranks.ties, ranks.logprob
     return out
 
 
-def _merge(parts: list[npt.NDArray[Any]], scored: Sequence[Window]) -> dict[str, npt.NDArray[Any]]:
+def _merge(parts: list[npt.NDArray[Any]], n_tokens: int) -> dict[str, npt.NDArray[Any]]:
     rows = np.concatenate([np.empty(0, _ROW), *parts])
     rows = rows[np.lexsort((rows["position"], rows["doc_id"]))]
-    expected = sum(w.n_scored for w in scored)
-    if len(rows) != expected or len(np.unique(rows[["doc_id", "position"]])) != expected:
-        raise MeasureError(f"{len(rows):,} rows were returned for {expected:,} scored tokens; nothing was written")
+    if len(rows) != n_tokens or len(np.unique(rows[["doc_id", "position"]])) != n_tokens:
+        raise MeasureError(f"{len(rows):,} rows were returned for {n_tokens:,} scored tokens; nothing was written")
     return {name: np.ascontiguousarray(rows[name]) for name in COLUMNS}

@@ -1,4 +1,4 @@
-"""What a run's manifest says of what was measured, whatever measured it: protocol, model, text, cross-entropy."""
+"""The manifest of a run, whether rbpx or another engine measured it: protocol, model, text, cross-entropy."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,13 +27,13 @@ def run_facts(
 
     Args:
         run_id: of the run.
-        cell: that it answers.
-        protocol: resolved for its model.
-        windows: that were read.
-        documents: that they are of.
+        cell: that the run answers.
+        protocol: of the cell, resolved for its model.
+        windows: that the model read.
+        documents: that were cut into them.
         columns: of the scored tokens.
-        computed: how logits were computed, as far as what measured it tells.
-        went: how measuring went: by what, when, how fast, with which versions.
+        computed: how logits were computed; empty if the engine does not say.
+        went: how measuring went: on which device, when, how fast, with which versions.
     """
     model = protocol.loaded
     return {
@@ -59,9 +59,9 @@ def run_facts(
 
 
 def _inner_padding(windows: Sequence[Window], protocol: ResolvedProtocol[Any]) -> Record:
-    """Where a text itself contains what the RBP paper's authors pad windows with, and how much is scored behind it.
+    """How often the text itself contains the token that the RBP paper's authors pad windows with; empty if never.
 
-    Their code masks that id wherever it stands (attention_mask = ids != pad); what rbpx pads with is never read.
+    Their code masks that id wherever it stands (attention_mask = ids != pad); a model of rbpx never reads padding.
     """
     padding = list(protocol.unscored)
     holding = [window for window in windows if padding and np.isin(window.ids, padding).any()]

@@ -1,4 +1,4 @@
-"""The grid of a request from what is on this machine: nothing is downloaded, measured or written."""
+"""Makes the grid of a request from what is on this machine: downloads, measures and writes nothing."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ def grid_offline(request: Request, store: Store, by_name: bool = False) -> tuple
     Args:
         request: with a model and a dataset.
         store: keeps hashes, and the documents that were drawn from a hub.
-        by_name: whether a dataset may be a name alone: of the store, or of a file that is not there, which is said.
+        by_name: whether a dataset may be a name alone: of the store, or of a missing file, which is then said.
 
     Raises:
         RbpxError: the request names no model or no dataset, or a folder or file that does not exist.
@@ -49,10 +49,10 @@ def grid_offline(request: Request, store: Store, by_name: bool = False) -> tuple
 
 
 def as_held(request: Request, text: str | None, store: Store) -> Request:
-    """The request by the name under which the store holds its text, so that what is done is not measured again.
+    """The request with the dataset's name under which the store holds its text, so that no cell is measured twice.
 
     A file is named after its path. Earlier versions called every file `file`; a text that a store holds by that name
-    keeps it there, so that models measured on it later are compared with those that were measured then.
+    keeps it there, so that models measured later can be compared with those measured then.
 
     Args:
         request: with a dataset.
@@ -71,7 +71,7 @@ def as_held(request: Request, text: str | None, store: Store) -> Request:
 
 
 def training_beside(request: Request, hashes: Mapping[str, str | None]) -> dict[str, Training]:
-    """What lies beside each model of a request in a folder about its training.
+    """The facts about the training of each model of a request, from `training.json` in its folder.
 
     Args:
         request: with a model.
@@ -88,7 +88,7 @@ def training_beside(request: Request, hashes: Mapping[str, str | None]) -> dict[
 def hash_members(request: Request, store: Store) -> dict[str, str | None]:
     """A hash of the contents of each model of a request that lies in a folder; None for hub ids.
 
-    It is None too for a folder that cannot be read while another can: loading it fails, and is that cell's failure.
+    If some folders can be read, it is None too for one that cannot: loading it fails later, as that cell's failure.
 
     Raises:
         RbpxError: the request names no model, or none of its models can be read.
@@ -117,7 +117,7 @@ def read_training(folder: Path) -> Training:
     """The facts in `training.json` of a model's folder; none where there is no such file.
 
     Raises:
-        RbpxError: it cannot be read, or a value is not what its name says.
+        RbpxError: it cannot be read, or a value is not of the kind that its name says.
     """
     path = folder / "training.json"
     try:

@@ -1,6 +1,6 @@
-"""Prefetching: while one cell is measured, a thread cuts the text of the next into windows.
+"""Cuts the text of the next cell into windows in a thread, while a GPU measures the cell before it.
 
-Tokenizers release the interpreter's lock, so on a GPU the two run side by side.
+Tokenizers release the interpreter's lock, so the two run side by side.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ class WindowPrefetcher:
         self._pending: Future[None] | None = None
 
     def __enter__(self) -> "WindowPrefetcher":
-        """Nothing is cut before `start_next`."""
+        """Start nothing yet; `start_next` does."""
         return self
 
     def __exit__(
@@ -39,7 +39,7 @@ class WindowPrefetcher:
         self._thread.shutdown()
 
     def wait(self) -> None:
-        """Wait until the text that is being cut, if any, is done."""
+        """Wait until the text that is being cut, if there is one, has been cut."""
         if self._pending is not None:
             wait([self._pending])
 

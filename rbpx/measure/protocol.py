@@ -1,4 +1,4 @@
-"""The protocol of a cell, resolved for its model: window and stride within its context, BOS, padding, windows."""
+"""Resolves the protocol of a cell for its model: window and stride within its context, BOS, padding; cuts windows."""
 
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from rbpx.ties import OFFICIAL
 
 M = TypeVar("M", LoadedModel, DescribedModel)
 
-_CACHED_TEXTS = 8  # whose windows are kept, because the sizes of a family share their tokenizer and texts
+_CACHED_TEXTS = 8  # texts whose windows are kept, because the sizes of a family share their tokenizer and texts
 _cached_windows: dict[Hashable, list[Window]] = {}  # of this process, the last used last
 
 
@@ -27,13 +27,13 @@ class ResolvedProtocol(Generic[M]):
     """How a model reads documents. Choices are stored by their effect, so equivalent ones compare equal.
 
     Attributes:
-        loaded: the model, its head limited to the rows of the vocabulary that compete for a rank; one that another
-            engine runs is only described.
+        loaded: the model, its head limited to the rows of the vocabulary that compete for a rank; only a description
+            of one that another engine runs.
         window: tokens of a window.
         stride: tokens from one window to the next; None reads the first window of a document alone.
         bos: which special tokens begin a document.
         padding: whether rows of the vocabulary without a token compete; `counted` if there are none.
-        unscored: ids that are neither input nor label, beside the special ones.
+        unscored: ids that are neither read nor scored, beside the special ones.
         harness: whether documents are cut as lm-evaluation-harness does.
     """
 
@@ -74,8 +74,8 @@ def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol[Loaded
     """Resolve the protocol of a cell for its model: no window beyond its context, half a window as default stride.
 
     Raises:
-        RbpxError: the context is shorter than the authors' windows or than the stride, or the requested BOS does not
-            exist.
+        RbpxError: the model has another size than its family's file gives, its context is shorter than the authors'
+            windows or than the stride, or the requested BOS does not exist.
     """
     padding = Padding(cell.padding)
     if loaded.n_token_ids >= loaded.head.vocab_size:
@@ -86,16 +86,21 @@ def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol[Loaded
 
 
 def resolve_described(cell: Cell, described: DescribedModel) -> ResolvedProtocol[DescribedModel]:
-    """As `resolve_protocol`, for a model that another engine runs, in which the whole vocabulary competes."""
+    """Resolve it as `resolve_protocol` does, for a model of another engine, where the whole vocabulary competes."""
     return _resolve(cell, described, Padding.counted)
 
 
 def _resolve(cell: Cell, loaded: M, padding: Padding) -> ResolvedProtocol[M]:
+    if cell.non_embedding_params not in (None, loaded.non_embedding_params):
+        raise RbpxError(
+            f"{cell.model} has S = {loaded.non_embedding_params:,} non-embedding parameters, but its family's file "
+            f"gives {cell.non_embedding_params:,}; check the size or the file"
+        )
     window, stride = cell.cut_for(loaded.context)
     official = cell.protocol == OFFICIAL
     if official and cell.window is not None and window < cell.window:
         raise RbpxError(
-            f"protocol=official needs windows of {cell.window} tokens, {cell.model} reads at most {window}; use "
+            f"protocol=official needs windows of {cell.window} tokens, but {cell.model} reads at most {window}; use "
             "protocol=paper"
         )
     if stride is not None and stride >= window:

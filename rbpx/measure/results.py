@@ -1,4 +1,4 @@
-"""What became of a grid that was to be measured, or whose needs were to be fetched."""
+"""The result of measuring a grid: the cells that the store now holds, and those that failed."""
 
 from dataclasses import dataclass
 
@@ -26,11 +26,11 @@ class Measured:
     """The result of measuring one grid.
 
     Attributes:
-        request: the request that the grid is of.
+        request: the request for the grid.
         cell_keys: cells that the store now holds, measured now or before.
         failures: cells that were not measured.
         n_new: cells that were measured now.
-        error: why nothing of the grid was measured; None if it was tried.
+        error: why no cell was even tried; None otherwise.
         status: exit status that the error stands for, 0 without one.
     """
 

@@ -1,4 +1,4 @@
-"""The tables of a run: its scored tokens and the windows that they stand in, as the relations of the store."""
+"""Makes the tables of a run, as relations of the store, from its scored tokens, their windows and documents."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ from rbpx.store import schema
 from rbpx.store.store import Record, Store
 
 Columns = Mapping[str, Any]
-"""Of the scored tokens, in order of (doc_id, position): arrays of numpy, or of Arrow where counts are not told."""
+"""Columns of the scored tokens, in order of (doc_id, position): NumPy arrays, or Arrow arrays where some are null."""
 
 
 def text_facts(windows: Sequence[Window], documents: Sequence[Document]) -> Record:
-    """What a run's manifest says of its text, wrong choices left out: documents, tokens, bytes."""
+    """Documents, tokens and bytes of a run's text, without those of wrong choices, as its manifest has them."""
     true_ids = {document.doc_id for document in documents if document.is_true}
     true_windows = [window for window in windows if window.doc_id in true_ids]
     scored = {window.doc_id for window in true_windows if window.n_scored}
@@ -35,7 +35,7 @@ def text_facts(windows: Sequence[Window], documents: Sequence[Document]) -> Reco
 
 
 def cross_entropy_nats(columns: Columns, documents: Sequence[Document]) -> float:
-    """The mean over scored tokens of texts, targets and right choices."""
+    """The mean of -logprob over the scored tokens of texts, targets and right choices, nats."""
     logprob_N = np.asarray(columns["logprob"])[_is_true(columns, documents)]
     return -float(logprob_N.mean(dtype=np.float64))
 
@@ -46,7 +46,7 @@ def _is_true(columns: Columns, documents: Sequence[Document]) -> npt.NDArray[np.
 
 
 def _documents_of(columns: Columns, documents: Sequence[Document]) -> npt.NDArray[np.intp]:
-    """The place of the document of each scored token; documents are in the order of their ids."""
+    """The index of each scored token's document in `documents`, which are in the order of their ids."""
     return np.searchsorted([document.doc_id for document in documents], np.asarray(columns["doc_id"]))
 
 
@@ -87,7 +87,7 @@ def _with_parts(
     columns: pa.Schema,
     places: npt.NDArray[np.intp] | None = None,
 ) -> pa.Table:
-    """A table with what each document, or the document of each row, is of its item."""
+    """Add the columns about items: each document's part in its item, or where rows are tokens, its document's."""
     for column in list(columns)[table.num_columns :]:
         values = pa.array([getattr(document.part, column.name, None) for document in documents], column.type)
         table = table.append_column(column, values if places is None else values.take(pa.array(places)))
@@ -95,7 +95,7 @@ def _with_parts(
 
 
 def _places(windows: Sequence[Window]) -> dict[str, npt.NDArray[np.int32]]:
-    """Which bytes of its document each scored token stands for, in the order of the rows of `tokens`."""
+    """The bytes of its document that each scored token stands for, in the order of `tokens`."""
     begin_N, length_N = (np.concatenate(parts) for parts in zip(*(w.scored_bytes for w in windows), strict=True))
     return {"first_byte": begin_N.astype(np.int32), "n_bytes": length_N.astype(np.int32)}
 
@@ -109,10 +109,10 @@ def vocab_table(tokenizer: Any, tokenizer_hash: str) -> pa.Table:
 
 
 def scored_share(documents: Sequence[Document], store: Store, run_id: str) -> float | None:
-    """The share of the bytes of its documents that lie in the windows of a run; None if no document was cut.
+    """The share of the documents' bytes that the windows of a run cover; None if no document was cut.
 
-    A document was cut if its window is full and ends before the text does: tokenizers may leave out white space at the
-    end of a text that they have read whole.
+    A document was cut if its window is full and ends before the text does. A window that is not full may end before it
+    too, because some tokenizers leave out white space at the end.
 
     Args:
         documents: the sample that was measured, in order.

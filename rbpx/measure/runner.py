@@ -1,4 +1,4 @@
-"""Measure grids: every cell that the store does not hold yet becomes a run in it, each model loaded once."""
+"""Measures grids: every cell that the store does not hold yet becomes a run in it; each model is loaded once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class _Grid:
-    """A grid as requested: its cells, the documents that they share, its store, and what has been done so far."""
+    """A requested grid: its cells, the documents that they share, its store, and what has been done so far."""
 
     request: Request
     store: Store
@@ -58,8 +58,8 @@ def measure_grids(
 
     Args:
         requests: one for each grid.
-        number: of the job of a sweep that these requests are, from 1, where its jobs have processes of their own.
-        n_jobs: of that sweep; None if unknown.
+        number: if the jobs of a sweep have processes of their own, the number of the one with these requests, from 1.
+        n_jobs: number of jobs of that sweep; None if unknown.
         quiet: whether to print no progress.
 
     Returns:
@@ -85,7 +85,7 @@ def measure_grids(
         together = dict(on_device)
         try:
             _measure_on(device, tensor, list(together.values()), number, n_jobs, quiet)
-        except RbpxError as problem:  # no such device, no torchao, no place to write: none is measured
+        except RbpxError as problem:  # no such device, no torchao, nowhere to write: no cell is measured
             stopped |= dict.fromkeys(together, problem)
             continue
         if is_main_process():
@@ -101,7 +101,7 @@ def measure_grids(
 
 
 def _parts(requests: Sequence[Request]) -> Sequence[tuple[int, ...] | None]:
-    """The places of the cells that are measured in the grid of each request; None for all of them."""
+    """The places in each request's grid of the cells to be measured; None for all of them."""
     shard = requests[0].shard if requests else None
     if shard is None:
         return [None] * len(requests)
@@ -111,7 +111,7 @@ def _parts(requests: Sequence[Request]) -> Sequence[tuple[int, ...] | None]:
 
 
 def _measured(request: Request, grid: _Grid | None) -> Measured:
-    """What became of a request, of which another machine may have all cells."""
+    """The result of a request; without a grid, all of its cells belong to another machine's shard."""
     if grid is None:
         return Measured(request)
     return Measured(grid.request, tuple(grid.cell_keys), tuple(grid.failures), len(grid.new))
@@ -140,7 +140,7 @@ def _log_unscored(grid: _Grid) -> None:
 
 
 def _warn_of_inner_padding(grid: _Grid) -> None:
-    """Say where ranks of protocol=official are not those of the authors, once for the models of a grid."""
+    """Warn, once for a grid, where ranks of protocol=official may differ from those of the authors."""
     for record in grid.new:
         inner = grid.store.manifest(record["run_id"]).get("inner_padding")
         if inner is not None:
@@ -148,13 +148,13 @@ def _warn_of_inner_padding(grid: _Grid) -> None:
                 f"{record['family']} on {record['dataset']}: {inner['documents']:,} of "
                 f"{number_of(len(grid.sample.documents), 'document')} contain {inner['text']}, with which "
                 "protocol=official pads windows; the authors' code masks it there too, so their ranks of the "
-                f"{number_of(inner['tokens'], 'token')} behind it may differ"
+                f"{number_of(inner['tokens'], 'token')} after it may differ"
             )
             return
 
 
 def _grid(request: Request, quiet: bool, places: Collection[int] | None) -> _Grid:
-    """The cells of a request, those at some places of its grid, and the documents that they share."""
+    """The grid of a request: its cells, or only those at the given places, and the documents that they share."""
     store, request = own_store(request.store), request.but(shard=None)
     hashes = hash_members(request, store)
     texts = draw_sample(request, store, quiet)
@@ -184,14 +184,14 @@ def _tell_loading(what: str, quiet: bool) -> Tell:
 
 
 def _placed(request: Request) -> tuple[Device, int | None]:
-    """The device of a request, and how many processes hold a model together; None for all of the launch."""
+    """The device of a request, and the number of processes that hold a model together; None for all of the launch."""
     return request.device, request.parallel.n_processes()
 
 
 def _measure_on(
     device: Device, tensor: int | None, grids: Sequence[_Grid], number: int, n_jobs: int | None, quiet: bool
 ) -> None:
-    """Measure the missing cells, model by model; a cell that fails is noted and does not stop the others."""
+    """Measure the missing cells model by model; note a cell that fails, and go on with the others."""
     launched = int(os.environ.get("WORLD_SIZE", "1")) > 1
     engine = next((grid.request.engine for grid in grids if grid.request.engine is not None), None)
     if launched and engine is not None:
@@ -233,7 +233,7 @@ def _measure_on(
 
 
 def _is_stored(cell: Cell, grid: _Grid) -> bool:
-    """Whether the store holds the run of a cell, and its best tokens where they are asked for."""
+    """Whether the store holds the run of a cell, and its best tokens if the request asks for them."""
     record = grid.store.cell(cell.key)
     if record is None or not grid.request.best:
         return record is not None
@@ -241,7 +241,7 @@ def _is_stored(cell: Cell, grid: _Grid) -> bool:
 
 
 def _note_training(grid: _Grid, cell_keys: Collection[str]) -> None:
-    """Keep what is now known of the training of models that are measured already; what was known before stays."""
+    """Add what is now known of the training of models measured before to their records; known values stay."""
     for cell in grid.cells:
         record = grid.store.cell(cell.key) if cell.key in cell_keys else None
         if record is None:
@@ -256,14 +256,14 @@ def _note_training(grid: _Grid, cell_keys: Collection[str]) -> None:
 
 
 def _init_process_group(device: Device, tensor: int | None) -> ProcessGroup:
-    """The process group; imports torch, so a grid of which no cell is missing is done without it."""
+    """Join the process group; called only where a cell is missing, because it imports torch."""
     from rbpx.measure.distributed import init_process_group
 
     return init_process_group(device.value, tensor)
 
 
 def _computes_on_gpu(processes: ProcessGroup) -> bool:
-    """Whether texts may be cut while a model computes; on a CPU that would take time from the model."""
+    """Whether to cut texts while a model computes; on a CPU that would take time from the model."""
     return processes.device.type != "cpu"
 
 
@@ -357,7 +357,7 @@ def _measure(
 
 @contextmanager
 def split_of(request: Request, store: Store) -> Iterator[Split | None]:
-    """Where the parts of a model go that is split over devices (device=split), for as long as it is measured."""
+    """A scratch folder for the parts of a model that is split over devices (device=split), while it is measured."""
     if request.device is not Device.split:
         yield None
         return

@@ -1,10 +1,11 @@
-"""The cells of a sweep divided among machines that know nothing of each other: alike on all, disjoint, balanced.
+"""Divides the cells of a sweep among machines that know nothing of each other: the same on all, disjoint, balanced.
 
-Each machine divides by itself, so nothing counts that may differ between machines or change while they measure: not
-the store, not a hub's cache, not a text that may have to be downloaded. What counts is the request: the architectures
-of its models, and its windows.
+Each machine divides by itself. So the shards depend on the request alone, on the architectures of its models and on its
+windows, and on nothing that may differ between machines or change while they measure: not on the store, on a hub's
+cache, or on a text that may have to be downloaded.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,9 @@ from rbpx.config.grid import Cell, cells
 from rbpx.config.keys.runs import Shard
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import ProtocolConfig
+from rbpx.measure.plan.tokens_read import BYTES_PER_TOKEN
 from rbpx.models.architecture import declared_architecture
 from rbpx.models.costs import flops, tokens_read
-
-_BYTES_PER_TOKEN = 3.7  # of a user's file, as where `plan` estimates its tokens
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Load:
     """The part of a sweep that one machine measures.
 
     Attributes:
-        places: of its cells in the grid of each request of the sweep, in their order.
+        places: the places of its cells in the grid of each request of the sweep, in their order.
         cost: FLOPs that they take at most, by the request alone.
-        n_cells: how many they are.
+        n_cells: number of cells.
     """
 
     places: tuple[tuple[int, ...], ...]
@@ -37,7 +37,7 @@ class Load:
 
 @dataclass(frozen=True)
 class _Item:
-    """A cell that is to be placed: its request, its place in the grid of that, its model, and what it costs."""
+    """A cell to be placed: the number of its request, its place in that request's grid, its model and its cost."""
 
     request: int
     place: int
@@ -53,14 +53,14 @@ def places_in(requests: Sequence[Request], shard: Shard | None) -> list[tuple[in
 
 
 def divide(requests: Sequence[Request], n_shards: int) -> list[Load]:
-    """The shards of a sweep.
+    """Divide a sweep into shards.
 
-    Cells are placed from the costliest on: into the shard that has their model already, as long as that stays below
-    an equal share, else into the one with the least to do. So no shard takes longer than an equal share and one cell.
+    The costliest cells are placed first: into a shard that has their model already, as long as that stays below an
+    equal share, else into the shard with the least to do. So no shard has more than an equal share and one cell.
 
     Args:
         requests: of all jobs of the sweep, each with a model and a dataset.
-        n_shards: how many.
+        n_shards: number of shards.
 
     Raises:
         RbpxError: a request is incomplete, or a model in a folder is not on this machine.
@@ -76,12 +76,11 @@ def divide(requests: Sequence[Request], n_shards: int) -> list[Load]:
         costs[at] += item.cost
         held[at].append(item)
         where.setdefault(item.model, []).append(at)
-    return [_load(of, cost, len(requests)) for of, cost in zip(held, costs, strict=True)]
-
-
-def _load(items: Sequence[_Item], cost: float, n_requests: int) -> Load:
-    places = [tuple(sorted(i.place for i in items if i.request == request)) for request in range(n_requests)]
-    return Load(tuple(places), cost, len(items))
+    loads = []
+    for items_of, cost in zip(held, costs, strict=True):
+        places = [tuple(sorted(i.place for i in items_of if i.request == n)) for n in range(len(requests))]
+        loads.append(Load(tuple(places), cost, len(items_of)))
+    return loads
 
 
 def _items(requests: Sequence[Request]) -> list[_Item]:
@@ -101,28 +100,20 @@ def _items(requests: Sequence[Request]) -> list[_Item]:
 
 
 def _named(request: Request) -> list[Cell]:
-    """The grid of a request without its text and the contents of its models: the same cells in the same order."""
+    """The grid of a request with neither its text nor the contents of its models: the same cells in the same order."""
     named = request if request.protocol is not None else request.but(protocol=ProtocolConfig())
-    return cells(named, None, _Unhashed())
-
-
-class _Unhashed(dict[str, str | None]):
-    """The hash of any model: not known."""
-
-    def __missing__(self, model: str) -> None:
-        return None
+    return cells(named, None, defaultdict(lambda: None))
 
 
 def _cost(cell: Cell, request: Request) -> float | None:
     """FLOPs of a cell if all of its documents fill a window; None for a hub's model of unknown shape and size."""
-    family = request.model
-    shape = family.shape_of(cell.size) if family is not None and cell.size in family.sizes else {}
+    shape = {} if request.model is None else request.model.shape_of(cell.size)
     architecture = declared_architecture(cell.model, shape, cell.pickled)
     window, _ = cell.cut_for(None if architecture is None else architecture.context)
     n_tokens = float(request.limit * window)
     path = None if request.dataset is None or request.dataset.path is None else Path(request.dataset.path)
     if path is not None and path.is_file():
-        in_file = path.stat().st_size / _BYTES_PER_TOKEN
+        in_file = path.stat().st_size / BYTES_PER_TOKEN
         n_tokens = in_file if cell.whole else min(n_tokens, in_file)
     if architecture is None:
         return None if cell.non_embedding_params is None else 2.0 * cell.non_embedding_params * n_tokens

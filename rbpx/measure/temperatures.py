@@ -1,10 +1,8 @@
-"""Losses of a run's documents at several temperatures: windows in, a table of sums for each document and node out.
+"""Measures the losses of a run's documents at several temperatures, summed for each document and node of beta.
 
 Shapes: N tokens, D documents, J nodes of beta.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,51 +12,32 @@ import torch
 
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError
-from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import Advance, measure_batches, read_batch
-from rbpx.models.head import without_tiles
+from rbpx.measure.extract import Reading, read_batch
 from rbpx.models.load import LoadedModel
 from rbpx.ranks.tempered import BETAS, Floats, temper_hidden
 from rbpx.store.schema import TEMPERATURES
 
-_MIN_LOGITS_FOR_TILES = 1 << 25  # with fewer, the second in which numba is loaded does not pay
+_MIN_LOGITS_FOR_TILES = 1 << 25  # for fewer, loading numba, about a second, does not pay
 
 Part = tuple[npt.NDArray[np.int32], Floats, Floats]
 """Documents of a batch, the scored tokens of each, and sums over them [D, 3, J]."""
 
 
-def measure_temperatures(
-    run_id: str,
-    loaded: LoadedModel,
-    windows: Sequence[Window],
-    processes: ProcessGroup,
-    tokens_per_batch: int,
-    advance: Advance,
-) -> pa.Table:
+def measure_temperatures(run_id: str, reading: Reading) -> pa.Table:
     """Sums of loss, slope and curvature over the scored tokens of each document at each node; relation `temperatures`.
 
-    Args:
-        run_id: whose documents these are.
-        loaded: its model.
-        windows: as in `measure_windows`, with the arguments after it.
-        processes: the same.
-        tokens_per_batch: the same.
-        advance: the same.
-
     Raises:
-        MeasureError: as in `measure_windows`.
+        MeasureError: as in `Reading.measure`.
     """
-    scored = [window for window in windows if window.n_scored]
-    n_tokens = sum(window.n_scored for window in scored)
-    if n_tokens * loaded.head.vocab_size < _MIN_LOGITS_FOR_TILES:
-        loaded = replace(loaded, head=without_tiles(loaded.head))
-    parts = measure_batches(_temper_batch, loaded, scored, processes, tokens_per_batch, advance)
+    parts = reading.with_tiles_from(_MIN_LOGITS_FOR_TILES).measure(_temper_batch)
     doc_id, row = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
     n_D, sums_D3J = np.zeros(len(doc_id)), np.zeros((len(doc_id), 3, len(BETAS)))
     np.add.at(n_D, row, np.concatenate([part[1] for part in parts]))
     np.add.at(sums_D3J, row, np.concatenate([part[2] for part in parts]))
-    if n_D.sum() != n_tokens:
-        raise MeasureError(f"{n_D.sum():,.0f} losses were returned for {n_tokens:,} scored tokens; nothing was written")
+    if n_D.sum() != reading.n_tokens:
+        raise MeasureError(
+            f"{n_D.sum():,.0f} losses were returned for {reading.n_tokens:,} scored tokens; nothing was written"
+        )
     J = len(BETAS)
     columns = {
         "run_id": [run_id] * (len(doc_id) * J),

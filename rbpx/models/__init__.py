@@ -1,1 +1,1 @@
-"""A hub id or a folder in, a model on its devices with its head and its size out."""
+"""Loads a model from a hub id or a folder onto its devices, with its tokenizer, its output head and its size."""

@@ -1,6 +1,6 @@
-"""The architecture of a model, read without its weights: built on torch's meta device from local files only.
+"""Reads the architecture of a model without its weights, by building it on torch's meta device from local files.
 
-S, the parameters in all and the longest input are counted here. About 20 ms a model, and once two seconds for imports.
+Counts S, all parameters and the longest input. A model takes about 20 ms, and imports two seconds once.
 """
 
 import json
@@ -31,14 +31,14 @@ class Architecture:
         total_params: all parameters, each once.
         vocab_size: V, rows of the vocabulary.
         head_width: D, width of the head's input.
-        width: of the hidden states.
+        width: width of the hidden states.
         layers: L, number of layers.
         inner: widest linear map inside a layer.
         heads: H, attention heads; 0 without attention.
         attention_width: A, width of all heads together.
         eager: whether attention writes its [H, T, T] scores to memory.
-        state: numbers that a token has in the scan of a state-space model, per layer; 0 without one.
-        context: tokens that it reads at once, None if its configuration sets no limit.
+        state: numbers per token and layer in the scan of a state-space model; 0 without one.
+        context: tokens that it reads at once; None if its configuration sets no limit.
     """
 
     non_embedding_params: int
@@ -55,7 +55,7 @@ class Architecture:
     context: int | None
 
     def weights_mib(self, dtype: str) -> float:
-        """All parameters in that precision, MiB."""
+        """Size of all parameters in a precision, MiB."""
         return self.total_params * BYTES[dtype] / _MIB
 
 
@@ -64,7 +64,7 @@ class LocalModel:
     """What is known of a model without loading it or asking the hub.
 
     Attributes:
-        folder: its files on this machine, for a hub id in the hub's cache; None if there are none.
+        folder: of its files on this machine, for a hub id in the hub's cache; None if there are none.
         weights_mib: of its safetensors on disk, MiB; None if they are not on this machine.
         architecture: None if neither its family nor a folder gives it.
     """
@@ -75,7 +75,7 @@ class LocalModel:
 
 
 def look_up(model: str, revision: str | None, shape: dict[str, Any]) -> LocalModel:
-    """What is known of a model on this machine; the shape in its family's file takes precedence over its configuration.
+    """Look a model up on this machine; the shape in its family's file takes precedence over its configuration.
 
     Args:
         model: hub id, folder or bundled name.
@@ -87,15 +87,11 @@ def look_up(model: str, revision: str | None, shape: dict[str, Any]) -> LocalMod
     """
     folder = local_folder(model) or _in_cache(model, revision)
     weights = [] if folder is None else [path.stat().st_size for path in folder.glob("*.safetensors")]
-    if shape:
-        architecture = _of_family(json.dumps(shape))
-    else:
-        architecture = None if folder is None else _of_folder(folder, (folder / "config.json").stat().st_mtime_ns)
-    return LocalModel(folder=folder, weights_mib=sum(weights) / _MIB if weights else None, architecture=architecture)
+    return LocalModel(folder, sum(weights) / _MIB if weights else None, _architecture(shape, folder))
 
 
 def declared_architecture(model: str, shape: dict[str, Any], pickled: bool = False) -> Architecture | None:
-    """The architecture by what is the same on all machines that measure a model: its family's file, or its folder.
+    """The architecture as all machines that measure a model know it: from its family's file, or from its folder.
 
     Args:
         model: hub id, folder or bundled name.
@@ -108,9 +104,12 @@ def declared_architecture(model: str, shape: dict[str, Any], pickled: bool = Fal
     Raises:
         RbpxError: the id looks like a path without a model.
     """
+    return _architecture(shape, None if shape else local_folder(model, pickled))
+
+
+def _architecture(shape: dict[str, Any], folder: Path | None) -> Architecture | None:
     if shape:
         return _of_family(json.dumps(shape))
-    folder = local_folder(model, pickled)
     return None if folder is None else _of_folder(folder, (folder / "config.json").stat().st_mtime_ns)
 
 
@@ -122,7 +121,7 @@ def _of_family(shape: str) -> Architecture | None:
 
 @cache
 def _of_folder(folder: Path, written_ns: int) -> Architecture | None:
-    """The architecture of a folder whose configuration was written then, built once for all jobs of a sweep."""
+    """The architecture of a folder, built once for all jobs of a sweep unless its configuration is written anew."""
     return read_architecture(folder)
 
 
@@ -151,7 +150,7 @@ def read_architecture(source: dict[str, Any] | Path) -> Architecture | None:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
         return architecture_of(model)
-    except Exception:  # each architecture fails in its own way; measuring reports it, here it is only unknown
+    except Exception:  # each architecture fails in its own way; measuring reports the error, here none is known
         return None
 
 
@@ -165,7 +164,6 @@ def architecture_of(model: Any) -> Architecture | None:
         return None
     vocab_size, head_width = head.weight.shape
     heads = getattr(config, "num_attention_heads", None) or 0
-    inner = _widest_inside(model, head)
     state = getattr(config, "state_size", None) or 0
     return Architecture(
         non_embedding_params=non_embedding_params(model),
@@ -174,21 +172,13 @@ def architecture_of(model: Any) -> Architecture | None:
         head_width=head_width,
         width=width,
         layers=layers,
-        inner=inner,
+        inner=max((max(p.shape) for p in _inside(model) if p.ndim == 2), default=0),
         heads=heads,
         attention_width=heads * (getattr(config, "head_dim", None) or width // heads) if heads else 0,
         eager=bool(heads) and model.config._attn_implementation == "eager",
         state=state * (getattr(config, "intermediate_size", None) or width),
         context=context_of(model),
     )
-
-
-def _widest_inside(model: nn.Module, head: nn.Module) -> int:
-    """The longest side of a matrix that is neither an embedding nor the head."""
-    excluded = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
-    excluded.update(id(parameter) for parameter in head.parameters())
-    sides = [max(p.shape) for p in model.parameters() if p.ndim == 2 and id(p) not in excluded]
-    return max(sides, default=0)
 
 
 def non_embedding_params(model: nn.Module) -> int:
@@ -201,11 +191,16 @@ def non_embedding_params(model: nn.Module) -> int:
     Args:
         model: a causal language model with the `get_output_embeddings` of transformers, on any device, meta too.
     """
+    return sum(parameter.numel() for parameter in _inside(model))
+
+
+def _inside(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters that belong to no embedding and not to the output head, each once."""
     head: nn.Module | None = cast(Any, model).get_output_embeddings()
     excluded = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     if head is not None:
         excluded.update(id(parameter) for parameter in head.parameters())
-    return sum(parameter.numel() for parameter in model.parameters() if id(parameter) not in excluded)
+    return [parameter for parameter in model.parameters() if id(parameter) not in excluded]
 
 
 def total_params(model: nn.Module) -> int:
@@ -230,8 +225,8 @@ _NAMES = (
 def context_of(model: Any) -> int | None:
     """The longest input of a model, in tokens; None if it reads inputs of any length.
 
-    The least of what its configuration says, which for rotary positions is the length it was trained on, and of the
-    rows of its learned position embeddings, beyond which it cannot read.
+    This is the least of the length in its configuration, which for rotary positions is the length it was trained on,
+    and the numbers of rows of its learned position embeddings, beyond which it cannot read.
 
     Args:
         model: a causal language model of transformers, on any device, meta too.
@@ -244,7 +239,7 @@ def context_of(model: Any) -> int | None:
 
 
 def _position_tables(module: nn.Module, configs: tuple[type, ...]) -> Iterator[nn.Embedding]:
-    """The tables of learned positions, without those of encoders of images or sound, which have their own config."""
+    """The tables of learned positions, without those of encoders for images or sound, which have their own config."""
     for name, child in module.named_children():
         if isinstance(child, nn.Embedding):
             if "position" in name or name == "wpe":
@@ -254,6 +249,6 @@ def _position_tables(module: nn.Module, configs: tuple[type, ...]) -> Iterator[n
 
 
 def _n_positions(table: nn.Embedding) -> int:
-    """Positions of a table; RoBERTa and its kin count from the row after the padding's, OPT and BART from an offset."""
+    """Positions in a table; RoBERTa and its kin count from the row after the padding's, OPT and BART from an offset."""
     first = int(getattr(table, "offset", 0)) if table.padding_idx is None else table.padding_idx + 1
     return table.num_embeddings - first

@@ -1,4 +1,4 @@
-"""What measuring a cell costs: FLOPs and peak memory, from the model's architecture and the tokens it reads.
+"""Estimates what measuring a cell costs, FLOPs and peak memory, from the model's architecture and the tokens it reads.
 
 Symbols: S non-embedding parameters, V rows of the vocabulary, D width of what the head reads, L layers, T tokens of a
 window, H heads, A width of all heads together.
@@ -23,7 +23,7 @@ _SCAN_STREAMS = 5  # tensors as wide as the inner part of a state-space model
 _SCAN_COPIES = 3  # tensors inner x state of a state-space model, in float32
 _CHUNK_COPIES = 2.5  # of a chunk of logits: the logits, the logsumexp's copy, two comparisons of a byte each
 _PROCESS_MIB = 480  # Python with torch and transformers, which the peak on a CPU includes
-_BYTES_PER_TEXT_BYTE = 50  # that a byte of the documents takes with its tokens, their offsets and their ranks
+_BYTES_PER_TEXT_BYTE = 50  # memory for a byte of the documents, with its tokens, their offsets and their ranks
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class TokensRead:
 
     Attributes:
         n_scored: tokens that are predicted and counted.
-        n_read: tokens that pass through the model; those in several windows count in each.
+        n_read: tokens that pass through the model; one in several windows counts in each.
         n_pairs: sum over windows of T^2, the (token, context) pairs that attention looks at.
     """
 
@@ -70,9 +70,9 @@ def peak_mib(
 ) -> float:
     """Memory at the peak of measuring a cell in one process, MiB.
 
-    Weights, the activations of a batch in its widest layer, and a chunk of logits. It estimates `runs.peak_mib`, which
-    is what torch allocated on a GPU, and the whole process on a CPU. On a CPU the libraries and the text count too, and
-    while 16-bit weights are loaded, the weight files are in memory beside them.
+    It is the sum of the weights, the activations of a batch in the widest layer, and a chunk of logits, and estimates
+    `runs.peak_mib`: what torch allocates on a GPU, and the whole process on a CPU. So on a CPU the libraries and the
+    text count too, and while 16-bit weights are loaded, the weight files are in memory beside them.
 
     Args:
         model: its architecture.

@@ -1,7 +1,7 @@
-"""What is known of a model without its weights: its tokenizer, its vocabulary, its sizes and its context.
+"""Describes a model without its weights: its tokenizer, its vocabulary, its sizes and its context.
 
-Enough to cut texts for a model that another engine runs; weights are neither downloaded nor read, but for their hash
-where they lie in a folder.
+This is enough to cut texts for a model that another engine runs. Weights are not downloaded; in a folder they are read
+only for their hash.
 """
 
 from dataclasses import dataclass
@@ -16,15 +16,13 @@ from rbpx.models.tokenizer import count_ids, hash_tokenizer, load_tokenizer
 
 
 @dataclass(frozen=True, eq=False)
-class DescribedModel:
-    """A causal language model as its configuration and its tokenizer describe it.
+class Model:
+    """What is known of any causal language model that is measured.
 
     Attributes:
         name: as requested.
-        folder: of its files on this machine.
         tokenizer: its tokenizer.
-        vocab_size: V, rows that compete for a rank, those without a token included.
-        commit: the hub's commit, None for a folder.
+        commit: the hub's commit; None for a folder.
         context: longest input in tokens; None if it has no limit.
         non_embedding_params: S.
         total_params: all parameters.
@@ -33,15 +31,26 @@ class DescribedModel:
     """
 
     name: str
-    folder: Path
     tokenizer: Any
-    vocab_size: int
     commit: str | None
     context: int | None
     non_embedding_params: int
     total_params: int
     weights_hash: str | None
     tokenizer_hash: str
+
+
+@dataclass(frozen=True, eq=False)
+class DescribedModel(Model):
+    """A model as its configuration and its tokenizer describe it.
+
+    Attributes:
+        folder: of its files on this machine.
+        vocab_size: V, rows that compete for a rank, including those without a token.
+    """
+
+    folder: Path
+    vocab_size: int
 
 
 def describe_model(name: str, revision: str | None, cache: Path | None = None, pickled: bool = False) -> DescribedModel:
@@ -61,7 +70,9 @@ def describe_model(name: str, revision: str | None, cache: Path | None = None, p
     check_snapshot(folder, name, pickled, cache, weights=False)
     architecture = read_architecture(folder)
     if architecture is None:
-        raise RbpxError(f"{name} has a config.json of which transformers builds no causal language model; check it")
+        raise RbpxError(
+            f"{name} has a config.json from which transformers builds no causal language model; check the file"
+        )
     tokenizer = load_tokenizer(folder, name)
     count_ids(tokenizer, architecture.vocab_size, name)
     return DescribedModel(

@@ -1,4 +1,4 @@
-"""The devices of a model: is CUDA available, where does a model lie, did a device run out of memory."""
+"""The devices of a model: whether CUDA is available, where the model lies, whether a device ran out of memory."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def input_device(model: Any) -> torch.device:
 
 
 def devices_of(model: Any) -> tuple[str, ...]:
-    """The devices that a model computes on or that hold its weights: `cuda:0`, `cpu`, `disk`."""
+    """The devices that a model computes on or that hold its weights, for example `cuda:0`, `cpu`, `disk`."""
     devices = getattr(model, "hf_device_map", {}).values()
     names = (f"cuda:{device}" if isinstance(device, int) else str(device) for device in devices)
     return tuple(dict.fromkeys([str(input_device(model)), *names]))

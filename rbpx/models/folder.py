@@ -1,4 +1,4 @@
-"""A model folder: where it is, which of its files hold the weights, and the hash that identifies them."""
+"""Finds a model's folder, the files in it that hold the weights, and the hash that identifies them."""
 
 import json
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def _checked(path: Path, model: str, pickled: bool) -> Path:
 
 
 def weight_files(folder: Path, model: str, pickled: bool = False) -> list[Path]:
-    """The files of a model folder that hold its weights, in name order: safetensors if there are any.
+    """The files that hold a model's weights, in the order of their names: safetensors if there are any.
 
     Args:
         folder: of the model.
@@ -73,7 +73,7 @@ def weight_files(folder: Path, model: str, pickled: bool = False) -> list[Path]:
 
 
 def only_pickles(names: Sequence[str]) -> str:
-    """The pickles that there are in place of safetensors, and what to do about it."""
+    """Which pickles there are instead of safetensors, and what to do about it."""
     if not names:
         return "none; give a folder or a revision that has them"
     return (
@@ -83,7 +83,7 @@ def only_pickles(names: Sequence[str]) -> str:
 
 
 def _indexed_files(folder: Path, index: str, present: Sequence[str], model: str) -> list[Path]:
-    """The files that an index names, in name order; none without an index."""
+    """The files that an index names, in the order of their names; none without an index."""
     if not (folder / index).is_file():
         return []
     named = sorted({str(name) for name in _read_json(folder / index, model).get("weight_map", {}).values()})
@@ -91,7 +91,7 @@ def _indexed_files(folder: Path, index: str, present: Sequence[str], model: str)
     if missing:
         raise RbpxError(
             f"model.id={model} is incomplete: {index} names {missing[0]}, which is not in {folder}; "
-            "copy it there, or, for a model of the hub, run again when the hub answers"
+            "copy it there, or run again when the hub answers if the model is from the hub"
         )
     return [folder / name for name in named]
 

@@ -1,4 +1,4 @@
-"""A model's output head: from hidden states to the float32 logits that the model itself would emit.
+"""A model's output head: makes from hidden states the float32 logits that the model itself would emit.
 
 Shapes: B windows, T tokens, N positions, D hidden width, V vocabulary.
 """
@@ -19,9 +19,9 @@ from rbpx.ranks.definition import Map, TokenRanks, linear_float32, rank_hidden
 from rbpx.ranks.split_vocabulary import VocabularyPart, rank_part
 from rbpx.ranks.tempered import Floats, temper_hidden
 
-_PROBE_LOGIT = 100.0  # largest logit of the probe, where a soft cap has an effect
-_ROUNDING = 1e-6  # of a factor that was measured in float32
-_PROBE_TOKENS = 8  # enough to see several rows of the vocabulary, few enough to cost nothing
+_PROBE_LOGIT = 100.0  # largest logit of the probe, large enough for a soft cap to have an effect
+_ROUNDING = 1e-6  # relative error of a factor that was measured in float32
+_PROBE_TOKENS = 8  # enough for several rows of the vocabulary, few enough to cost nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +30,8 @@ class HeadProduct:
 
     Attributes:
         logits: hidden states [N, D] -> float32 [N, V].
-        weight_VD: the matrix, if the head is a plain matrix product in CPU memory; else None.
-        bias_V: the bias that is added, or None.
+        weight_VD: the matrix if the head is a plain matrix product in CPU memory, else None.
+        bias_V: the bias that is added; None for none.
     """
 
     logits: Map
@@ -77,9 +77,9 @@ class _MovingLinear(nn.Linear):
 
 
 def _in_memory(head: nn.Linear) -> nn.Linear:
-    """The head of a split model, loaded into memory once; its hook would fetch it for every chunk of positions.
+    """The head of a split model, loaded into memory once; otherwise its hook fetches it for every chunk of positions.
 
-    Offloaded weights are on the meta device except while their hook has fetched them.
+    Offloaded weights are on the meta device, except while their hook has fetched them.
     """
     from accelerate.utils import align_module_device
 
@@ -93,7 +93,7 @@ def _in_memory(head: nn.Linear) -> nn.Linear:
 
 
 class _HeadReachedError(Exception):
-    """Raised in the forward pass as it reaches the head, whose input is all that is needed."""
+    """The forward pass has reached the head, and only the head's input is needed."""
 
 
 def head_input(model: nn.Module, ids_BT: Tensor) -> Tensor:
@@ -128,7 +128,7 @@ class Head:
     Attributes:
         product: hidden states [N, D] -> float32 [N, at least V]; None if the whole model has to run.
         finish: elementwise function that the model applies to the product; None for none.
-        after: the name of that function: identity, scale, softcap; unknown or not finite if it cannot be determined.
+        after: the name of that function: identity, scale, softcap; unknown, or not finite if it cannot be determined.
         vocab_size: V, rows that compete for a rank, padding included.
         part: the rows that `product` gives, where processes share the vocabulary; None where it gives all.
     """
@@ -141,7 +141,7 @@ class Head:
 
     @property
     def logits(self) -> Map | None:
-        """Hidden states [N, D] -> float32 logits [N, V], or of `part` alone; None if the whole model has to run."""
+        """Hidden states [N, D] -> float32 logits [N, V], or those of `part`; None if the whole model has to run."""
         product, finish = self.product, self.finish
         if product is None:
             return None
@@ -172,11 +172,11 @@ class Head:
         return rank_tiles(hidden_ND, targets_N, *matrix, self.finish)
 
     def temper(self, hidden_ND: Tensor, targets_N: Tensor) -> Floats:
-        """Losses of the targets at several temperatures, as `rbpx.ranks.tempered`; otherwise as `rank`."""
+        """Losses of the targets at several temperatures, as `rbpx.ranks.tempered` has them; errors are as in `rank`."""
         if self.logits is None:
             raise ValueError("This model has to run whole, so its logits are tempered, not its hidden states")
         if self.part is not None:
-            raise RbpxError("losses at other temperatures need a whole vocabulary in each process; drop parallel=")
+            raise RbpxError("losses at other temperatures need the whole vocabulary in each process; drop parallel=")
         matrix = self._matrix()
         if matrix is None:
             return temper_hidden(hidden_ND, targets_N, self.logits, self.vocab_size)
@@ -185,7 +185,7 @@ class Head:
         return temper_tiles(hidden_ND, targets_N, *matrix, self.finish)
 
     def _matrix(self) -> tuple[Tensor, Tensor | None] | None:
-        """The rows of the head's matrix and its bias that compete; None if it is not a plain matrix in CPU memory."""
+        """The competing rows of the head's matrix and of its bias; None if it is not a plain matrix in CPU memory."""
         if self.product is None or self.product.weight_VD is None:
             return None
         bias_V = self.product.bias_V
@@ -193,7 +193,7 @@ class Head:
 
 
 def without_tiles(head: Head) -> Head:
-    """The head with whole logits of a few positions at a time, for work too small to load the tile kernel for."""
+    """The head with whole logits of a few positions at a time, for work that is too small to load the tile kernel."""
     return replace(head, product=None if head.product is None else HeadProduct(head.product.logits))
 
 
@@ -213,7 +213,7 @@ def check_causal(model: Any) -> None:
     """Check that a token does not change the predictions before it.
 
     Raises:
-        RbpxError: it does, so the model would see the tokens that it predicts.
+        RbpxError: it does, so the model sees the tokens that it is to predict.
     """
     with torch.inference_mode():
         ids_BT = _probe_ids(model)
@@ -222,21 +222,21 @@ def check_causal(model: Any) -> None:
         before, after = (head_input(model, ids)[0, :-1].float() for ids in (ids_BT, other_BT))
     slack = 16 * torch.finfo(model.dtype).eps
     if not (before.isfinite().all() and after.isfinite().all()):
-        return  # such a model cannot be ranked, and measuring reports the position
+        return  # ranking such a model fails, and that error names the position
     if not torch.allclose(before, after, rtol=slack, atol=slack * float(before.abs().max()), equal_nan=True):
         raise RbpxError(f"{type(model).__name__} is not causal: its predictions depend on later tokens")
 
 
 def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, largest: float | None) -> tuple[Tensor, Tensor]:
-    """Float32 logits put in place of those of the head, and what the model makes of them; both [B, T, V].
+    """Float32 logits that replace those of the head, and what the model makes of them; both [B, T, V].
 
-    So all that follows the head is computed in float32: in 16 bits rounding would hide a factor near 1, or a high cap.
+    So everything after the head is computed in float32; in 16 bits rounding would hide a factor near 1 or a high cap.
 
     Args:
         model: a causal language model.
         head: its output head.
         ids_BT: tokens to read.
-        largest: what the logits of the head are scaled to at most; None leaves them as they are.
+        largest: the absolute value to which the largest logit is scaled; None leaves the logits as they are.
     """
     given: list[Tensor] = []
 
@@ -257,10 +257,10 @@ def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, largest: float | None)
 
 
 def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
-    """Find what the model does after its head, from a few tokens.
+    """Find out from a few tokens what the model does after its head; its name, the function and the width of logits.
 
-    A candidate must explain logits that are scaled up to `_PROBE_LOGIT`, where a soft cap has an effect, and the head's
-    own, where a small term shows that is lost in the rounding of large ones.
+    A candidate must explain logits scaled to `_PROBE_LOGIT`, where a soft cap has an effect, and the head's own logits,
+    where a small term shows that would be lost in the rounding of large ones.
     """
     ids_BT = _probe_ids(model)
     plain, emitted = zip(*(_emitted(model, head, ids_BT, largest) for largest in (_PROBE_LOGIT, None)), strict=True)
@@ -282,8 +282,7 @@ def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
         return "identity", None, width
     squares = float((plain[0].double() ** 2).sum())
     if squares > 0:
-        scale = float((emitted[0].double() * plain[0].double()).sum()) / squares
-        scale = _configured(scale, config)
+        scale = _configured(float((emitted[0].double() * plain[0].double()).sum()) / squares, config)
         if explains(lambda logits_NV: logits_NV * scale):
             return f"scale {scale:.9g}", lambda logits_NV: logits_NV * scale, width
     for cap in _soft_caps(config):
@@ -294,18 +293,18 @@ def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
 
 
 def _softcap(logits_NV: Tensor, cap: float) -> Tensor:
-    """Logits [N, V] pressed into (-cap, cap): c tanh(z / c)."""
+    """Logits [N, V] squeezed into (-cap, cap): c tanh(z / c)."""
     return cap * torch.tanh(logits_NV / cap)
 
 
 def _soft_caps(config: Any) -> list[float]:
-    """The soft caps of logits in a configuration, where every architecture has its own name for them."""
+    """The soft caps of logits in a configuration; every architecture has its own name for them."""
     named = {key: value for key, value in config.to_dict().items() if "logit" in key and "cap" in key}
     return [float(cap) for cap in named.values() if isinstance(cap, int | float) and cap > 0]
 
 
 def _configured(scale: float, config: Any) -> float:
-    """The value in the configuration that a measured factor matches, since its digits are the same on every machine."""
+    """The value of the configuration that a measured factor matches; its digits are the same on every machine."""
     values = [float(v) for v in config.to_dict().values() if isinstance(v, int | float) and v]
     near = [c for v in values for c in (v, 1 / v) if abs(c / scale - 1) < _ROUNDING]
     return min(near, key=lambda c: abs(c - scale), default=scale)
@@ -314,8 +313,8 @@ def _configured(scale: float, config: Any) -> float:
 def open_head(model: Any, group: TensorGroup | None = None) -> Head:
     """Probe the model once and return its head as a function to float32 logits, for weights of any dtype.
 
-    In 16-bit models the product is formed in float32 from the 16-bit weights and states, because logits that are
-    rounded to 16 bits tie and would change ranks.
+    For 16-bit models the product is formed in float32 from the 16-bit weights and states, because logits that are
+    rounded to 16 bits tie, which changes ranks.
 
     Args:
         model: in evaluation mode on its devices.

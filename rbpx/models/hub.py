@@ -1,4 +1,4 @@
-"""Download a model from the Hugging Face hub into the hub's cache, and verify the hashes of its files."""
+"""Downloads a model from the Hugging Face hub into the hub's cache, and verifies the hashes of its files."""
 
 import re
 import shlex
@@ -25,7 +25,7 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
         model: ORG/NAME, a folder, or `rbpx:` and a path inside the package.
         revision: branch, tag or commit of a hub id.
         pickled: whether pytorch_model.bin is allowed if there are no safetensors.
-        weights: whether they are wanted; else configuration and tokenizer alone are downloaded.
+        weights: whether to download the weights too, and not only configuration and tokenizer.
 
     Raises:
         AbsentModelError: there is no such repository or revision.
@@ -113,7 +113,7 @@ def _explained(model: str, revision: str | None) -> Iterator[None]:
 def check_snapshot(
     folder: Path, model: str, pickled: bool = False, cache: Path | None = None, weights: bool = True
 ) -> None:
-    """Verify the hash of each file that is read: a link in the hub's cache points to a file named by its hash.
+    """Verify the hash of each file to be read: a link in the hub's cache points to a file that is named by its hash.
 
     huggingface_hub compares only sizes. Large files are named by SHA-256, small ones by git's blob hash. Nothing can be
     compared in a cache without links (on a file system that has none), or if a mirror names files in another way.
@@ -201,7 +201,7 @@ def _undelivered(
     if missing is not None:
         return MeasureError(
             f"{model}{at} is incomplete, {missing[1]} is missing, and the hub did not deliver it ({reason}); "
-            "run again when the hub answers, files that are complete are not downloaded again"
+            "run again when the hub answers; files that are complete are not downloaded again"
         )
     return MeasureError(
         f"the hub did not deliver {model}{at} ({reason}); check the network, or give a local folder as model.id"

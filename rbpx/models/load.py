@@ -1,12 +1,12 @@
-"""Load a model for measuring: fetch, verify, place on its devices, and return it with its tokenizer, head and hashes.
+"""Loads a model for measuring: fetches and verifies it, and places it on its devices with its tokenizer and head.
 
-Start here; `hub` downloads, `folder` knows the files of a model, `pretrained` calls transformers, `head` finds how
+Start here: `hub` downloads, `folder` knows the files of a model, `pretrained` calls transformers, `head` finds how
 hidden states become logits.
-
-Activations that transformers puts together from several operations, in the one operation that torch has for them.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,8 @@ from rbpx.config.model.placement import Split
 from rbpx.config.options import Quantise
 from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
 from rbpx.models.architecture import context_of, non_embedding_params, total_params
-from rbpx.models.devices import devices_of, is_out_of_memory
+from rbpx.models.described import Model
+from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import hash_model
 from rbpx.models.head import Head, check_causal, open_head
 from rbpx.models.hub import check_snapshot, fetch
@@ -33,7 +34,10 @@ _TANH_GELU = ("NewGELUActivation", "FastGELUActivation")
 
 
 def in_one_pass(model: nn.Module) -> None:
-    """Replace them in a model, whose states then differ by rounding."""
+    """Replace activations that transformers computes in several operations by torch's single one.
+
+    The model's states then differ by rounding.
+    """
     for module in model.modules():
         for name, child in module.named_children():
             if type(child).__name__ in _TANH_GELU:
@@ -41,36 +45,18 @@ def in_one_pass(model: nn.Module) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class LoadedModel:
-    """A causal language model, ready to be measured.
+class LoadedModel(Model):
+    """A model that is ready to be measured.
 
     Attributes:
-        name: as requested.
         model: the transformers model, in evaluation mode on its device.
-        tokenizer: its tokenizer.
-        n_token_ids: number of its ids; rows of the vocabulary from there on have no token.
-        head: hidden states to float32 logits.
-        devices: those that hold its weights or compute: one, or several for a split model, possibly `disk`.
-        commit: the hub's commit, None for a folder.
-        context: longest input in tokens; None if it has no limit.
-        non_embedding_params: S.
-        total_params: all parameters.
-        weights_hash: of the configuration and the bytes of the weights.
-        tokenizer_hash: of the vocabulary, the merges and the special tokens.
+        n_token_ids: number of the tokenizer's ids; rows of the vocabulary from there on have no token.
+        head: makes float32 logits from hidden states.
     """
 
-    name: str
     model: Any
-    tokenizer: Any
     n_token_ids: int
     head: Head
-    devices: tuple[str, ...]
-    commit: str | None
-    context: int | None
-    non_embedding_params: int
-    total_params: int
-    weights_hash: str
-    tokenizer_hash: str
 
     @property
     def vocab_size(self) -> int:
@@ -97,35 +83,14 @@ def load_model(
         device: where it runs.
         cache: file that caches the hashes of large files.
         pickled: whether tensors may be read from pytorch_model.bin if there are no safetensors.
-        split: how to spread it over several devices instead of one, or the processes that hold it together.
-        quantise: what the weights of its linear layers are rounded to.
+        split: how to spread it over several devices, or the processes that hold it together; None for one device.
+        quantise: how to round the weights of its linear layers; None to keep them.
 
     Raises:
         RbpxError: it is not a causal language model, weights are missing, or its tokenizer does not fit.
         MeasureError: the hub does not answer or delivered corrupt files, the model does not fit into memory, or its
             code fails.
     """
-    try:
-        return _load(name, revision, dtype, device, cache, pickled, split, quantise)
-    except RbpxError:
-        raise
-    except Exception as problem:  # each architecture fails in its own way
-        if is_out_of_memory(problem):
-            remedy = "use a smaller dtype or device=split"
-            raise MeasureError(f"{name} does not fit into memory ({first_line(problem)}); {remedy}") from None
-        raise UnexpectedError.of(problem, f"{name} cannot be run") from None
-
-
-def _load(
-    name: str,
-    revision: str | None,
-    dtype: str,
-    device: torch.device,
-    cache: Path | None,
-    pickled: bool,
-    split: Split | TensorGroup | None,
-    quantise: Quantise | None,
-) -> LoadedModel:
     if quantise is not None:
         check_installed(quantise)  # before anything is fetched
         if split is not None:
@@ -134,44 +99,56 @@ def _load(
             )
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     silence()
-    folder, commit = fetch(name, revision, pickled)
-    check_snapshot(folder, name, pickled, cache)
-    weights_hash = hash_model(folder, name, cache, pickled)
-    group = split if isinstance(split, TensorGroup) else None
-    load_here = partial(load_weights, folder, name, getattr(torch, dtype), device, pickled, split)
-    model = load_here() if group is None else group.together(load_here)
-    in_one_pass(model)
-    counts = (
-        non_embedding_params(model),
-        total_params(model),
-    )  # before it runs, which separates tied weights that are offloaded
-    if quantise is not None:
-        quantise_linear(model, quantise, name)
-    tokenizer = load_tokenizer(folder, name)
-    rows = model.get_input_embeddings().weight.shape[0]
-    n_token_ids = count_ids(tokenizer, rows, name)
-    try:
-        check_causal(model)
-        head = open_head(model, group)
-    except RbpxError as problem:
-        raise RbpxError(f"{name} cannot be measured: {problem}") from None
-    if head.after == "not finite" and dtype != "float32":
-        raise MeasureError(f"{name} gives non-finite logits in {dtype}; measure it with dtype=float32")
-    if head.product is None and dtype != "float32":
-        raise RbpxError(
-            f"{name} changes its logits after the head in a way that rbpx does not know; measure it with dtype=float32"
+    with _failing_as(name):
+        folder, commit = fetch(name, revision, pickled)
+        check_snapshot(folder, name, pickled, cache)
+        weights_hash = hash_model(folder, name, cache, pickled)
+        group = split if isinstance(split, TensorGroup) else None
+        load_here = partial(load_weights, folder, name, getattr(torch, dtype), device, pickled, split)
+        model = load_here() if group is None else group.together(load_here)
+        in_one_pass(model)
+        # Counted before it runs, which separates tied weights that are offloaded.
+        S, n_params = non_embedding_params(model), total_params(model)
+        if quantise is not None:
+            quantise_linear(model, quantise, name)
+        tokenizer = load_tokenizer(folder, name)
+        n_token_ids = count_ids(tokenizer, model.get_input_embeddings().weight.shape[0], name)
+        try:
+            check_causal(model)
+            head = open_head(model, group)
+        except RbpxError as problem:
+            raise RbpxError(f"{name} cannot be measured: {problem}") from None
+        if head.after == "not finite" and dtype != "float32":
+            raise MeasureError(f"{name} gives non-finite logits in {dtype}; measure it with dtype=float32")
+        if head.product is None and dtype != "float32":
+            raise RbpxError(
+                f"{name} changes its logits after the head in a way that rbpx does not know; measure it with "
+                "dtype=float32"
+            )
+        return LoadedModel(
+            name=name,
+            model=model,
+            tokenizer=tokenizer,
+            n_token_ids=n_token_ids,
+            head=head,
+            commit=commit,
+            context=context_of(model),
+            non_embedding_params=S,
+            total_params=n_params,
+            weights_hash=weights_hash,
+            tokenizer_hash=hash_tokenizer(tokenizer),
         )
-    return LoadedModel(
-        name=name,
-        model=model,
-        tokenizer=tokenizer,
-        n_token_ids=n_token_ids,
-        head=head,
-        devices=devices_of(model),
-        commit=commit,
-        context=context_of(model),
-        non_embedding_params=counts[0],
-        total_params=counts[1],
-        weights_hash=weights_hash,
-        tokenizer_hash=hash_tokenizer(tokenizer),
-    )
+
+
+@contextmanager
+def _failing_as(name: str) -> Iterator[None]:
+    """Raise any error of a library as one that names the model."""
+    try:
+        yield
+    except RbpxError:
+        raise
+    except Exception as problem:  # each architecture fails in its own way
+        if is_out_of_memory(problem):
+            remedy = "use a smaller dtype or device=split"
+            raise MeasureError(f"{name} does not fit into memory ({first_line(problem)}); {remedy}") from None
+        raise UnexpectedError.of(problem, f"{name} cannot be run") from None

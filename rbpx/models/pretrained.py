@@ -1,4 +1,4 @@
-"""Load the weights of a model folder with transformers' `from_pretrained`, onto one device or split over several."""
+"""Loads the weights of a model folder with transformers' `from_pretrained`, onto one device or split over several."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ def load_weights(
     pickled: bool = False,
     split: Split | TensorGroup | None = None,
 ) -> Any:
-    """The causal language model of a folder, in evaluation mode, all its weights from its own files.
+    """The causal language model of a folder, in evaluation mode, with all of its weights from its own files.
 
     Args:
         folder: of the model.
@@ -37,7 +37,7 @@ def load_weights(
         dtype: of its weights; the checkpoint's own choice is ignored.
         device: where it is placed in one piece.
         pickled: whether tensors may be read from pytorch_model.bin if there are no safetensors.
-        split: how to spread it over several devices, or the processes over which it is, instead.
+        split: how to spread it over several devices, or the processes that hold it together; None for one device.
 
     Raises:
         RbpxError: transformers does not know the architecture, or the weights do not match config.json.
@@ -70,11 +70,11 @@ def load_weights(
         raise
     except Exception as problem:  # a wrong config.json fails in as many ways as there are architectures
         if is_out_of_memory(problem):
-            remedy = "use device=split" if split is None else "change the limits in memory=, or use a smaller dtype"
+            remedy = "use device=split" if split is None else "change the limits in memory= or use a smaller dtype"
             raise MeasureError(f"{name} does not fit into memory ({first_line(problem)}); {remedy}") from None
         if isinstance(problem, UnpicklingError):
             raise RbpxError(
-                f"{name} has a pickle that is not a plain file of tensors (corrupt, or with code in it), so it was not "
+                f"{name} has a pickle that is corrupt or contains more than tensors, such as code, so it was not "
                 "opened; use weights in safetensors"
             ) from None
         if "trust_remote_code" in str(problem):
@@ -86,15 +86,19 @@ def load_weights(
     if mismatched:  # transformers would fill them with random numbers
         key, stored, configured = mismatched[0]
         raise RbpxError(
-            f"{name} has {len(mismatched)} weights of other shapes than config.json says, first {key}: "
+            f"{name} has {len(mismatched)} weights of other shapes than config.json says, the first is {key}: "
             f"{tuple(stored)} in its file, {tuple(configured)} by config.json; check config.json"
         )
     missing = sorted(report["missing_keys"])
     if missing:  # transformers would fill them with random numbers
-        raise RbpxError(f"{name} lacks {len(missing)} of its weights, first {missing[0]}; is the download complete?")
+        raise RbpxError(
+            f"{name} lacks {len(missing)} of its weights, the first is {missing[0]}; is the download complete?"
+        )
     unused = sorted(key for key in report["unexpected_keys"] if _LAYER_WEIGHT.search(key))
     if unused:  # weights of layers that config.json does not have
-        raise RbpxError(f"{name} has weights of layers that config.json lacks, first {unused[0]}; check config.json")
+        raise RbpxError(
+            f"{name} has weights of layers that config.json lacks, the first is {unused[0]}; check config.json"
+        )
     return model
 
 
@@ -105,9 +109,11 @@ def _device_map(split: Split | None) -> dict[str, Any]:
     gpus = torch.cuda.device_count()
     unknown = [device for device in split.limits or () if device != "cpu" and int(device) >= gpus]
     if unknown:
-        raise RbpxError(f"memory names GPU {unknown[0]}, but torch finds {gpus}, counted from 0; use their numbers")
+        raise RbpxError(
+            f"memory names GPU {unknown[0]}, but torch finds {gpus}, and counts them from 0; use their numbers"
+        )
     logger = logging.getLogger("accelerate.big_modeling")
-    logger.setLevel(logging.ERROR)  # it warns that parts are offloaded, which is intended
+    logger.setLevel(logging.ERROR)  # it would warn that parts are offloaded, which is intended
     limits = None if split.limits is None else dict(split.limits)
     return {"device_map": "auto", "max_memory": limits, "offload_folder": split.folder}
 

@@ -1,7 +1,7 @@
-"""Weights rounded to a few bits, by torchao: a loaded model in; the same with quantised linear layers out.
+"""Rounds the weights of a loaded model's linear layers to a few bits, with torchao.
 
 Every `nn.Linear` but the output head is quantised, as transformers does for all of its methods; embeddings, norms, the
-head and all activations keep their precision. The scales are those that torchao computes from the weights alone.
+head and all activations keep their precision. torchao computes the scales from the weights alone.
 """
 
 import logging
@@ -15,8 +15,6 @@ from torch import nn
 from rbpx.config.options import Quantise
 from rbpx.errors import RbpxError
 
-__all__ = ["RECIPE", "check_installed", "is_installed", "quantise_linear", "silence"]
-
 _GROUP: Final = 32  # weights of a row that share a scale (int4)
 _BLOCK: Final = 64  # weights that share a scale (nf4), and
 _SCALES: Final = 256  # scales that share a second one
@@ -28,7 +26,7 @@ RECIPE: Final = {  # part of the identity of a run
 
 
 def is_installed() -> bool:
-    """Whether torchao is here."""
+    """Whether torchao is installed."""
     return find_spec("torchao") is not None
 
 
@@ -51,9 +49,9 @@ def check_installed(kind: Quantise) -> None:
 
 
 def quantise_linear(model: nn.Module, kind: Quantise, name: str) -> None:
-    """Replace the weights of all linear layers but the output head, where they are.
+    """Round the weights of all linear layers but the output head, in place.
 
-    Scales are shared by as many weights as `RECIPE` says, or by the largest part of these that divides a layer.
+    As many weights share a scale as `RECIPE` says, or the largest part of that number that divides a layer.
 
     Args:
         model: a causal language model, on its device.

@@ -1,6 +1,6 @@
-"""Tensor parallelism: one model's layers and vocabulary split over several processes, each with a device of its own.
+"""Tensor parallelism: splits one model's layers and vocabulary over several processes, each with its own device.
 
-All that is asked of transformers and of torch's device mesh for it is here, since both interfaces still move.
+All uses of transformers and of torch's device mesh for it are here, because both interfaces still change.
 """
 
 from collections.abc import Callable
@@ -18,15 +18,10 @@ from rbpx.ranks.split_vocabulary import VocabularyPart
 T = TypeVar("T")
 
 _MESH = ("pp", "dp_replicate", "fsdp", "tp")  # the names that transformers looks for
-# transformers has no plan for OPT; its attention counts heads by itself.
-_OPT_PLAN = {
-    f"model.decoder.layers.*.{name}": style
-    for style, names in {
-        "colwise": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "fc1"),
-        "rowwise": ("self_attn.out_proj", "fc2"),
-    }.items()
-    for name in names
-}
+# transformers has no plan for OPT, whose attention counts heads by itself.
+_OPT_COLUMNS = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "fc1")
+_OPT_STYLES = dict.fromkeys(_OPT_COLUMNS, "colwise") | {"self_attn.out_proj": "rowwise", "fc2": "rowwise"}
+_OPT_PLAN = {f"model.decoder.layers.*.{name}": style for name, style in _OPT_STYLES.items()}
 _HEADS = ("num_attention_heads", "num_key_value_heads")
 
 
@@ -35,7 +30,7 @@ class TensorGroup:
     """The processes that hold one model together, seen from one of them.
 
     Attributes:
-        mesh: of all processes; those of this group lie along `tp`.
+        mesh: of all processes; those of this group lie along its axis `tp`.
         device: of this process.
     """
 
@@ -49,7 +44,7 @@ class TensorGroup:
 
     @property
     def rank(self) -> int:
-        """Of this process in the group."""
+        """The rank of this process in the group."""
         return int(self.mesh["tp"].get_local_rank())
 
     def gather(self, part: T) -> list[T]:
@@ -59,7 +54,7 @@ class TensorGroup:
         return parts
 
     def together(self, work: Callable[[], T]) -> T:
-        """What `work`, which waits for no other process, returns here; an error in one process is raised in all."""
+        """What `work` returns here; an error in one process is raised in all. `work` must not wait for a process."""
         problem: Exception | None = None
         try:
             result = work()
@@ -104,7 +99,7 @@ def tensor_group(size: int, device: torch.device) -> TensorGroup:
 
 
 def load_split(folder: Path, group: TensorGroup, **options: Any) -> tuple[Any, Any]:
-    """The model of a folder, of which this process holds its part, and what transformers says of its weights.
+    """This process's part of the model of a folder, and the loading report of transformers about its weights.
 
     Args:
         folder: of the model.
@@ -132,8 +127,8 @@ def load_split(folder: Path, group: TensorGroup, **options: Any) -> tuple[Any, A
     def on_our_mesh(cls: Any, asked: Any, device_map: Any = None) -> tuple[Any, Any, Any]:
         return asked, group.device, TransformersDeviceMesh(group.mesh, group.mesh)
 
-    # transformers makes a mesh of all processes; groups beside each other need ours. Its name stays that of the class,
-    # by which transformers finds how the names of weights changed.
+    # transformers makes a mesh of all processes, but several groups need ours. The subclass keeps the class's name, by
+    # which transformers finds how the names of weights changed.
     ours: Any = type(
         plain.__name__,
         (plain,),
@@ -155,16 +150,12 @@ def _check_heads(config: Any, size: int) -> None:
         if heads is not None and heads % size:
             raise RbpxError(
                 f"{name}={heads} of {config.model_type} cannot be divided among {size} processes; "
-                f"use parallel.tensor={_largest_divisor(heads, size)}"
+                f"use parallel.tensor={next(n for n in range(size, 0, -1) if heads % n == 0)}"
             )
 
 
-def _largest_divisor(heads: int, size: int) -> int:
-    return next(n for n in range(size, 0, -1) if heads % n == 0)
-
-
 def part_of_head(head: nn.Module, group: TensorGroup, vocab_size: int) -> tuple[nn.Linear, VocabularyPart]:
-    """The rows of an output head whose logits this process computes, as a layer of their own.
+    """A layer with the rows of an output head whose logits this process computes, and which part of the whole it is.
 
     Args:
         head: of a model that was loaded with `load_split`.

@@ -1,4 +1,4 @@
-"""The fast tokenizer of a model folder, and the hash that identifies it."""
+"""Loads the fast tokenizer of a model folder, and computes the hash that identifies it."""
 
 import json
 from functools import lru_cache
@@ -20,7 +20,7 @@ def load_tokenizer(folder: Path, name: str) -> Any:
 
     holder = folder
     if folder.is_relative_to((PACKAGE / "ladder").resolve()):
-        holder = next(filter(_has_tokenizer, (folder, *folder.parents)), folder)
+        holder = next((each for each in (folder, *folder.parents) if (each / "tokenizer.json").is_file()), folder)
     try:
         tokenizer = AutoTokenizer.from_pretrained(holder, trust_remote_code=False, local_files_only=True)
     except (OSError, ValueError, KeyError, ImportError, TypeError, json.JSONDecodeError) as problem:
@@ -36,26 +36,22 @@ def count_ids(tokenizer: Any, rows: int, name: str) -> int:
     """Number of ids of a tokenizer; rows of the vocabulary from there on have no token.
 
     Raises:
-        RbpxError: it has more than the model has rows.
+        RbpxError: there are more ids than the model has rows.
     """
     n_ids = int(max(tokenizer.get_vocab().values())) + 1
     if n_ids > rows:
         raise RbpxError(
-            f"{name} has a tokenizer that does not fit: its ids go up to {n_ids - 1}, the model has {rows} rows"
+            f"{name} has a tokenizer that does not fit: its ids go up to {n_ids - 1}, but the model has {rows} rows"
         )
     return n_ids
 
 
-def _has_tokenizer(folder: Path) -> bool:
-    return (folder / "tokenizer.json").is_file()
-
-
 def hash_tokenizer(tokenizer: Any) -> str:
-    """Identity of a tokenizer: everything that decides which ids a text becomes."""
+    """The identity of a tokenizer: a hash of everything that decides into which ids it cuts a text."""
     return _hash(tokenizer.backend_tokenizer.to_str(), tuple(sorted(tokenizer.all_special_ids)))
 
 
-@lru_cache(maxsize=4)  # the models of a family share one, and its text has megabytes
+@lru_cache(maxsize=4)  # the models of a family share a tokenizer, whose text has megabytes
 def _hash(text: str, special_ids: tuple[int, ...]) -> str:
     state = json.loads(text)
     state.pop("truncation", None)  # set by the last call, not by the tokenizer's files

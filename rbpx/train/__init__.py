@@ -1,1 +1,1 @@
-"""Train a ladder of small models: text from installed packages, tokenizer, windows, models."""
+"""Trains a ladder of small models on text from installed packages: tokenizer, windows, models."""

@@ -1,4 +1,4 @@
-"""Which models a recipe trains: finished ones at budgets of tokens, raw ones along the trunks."""
+"""Plans which models a recipe trains: finished ones at budgets of tokens, and raw ones along the trunks."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ class Planned:
     """One model that will be written.
 
     Attributes:
-        revision: its name within its size, such as 8m, raw-2m or seed43-8m: the folder that it is written to.
+        revision: its name within its size, such as 8m, raw-2m or seed43-8m, and that of its folder.
         step: optimizer steps that it is trained for.
         start: the step at which its rate begins to decay; None for a raw checkpoint, whose rate has not decayed.
     """
@@ -25,10 +25,15 @@ class Planned:
     step: int
     start: int | None
 
+    @property
+    def leaves(self) -> int:
+        """The trunk's step at which this model leaves it: to decay in a branch, or to be written as it is."""
+        return self.step if self.start is None else self.start
+
 
 @dataclass(frozen=True)
 class Trunk:
-    """One training at a constant rate, and the models that come from it, in the order in which it comes past them."""
+    """One training at a constant rate, and the models that leave it, in the order in which they do."""
 
     size: str
     seed: int
@@ -40,15 +45,15 @@ class Trunk:
         return f"{self.size}-seed{self.seed}"
 
     def model_of(self, step: int) -> Planned:
-        """The finished model of so many steps."""
+        """The finished model that is trained for `step` steps."""
         return next(model for model in self.models if model.start is not None and model.step == step)
 
 
 def trunks(recipe: Recipe, sizes: Iterable[str]) -> list[Trunk]:
-    """What to train for these sizes, in their order; further seeds come last.
+    """The trunks to train for these sizes, in their order; those of further seeds come last.
 
     Raises:
-        RbpxError: an amount cannot be read, or a budget is too small for the warm-up or one step.
+        RbpxError: an amount cannot be read, or a budget is too small for the warm-up or for one step.
     """
     sizes = list(sizes)
     for name in ("budgets", "checkpoints", "seeds"):
@@ -56,7 +61,7 @@ def trunks(recipe: Recipe, sizes: Iterable[str]) -> list[Trunk]:
         for size in value if isinstance(value, Mapping) else ():
             if size not in recipe.shapes:
                 raise RbpxError(
-                    f"{name} speaks of {size}, which has no shape; sizes with a shape: {', '.join(recipe.shapes)}"
+                    f"{name} names {size}, which has no shape; sizes with a shape: {', '.join(recipe.shapes)}"
                 )
     if not 0 <= recipe.decay <= 1:
         raise RbpxError(f"decay={recipe.decay} is not a share; give one from 0 to 1")
@@ -72,7 +77,7 @@ def total_params(recipe: Recipe, shape: Shape) -> int:
 
 
 def training_flops(recipe: Recipe, shape: Shape, tokens: int) -> float:
-    """C = 6 N D, N with the head; what mixes positions (attention's products, a scan) is not counted."""
+    """C = 6 N D, N with the head; operations that mix positions (attention's products, a scan) are not counted."""
     return 6.0 * total_params(recipe, shape) * tokens
 
 
@@ -88,7 +93,7 @@ def token_count(value: Any, where: str) -> int:
     """Tokens from a number, or from text such as 8m, 1.24m and 930k.
 
     Raises:
-        RbpxError: it is none, or not positive.
+        RbpxError: it is not a number of tokens, or not positive.
     """
     text = str(value).strip().lower().replace("_", "")
     scale = _UNITS.get(text[-1:], 1.0)
@@ -102,7 +107,7 @@ def token_count(value: Any, where: str) -> int:
 
 
 def _of_size(value: Any, size: str) -> Any:
-    """A value per size; a mapping leaves out the sizes that have none."""
+    """The value for a size, or the one for all sizes; None if a mapping has none for it."""
     return value.get(size) if isinstance(value, Mapping) else value
 
 
@@ -111,15 +116,18 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _seeds(recipe: Recipe, size: str) -> list[int]:
-    seeds = _listed(_of_size(recipe.seeds, size))
-    for seed in seeds:
-        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-            raise RbpxError(f"seeds of {size}: {seed} is not a whole number from 0")
+    seeds = [_whole(seed, f"seeds of {size}") for seed in _listed(_of_size(recipe.seeds, size))]
     return [seed for seed in dict.fromkeys(seeds) if seed != recipe.seed]
 
 
+def _whole(value: Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise RbpxError(f"{where}: {value} is not a whole number from 0")
+    return value
+
+
 def _budgets(recipe: Recipe, size: str) -> list[int]:
-    """Tokens of each budget of a size, as asked for."""
+    """The budgets of a size in tokens, as requested."""
     budgets = [token_count(recipe.tokens, "tokens")]
     budgets += [token_count(value, f"budgets of {size}") for value in _listed(_of_size(recipe.budgets, size))]
     least, most = (token_count(value, "flops_tokens") for value in recipe.flops_tokens)
@@ -148,24 +156,16 @@ def _trunk(recipe: Recipe, size: str, seed: int) -> Trunk:
             )
         revision = token_label(step * per_step) if is_main else f"seed{seed}-{token_label(step * per_step)}"
         models[revision] = Planned(revision, step, start)
-    end = max(model.start for model in models.values() if model.start is not None)
+    end = max(model.leaves for model in models.values())
     n_raw = _of_size(recipe.checkpoints, size) if is_main else None
     for step in _log_spaced(n_raw, end, size):
         revision = f"raw-{token_label(step * per_step)}"
         models[revision] = Planned(revision, step, None)
-    return Trunk(size, seed, tuple(sorted(models.values(), key=_passed)))
-
-
-def _passed(model: Planned) -> tuple[int, int]:
-    """The trunk's step at which this model comes from it, then the model's own."""
-    return (model.step if model.start is None else model.start, model.step)
+    return Trunk(size, seed, tuple(sorted(models.values(), key=lambda model: (model.leaves, model.step))))
 
 
 def _log_spaced(count: Any, end: int, size: str) -> list[int]:
-    """Steps from a hundredth of the trunk to its end, the same ratio apart."""
-    if count is None:
-        return []
-    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-        raise RbpxError(f"checkpoints of {size}: {count} is not a whole number from 0")
-    ratios = [(i + 1 - count) / max(1, count - 1) for i in range(count)]
+    """Steps from a hundredth of the trunk to its end, spaced by one ratio."""
+    n = 0 if count is None else _whole(count, f"checkpoints of {size}")
+    ratios = [(i + 1 - n) / max(1, n - 1) for i in range(n)]
     return sorted({max(1, round(end * 100**ratio)) for ratio in ratios})

@@ -1,9 +1,9 @@
-"""The loss that a training minimises, under a tied head, in chunks of positions, so that whole logits never exist.
+"""The loss that a training minimises, under a tied head, in chunks of positions so that whole logits never exist.
 
 With logits z of a position, ln Z = ln sum exp z and the target t, it is
     ln Z - (1 - s) z_t - s mean(z) + c (ln Z)^2
-where s smooths labels (arXiv 1512.00567, section 7) and c weighs the z-loss (arXiv 2204.02311, section 5). At s = c = 0
-it is cross-entropy, which is reported whatever is minimised.
+where s smooths labels (arXiv 1512.00567, section 7) and c weights the z-loss (arXiv 2204.02311, section 5). At
+s = c = 0 it is cross-entropy. Cross-entropy is reported whatever is minimised.
 
 Shapes: N positions, D hidden width, V vocabulary.
 """
@@ -23,8 +23,8 @@ class _ChunkedLoss(torch.autograd.Function):
     """Computes gradients in the forward pass, so that logits of only one chunk exist at a time.
 
     With e = exp(logit - max) and Z its sum, the gradient in the logits is ((1 + 2 c ln Z) e - (1 - s) Z [target]) / Z
-    - s / V. The division by Z, and what is the same for all of V, are done on the narrow side of each product, so that
-    the logits are gone over as few times as they can be.
+    - s / V. The division by Z, and all that is the same for every token of V, is done on the narrow side of each
+    product, so that as few passes as possible go over the logits.
     """
 
     @staticmethod
@@ -77,10 +77,10 @@ def chunked_loss(
         hidden_ND: states.
         head_VD: the head.
         targets_N: true tokens.
-        objective: what is minimised; cross-entropy where nothing else is asked.
+        objective: what is minimised; cross-entropy by default.
 
     Returns:
-        The loss, and beside it plain cross-entropy, nats a position, which carries no gradient.
+        The loss, and plain cross-entropy, which carries no gradient; both in nats a position.
     """
     loss: tuple[Tensor, Tensor] = _ChunkedLoss.apply(  # type: ignore[no-untyped-call]
         hidden_ND, head_VD, targets_N, objective.label_smoothing, objective.z_loss

@@ -1,4 +1,4 @@
-"""The models of a ladder: a GPT-NeoX or Mamba-2 of a shape, tokenizer, optimizer, and the folder it is written to."""
+"""Makes the models of a ladder, GPT-NeoX or Mamba-2, with tokenizer and optimizer, and writes them to their folders."""
 
 import json
 from collections.abc import Iterable
@@ -17,36 +17,26 @@ from transformers import (
 )
 from transformers.utils.logging import disable_progress_bar
 
-from rbpx.config.recipe import LadderSize, Mamba2Size, Recipe, Shape
+from rbpx.config.recipe import LadderSize, Recipe, Shape
 from rbpx.files.atomic import atomic_write
 
 
 def build_model(recipe: Recipe, shape: Shape, seed: int) -> PreTrainedModel:
     """A float32 model of this shape with seeded initial weights and tied embeddings."""
     torch.manual_seed(seed)
-    return _gpt_neox(recipe, shape) if isinstance(shape, LadderSize) else _mamba2(recipe, shape)
-
-
-def _shared(recipe: Recipe, shape: Shape) -> dict[str, Any]:
-    """What any architecture is told."""
-    sizes = {"vocab_size": recipe.vocab_size, "hidden_size": shape.hidden, "num_hidden_layers": shape.layers}
-    return {**sizes, "tie_word_embeddings": True, "bos_token_id": 0, "eos_token_id": 0}
-
-
-def _gpt_neox(recipe: Recipe, shape: LadderSize) -> GPTNeoXForCausalLM:
-    config = GPTNeoXConfig(
-        **_shared(recipe, shape),
-        num_attention_heads=shape.heads,
-        intermediate_size=4 * shape.hidden,
-        max_position_embeddings=recipe.context,
-        rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": shape.rotary},
-    )
-    return GPTNeoXForCausalLM(config)
-
-
-def _mamba2(recipe: Recipe, shape: Mamba2Size) -> Mamba2ForCausalLM:
-    config = Mamba2Config(
-        **_shared(recipe, shape),
+    shared: dict[str, Any] = {"vocab_size": recipe.vocab_size, "tie_word_embeddings": True}
+    shared |= {"hidden_size": shape.hidden, "num_hidden_layers": shape.layers, "bos_token_id": 0, "eos_token_id": 0}
+    if isinstance(shape, LadderSize):
+        neox = GPTNeoXConfig(
+            **shared,
+            num_attention_heads=shape.heads,
+            intermediate_size=4 * shape.hidden,
+            max_position_embeddings=recipe.context,
+            rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": shape.rotary},
+        )
+        return GPTNeoXForCausalLM(neox)
+    mamba = Mamba2Config(
+        **shared,
         num_heads=shape.heads,
         head_dim=shape.expand * shape.hidden // shape.heads,
         state_size=shape.state,
@@ -56,11 +46,11 @@ def _mamba2(recipe: Recipe, shape: Mamba2Size) -> Mamba2ForCausalLM:
         chunk_size=shape.chunk,
         pad_token_id=0,
     )
-    return Mamba2ForCausalLM(config)
+    return Mamba2ForCausalLM(mamba)
 
 
 def build_optimizer(model: torch.nn.Module, recipe: Recipe) -> torch.optim.AdamW:
-    """AdamW with weight decay on matrices alone; its rate is set before each step."""
+    """AdamW with weight decay on matrices only; the caller sets its rate before each step."""
     matrices = [p for p in model.parameters() if p.ndim > 1]
     vectors = [p for p in model.parameters() if p.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": recipe.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
@@ -73,7 +63,7 @@ def write_model(
     """Write weights in bfloat16, the tokenizer and `training.json`; the folder is whole or absent."""
     model = build_model(recipe, shape, 0)
     model.load_state_dict(weights)
-    disable_progress_bar()  # of a file of a few MiB, between the lines of this training's own
+    disable_progress_bar()  # it would write between the lines of the training, for a file of a few MiB
     with atomic_write(folder) as parts:
         model.to(torch.bfloat16).save_pretrained(parts)
         (parts / "generation_config.json").unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""The training text of a ladder: sources of installed packages, cut into token windows.
+"""Prepares the training text of a ladder: sources of installed packages, cut into token windows.
 
-Files that share a span of tokens with an evaluation document are dropped.
+Drops files that share a span of tokens with an evaluation document.
 """
 
 import hashlib
@@ -48,9 +48,9 @@ def find_packages(recipe: Recipe) -> dict[str, Distribution]:
     ]
     if mismatches:
         raise RbpxError(
-            f"the training text needs packages that are not installed in the recipe's version ({len(mismatches)}): "
+            f"the training text needs {len(mismatches)} packages that are not installed in the recipe's version: "
             f"{', '.join(mismatches[:5])}{' ...' if len(mismatches) > 5 else ''}; install them with "
-            "pip install --no-deps --target FOLDER -r experiments/ladder_text.txt and pass text.site=FOLDER"
+            "pip install --no-deps --target FOLDER -r experiments/ladder_text.txt and give text.site=FOLDER"
         )
     return {name: installed[name] for name in packages}
 
@@ -63,7 +63,7 @@ def _is_handwritten(text: str) -> bool:
 
 
 def read_sources(name: str, package: Distribution, recipe: Recipe) -> list[SourceFile]:
-    """Python files of one package, in a seeded order, up to `package_bytes`, without tests and generated tables."""
+    """Python files of one package in a seeded order, up to `package_bytes`; tests and generated tables are left out."""
     paths = sorted(str(path) for path in package.files or [] if str(path).endswith(".py"))
     random.Random(f"{recipe.seed} {name}").shuffle(paths)
     n_bytes, kept = 0, []
@@ -111,7 +111,7 @@ def _encode(tokenizer: Tokenizer, texts: list[str]) -> list[Ids]:
 def prepare_text(recipe: Recipe, folder: Path) -> None:
     """Write `windows.npy` [n_windows, context + 1], `tokenizer.json` and `text.json` (provenance) into `folder`.
 
-    All windows of the text are there, in a seeded order; a training reads as many of them as its budget takes.
+    The file has all windows of the text, in a seeded order; a training reads as many of them as its budget takes.
 
     Raises:
         RbpxError: a package is missing, or the text has fewer tokens than one step takes.
@@ -160,7 +160,9 @@ def prepare_text(recipe: Recipe, folder: Path) -> None:
         "evaluation_python": sys.version.split()[0],
         "packages": [_package_facts(name, package) for name, package in packages.items()],
     }
-    atomic_write_text(folder / "text.json", json.dumps(provenance, indent=1) + "\n")  # last: the text is there
+    atomic_write_text(
+        folder / "text.json", json.dumps(provenance, indent=1) + "\n"
+    )  # last, as the sign that the text is complete
 
 
 def _package_facts(name: str, package: Distribution) -> dict[str, str]:

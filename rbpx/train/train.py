@@ -1,6 +1,6 @@
-"""The verb `train`: prepare the training text once, then train the models of each size of a ladder.
+"""The verb `train`: prepares the training text once, then trains the models of each size of a ladder.
 
-Before that it says what a ladder costs: tokens, FLOPs, weights, and its time, from a few steps on this machine.
+Before it trains, it prints what the ladder costs: tokens, FLOPs, weights, and the time by a few steps on this machine.
 """
 
 import json
@@ -19,6 +19,7 @@ from rich.progress import Progress, TextColumn
 from rich.table import Table
 
 from rbpx.config.recipe import Recipe, TrainRequest
+from rbpx.display.numbers import time as duration
 from rbpx.errors import RbpxError
 from rbpx.files.atomic import atomic_write_text
 from rbpx.models.devices import require_cuda
@@ -27,12 +28,12 @@ from rbpx.train.text import prepare_text
 from rbpx.train.trunk import TrunkTraining, begin
 
 _PLAIN_EVERY_S = 15.0
-_TIMED_STEPS = 3  # after one that is not counted
+_TIMED_STEPS = 3  # after one that is not timed
 
 
 @dataclass(frozen=True)
 class TrunkCost:
-    """One trunk with its branches; time is in seconds, of what is left alone."""
+    """The cost of one trunk with its branches; the time is that of the steps that are left."""
 
     trunk: Trunk
     steps: int
@@ -43,18 +44,17 @@ class TrunkCost:
 
     @property
     def left_s(self) -> float:
-        """Seconds until all of its models are written."""
+        """Seconds until all models of the trunk are written."""
         return self.steps_left * self.step_s
 
 
 def all_steps(trunk: Trunk) -> int:
-    """Steps of a trunk up to the last model that comes from it, and of its branches."""
-    ends = [model.step if model.start is None else model.start for model in trunk.models]
-    return max(ends) + sum(model.step - model.start for model in trunk.models if model.start is not None)
+    """Steps of a trunk up to the last model that leaves it, and those of its branches."""
+    return max(model.leaves for model in trunk.models) + sum(model.step - model.leaves for model in trunk.models)
 
 
 def costs(recipe: Recipe, planned: Sequence[tuple[Trunk, int]], device: str) -> list[TrunkCost]:
-    """The cost of each trunk of which so many steps are left; a size is timed once, and not where nothing is left."""
+    """The cost of each trunk, given with the number of its steps that are left; each size is timed once, if any are."""
     timed: dict[str, float] = {}
     rows = []
     for trunk, left in planned:
@@ -80,10 +80,10 @@ def step_seconds(recipe: Recipe, size: str, device: str) -> float:
 
 
 def train_ladder(request: TrainRequest) -> None:
-    """Prepare the text once, say the cost, then train each requested size; models that are there are skipped.
+    """Prepare the text once, print the cost, then train each requested size; skip models that are written.
 
     Raises:
-        RbpxError: a size is unknown, the device is not available, or what lies in the output is of another recipe.
+        RbpxError: a size is unknown, the device is not available, or the output has models of another recipe.
     """
     recipe: Recipe = request
     sizes = request.size if isinstance(request.size, list) else [request.size]
@@ -134,48 +134,35 @@ def _device(device: str) -> str:
 
 
 def _print_costs(console: Console, recipe: Recipe, rows: Sequence[TrunkCost]) -> None:
-    """A line for each trunk, and the sum."""
+    """Print a row for each trunk, and their sum."""
     table = Table("size", "seed", "models", "M tokens", "FLOPs", "weights, MiB", "left: M tokens", "left: time")
     million = recipe.tokens_per_step / 1e6
+
+    def summed(rows: Sequence[TrunkCost]) -> list[str]:
+        return [
+            str(sum(len(row.trunk.models) for row in rows)),
+            f"{sum(row.steps for row in rows) * million:.3g}",
+            f"{sum(row.flops for row in rows):.2e}",
+            f"{sum(row.mib for row in rows):.2f}",
+            f"{sum(row.steps_left for row in rows) * million:.3g}",
+            duration(sum(row.left_s for row in rows)),
+        ]
+
     for row in rows:
-        table.add_row(
-            row.trunk.size,
-            str(row.trunk.seed),
-            str(len(row.trunk.models)),
-            f"{row.steps * million:.3g}",
-            f"{row.flops:.2e}",
-            f"{row.mib:.2f}",
-            f"{row.steps_left * million:.3g}",
-            _duration(row.left_s),
-        )
+        table.add_row(row.trunk.size, str(row.trunk.seed), *summed([row]))
     table.add_section()
-    table.add_row(
-        "all",
-        "",
-        str(sum(len(row.trunk.models) for row in rows)),
-        f"{sum(row.steps for row in rows) * million:.3g}",
-        f"{sum(row.flops for row in rows):.2e}",
-        f"{sum(row.mib for row in rows):.2f}",
-        f"{sum(row.steps_left for row in rows) * million:.3g}",
-        _duration(sum(row.left_s for row in rows)),
-    )
+    table.add_row("all", "", *summed(rows))
     console.print(table)
 
 
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
-
-
 class _Reporter:
-    """Progress over everything that is left: a bar on a terminal, now and then a line elsewhere."""
+    """Shows the progress over all steps that are left: one changing line on a terminal, else a line now and then."""
 
     def __init__(self, console: Console, recipe: Recipe, rows: Sequence[TrunkCost]) -> None:
         self._console, self._tokens_per_step = console, recipe.tokens_per_step
         self._left_s = sum(row.left_s for row in rows)
         self._bars = Progress(TextColumn("{task.description}"), console=console, disable=not console.is_terminal)
         self._bar = self._bars.add_task("")
-        self._steps = 0
         self._said = time.monotonic()
 
     def __enter__(self) -> "_Reporter":
@@ -186,19 +173,19 @@ class _Reporter:
         self._bars.stop()
 
     def begin(self, row: TrunkCost) -> None:
-        """The training of a trunk begins."""
+        """Note that the training of a trunk begins."""
         self._row, self._after_s = row, self._left_s - row.left_s
         self._left_s, self._steps, self._began = self._after_s, 0, time.monotonic()
 
     def step(self, steps: int, loss_nats: float) -> None:
-        """So many steps of it are done."""
+        """Note that `steps` more steps of it are done."""
         self._steps += steps
         now = time.monotonic()
         step_s = (now - self._began) / self._steps
         left_s = (self._row.steps_left - self._steps) * step_s + self._after_s
         line = (
             f"{self._row.trunk.name}: step {self._steps} of {self._row.steps_left}, loss {loss_nats:.3f} nats, "
-            f"{self._tokens_per_step / step_s:,.0f} tokens/s, {_duration(left_s)} left"
+            f"{self._tokens_per_step / step_s:,.0f} tokens/s, {duration(left_s)} left"
         )
         self._bars.update(self._bar, description=line)
         if not self._console.is_terminal and (now - self._said > _PLAIN_EVERY_S or self._steps == self._row.steps_left):
@@ -209,8 +196,8 @@ class _Reporter:
 def write_family(recipe: Recipe, planned: Sequence[Trunk], output: Path) -> Path:
     """Write `model/NAME.yaml` into the output: each size with its checkpoints, further seeds as sizes of their own.
 
-    Sizes that the file has already, from a training of other sizes, stay; checkpoints that lie there stay too. The
-    family's name is the recipe's, else that of the output's folder.
+    Sizes that the file has from an earlier training stay in it, and so do checkpoints that are still there. The family
+    has the name in the recipe, else that of the output's folder.
     """
     name = recipe.family or output.resolve().name
     path = output / "model" / f"{name}.yaml"
@@ -218,12 +205,9 @@ def write_family(recipe: Recipe, planned: Sequence[Trunk], output: Path) -> Path
     for trunk in planned:
         own = trunk.model_of(token_count(recipe.tokens, "tokens") // recipe.tokens_per_step).revision
         is_main = trunk.seed == recipe.seed
-        label = trunk.size if is_main else f"{trunk.size}-seed{trunk.seed}"
+        label = trunk.size if is_main else trunk.name
         folder = (output / trunk.size).resolve()
-        entry = {
-            "id": str(folder / own),
-            "non_embedding_params": recipe.shapes[trunk.size].non_embedding_params,
-        }
+        entry = {"id": str(folder / own), "non_embedding_params": recipe.shapes[trunk.size].non_embedding_params}
         others = [model.revision for model in trunk.models if model.revision != own]
         if is_main:
             there = [revision for revision in sizes.get(label, {}).get("revisions", []) if (folder / revision).is_dir()]

@@ -1,14 +1,13 @@
-"""Train one trunk and the models that come from it; continues after a kill, and later for further budgets.
+"""Trains one trunk and the models that leave it; continues after a kill, and later for further budgets.
 
-Two files hold what is in progress: the trunk, saved now and then and wherever a branch leaves it, and the branch.
-A model's folder is whole or absent, so the models that are there are the ones that need no more work.
+Two files hold the state of what is in progress: one the trunk, saved now and then and wherever a branch leaves it, and
+one the branch. A model's folder is whole or absent, so a model whose folder is there needs no more work.
 """
 
 import json
 import math
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ Report = Callable[[int, float], None]
 
 @dataclass
 class Windows:
-    """Which windows of the text a step reads: in its order or a seed's own, and from the start again after the last."""
+    """The windows of the text in the order in which steps read them; after the last one they begin again."""
 
     ids: np.ndarray
     order: np.ndarray
@@ -38,7 +37,7 @@ class Windows:
 
     @classmethod
     def of(cls, text: Path, recipe: Recipe, unique: int | None, seed: int) -> "Windows":
-        """Windows of the prepared text; the recipe's own seed keeps the order that the text was prepared in."""
+        """Windows of the prepared text, in their order for the recipe's own seed, in another for any other seed."""
         ids = np.load(text / "windows.npy", mmap_mode="r")
         n = len(ids) if unique is None else min(len(ids), max(1, unique // recipe.context))
         order = np.arange(n) if seed == recipe.seed else np.random.default_rng(seed).permutation(n)
@@ -50,13 +49,13 @@ class Windows:
         return torch.from_numpy(self.ids[self.order[rows]].astype(np.int64))
 
     def unique_tokens(self, step: int) -> int:
-        """Tokens that have been read at least once after so many steps."""
+        """Number of distinct tokens of the text that `step` steps read."""
         return min(step * self.per_step, len(self.order)) * int(self.ids.shape[1] - 1)
 
 
 @dataclass
 class Training:
-    """A model in training: its weights, its optimizer, and how it has gone."""
+    """A model in training: its weights, its optimizer, its losses and the time it has taken."""
 
     model: Any
     optimizer: torch.optim.AdamW
@@ -67,14 +66,8 @@ class Training:
 
     def state(self, settings: dict[str, Any]) -> dict[str, Any]:
         """All that is needed to continue."""
-        return {
-            "settings": settings,
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "step": self.step,
-            "wall_s": self.wall_s,
-            "losses": self.losses,
-        }
+        parts = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        return {"settings": settings, **parts, "step": self.step, "wall_s": self.wall_s, "losses": self.losses}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from such a state."""
@@ -104,16 +97,16 @@ class Training:
 
 
 def begin(recipe: Recipe, size: str, seed: int, device: str) -> Training:
-    """A training at its first step."""
+    """Begin a training: a model with initial weights, and its optimizer."""
     model = build_model(recipe, recipe.shapes[size], seed).to(device).train()
     return Training(model, build_optimizer(model, recipe), recipe.objective)
 
 
 class TrunkTraining:
-    """One trunk of a ladder: where its files are, and its training."""
+    """Trains one trunk of a ladder, and keeps its files."""
 
     def __init__(self, recipe: Recipe, trunk: Trunk, unique: int | None, output: Path, device: str) -> None:
-        """Nothing is read or trained yet."""
+        """Train nothing yet."""
         self._recipe, self._trunk, self._device = recipe, trunk, device
         self._text, self._folder = output / "text", output / trunk.size
         self._unique = unique
@@ -127,25 +120,26 @@ class TrunkTraining:
             "windows_hash": text["windows_hash"],
             "unique_tokens": unique,
         }
-        if recipe.objective.variant is not None:  # absent from the settings of trainings before there was a choice
+        if recipe.objective.variant is not None:  # older trainings, from before there was a choice, have no objective
             self._settings["objective"] = asdict(recipe.objective)
 
     def missing(self) -> list[Planned]:
-        """The models that are not written yet, in the order in which the trunk comes past them.
+        """The models that are not written yet, in the order in which they leave the trunk.
 
         Raises:
-            RbpxError: one of those that are there was trained by another recipe.
+            RbpxError: a model that is written was trained with another recipe.
         """
+        missing = []
         for model in self._trunk.models:
-            with suppress(FileNotFoundError):
-                facts = json.loads((self._folder / model.revision / "training.json").read_text())
-                if facts.get("settings") != self._settings_of(model):
-                    raise RbpxError(
-                        f"{self._folder / model.revision} was trained by another recipe; train into another output="
-                    )
-        return [
-            model for model in self._trunk.models if not (self._folder / model.revision / "training.json").is_file()
-        ]
+            folder = self._folder / model.revision
+            try:
+                facts = json.loads((folder / "training.json").read_text())
+            except FileNotFoundError:
+                missing.append(model)
+                continue
+            if facts.get("settings") != self._settings_of(model):
+                raise RbpxError(f"{folder} was trained with another recipe; train into another output=")
+        return missing
 
     def steps_left(self) -> int:
         """Optimizer steps until every model is written."""
@@ -154,14 +148,14 @@ class TrunkTraining:
             return 0
         trunk, branch = self._read(self._trunk_file), self._read(self._branch_file)
         at = self._trunk_step(trunk, missing)
-        steps = max(_leaves(model) for model in missing) - at
+        steps = max(model.leaves for model in missing) - at
         for model in missing:
-            if model.start is not None:
-                steps += model.step - (branch["step"] if branch and _leads_to(branch, model) else model.start)
+            begun = None if model.start is None or branch is None or branch["end"] != model.step else branch
+            steps += model.step - (model.leaves if begun is None else begun["step"])
         return steps
 
     def run(self, checkpoint_s: float, report: Report) -> None:
-        """Train until every model is written; a training that was killed continues from what it saved.
+        """Train until every model is written; continue a training that was killed from what it saved.
 
         Args:
             checkpoint_s: seconds between saves.
@@ -171,7 +165,7 @@ class TrunkTraining:
         if not missing:
             return
         for path in (self._trunk_file, self._branch_file, *(self._folder / m.revision for m in missing)):
-            for leftover in leftovers(path):  # of a training that was killed while it wrote
+            for leftover in leftovers(path):  # from a training that was killed while it wrote
                 atomic_remove(leftover) if leftover.is_dir() else leftover.unlink()
         windows = Windows.of(self._text, self._recipe, self._unique, self._trunk.seed)
         training = begin(self._recipe, self._trunk.size, self._trunk.seed, self._device)
@@ -179,13 +173,13 @@ class TrunkTraining:
         if state is not None and self._trunk_step(state, missing) == state["step"]:
             training.restore(state)
         for model in missing:
-            self._continue(training, windows, None, _leaves(model), checkpoint_s, report)
+            self._continue(training, windows, None, model.leaves, checkpoint_s, report)
             if model.start is None:
                 self._write(training, windows, model)
                 continue
             self._save(self._trunk_file, training.state(self._settings))
             branch = self._read(self._branch_file)
-            if branch and _leads_to(branch, model):
+            if branch is not None and branch["end"] == model.step:
                 training.restore(branch)
             self._continue(training, windows, model, model.step, checkpoint_s, report)
             self._write(training, windows, model)
@@ -202,7 +196,7 @@ class TrunkTraining:
         checkpoint_s: float,
         report: Report,
     ) -> None:
-        """Train to a step, on the trunk or in a branch."""
+        """Train up to a step, on the trunk or in a branch."""
         shape = self._recipe.shapes[self._trunk.size]
         decay = None if branch is None or branch.start is None else (branch.start, branch.step)
         saved = time.monotonic()
@@ -241,7 +235,7 @@ class TrunkTraining:
         write_model(weights, self._recipe, shape, self._text / "tokenizer.json", self._folder / model.revision, facts)
 
     def _variant(self, model: Planned) -> str | None:
-        """Models of one variant are compared with each other: raw ones, and those of another objective, are apart."""
+        """The variant of a model, since only models of one variant are compared: raw ones, those of an objective."""
         parts = [self._recipe.objective.variant, RAW if model.start is None else None]
         return "_".join(part for part in parts if part) or None
 
@@ -249,8 +243,8 @@ class TrunkTraining:
         return self._settings | {"decay_steps": None if model.start is None else model.step - model.start}
 
     def _trunk_step(self, state: dict[str, Any] | None, missing: list[Planned]) -> int:
-        """Where the trunk continues: from its beginning, if it is already past a model that is missing."""
-        return 0 if state is None or state["step"] > _leaves(missing[0]) else int(state["step"])
+        """The step from which the trunk continues: 0 if its state is already past a missing model."""
+        return 0 if state is None or state["step"] > missing[0].leaves else int(state["step"])
 
     def _save(self, path: Path, state: dict[str, Any]) -> None:
         with atomic_write(path) as temporary:
@@ -259,28 +253,18 @@ class TrunkTraining:
     def _load(self, path: Path) -> dict[str, Any]:
         state: dict[str, Any] = torch.load(path, map_location=self._device, weights_only=True)
         if state["settings"] != self._settings:
-            raise RbpxError(f"{path} is of another recipe; train into another output=, or remove it")
+            raise RbpxError(f"{path} belongs to another recipe; train into another output=, or remove it")
         return state
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         return self._load(path) if path.is_file() else None
 
 
-def _leaves(model: Planned) -> int:
-    """The trunk's step at which this model comes from it."""
-    return model.step if model.start is None else model.start
-
-
-def _leads_to(branch: dict[str, Any], model: Planned) -> bool:
-    """Whether a saved branch is that of this model."""
-    return bool(branch["end"] == model.step)
-
-
 def learning_rate_at(step: int, recipe: Recipe, shape: Shape, branch: tuple[int, int] | None = None) -> float:
-    """Linear warm-up to learning_rate / sqrt(hidden), then constant; in a branch 1 - sqrt of the share gone, to zero.
+    """Linear warm-up to learning_rate / sqrt(hidden), then constant; in a branch times 1 - sqrt(x), x the share done.
 
-    A constant rate with a short decay ends at the loss of a cosine made for that length, and one training serves all
-    lengths; 1 - sqrt(x) does better than a line: arXiv 2405.18392, "Scaling laws and compute-optimal training beyond
+    A constant rate with a short decay reaches the loss of a cosine made for that length, and one trunk serves all
+    lengths. 1 - sqrt(x) does better than a line: arXiv 2405.18392, "Scaling laws and compute-optimal training beyond
     fixed training durations", section 3 and its appendix on the shape.
 
     Args:

@@ -108,4 +108,4 @@ def test_tokens_that_were_imported_have_no_model_to_be_audited_with(cwd: Path, t
     )
     here("import", "tokens", file, *names, "ties=pessimistic", "--store", store, cwd=cwd, check=0)
     told = here("audit", "--store", store, cwd=cwd, check=1).stderr
-    assert "its tokens were imported, so no model is known that could measure them; measure with engine=" in told
+    assert "its tokens were imported, so rbpx knows no model that could measure them; measure with engine=" in told

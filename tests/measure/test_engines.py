@@ -120,7 +120,7 @@ def test_a_server_of_one_model_measures_it_alone_and_the_other_sizes_are_told(
     store = tmp_path / "store"
     with serving(engine_of(family, "xs", context=30)) as engine:
         short = by_engine(engine, family, store, cwd, sizes=("xs",), check=1)
-        assert "reads 30 tokens, of which the last is one that it generates" in short.stderr
+        assert "takes 30 tokens, one of which it generates itself" in short.stderr
         engine.context = None
         answer = by_engine(engine, family, store, cwd, sizes=("s", "xs"), check=1)
         assert f"serves {family.folders['xs']}, not {family.folders['s']}; measure that size alone" in answer.stderr
@@ -164,10 +164,10 @@ def windows_of(n: int) -> list[Window]:
         ("hangs up", "does not answer /v1/completions ("),
         ("half an answer", "does not answer /v1/completions (IncompleteRead"),
         ("silent", "gave no whole answer to /v1/completions in 0.5 s; raise engine.timeout_s"),
-        ("no json", "with what is no JSON: <html>Bad gateway</html>"),
+        ("no json", "with something that is not JSON: <html>Bad gateway</html>"),
         ("too few answers", "gives 1 answer to 2 prompts"),
         ("too few tokens", "document 3 has 4 of its 5 tokens; nothing was written"),
-        ("other tokens", "document 3 is of other tokens than were sent"),
+        ("other tokens", "document 3 is about other tokens than were sent"),
         ("nan", "document 3: logprob nan is not the logarithm of a probability"),
         ("infinite", "logprob -inf is not the logarithm of a probability"),
         ("no logprob", "logprob None is not the logarithm of a probability"),
@@ -209,8 +209,8 @@ def test_what_passes_in_the_middle_of_a_cell_is_asked_again_and_said_once(
         asked = [body for path, body, _ in engine.asked if path == "/v1/completions"]
         assert len(asked) == 4 + n_spoilt
         assert asked[1 : 2 + n_spoilt] == [asked[1]] * (1 + n_spoilt)
-        said = [line for line in answer.stderr.splitlines() if "asked again" in line]
-        assert [line.endswith("it is asked again, up to 3 times more within 21 s") for line in said] == [True] * bool(
+        said = [line for line in answer.stderr.splitlines() if "asking again" in line]
+        assert [line.endswith("asking again, up to 3 more times within 21 s") for line in said] == [True] * bool(
             n_spoilt
         )
         rows.append(tokens_of(store).drop_columns("run_id"))
@@ -283,8 +283,8 @@ def speaking(answers: dict[str, Any]) -> type[BaseHTTPRequestHandler]:
         ("/v1/models", {"data": [{"id": "m", "root": 5}]}, "does not list its models"),
         ("/v1/models", {"data": [{"id": ["m"]}]}, "does not list its models"),
         ("/v1/models", {"data": [{"id": "m", "max_model_len": "2048"}]}, "does not list its models"),
-        ("/v1/completions", {"choices": [{"index": [0]}]}, "does not say which answer is of which prompt"),
-        ("/v1/completions", {"choices": [{"index": True}]}, "does not say which answer is of which prompt"),
+        ("/v1/completions", {"choices": [{"index": [0]}]}, "does not say which answer belongs to which prompt"),
+        ("/v1/completions", {"choices": [{"index": True}]}, "does not say which answer belongs to which prompt"),
     ],
 )
 def test_what_a_server_says_that_no_vllm_does_is_one_line(path: str, answer: Any, told: str) -> None:

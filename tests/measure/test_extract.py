@@ -19,7 +19,7 @@ from rbpx.data.items import Part
 from rbpx.data.windows import Window, cut_windows
 from rbpx.errors import MeasureError, UnexpectedError
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import COLUMNS, TokenRows, batch_windows, measure_windows
+from rbpx.measure.extract import COLUMNS, Reading, TokenRows, batch_windows, measure_windows
 from rbpx.models.load import LoadedModel, load_model
 from tests.support.checkpoints import ARCHITECTURES, CONTEXT
 from tests.support.reference import reference_rows
@@ -66,7 +66,7 @@ def case(tiny_checkpoint: Callable[..., Path], tiny_text: list[str]) -> Callable
 
 
 def measure(loaded: LoadedModel, windows: Sequence[Window], budget: int, processes: ProcessGroup = ALONE) -> TokenRows:
-    return measure_windows(loaded, windows, processes, budget, lambda n: None)
+    return measure_windows(Reading(loaded, windows, processes, budget, lambda n: None))
 
 
 def columns_of(expected: list[tuple[Any, ...]]) -> dict[str, np.ndarray]:
@@ -152,7 +152,7 @@ def test_windows_without_a_scored_token_are_passed_over(case: Callable[[str], Ca
 def test_progress_is_told_of_every_scored_token(case: Callable[[str], Case]) -> None:
     loaded, windows, _ = case("gpt2")
     advances: list[int] = []
-    rows = measure_windows(loaded, windows, ALONE, 64, advances.append)
+    rows = measure_windows(Reading(loaded, windows, ALONE, 64, advances.append))
     assert sum(advances) == len(rows)
     assert len(advances) > 1
 
@@ -175,7 +175,7 @@ def test_equal_choices_are_measured_once_and_have_the_same_numbers_in_any_batch(
     head = loaded.model.get_output_embeddings()
     hook = head.register_forward_hook(lambda module, args, logits: ranked.append(len(args[0])))
     try:
-        rows = measure_windows(loaded, windows, ALONE, budget, advances.append).columns
+        rows = measure_windows(Reading(loaded, windows, ALONE, budget, advances.append)).columns
     finally:
         hook.remove()
     of_text = {document.text: windows[document.doc_id].n_scored for document in documents}
@@ -276,7 +276,7 @@ def test_batches_that_do_not_fit_are_halved_and_the_rows_are_the_same(kind: str,
     expected = [(doc_id, *row) for doc_id in range(8) for of, *row in expected if of == longest.doc_id]
     advances: list[int] = []
     with small_memory(loaded.model, 2 * CONTEXT + 1, REFUSALS[kind]) as memory:
-        rows = measure_windows(loaded, windows, ALONE, 10**6, advances.append)
+        rows = measure_windows(Reading(loaded, windows, ALONE, 10**6, advances.append))
     assert_same_rows(rows, expected)
     assert sum(advances) == len(rows), "what was tried in vain is no progress"
     sizes = [n_rows * n_tokens for n_rows, n_tokens in memory.tried]
@@ -455,7 +455,8 @@ def test_every_process_returns_all_rows(
     models = [load(tiny_checkpoint("gpt2", twins=TWINS)) for _ in range(world)]
     advances: list[int] = []
     results = in_group(
-        world, lambda processes: measure_windows(models[processes.rank], windows, processes, 200, advances.append)
+        world,
+        lambda processes: measure_windows(Reading(models[processes.rank], windows, processes, 200, advances.append)),
     )
     for rows in results:
         assert isinstance(rows, TokenRows), rows

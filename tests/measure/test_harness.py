@@ -18,7 +18,7 @@ from rbpx.data.corpus import Document, documents_of
 from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.items import item_of
 from rbpx.measure.distributed import init_process_group
-from rbpx.measure.extract import measure_windows
+from rbpx.measure.extract import Reading, measure_windows
 from rbpx.models.load import LoadedModel, load_model
 from tests.support.harness_cases import CHOICES, CONTEXT, PAIRS, TEMPLATE, TEXTS, TOKENIZER_OF, build_shape
 
@@ -52,7 +52,7 @@ def shape(
 
 def score(loaded: LoadedModel, documents: list[Document]) -> list[Scored]:
     windows = cut_as_harness(documents, loaded.tokenizer, CONTEXT)
-    rows = measure_windows(loaded, windows, init_process_group("cpu"), 512, lambda n: None).columns
+    rows = measure_windows(Reading(loaded, windows, init_process_group("cpu"), 512, lambda n: None)).columns
     scored = []
     for document in documents:
         own = rows["doc_id"] == document.doc_id

@@ -75,8 +75,8 @@ def test_a_redirect_is_not_followed_and_the_key_stays_at_home(
             with pytest.raises(MeasureError) as raised:
                 server.version() if path == "/version" else server.prompt_logprobs("m", [[1, 2]])
     assert str(raised.value) == (
-        f"engine=vllm at {url} redirects {path} ({status}), which is not followed; give engine.url the server's own "
-        "address"
+        f"engine=vllm at {url} redirects {path} ({status}), and rbpx follows no redirect; give engine.url the "
+        "server's own address"
     )
     assert elsewhere == []
     assert [headers["Authorization"] for _, headers in asked] == ["Bearer secret"]
@@ -91,7 +91,7 @@ def test_measuring_by_a_server_that_redirects_fails_its_cell_and_sends_no_text(
     ) as url:  # fmt: skip
         words = ("engine=vllm", f"engine.url={url}/v1", "dtype=float32", "--store", tmp_path / "store")
         answer = here("measure", *family.words("xs"), *words, cwd=cwd, check=1, env={"VLLM_API_KEY": "secret"})
-    assert "redirects /version (307), which is not followed" in answer.stderr
+    assert "redirects /version (307), and rbpx follows no redirect" in answer.stderr
     assert "secret" not in answer.stderr
     assert elsewhere == []
 
@@ -181,7 +181,7 @@ def test_an_answer_without_end_is_cut_off(say: Say) -> None:
 
 def test_an_answer_may_be_as_long_as_what_was_asked_for() -> None:
     """4 KiB a token beside the first MiB."""
-    for n_bytes, status in ((2**20 + 3 * 4096, "is no JSON"), (2**20 + 3 * 4096 + 1, "more than 1,060,864 bytes")):
+    for n_bytes, status in ((2**20 + 3 * 4096, "is not JSON"), (2**20 + 3 * 4096 + 1, "more than 1,060,864 bytes")):
         with served(speaking(answering(content=b"x" * n_bytes))) as url, pytest.raises(MeasureError, match=status):
             Server(EngineConfig(url=url)).prompt_logprobs("m", [[1, 2], [3]])
 
@@ -189,12 +189,12 @@ def test_an_answer_may_be_as_long_as_what_was_asked_for() -> None:
 @pytest.mark.parametrize(
     ("say", "told"),
     [
-        (answering(Content_Length="5"), "with what is no JSON"),
+        (answering(Content_Length="5"), "with something that is not JSON"),
         (answering(Content_Length="500"), "does not answer /version (IncompleteRead"),
         (answering(Content_Length="-1"), None),
-        (answering(content=gzip.compress(b" " * 10**7), Content_Encoding="gzip"), "with what is no JSON"),
-        (answering(content=b"[" * 10_000), "with what is no JSON"),
-        (answering(204, b""), "with what is no JSON"),
+        (answering(content=gzip.compress(b" " * 10**7), Content_Encoding="gzip"), "with something that is not JSON"),
+        (answering(content=b"[" * 10_000), "with something that is not JSON"),
+        (answering(204, b""), "with something that is not JSON"),
     ],
 )
 def test_wrong_lengths_and_packed_answers_are_one_line(say: Say, told: str | None) -> None:

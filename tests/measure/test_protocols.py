@@ -119,7 +119,7 @@ def check_against_the_authors(folder: Path, words: list[object], texts: list[str
         assert with_ties - moved / len(before) <= share <= strict + moved / len(before)
     documents = {row[0] for row, behind in zip(theirs.rows, theirs.behind, strict=True) if behind}
     counted = f"{len(documents)} of {len(texts)} documents contain"
-    assert (counted in said) == (f"ranks of the {sum(theirs.behind):,} tokens behind it may differ" in said)
+    assert (counted in said) == (f"ranks of the {sum(theirs.behind):,} tokens after it may differ" in said)
     assert (counted in said) == bool(documents)
     return theirs
 

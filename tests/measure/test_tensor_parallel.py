@@ -121,7 +121,7 @@ def test_an_error_in_one_part_alone_ends_every_process(
 @pytest.mark.parametrize(
     ("parallel", "told"),
     [
-        ("parallel=tensor", "parallel.tensor=all splits a model over processes, and there is one"),
+        ("parallel=tensor", "parallel.tensor=all splits a model over processes, but there is one"),
         ("parallel.tensor=0", "parallel.tensor=0 is not a number of processes"),
         ("parallel.tensor=two", "parallel.tensor=two is not a number of processes"),
         ("parallel=tensr", "did you mean tensor"),

@@ -14,7 +14,7 @@ from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
 from rbpx.errors import RbpxError
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import COLUMNS, TokenRows, measure_windows
+from rbpx.measure.extract import COLUMNS, Reading, TokenRows, measure_windows
 from rbpx.models.head import head_input, open_head
 from rbpx.models.load import LoadedModel, load_model
 from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer
@@ -132,7 +132,7 @@ def windows_of(loaded: LoadedModel, texts: list[str]) -> list[Window]:
 
 
 def measure(loaded: LoadedModel, windows: list[Window], budget: int = 200) -> TokenRows:
-    return measure_windows(loaded, windows, ProcessGroup(0, 1, CPU), budget, lambda n: None)
+    return measure_windows(Reading(loaded, windows, ProcessGroup(0, 1, CPU), budget, lambda n: None))
 
 
 def assert_rows_of_the_models_own_logits(

@@ -142,7 +142,7 @@ def test_several_processes_do_not_split_one_model(
     answer = measure(tiny_checkpoint("gpt2"), tiny_jsonl, tmp_path / "s", cwd, "device=split", check=2)
     assert len(lines(answer.stderr)) == 1
     assert "device=split" in answer.stderr
-    assert "2 were launched" in answer.stderr
+    assert "2 processes were launched" in answer.stderr
 
 
 @pytest.mark.parametrize(

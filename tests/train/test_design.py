@@ -62,7 +62,7 @@ def test_compute_gives_each_size_its_tokens_where_they_are_in_the_range() -> Non
         ({"seeds": ["x"]}, "seeds of a: x is not a whole number from 0"),
         ({"flops": ["much"]}, "flops: much is not a number; write 1e13"),
         ({"decay": 1.5}, "decay=1.5 is not a share; give one from 0 to 1"),
-        ({"budgets": {"c": ["2k"]}}, "budgets speaks of c, which has no shape; sizes with a shape: a, b"),
+        ({"budgets": {"c": ["2k"]}}, "budgets names c, which has no shape; sizes with a shape: a, b"),
         ({"flops_tokens": [5]}, r"flops_tokens=\[5\] is not a range; give the least and the most tokens"),
     ],
 )

@@ -275,11 +275,11 @@ def test_models_of_another_recipe_are_refused(words: tuple[str, ...], cwd: Path,
     output = f"output={tmp_path / 'ladder'}"
     here(*words, "tokens=1280", output, cwd=cwd, check=0)
     answer = here(*words, "tokens=1280", "learning_rate=0.05", output, cwd=cwd, check=2)
-    assert "tiny/1.28k was trained by another recipe; train into another output=" in answer.stderr
+    assert "tiny/1.28k was trained with another recipe; train into another output=" in answer.stderr
     answer = here(*words, "tokens=2560", "learning_rate=0.05", output, cwd=cwd, check=2)
-    assert "is of another recipe" in answer.stderr
+    assert "belongs to another recipe" in answer.stderr
     answer = here(*words, "tokens=1280", "objective.z_loss=0.001", output, cwd=cwd, check=2)
-    assert "tiny/1.28k was trained by another recipe" in answer.stderr
+    assert "tiny/1.28k was trained with another recipe" in answer.stderr
 
 
 @pytest.mark.parametrize("asked", ["label_smoothing=1", "label_smoothing=-0.1", "z_loss=-1", "z_loss=nan"])

@@ -40,6 +40,7 @@ from rbpx.laws.surface.isoflop import (
     reached_budgets,
 )
 from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.laws.surface.surface import Optimum, optima, split
 from rbpx.status import Doubted, Status
 from rbpx.store.store import Record, Store
 

@@ -52,7 +52,7 @@ def heading(one: Planned) -> str:
 
 
 def _cells(one: Planned, wide: bool) -> list[str]:
-    mark = "" if one.counted or one.tokens is None else "~"
+    mark = "~" if one.tokens_counted is False else ""
     more = [_count(one.total_params), _mib(one.weights_mib)] if wide else []
     return [
         one.cell_state.cell.size,
@@ -97,7 +97,7 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
         lines.append(f"Times at the pace of {', '.join(sorted(sources))}; calibrate=true measures this machine again.")
     elif left:
         lines.append("No times: nothing has been measured here yet on this device and dtype; add calibrate=true.")
-    if any(not one.counted and one.tokens is not None for one in left):
+    if any(one.tokens_counted is False for one in left):
         lines.append("~ tokens are estimated, until a run with the same tokenizer has counted them.")
     if any(one.tokens is None for one in left):
         lines.append("No tokens: the text is not on this machine yet.")

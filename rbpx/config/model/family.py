@@ -282,7 +282,7 @@ class ModelConfig:
 
     def shape_of(self, size: str) -> dict[str, Any]:
         """The complete shape of one size, as `AutoConfig.for_model(**shape)` takes it; empty if none is known."""
-        return {**self.shape, **self.sizes[size].shape}
+        return {**self.shape, **self.sizes[size].shape} if size in self.sizes else {}
 
 
 def _one_of(value: Any, place: int, n_models: int, key: str) -> Any:

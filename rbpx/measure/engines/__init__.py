@@ -1,1 +1,1 @@
-"""Engines that measure in place of rbpx."""
+"""Measures with an engine other than rbpx, asked over HTTP."""

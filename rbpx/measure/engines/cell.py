@@ -1,11 +1,8 @@
-"""Measure one cell by another engine: cut its text here, ask a server for its tokens, write the run.
+"""Measure one cell by another engine: cut its text here, ask a server about its tokens, write the run.
 
-The texts, windows and scored positions are those of rbpx, so its run stands beside that of rbpx token by token.
-
-What an engine tells of windows: token ids are sent as they were cut, columns of the scored tokens come back.
-
-vLLM's rank counts the log-probabilities that are at least the token's own (vllm/v1/sample/ops/logprobs.py), so it is a
-pessimistic rank: how many are greater and how many equal is not told.
+The texts, windows and scored positions are those of rbpx, so the engine's run can be compared with one of rbpx token by
+token. vLLM's rank counts the log-probabilities that are at least the token's own (vllm/v1/sample/ops/logprobs.py), so
+it is a pessimistic rank; the server does not say how many tokens are more probable and how many tie.
 """
 
 import time
@@ -22,20 +19,17 @@ from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
-from rbpx.measure.cell import Begin, cell_record, check_size, scored_windows, versions
+from rbpx.measure.cell import Begin, cell_record, scored_windows, versions, write_cell
 from rbpx.measure.engines.server import ServedModel, Server
-from rbpx.measure.extract import distinct_windows
+from rbpx.measure.extract import COLUMNS, distinct_windows
 from rbpx.measure.facts import run_facts
 from rbpx.measure.protocol import resolve_described
-from rbpx.measure.run_tables import run_tables, vocab_table
+from rbpx.measure.run_tables import Columns
 from rbpx.models.described import DescribedModel, describe_model
 from rbpx.store import schema
 from rbpx.store.imports.engine_rows import EngineToken, exclusion, tokens_of_prompt
 from rbpx.store.store import Record, Store, now
 
-__all__ = ["engine_columns", "measure_by_engine"]
-
-_COLUMNS: Final = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
 _CLAMPED: Final = -9999.0  # what vLLM puts in the place of an infinite log-probability
 
 
@@ -47,7 +41,7 @@ def engine_columns(
     tokens_per_request: int,
     advance: Callable[[int], None],
 ) -> dict[str, pa.Array]:
-    """The columns of `tokens` for the scored tokens of windows, in their order; null where the engine does not tell.
+    """The columns of `tokens` for the scored tokens of windows, in their order; null where the engine says nothing.
 
     Args:
         server: of the engine.
@@ -58,8 +52,8 @@ def engine_columns(
         advance: called with the number of tokens just scored.
 
     Raises:
-        MeasureError: the server fails, or tells other tokens, too few of them, no probability of one, or a rank that
-            its log-probability excludes.
+        MeasureError: the server fails, or answers with other tokens, too few of them, no probability of one, or a rank
+            that its log-probability excludes.
     """
     tokens = list[EngineToken]()
     for batch in _batches([window for window in windows if window.n_scored], tokens_per_request):
@@ -67,7 +61,7 @@ def engine_columns(
         for window, answer in zip(batch, answers, strict=True):
             tokens += _scored(window, answer, vocab_size)
         advance(sum(window.n_scored for window in batch))
-    return {name: pa.array([getattr(t, name) for t in tokens], schema.TOKENS.field(name).type) for name in _COLUMNS}
+    return {name: pa.array([getattr(t, name) for t in tokens], schema.TOKENS.field(name).type) for name in COLUMNS}
 
 
 def _batches(windows: Sequence[Window], n_tokens: int) -> Iterator[list[Window]]:
@@ -89,7 +83,7 @@ def _scored(window: Window, answer: dict[str, Any], vocab_size: int) -> Iterator
         n_told = len(told) if isinstance(told, list) else 0
         raise MeasureError(f"{place} has {n_told:,} of its {len(ids):,} tokens; nothing was written")
     if read is not None and read != ids:
-        raise MeasureError(f"{place} is of other tokens than were sent; nothing was written")
+        raise MeasureError(f"{place} is about other tokens than were sent; nothing was written")
     try:
         found = {token.position: token for token in tokens_of_prompt({**answer, "prompt_token_ids": ids}, 0, place)}
     except RbpxError as problem:
@@ -99,14 +93,16 @@ def _scored(window: Window, answer: dict[str, Any], vocab_size: int) -> Iterator
         if token is None or token.logprob <= _CLAMPED:
             raise MeasureError(f"{place} has no probability of token {column}; its logits may not be finite")
         if token.ties is not None and token.ties >= vocab_size:
-            raise MeasureError(f"{place} has the rank {token.ties + 1:,} of {vocab_size:,} tokens; another model?")
+            raise MeasureError(
+                f"{place} has the rank {token.ties + 1:,} of {vocab_size:,} tokens; is it of another model?"
+            )
         excluded = exclusion(token, vocab_size)
         if excluded is not None:
             raise MeasureError(f"{place}, token {column}: {excluded}; nothing was written")
         yield EngineToken(window.doc_id, window.start + column, ids[column], token.logprob, None, token.ties)
 
 
-_LONGEST = 300  # characters of the names of models in a line
+_LONGEST = 300  # characters of models' names in an error
 
 
 def measure_by_engine(
@@ -120,8 +116,8 @@ def measure_by_engine(
 ) -> Record:
     """Measure one cell that the store does not hold yet, and return the record that links it to its run.
 
-    A run's identity is that of one of rbpx, with the engine and its version; where the weights are not here, with the
-    model's name and commit in their place.
+    The identity of the run is made as that of a run of rbpx, with the engine and its version added. Where the weights
+    are not on this machine, the model's name and commit stand in their place.
 
     Args:
         cell: the cell.
@@ -142,24 +138,23 @@ def measure_by_engine(
     if engine.version not in (None, version):
         raise MeasureError(
             f"engine={engine.name} at {engine.root} is version {version}, not engine.version={engine.version}; start "
-            "that one, or drop the key"
+            "a server of that version, or drop the key"
         )
     described = describe_model(cell.model, cell.revision, store.hashes, cell.pickled)
-    check_size(cell, described.non_embedding_params)
     served = _served(server, engine, cell, described)
     protocol = resolve_described(cell, described)
-    windows = scored_windows(cell, protocol.windows(sample.documents), sample.documents)
+    windows = scored_windows(cell, protocol, sample.documents)
     longest = max(len(window.ids) for window in windows if window.n_scored)
     if served.context is not None and longest >= served.context:
         raise MeasureError(
-            f"engine={engine.name} at {engine.root} reads {served.context:,} tokens, of which the last is one that it "
-            f"generates, and a window has {longest:,}; start it with --max-model-len {longest + 1}, or give "
+            f"engine={engine.name} at {engine.root} takes {served.context:,} tokens, one of which it generates itself, "
+            f"but a window has {longest:,}; start it with --max-model-len {longest + 1}, or give "
             f"protocol.window={protocol.window - (longest + 1 - served.context)}"
         )
     weights = described.weights_hash or [cell.model, cell.revision, described.commit]
     identity = [schema.FORMAT, engine.name, version, weights, described.tokenizer_hash, cell.text_hash, cell.protocol]
     run_id = digest([*identity, protocol.window, cell.dtype, *protocol.departures()])
-    tables = facts = None
+    new: tuple[Record, Columns] | None = None
     if not store.has_run(run_id):
         advance = begin(sum(window.n_scored for window in windows))
         wall_from = time.monotonic()
@@ -177,28 +172,17 @@ def measure_by_engine(
             "started_at": started_at,
             "versions": versions() | {engine.name: version},
         }
-        facts = run_facts(run_id, cell, protocol, windows, sample.documents, columns, {}, went)
-        tables = run_tables(run_id, columns, windows, sample.documents, cell.protocol)
+        new = run_facts(run_id, cell, protocol, windows, sample.documents, columns, {}, went), columns
     record = cell_record(cell, run_id, described.commit, sample.commit, started_at, config)
-    try:
-        if not store.has_vocab(described.tokenizer_hash):
-            store.write_vocab(described.tokenizer_hash, vocab_table(described.tokenizer, described.tokenizer_hash))
-        if facts is not None and tables is not None:
-            store.write_run(run_id, facts, tables)
-        store.write_record("cells", cell.key, record)
-        store.drop_record("failures", cell.failure_key)
-    except MeasureError:
-        raise
-    except RbpxError as problem:
-        raise MeasureError(str(problem)) from None
+    write_cell(cell, record, protocol, windows, sample.documents, store, new)
     return record
 
 
 def _served(server: Server, engine: EngineConfig, cell: Cell, described: DescribedModel) -> ServedModel:
-    """The model of a cell among those that the server has: by the name that is given, else by its id or its folder.
+    """The model of a cell among those that the server has: found by engine.model, else by its id or its folder.
 
     Raises:
-        MeasureError: it serves others.
+        MeasureError: the server has only other models.
     """
     models = server.models()
     for model in models:
@@ -215,7 +199,7 @@ def _served(server: Server, engine: EngineConfig, cell: Cell, described: Describ
 
 
 def _is_folder(root: str | None, described: DescribedModel) -> bool:
-    """Whether a server on this machine loaded its model from the folder that is meant."""
+    """Whether a server on this machine loaded its model from the folder of this one."""
     if root is None or described.commit is not None or "\0" in root:
         return False
     return Path(root).resolve() == described.folder

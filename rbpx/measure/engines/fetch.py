@@ -1,26 +1,21 @@
-"""One request to a server, and its answer: within so many bytes and seconds, and from nowhere but its own address."""
+"""Sends one request to a server and reads its answer, within limits of time and size, and follows no redirect."""
 
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from http.client import HTTPException, HTTPMessage, HTTPResponse, IncompleteRead
 from threading import Thread
-from typing import IO, Any, Final, TypeVar
+from typing import IO, Final
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-__all__ = ["Answer", "TooLongError", "fetch"]
-
-T = TypeVar("T")
-_PART: Final = 1 << 16  # read at once
-_TOLD: Final = 4096  # bytes of an error that are read
+_PART: Final = 1 << 16  # bytes to read at once
+_TOLD: Final = 4096  # bytes to read of an error
 
 
 class TooLongError(OSError):
-    """An answer of more bytes than it may have."""
+    """An answer has more bytes than it may have."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +23,9 @@ class Answer:
     """What a server answers.
 
     Attributes:
-        status: of HTTP.
-        reason: in words.
-        raw: its body, of an error only the beginning.
+        status: HTTP status code.
+        reason: the status in words.
+        raw: its body; of an error only the beginning.
     """
 
     status: int
@@ -39,31 +34,40 @@ class Answer:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Leaves a redirect as the answer that it is: what follows one would send the headers on, a key among them."""
+    """Returns a redirect as the answer: to follow it would send the headers, and so a key, to another address."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> None:
-        """Nothing is asked instead."""
+        """Ask nothing else."""
 
 
 def fetch(request: Request, timeout_s: float, most_bytes: int) -> Answer:
     """The answer to a request, whatever its status.
 
-    A limit of a socket holds for each of its reads, and a server may answer a byte at a time; so a thread reads, and is
-    left behind when the time is over. It ends with its next read.
+    The timeout of a socket holds for each of its reads, and a server may answer a byte at a time. So a thread reads; it
+    is left behind when the time is over, and ends with its next read.
 
     Args:
-        request: what is asked.
-        timeout_s: seconds until the whole answer is here.
-        most_bytes: of the answer.
+        request: the request.
+        timeout_s: seconds until the whole answer has to be here.
+        most_bytes: bytes that the answer may have.
 
     Raises:
         TimeoutError: the time is over.
-        TooLongError: it has more bytes.
+        TooLongError: the answer has more bytes.
         OSError, HTTPException: the server cannot be reached, or breaks off.
     """
-    return _within(timeout_s, partial(_fetch, request, timeout_s, most_bytes))
+    future: Future[Answer] = Future()
+
+    def call() -> None:
+        try:
+            future.set_result(_fetch(request, timeout_s, most_bytes))
+        except BaseException as problem:
+            future.set_exception(problem)
+
+    Thread(target=call, name="rbpx-fetch", daemon=True).start()
+    return future.result(timeout_s)
 
 
 def _fetch(request: Request, timeout_s: float, most_bytes: int) -> Answer:
@@ -91,18 +95,3 @@ def _read(response: HTTPResponse, until: float, most_bytes: int) -> bytes:
     if promised is not None and len(raw) < promised:
         raise IncompleteRead(bytes(raw), promised - len(raw))
     return bytes(raw)
-
-
-def _within(timeout_s: float, do: Callable[[], T]) -> T:
-    """What a call returns or raises, unless it takes longer."""
-    future: Future[Any] = Future()
-
-    def call() -> None:
-        try:
-            future.set_result(do())
-        except BaseException as problem:
-            future.set_exception(problem)
-
-    Thread(target=call, name="rbpx-fetch", daemon=True).start()
-    answer: T = future.result(timeout_s)
-    return answer

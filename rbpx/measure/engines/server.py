@@ -1,6 +1,6 @@
-"""A running server of vLLM, asked over HTTP: which version it is, which model it serves, what it makes of prompts.
+"""Asks a running vLLM server over HTTP for its version, its models and the log-probabilities of prompts.
 
-The server documents `GET /version`, `GET /v1/models` and `POST /v1/completions` with `prompt_logprobs` and
+vLLM documents `GET /version`, `GET /v1/models` and `POST /v1/completions` with `prompt_logprobs` and
 `return_token_ids` (docs.vllm.ai, OpenAI-compatible server).
 """
 
@@ -20,20 +20,20 @@ from rbpx.config.model.placement import EngineConfig
 from rbpx.errors import MeasureError, number_of
 from rbpx.measure.engines.fetch import Answer, TooLongError, fetch
 
-KEY_VARIABLE: Final = "VLLM_API_KEY"  # by which vLLM's own tools know a server's key
+KEY_VARIABLE: Final = "VLLM_API_KEY"  # where vLLM's own tools look for a server's key
 _SHORT_S: Final = 10.0  # for an answer that takes no computing
 _SHORT_BYTES: Final = 1 << 20  # of such an answer
-_TOKEN_BYTES: Final = 1 << 12  # of what is told of a token; vLLM takes about a hundred
+_TOKEN_BYTES: Final = 1 << 12  # of the answer about one token; vLLM takes about a hundred
 _VERSION: Final = re.compile(r"[\w.+!-]{1,100}", re.ASCII)
-_HEADER: Final = re.compile(r"[\x21-\x7e]+")  # what a key may be made of
+_HEADER: Final = re.compile(r"[\x21-\x7e]+")  # the characters of a key
 _WAITS_S: Final = (1.0, 4.0, 16.0)  # before a question is asked again
-_PASSING: Final = (429, 502, 503, 504)  # it is busy, or starts behind a gateway; 500 is its engine's own failure
+_PASSING: Final = (429, 502, 503, 504)  # it is busy, or starts behind a gateway; 500 is a failure of the engine
 _LOOK: Final = "look at its log, and type the same again"
 _LOGGER = logging.getLogger(__name__)
 
 
 class _PassingError(MeasureError):
-    """A failure that may have passed when the same is asked again."""
+    """A failure that may pass; the same question can be asked again."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ServedModel:
     """A model that a server has loaded.
 
     Attributes:
-        name: under which it is asked for.
+        name: by which a request names it.
         root: hub id or folder that it was loaded from; None where the server does not say.
         context: tokens of prompt and answer together, at most; None where the server does not say.
     """
@@ -55,16 +55,16 @@ class Server:
     """A server at the address of an engine's configuration; each question is one request."""
 
     def __init__(self, config: EngineConfig) -> None:
-        """Nothing is asked yet."""
+        """Ask nothing yet."""
         self._config = config
-        self._answered = False  # once it has, what it refuses may pass
+        self._answered = False  # once it has answered, a failure may pass
         self._takes_salt = True
 
     def version(self) -> str:
         """The version of its engine.
 
         Raises:
-            MeasureError: the server does not answer, or with something else; of each method.
+            MeasureError: the server does not answer, or answers something else; so does each method.
         """
         answer = self._ask("/version")
         version = answer.get("version")
@@ -82,7 +82,7 @@ class Server:
         return served
 
     def prompt_logprobs(self, model: str, prompts: Sequence[list[int]]) -> list[dict[str, Any]]:
-        """What it tells of the tokens of each prompt: `prompt_logprobs` and `prompt_token_ids`, as they came."""
+        """The server's answer about each prompt, unchecked: its `prompt_logprobs` and `prompt_token_ids`."""
         asked = {
             "model": model,
             "prompt": list(prompts),
@@ -97,14 +97,14 @@ class Server:
             raise self._failed(f"gives {number_of(n_answers, 'answer')} to {number_of(len(prompts), 'prompt')}")
         by_index = {choice["index"]: choice for choice in choices if _is_whole(choice, "index")}
         if sorted(by_index) != list(range(len(prompts))):
-            raise self._failed("does not say which answer is of which prompt")
+            raise self._failed("does not say which answer belongs to which prompt")
         return [by_index[at] for at in range(len(prompts))]
 
     def _completions(self, asked: dict[str, Any], n_tokens: int) -> dict[str, Any]:
-        """An answer for which nothing is taken from the server's cache of prefixes that an earlier request filled.
+        """An answer for which the server takes nothing from its cache of the prefixes of earlier requests.
 
-        Where it does, log-probabilities have depended on the order of requests (vllm-project/vllm#42019). Blocks of the
-        cache are found by their tokens and a salt, so each request has a salt of its own.
+        Where it does, log-probabilities have depended on the order of requests (vllm-project/vllm#42019). The server
+        finds blocks of its cache by their tokens and a salt, so each request has a salt of its own.
         """
         limits = (self._config.timeout_s, _SHORT_BYTES + _TOKEN_BYTES * n_tokens)
         if self._takes_salt:
@@ -113,30 +113,30 @@ class Server:
             except MeasureError as problem:
                 if "cache_salt" not in str(problem):
                     raise
-                self._takes_salt = False  # an engine of before 0.11 can be started so that it has none
+                self._takes_salt = False  # before version 0.11 an engine can be started so that it takes none
         return self._ask("/v1/completions", asked, *limits)
 
     def _ask(
         self, path: str, body: object | None = None, timeout_s: float = _SHORT_S, most_bytes: int = _SHORT_BYTES
     ) -> dict[str, Any]:
-        """The answer to a question, which is asked again while the server may only be busy or starting anew."""
+        """The answer to a question, asked again where the server may only be busy or starting anew."""
         for wait_s in _WAITS_S:
             try:
                 return self._ask_once(path, body, timeout_s, most_bytes)
             except _PassingError as problem:
                 if not self._answered:  # it was never there
                     raise
-                tries = f"up to {len(_WAITS_S)} times more within {sum(_WAITS_S):g} s"
-                _LOGGER.warning(f"{str(problem).removesuffix(f'; {_LOOK}')}; it is asked again, {tries}")
+                tries = f"up to {len(_WAITS_S)} more times within {sum(_WAITS_S):g} s"
+                _LOGGER.warning(f"{str(problem).removesuffix(f'; {_LOOK}')}; asking again, {tries}")
                 sleep(wait_s)
         return self._ask_once(path, body, timeout_s, most_bytes)
 
     def _ask_once(self, path: str, body: object | None, timeout_s: float, most_bytes: int) -> dict[str, Any]:
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
         key = os.environ.get(KEY_VARIABLE)
-        if key and not _HEADER.fullmatch(key):  # the error of a header would show it
+        if key and not _HEADER.fullmatch(key):  # the library's own error about a header would show it
             raise MeasureError(
-                f"{KEY_VARIABLE} holds a character that no key has, as a space or a line break; set it anew"
+                f"{KEY_VARIABLE} holds a character that no key has, such as a space or a line break; set it anew"
             )
         if key:
             headers["Authorization"] = f"Bearer {key}"
@@ -146,7 +146,7 @@ class Server:
             answered = fetch(request, timeout_s, most_bytes)
         except TooLongError as problem:
             raise self._failed(f"answers {path} with {problem}") from None
-        except (OSError, HTTPException, UnicodeError) as problem:  # it refuses, hangs up, cannot be found, is no name
+        except (OSError, HTTPException, UnicodeError) as problem:  # refused, cut off, not found, not a valid name
             reason = getattr(problem, "reason", problem)
             if isinstance(reason, TimeoutError):
                 remedy = _LOOK if body is None else "raise engine.timeout_s"
@@ -154,7 +154,7 @@ class Server:
             raise self._failed(f"does not answer {path} ({_line(reason)})", kind=_PassingError) from None
         if 300 <= answered.status < 400:
             next_ = "give engine.url the server's own address"
-            raise self._failed(f"redirects {path} ({answered.status}), which is not followed", next_)
+            raise self._failed(f"redirects {path} ({answered.status}), and rbpx follows no redirect", next_)
         if answered.status >= 400:
             kind = _PassingError if answered.status in _PASSING else MeasureError
             raise self._failed(f"answers {path} with {answered.status}: {_said(answered)}", kind=kind)
@@ -162,23 +162,18 @@ class Server:
             answer = json.loads(answered.raw)
         except (ValueError, RecursionError):
             began = _line(answered.raw[:80].decode(errors="replace"))
-            raise self._failed(f"answers {path} with what is no JSON: {began}") from None
+            raise self._failed(f"answers {path} with something that is not JSON: {began}") from None
         if not isinstance(answer, dict):
-            raise self._failed(f"answers {path} with no JSON object")
+            raise self._failed(f"answers {path} with JSON that is not an object")
         self._answered = True
         return answer
 
-    def _failed(
-        self,
-        what: str,
-        remedy: str = _LOOK,
-        kind: type[MeasureError] = MeasureError,
-    ) -> MeasureError:
+    def _failed(self, what: str, remedy: str = _LOOK, kind: type[MeasureError] = MeasureError) -> MeasureError:
         return kind(f"engine={self._config.name} at {self._config.root} {what}; {remedy}")
 
 
 def _model(each: Any) -> ServedModel | None:
-    """A model as a server lists it; None where it is none."""
+    """A model from a server's list; None if the entry is not one."""
     if not isinstance(each, dict) or not isinstance(each.get("id"), str):
         return None
     root, context = each.get("root"), each.get("max_model_len")
@@ -192,7 +187,7 @@ def _is_whole(values: Any, name: str) -> bool:
 
 
 def _said(answer: Answer) -> str:
-    """The message of an error, {"error": {"message": ...}} in vLLM, else the beginning of what came."""
+    """The message of an error, {"error": {"message": ...}} in vLLM, else the beginning of the answer."""
     raw = answer.raw.decode(errors="replace")
     try:
         told = json.loads(raw)

@@ -1,1 +1,1 @@
-"""What a grid would cost: tokens, FLOPs, memory, disk and time of each cell, without measuring it."""
+"""Estimates what a grid would cost without measuring it: tokens, FLOPs, memory, disk and time of each cell."""

@@ -1,4 +1,4 @@
-"""The free memory of this machine, and which dtype or placement makes a model fit into it."""
+"""The free memory of this machine, and the dtype or placement with which a model fits into it."""
 
 import shutil
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class FreeMemory:
 
 
 def free_memory(device: str, store: Path) -> FreeMemory:
-    """The memory that is free now; `device` as requested, `auto` takes a GPU if there is one."""
+    """The memory that is free now; a `device` of `auto` means a GPU if there is one."""
     has_gpu = torch.cuda.is_available()
     gpus = tuple(torch.cuda.mem_get_info(i)[0] / _MIB for i in range(torch.cuda.device_count())) if has_gpu else ()
     existing = next(folder for folder in (store, *store.parents) if folder.is_dir())

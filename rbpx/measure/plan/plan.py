@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from rbpx.errors import RbpxError
 from rbpx.measure.offline import grid_offline
 from rbpx.measure.plan.memory import FreeMemory, free_memory, what_fits
 from rbpx.measure.plan.throughput import Throughput, calibrate, nearest
-from rbpx.measure.plan.tokens_read import Windowing, find_tokens_read, tokens_read_of_run, windowing_of
+from rbpx.measure.plan.tokens_read import find_tokens_read, tokens_read_of_run
 from rbpx.models.architecture import Architecture, look_up
 from rbpx.models.costs import flops, peak_mib
 from rbpx.store.cell_states import CellState, State, cell_states
@@ -24,7 +24,7 @@ from rbpx.store.sql import relations
 from rbpx.store.store import Record, Store
 
 _MIB = 2**20
-_DISK_BYTES_PER_TOKEN = 9.0  # of the bundled ladder's runs, for a store without runs
+_DISK_BYTES_PER_TOKEN = 9.0  # where the store has no runs: that of the bundled ladder's
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class Planned:
         memory_mib: at the peak, in one process.
         flops: of the whole cell.
         tokens: that are scored.
-        counted: whether the tokens were counted, not estimated.
+        tokens_counted: whether they were counted, not estimated.
         disk_mib: in the store.
         time_s: of the forward passes, expected; measured for a cell that is done.
-        time_from: source of the throughput that the time is derived from.
+        time_from: what the time is derived from: the name of a run, or `calibrate=true`; `measured` for a done cell.
         fits: what makes it fit into the memory that is free now; see `memory.what_fits`.
     """
 
@@ -53,7 +53,7 @@ class Planned:
     memory_mib: float | None
     flops: float | None
     tokens: int | None
-    counted: bool
+    tokens_counted: bool | None
     disk_mib: float | None
     time_s: float | None
     time_from: str | None
@@ -65,17 +65,13 @@ class Planned:
         return self.cell_state.state is State.done
 
     def row(self) -> Record:
-        """As a record; units in the names."""
+        """The cell and its costs as a record, with units in the names."""
         cell = self.cell_state.cell
         names = ("family", "size", "model", "revision", "dataset", "protocol", "dtype")
-        costs = ("non_embedding_params", "total_params", "weights_mib", "memory_mib", "flops", "tokens")
-        more_costs = ("disk_mib", "time_s", "time_from", "fits")
         return {
             "cell_key": None if cell.text_hash is None else cell.key,
             **{name: getattr(cell, name) for name in names},
-            **{name: getattr(self, name) for name in costs},
-            "tokens_counted": None if self.tokens is None else self.counted,
-            **{name: getattr(self, name) for name in more_costs},
+            **{cost.name: getattr(self, cost.name) for cost in fields(self)[1:]},
             "state": self.cell_state.state.value,
             "run_id": self.cell_state.run_id,
             "error": self.cell_state.error,
@@ -112,25 +108,21 @@ def _plan(
 ) -> Planned:
     cell = cell_state.cell
     family = request.model
-    shape = family.shape_of(cell.size) if family is not None and cell.size in family.sizes else {}
-    local = look_up(cell.model, cell.revision, shape)
+    local = look_up(cell.model, cell.revision, {} if family is None else family.shape_of(cell.size))
     architecture = local.architecture
-    windowing = windowing_of(cell, None if architecture is None else architecture.context)
-    text, counted = find_tokens_read(cell_state, windowing, local.folder, documents, runs, store)
+    window, stride = cell.cut_for(None if architecture is None else architecture.context)
+    text, counted = find_tokens_read(cell_state, (window, stride), local.folder, documents, runs, store)
+    n_tokens = None if text is None else text.n_scored
     n_flops = None if architecture is None or text is None else flops(architecture, text)
-    throughput = (
-        None if not n_flops or text is None or not text.n_scored else nearest(throughputs, n_flops / text.n_scored)
-    )
     run = next((run for run in runs if run["run_id"] == cell_state.run_id), None)
-    if run is not None:
-        time_s, time_from = run["wall_s"], "measured"
-    elif throughput is not None and n_flops is not None and cell.engine is None:
-        time_s, time_from = n_flops / throughput.flops_per_s, throughput.source
-    else:
-        time_s, time_from = None, None
+    time_s, time_from = (None, None) if run is None else (run["wall_s"], "measured")
+    if run is None and n_flops and n_tokens and cell.engine is None:
+        throughput = nearest(throughputs, n_flops / n_tokens)
+        if throughput is not None:
+            time_s, time_from = n_flops / throughput.flops_per_s, throughput.source
     peaks_mib, fits, weights_mib = None, None, local.weights_mib
-    if architecture is not None and cell.engine is None:  # else it takes the memory and the time of another machine
-        peaks_mib = _peaks_mib(architecture, request, windowing, documents, weights_mib, free)
+    if architecture is not None and cell.engine is None:  # an engine takes memory and time of its own machine
+        peaks_mib = _peaks_mib(architecture, request, window, documents, weights_mib, free)
         fits = what_fits(cell.dtype, peaks_mib, architecture.weights_mib(cell.dtype), free)
     if architecture is not None and weights_mib is None:
         weights_mib = architecture.weights_mib(cell.dtype)
@@ -142,9 +134,9 @@ def _plan(
         weights_mib=weights_mib,
         memory_mib=None if peaks_mib is None else peaks_mib[cell.dtype],
         flops=n_flops,
-        tokens=None if text is None else text.n_scored,
-        counted=counted,
-        disk_mib=_disk_mib(cell_state, architecture, None if text is None else text.n_scored, runs, store),
+        tokens=n_tokens,
+        tokens_counted=counted,
+        disk_mib=_disk_mib(cell_state, architecture, n_tokens, runs, store),
         time_s=time_s,
         time_from=time_from,
         fits=fits,
@@ -154,7 +146,7 @@ def _plan(
 def _peaks_mib(
     architecture: Architecture,
     request: Request,
-    windowing: Windowing,
+    window: int,
     documents: Sequence[Document] | None,
     released_mib: float | None,
     free: FreeMemory,
@@ -162,9 +154,8 @@ def _peaks_mib(
     """Peak memory by dtype, the requested one and bfloat16."""
     assert request.dtype is not None, "the grid of a request sets its dtype"
     n_bytes = None if documents is None else sum(len(d.text.encode("utf-8", "surrogatepass")) for d in documents)
-    batch, window = request.batch_budget, windowing.window
     return {
-        dtype: peak_mib(architecture, dtype, free.device, batch, window, n_bytes, released_mib)
+        dtype: peak_mib(architecture, dtype, free.device, request.batch_budget, window, n_bytes, released_mib)
         for dtype in {request.dtype.value, Dtype.bfloat16.value}
     }
 
@@ -172,7 +163,7 @@ def _peaks_mib(
 def _disk_mib(
     cell_state: CellState, architecture: Architecture | None, n_tokens: int | None, runs: Sequence[Record], store: Store
 ) -> float | None:
-    """What a run takes in the store: per token as much as the stored run with the most similar vocabulary size."""
+    """Disk that a run takes: as much a token as the stored run whose vocabulary has the most similar size."""
     if cell_state.run_id is not None:
         return store.run_bytes(cell_state.run_id) / _MIB
     if n_tokens is None:
@@ -195,8 +186,7 @@ def _throughputs(runs: Sequence[Record], store: Store, dtype: Dtype, free: FreeM
         architecture = _architecture_of_run(run)
         if architecture is None:
             continue
-        text = tokens_read_of_run(store, run["run_id"], Windowing(run["window"], run["stride"]))
-        n_flops = flops(architecture, text)
+        n_flops = flops(architecture, tokens_read_of_run(store, run["run_id"], (run["window"], run["stride"])))
         source = f"{run['family']} {run['size']} on {run['dataset']}"
         throughputs.append(Throughput(source, n_flops / run["wall_s"], n_flops / run["n_tokens"]))
     return throughputs

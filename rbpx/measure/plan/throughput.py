@@ -1,4 +1,4 @@
-"""Throughput of this machine in FLOPs a second: of runs in the store, or of a small model run for a second."""
+"""The throughput of this machine in FLOPs a second: that of runs in the store, or of a small model run for a second."""
 
 import math
 import time
@@ -15,9 +15,9 @@ from rbpx.models.head import head_input, open_head
 from rbpx.models.load import in_one_pass
 
 CALIBRATED = "calibrate=true"  # source of a throughput that was measured for this plan
-_SECONDS = 1.0  # long enough for a few passes on a slow machine, short enough to wait for
+_SECONDS = 1.0  # long enough for a few passes on a slow machine, short enough for a user to wait
 _WINDOW, _WINDOWS = 512, 2
-# Shapes large enough that a pass is dominated by its matrix products, as in the models that are planned.
+# Shapes large enough that matrix products take most of a pass, as in the models that are planned.
 _ON_CPU = {"n_embd": 512, "n_layer": 2, "n_head": 8, "vocab_size": 16_384}
 _ON_GPU = {"n_embd": 2048, "n_layer": 2, "n_head": 16, "vocab_size": 50_304}
 

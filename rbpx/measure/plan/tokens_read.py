@@ -1,7 +1,6 @@
-"""The tokens that a cell would read: counted if the store holds a run of the same tokens, else estimated."""
+"""How many tokens a cell would read: counted if the store holds a run of the same tokens, else estimated."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,40 +19,24 @@ from rbpx.store.store import Record, Store
 
 # Mean over five texts (Wikipedia, law, prose of pydoc, GSM8K, HumanEval) and the tokenizers of GPT-2, GPT-NeoX and
 # Qwen2: from 2.4 (code, GPT-2) to 4.5 (Wikipedia).
-_BYTES_PER_TOKEN = 3.7
-
-
-@dataclass(frozen=True)
-class Windowing:
-    """How a text is cut into windows.
-
-    Attributes:
-        window: tokens of a window at most.
-        stride: tokens from one window to the next; None if only the first window of a document is read.
-    """
-
-    window: int
-    stride: int | None
-
-
-def windowing_of(cell: Cell, context: int | None) -> Windowing:
-    """The windowing of a cell with a model of this context; a context of None is unknown or unlimited."""
-    return Windowing(*cell.cut_for(context))
+BYTES_PER_TOKEN = 3.7
+Cut = tuple[int, int | None]
+"""Tokens of a window at most, and from one window to the next; None if only the first window of a document is read."""
 
 
 def find_tokens_read(
     cell_state: CellState,
-    windowing: Windowing,
+    cut: Cut,
     folder: Path | None,
     documents: Sequence[Document] | None,
     runs: Sequence[Record],
     store: Store,
-) -> tuple[TokensRead | None, bool]:
-    """What a cell reads, None if neither its text nor a run of it is on this machine; and whether that was counted.
+) -> tuple[TokensRead | None, bool | None]:
+    """How much a cell reads, and whether that was counted; None if neither its text nor a run of it is on this machine.
 
     Args:
         cell_state: the cell.
-        windowing: of the cell.
+        cut: how its text is cut.
         folder: of its model, for the tokenizer; None if it is not on this machine.
         documents: its text; None if it is not on this machine.
         runs: the relation `runs` of the store.
@@ -61,25 +44,24 @@ def find_tokens_read(
     """
     cell = cell_state.cell
     if cell_state.run_id is not None:
-        return tokens_read_of_run(store, cell_state.run_id, windowing), True
-    same_text = [run for run in runs if _reads_same_text(cell, windowing, run)]
+        return tokens_read_of_run(store, cell_state.run_id, cut), True
+    same_text = [run for run in runs if _reads_same_text(cell, cut, run)]
     tokenizer = None if folder is None else _tokenizer(folder, cell.bos)
     for run in same_text:
         if tokenizer == (run["tokenizer_hash"], run["bos"] or Bos.tokenizer.value):
-            return tokens_read_of_run(store, run["run_id"], windowing), True
+            return tokens_read_of_run(store, run["run_id"], cut), True
     of_family = [run for run in same_text if run["family"] == cell.family]
     if not of_family and documents is not None:
-        return _estimate(documents, windowing), False
+        return _estimate(documents, cut), False
     for run in of_family or same_text:
-        return tokens_read_of_run(store, run["run_id"], windowing), False
-    return None, False
+        return tokens_read_of_run(store, run["run_id"], cut), False
+    return None, None
 
 
-def _reads_same_text(cell: Cell, windowing: Windowing, run: Record) -> bool:
+def _reads_same_text(cell: Cell, cut: Cut, run: Record) -> bool:
     """Whether a run read the text of a cell in the same windows; a text that is not here is compared by name."""
     same_text = run["text_hash"] == cell.text_hash if cell.text_hash is not None else run["dataset"] == cell.dataset
-    run_windowing = Windowing(run["window"], run["stride"])
-    return same_text and run["protocol"] == cell.protocol and run_windowing == windowing
+    return same_text and run["protocol"] == cell.protocol and (run["window"], run["stride"]) == cut
 
 
 @cache
@@ -92,16 +74,16 @@ def _tokenizer(folder: Path, bos: str) -> tuple[str, str] | None:
         return None
 
 
-def tokens_read_of_run(store: Store, run_id: str, windowing: Windowing) -> TokensRead:
-    """What a run with this windowing read; documents without a scored token are not run."""
+def tokens_read_of_run(store: Store, run_id: str, cut: Cut) -> TokensRead:
+    """How much a run of a text that was cut so has read; models do not read documents without a scored token."""
     columns = pq.read_table(store.part(run_id, "documents"), columns=["n_tokens", "n_scored"])
     documents = [(n, scored) for n, scored in zip(*(c.to_pylist() for c in columns.columns), strict=True) if scored]
-    lengths = [end - begin for n, _ in documents for begin, end in spans(n, windowing.window, windowing.stride)]
+    lengths = [end - begin for n, _ in documents for begin, end in spans(n, *cut)]
     return tokens_read(lengths, sum(scored for _, scored in documents))
 
 
-def _estimate(documents: Sequence[Document], windowing: Windowing) -> TokensRead:
-    n_tokens = [round(len(d.text.encode("utf-8", "surrogatepass")) / _BYTES_PER_TOKEN) for d in documents]
-    windows_of_documents = [spans(n, windowing.window, windowing.stride) for n in n_tokens if n > 1]
+def _estimate(documents: Sequence[Document], cut: Cut) -> TokensRead:
+    n_tokens = [round(len(d.text.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN) for d in documents]
+    windows_of_documents = [spans(n, *cut) for n in n_tokens if n > 1]
     lengths = [end - begin for windows in windows_of_documents for begin, end in windows]
     return tokens_read(lengths, sum(windows[-1][1] - 1 for windows in windows_of_documents))
