@@ -17,7 +17,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from rbpx.display.chart.marks import Chart, Mark, Rows, spread
+from rbpx.display.chart.figure import Chart, Mark, Rows, spread
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
 from rbpx.laws.numeric.arrays import Floats

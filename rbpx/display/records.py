@@ -16,11 +16,11 @@ from rich.table import Table
 
 from rbpx.config.options import Format
 from rbpx.counts import number_of
-from rbpx.display.numbers import UNKNOWN
-from rbpx.display.tables import console, width
+from rbpx.display.terminal import console, width
 from rbpx.display.visible import visible_line
+from rbpx.display.vocabulary import UNKNOWN
+from rbpx.files.cells import csv_cell
 from rbpx.files.output import Lines, Rows, opened, plain, python_values, write_csv, write_json, write_parquet
-from rbpx.files.spreadsheet import csv_cell
 
 _ROWS_SHOWN = 40
 _ROWS_COUNTED, _COUNTING_S = 1_000_000, 1.0  # beyond, it is only said that there are more

@@ -6,13 +6,14 @@ A text whose tokens are coloured by their ranks: what a page and a terminal agre
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.column import Bounded
-from rbpx.display.numbers import number
-from rbpx.display.view import Table
+from rbpx.display.view import Bounded, Table
+from rbpx.display.vocabulary import number
 from rbpx.status import Status
+
+if TYPE_CHECKING:
+    from rbpx.display.chart.figure import Figure, Undrawn
 
 RANKS: Final = (1, 10, 100)  # where a colour ends
 GRADES: Final = ("rank 1", "to 10", "to 100", "beyond")

@@ -14,7 +14,7 @@ from rbpx.counts import number_of
 from rbpx.display.chart.colours import config
 from rbpx.display.chart.figure import Figure, Undrawn, spec
 from rbpx.errors import RbpxError
-from rbpx.files.atomic import atomic_write, atomic_write_text
+from rbpx.files.entries import atomic_write, atomic_write_text
 from rbpx.report.contents import Report
 
 __all__ = ["Look", "write_pictures"]

@@ -18,9 +18,8 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import Any, Final
 
-from rbpx.files.digest import digest
+from rbpx.files.digest import RECORD_MIB, digest, read_sealed, write_sealed
 from rbpx.files.entries import MIB, plain_file
-from rbpx.files.sealed import RECORD_MIB, read_sealed, write_sealed
 from rbpx.store.files.inside import ANSWERS, RUNNING, WRITTEN, check_folders, inside, is_ours
 
 __all__ = ["kept_answer"]

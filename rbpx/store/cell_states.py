@@ -22,8 +22,7 @@ from rbpx.config.grid import Cell
 from rbpx.config.options import Bos
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.errors import RbpxError
-from rbpx.files.atomic import atomic_write_text
-from rbpx.files.entries import plain_file
+from rbpx.files.entries import atomic_write_text, plain_file
 from rbpx.store.checks.values import is_time
 from rbpx.store.files.inside import RUNNING, inside
 from rbpx.store.messages import warn_damage

@@ -11,9 +11,8 @@ import duckdb
 import pyarrow.parquet as pq
 
 from rbpx.errors import MeasureError
-from rbpx.files.atomic import atomic_write, is_full, is_refusal, leftovers
 from rbpx.files.digest import digest
-from rbpx.files.entries import stamp
+from rbpx.files.entries import atomic_write, is_full, is_refusal, leftovers, stamp
 from rbpx.store.checks.integrity import sound_files, sound_runs
 from rbpx.store.files import ledger
 from rbpx.store.files.inside import KINDS, inside

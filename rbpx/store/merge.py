@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rbpx.errors import DamageError, MeasureError, RbpxError
-from rbpx.files.sealed import read_sealed
+from rbpx.files.digest import read_sealed
 from rbpx.store.checks.integrity import checked_runs, file_fault, run_fault
 from rbpx.store.checks.values import record_fault
 from rbpx.store.checks.verify import sums_fault

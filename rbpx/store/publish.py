@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from rbpx.counts import number_of
 from rbpx.errors import MeasureError, RbpxError, first_line
-from rbpx.files.atomic import atomic_write_text
+from rbpx.files.entries import atomic_write_text
 from rbpx.store.checks.integrity import read_whole, sound_runs
 from rbpx.store.schema import with_all
 from rbpx.store.sql import relations

@@ -29,9 +29,8 @@ import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.files.atomic import atomic_remove, atomic_write, is_full, is_refusal
-from rbpx.files.entries import NoFileError, folder_at, names_in
-from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.files.digest import read_sealed, write_sealed
+from rbpx.files.entries import NoFileError, atomic_remove, atomic_write, folder_at, is_full, is_refusal, names_in
 from rbpx.store.checks.values import record_fault
 from rbpx.store.files import ledger
 from rbpx.store.files.inside import (

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from rbpx.config.recipe import Recipe, TrainRequest
 from rbpx.errors import RbpxError
-from rbpx.files.atomic import atomic_write_text
+from rbpx.files.entries import atomic_write_text
 from rbpx.models.devices import require_cuda
 from rbpx.train.design import Trunk, token_count, total_params, training_flops, trunks
 from rbpx.train.text import prepare_text

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.store.checks.values import own_name
 from rbpx.store.checks.verify import verify
 from rbpx.store.store import Store

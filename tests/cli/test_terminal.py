@@ -79,7 +79,7 @@ import numpy as np
 from rbpx.display.plot import Axis
 from rbpx.display.plot import Series
 from rbpx.display.plot import print_plot
-from rbpx.display.tables import console, grid, put
+from rbpx.display.terminal import console, grid, put
 table = grid("y = C · S^-alpha", ["law", "E"])
 table.add_part("drawn on synthetic", [["one", "–"]])
 put(console(), table)

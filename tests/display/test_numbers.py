@@ -2,7 +2,7 @@
 
 import pytest
 
-from rbpx.display.numbers import part, percent
+from rbpx.display.vocabulary import part, percent
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.files.entries import stamp
-from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store.checks import integrity
 from rbpx.store.checks.integrity import doubt, run_fault, sound_runs
 from rbpx.store.checks.verify import verify

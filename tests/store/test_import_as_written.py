@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.files.numbers import is_no_value, large_number
+from rbpx.files.cells import is_no_value, large_number
 from tests.support.commands import Answer, here
 from tests.support.places import SHARED
 from tests.support.tables import SUFFIXES, write_table

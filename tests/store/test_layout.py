@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.groups.points.evidence import weigh
 from rbpx.groups.points.token_ranks import document_ranks
 from rbpx.laws.intervals.bootstrap import document_weights

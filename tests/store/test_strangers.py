@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.store.checks.values import named_tables
 from rbpx.store.remote.bucket import Bucket
 from rbpx.store.remote.outbox import Outbox

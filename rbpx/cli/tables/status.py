@@ -14,9 +14,9 @@ from rich.table import Table
 from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.counts import number_of
-from rbpx.display.numbers import UNKNOWN, time
 from rbpx.display.records import print_records
-from rbpx.display.tables import Grid, console, grid, put
+from rbpx.display.terminal import Grid, console, grid, put
+from rbpx.display.vocabulary import UNKNOWN, time
 from rbpx.groups.group import MEASURED
 from rbpx.groups.select.sizes import choices
 from rbpx.store.cell_states import CellState, LastHeartbeat, State, read_heartbeats

@@ -4,10 +4,22 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Mark, Scale, bars, curve, line, points, rule, scale_of
-from rbpx.display.column import Bounded, Column, Placed, decimal, magnitude, place, text, whole, with_ends
-from rbpx.display.view import View
+from rbpx.display.chart.figure import (
+    Chart,
+    Figure,
+    Mark,
+    Origin,
+    Scale,
+    Undrawn,
+    bars,
+    curve,
+    drawn,
+    line,
+    points,
+    rule,
+    scale_of,
+)
+from rbpx.display.view import Bounded, Column, Placed, View, decimal, magnitude, place, text, whole, with_ends
 from rbpx.laws.names import Axis
 from rbpx.laws.power.law import PowerLawFit
 

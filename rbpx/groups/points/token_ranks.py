@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rbpx.display.column import Column, magnitude, whole
+from rbpx.display.view import Column, magnitude, whole
 from rbpx.store.sql.queries import ask
 from rbpx.ties import Ties
 

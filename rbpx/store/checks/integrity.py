@@ -24,9 +24,8 @@ import pyarrow.parquet as pq
 
 from rbpx.counts import number_of
 from rbpx.errors import DamageError, RbpxError, reason
-from rbpx.files.digest import digest, read_cache, write_cache
+from rbpx.files.digest import digest, read_cache, read_sealed, write_cache
 from rbpx.files.entries import NoFileError, plain_file, stamp
-from rbpx.files.sealed import read_sealed
 from rbpx.store.checks.values import COPY_OF, copied_folders, copy_of_run, file_misnamed, named_tables, value_fault
 from rbpx.store.files.inside import TABLES_OF_RUN, inside, is_plain
 from rbpx.store.files.ledger import missing

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from rbpx.files.column_table import digest_of_rows
+from rbpx.files.cells import quoted
 from rbpx.files.digest import digest
-from rbpx.files.numbers import quoted
+from rbpx.files.output import digest_of_rows
 from rbpx.store import schema
 from rbpx.store.files.inside import FOLDERS, TABLES_OF_RUN, is_harmless, is_plain
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 
 from rbpx.errors import DamageError, RbpxError, first_line
-from rbpx.files.sealed import read_sealed
+from rbpx.files.digest import read_sealed
 from rbpx.store.checks.integrity import (
     UNREADABLE,
     file_fault,

@@ -12,8 +12,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Final
 
 from rbpx.errors import RbpxError
-from rbpx.files.atomic import is_temporary
-from rbpx.files.entries import age_s, kind_of
+from rbpx.files.entries import age_s, is_temporary, kind_of
 
 KINDS: Final = ("cells", "fits", "rank_fits", "failures", "forecasts")  # a JSON file each
 TABLES: Final = ("vocab", "imports", "samples", "temperatures", "best")  # a Parquet file each

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbpx.files.numbers import as_written, is_empty, is_no_value, large_number, number, quoted
+from rbpx.files.cells import as_written, is_empty, is_no_value, large_number, number, quoted
 from rbpx.ties import Ties
 
 _LARGEST: Final = {"k": 2**31 - 1, "n": 2**31 - 1}  # their type in the relation

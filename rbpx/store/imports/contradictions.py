@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbpx.files.column_table import digests_of_rows
-from rbpx.files.numbers import as_written
+from rbpx.files.cells import as_written
+from rbpx.files.output import digests_of_rows
 from rbpx.store.imports.faults import Faults
 from rbpx.store.imports.observations import FIELDS, MODEL, RUN, written
 from rbpx.store.schema import TRAINING

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rbpx.errors import RbpxError
-from rbpx.files.numbers import number, quoted
+from rbpx.files.cells import number, quoted
 from rbpx.files.rows import Row, check_names, check_table, read_rows
 from rbpx.ties import Ties
 

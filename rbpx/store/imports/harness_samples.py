@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.errors import RbpxError
-from rbpx.files.numbers import quoted
+from rbpx.files.cells import quoted
 from rbpx.files.rows import Row, check_table, read_rows
 
 __all__ = ["Scored", "is_of_harness", "read_samples"]

@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 from rbpx.config.imports import ImportConfig, ImportRequest
 from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError, reason
-from rbpx.files.column_table import Column, ColumnTable, digest_of_rows, is_long, long_columns, read_columns, widened
+from rbpx.files.column_table import Column, ColumnTable, is_long, long_columns, read_columns, widened
 from rbpx.files.columns import Columns, ColumnsError, match_columns
 from rbpx.files.entries import plain_file
+from rbpx.files.output import digest_of_rows
 from rbpx.store.cell_states import read_heartbeats
 from rbpx.store.checks.integrity import TABLE_MIB, file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.files.ledger import locked

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.config.imports import ImportConfig
+from rbpx.files.cells import as_written, quoted
 from rbpx.files.column_table import Column, ColumnTable
 from rbpx.files.columns import Columns
-from rbpx.files.numbers import as_written, quoted
 from rbpx.store.imports.cells import (
     Wrong,
     check_ties,

@@ -20,9 +20,8 @@ from typing import IO, Any, Final
 
 from rbpx.counts import number_of
 from rbpx.errors import DamageError, MeasureError, RbpxError
-from rbpx.files.atomic import atomic_remove, atomic_write
-from rbpx.files.digest import cache_folder, digest, read_cache, write_cache
-from rbpx.files.sealed import read_sealed
+from rbpx.files.digest import cache_folder, digest, read_cache, read_sealed, write_cache
+from rbpx.files.entries import atomic_remove, atomic_write
 from rbpx.store.checks.integrity import file_fault, run_fault
 from rbpx.store.checks.values import named_tables
 from rbpx.store.files import ledger

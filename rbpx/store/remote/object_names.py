@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from rbpx.counts import number_of
+from rbpx.files.digest import RECORD_MIB
 from rbpx.files.entries import MIB
-from rbpx.files.sealed import RECORD_MIB
 from rbpx.store.files.inside import FOLDERS, KINDS, RUNNING, TABLES, is_harmless, is_ours, is_plain
 from rbpx.store.messages import warn_damage
 from rbpx.store.remote.bucket import Bucket, Entry, StrangeNameError

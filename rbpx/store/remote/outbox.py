@@ -14,8 +14,8 @@ from pathlib import Path
 
 from rbpx.counts import number_of
 from rbpx.errors import MeasureError
-from rbpx.files.atomic import atomic_remove, atomic_write
-from rbpx.files.sealed import read_sealed
+from rbpx.files.digest import read_sealed
+from rbpx.files.entries import atomic_remove, atomic_write
 from rbpx.store.checks.values import named_tables
 from rbpx.store.files.inside import TABLES, UNSENT, inside, is_ours, whole_run
 from rbpx.store.remote.bucket import Bucket, GoneError
