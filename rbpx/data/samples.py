@@ -24,21 +24,13 @@ from rbpx.files.digest import digest
 from rbpx.store.checks.integrity import read_whole
 from rbpx.store.checks.values import SAMPLE_FACTS
 from rbpx.store.files.ledger import locked
+from rbpx.store.schema import columns_of
 from rbpx.store.store import Record, Store, now
 
-SAMPLE = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])
-_OF_PARTS: Final = pa.schema(
-    [
-        ("item", pa.int32()),
-        ("choice", pa.int32()),
-        ("correct", pa.bool_()),
-        ("n_context", pa.int32()),
-        ("n_characters", pa.int32()),
-        ("n_answer_bytes", pa.int32()),
-        ("category", pa.string()),
-        ("domain", pa.string()),
-        ("description", pa.string()),
-    ]
+SAMPLE = columns_of("doc_id int32, source_id", pa.field("text", pa.large_string()))
+_OF_PARTS: Final = columns_of(
+    "item int32, choice int32, correct bool, n_context int32, n_characters int32, n_answer_bytes int32, category, "
+    "domain, description"
 )
 
 Begin = Callable[[str], Tell]  # what is loaded -> a function to report progress to
@@ -142,7 +134,7 @@ def _read(path: Path) -> Sample:
 
 
 def _documents(table: pa.Table) -> list[Document]:
-    """The documents of a sample, with what they are of their items where it holds items."""
+    """The documents of a sample, with their parts of items where it holds items."""
     parts = [column for column in _OF_PARTS if column.name in table.column_names]
     schema = pa.schema([*SAMPLE, *parts])
     return [_document(row) for row in table.select(schema.names).cast(schema).to_pylist()]

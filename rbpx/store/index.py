@@ -26,7 +26,6 @@ from rbpx.store.sql.relations import (
     known_columns,
     known_state,
     opened_index,
-    stamps_of,
     write_columns,
     write_stamps,
 )
@@ -133,16 +132,9 @@ def _rebuild(
             connection.execute(f"ATTACH {_quoted(str(temporary))} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
             connection.execute("BEGIN")  # written once, not a statement at a time
             connection.execute("CREATE TABLE index_state AS SELECT ? AS state", [state])
-            stamps = relations.stamps_of_runs(store, run_ids)
-            stamps |= {name: stamps_of(store, name) for name in relations.OF_ONE_ROW}
-            tables = {
-                "forecasts": relations.table(store, "forecasts"),
-                **relations.record_tables(store, stamps, before),
-            }
+            stamps = relations.stamps_of_runs(store, run_ids, with_fits=True)
+            relations.create_tables(connection, store, stamps, before)
             write_stamps(connection, stamps)
-            for name, table in tables.items():
-                connection.register(f"{name}_arrow", table)
-                connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
             columns_of_files = _columns_of_files(store, stamps[MANIFESTS], before)
             write_columns(connection, columns_of_files)
             for name, columns in {**relations.BY_FILE, **relations.ALSO_BY_FILE}.items():

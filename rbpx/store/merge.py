@@ -9,7 +9,7 @@ from pathlib import Path
 from rbpx.errors import DamageError, MeasureError, RbpxError
 from rbpx.files.digest import read_sealed
 from rbpx.store.checks.integrity import checked_runs, file_fault, run_fault
-from rbpx.store.checks.values import record_fault
+from rbpx.store.checks.values import RecordError, read_record
 from rbpx.store.checks.verify import sums_fault
 from rbpx.store.forecasts import backdated
 from rbpx.store.imports.kept import adopt, imported_run_ids
@@ -176,15 +176,11 @@ def _bring_records(store: Store, other: Store, merged: Merged) -> None:
 def _records(other: Store, kind: str, merged: Merged) -> Iterator[tuple[str, Record]]:
     for path in other.record_files(kind):
         try:
-            record = read_sealed(path)
+            yield path.stem, read_record(path)
+        except RecordError as problem:
+            merged.skipped.append(f"{kind}/{path.name}: {problem}")
         except (OSError, ValueError) as problem:
             merged.skipped.append(f"{kind}/{path.name}: it is corrupt ({problem})")
-            continue
-        wrong = record_fault(path, record)
-        if wrong is not None:
-            merged.skipped.append(f"{kind}/{path.name}: {wrong[0]}")
-            continue
-        yield path.stem, record
 
 
 def _bring_record(store: Store, kind: str, name: str, record: Record, merged: Merged) -> None:

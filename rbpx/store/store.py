@@ -31,7 +31,7 @@ from pyarrow.fs import LocalFileSystem
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.files.entries import NoFileError, atomic_remove, atomic_write, folder_at, is_full, is_refusal, names_in
-from rbpx.store.checks.values import record_fault
+from rbpx.store.checks.values import RecordError, read_record
 from rbpx.store.files import ledger
 from rbpx.store.files.inside import (
     check_folders,
@@ -317,19 +317,15 @@ class Store:
         """One record by its name; None where there is none, or where it is corrupt or another's, which is logged."""
         path = self.record_file(kind, name)
         try:
-            record = read_sealed(path)
+            return read_record(path)
         except FileNotFoundError:  # perhaps removed by another process since it was listed
             return None
+        except RecordError as problem:
+            line = f"not counted: {problem}; {problem.remedy}"
         except (OSError, ValueError) as problem:
             what = f"corrupt ({problem})" if isinstance(problem, NoFileError) else "corrupt"
             line = f"{what} and left out; remove that file, then run the line that made it again"
-            warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.name} is {line}")
-            return None
-        wrong = record_fault(path, record)
-        if wrong is None:
-            return record
-        fault, remedy = wrong
-        warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.name} is not counted: {fault}; {remedy}")
+        warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.name} is {line}")
         return None
 
     def drop_record(self, kind: str, name: str) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from rbpx.files.cells import quoted
-from rbpx.files.digest import digest
+from rbpx.files.digest import digest, read_sealed
 from rbpx.files.output import digest_of_rows
 from rbpx.store import schema
 from rbpx.store.files.inside import FOLDERS, TABLES_OF_RUN, is_harmless, is_plain
@@ -66,17 +66,10 @@ def _row_fault(kind: str, record: Mapping[str, Any]) -> str | None:
             return f"it does not say {name}"
     for column in columns:
         value = record.get(column.name)
-        if value is not None and not _fits(column, value):
-            return f"its {column.name} is not {_EXPECTED[_type(column)]}"
+        expected, is_so = _CHECKS["an object" if column.name in _JSON else str(column.type)]
+        if value is not None and not is_so(value):
+            return f"its {column.name} is not {expected}"
     return None
-
-
-def _fits(column: pa.Field, value: Any) -> bool:
-    return _CHECKS[_type(column)](value)
-
-
-def _type(column: pa.Field) -> str:
-    return "an object" if column.name in _JSON else str(column.type)
 
 
 def _is_text(value: Any) -> bool:
@@ -114,25 +107,15 @@ def is_time(value: Any) -> bool:
     return True
 
 
-_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
-    "string": _is_text,
-    "int32": _is_whole(32),
-    "int64": _is_whole(64),
-    "double": _is_real,
-    "bool": lambda value: isinstance(value, bool),
-    "timestamp[us]": is_time,
-    "list<item: string>": lambda value: isinstance(value, list) and all(map(_is_text, value)),
-    "an object": lambda value: isinstance(value, dict),
-}
-_EXPECTED: Final = {
-    "string": "text",
-    "int32": "a whole number",
-    "int64": "a whole number",
-    "double": "a finite number",
-    "bool": "true or false",
-    "timestamp[us]": "a time",
-    "list<item: string>": "a list of texts",
-    "an object": "an object",
+_CHECKS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {  # type -> what is expected, and whether it is that
+    "string": ("text", _is_text),
+    "int32": ("a whole number", _is_whole(32)),
+    "int64": ("a whole number", _is_whole(64)),
+    "double": ("a finite number", _is_real),
+    "bool": ("true or false", lambda value: isinstance(value, bool)),
+    "timestamp[us]": ("a time", is_time),
+    "list<item: string>": ("a list of texts", lambda value: isinstance(value, list) and all(map(_is_text, value))),
+    "an object": ("an object", lambda value: isinstance(value, dict)),
 }
 
 
@@ -159,16 +142,37 @@ def own_name(kind: str, record: Mapping[str, Any]) -> str | None:
     return name if isinstance(name, str) and is_plain(name) else None
 
 
-def record_fault(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
-    """What is wrong with a record that was read whole, in its name or its values, and what to do; else None."""
-    wrong, kind = misnamed(path, record), path.parent.name
-    if wrong is None:
-        fault = value_fault(kind, record)
-        if fault is None and kind in ("cells", "rank_fits") and not is_plain(record["run_id"]):
-            fault = "its run is not a valid name"
-        if fault is not None:
-            wrong = (fault, f"remove {kind}/{path.name}, then run the line that made it again")
-    return wrong
+class RecordError(Exception):
+    """A record that is whole, but has another's name or values that no version of rbpx writes.
+
+    Attributes:
+        remedy: what to do about it.
+    """
+
+    def __init__(self, fault: str, remedy: str) -> None:
+        """Say what is wrong."""
+        super().__init__(fault)
+        self.remedy = remedy
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A record of a store, checked.
+
+    Raises:
+        FileNotFoundError: it does not exist.
+        OSError, ValueError: it is corrupt.
+        RecordError: its name or its values are wrong.
+    """
+    record, kind = read_sealed(path), path.parent.name
+    wrong = misnamed(path, record)
+    if wrong is not None:
+        raise RecordError(*wrong)
+    fault = value_fault(kind, record)
+    if fault is None and kind in ("cells", "rank_fits") and not is_plain(record["run_id"]):
+        fault = "its run is not a valid name"
+    if fault is not None:
+        raise RecordError(fault, f"remove {kind}/{path.name}, then run the line that made it again")
+    return record
 
 
 def misnamed(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:

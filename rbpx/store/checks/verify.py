@@ -8,7 +8,6 @@ from pathlib import Path
 import duckdb
 
 from rbpx.errors import DamageError, RbpxError, first_line
-from rbpx.files.digest import read_sealed
 from rbpx.store.checks.integrity import (
     UNREADABLE,
     file_fault,
@@ -19,7 +18,7 @@ from rbpx.store.checks.integrity import (
     run_files,
     run_remedy,
 )
-from rbpx.store.checks.values import copied_folders, record_fault
+from rbpx.store.checks.values import RecordError, copied_folders, read_record
 from rbpx.store.files.inside import KINDS
 from rbpx.store.files.ledger import is_evicted, missing
 from rbpx.store.forecasts import backdated, forecast_id, lost_before
@@ -185,18 +184,18 @@ def _first_apart(sums: Mapping[str, tuple[int | None, int]]) -> str | None:
 def _readable(store: Store, kind: str, faults: list[Fault]) -> Iterator[Record]:
     for path in store.record_files(kind):
         try:
-            record = read_sealed(path)
+            record = read_record(path)
         except FileNotFoundError:  # removed by another process since it was listed
             continue
+        except RecordError as problem:
+            fault, remedy = str(problem), problem.remedy
         except (OSError, ValueError) as problem:
             remedy = f"remove {kind}/{path.name}, then {_MADE_AGAIN.get(kind, 'run the line that made it again')}"
-            faults.append(Fault(kind.removesuffix("s"), path.stem, f"it is corrupt ({problem})", remedy))
-            continue
-        wrong = record_fault(path, record)
-        if wrong is None:
-            yield record
+            fault = f"it is corrupt ({problem})"
         else:
-            faults.append(Fault(kind.removesuffix("s"), path.stem, *wrong))
+            yield record
+            continue
+        faults.append(Fault(kind.removesuffix("s"), path.stem, fault, remedy))
 
 
 def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
@@ -223,19 +222,14 @@ def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
 def _file_faults(store: Store) -> list[Fault]:
     """Files beside the runs that are corrupt, not those of their names, or do not add up."""
     kinds = (
-        ("vocab", store.vocab_files(), _vocab_fault, _AGAIN["vocab"]),
-        (
-            "temperatures",
-            store.beside_files("temperatures"),
-            partial(_temperatures_fault, store),
-            _AGAIN["temperatures"],
-        ),
-        ("best", store.beside_files("best"), partial(_best_fault, store), _AGAIN["best"]),
-        ("import", store.import_files(), _import_fault, _AGAIN["import"]),
-        ("sample", store.sample_files(), lambda path: None, _AGAIN["sample"]),
+        ("vocab", store.vocab_files(), _vocab_fault),
+        ("temperatures", store.beside_files("temperatures"), partial(_temperatures_fault, store)),
+        ("best", store.beside_files("best"), partial(_best_fault, store)),
+        ("import", store.import_files(), _import_fault),
+        ("sample", store.sample_files(), lambda path: None),
     )
     faults = []
-    for kind, paths, fault_of, again in kinds:
+    for kind, paths, fault_of in kinds:
         for path in paths:
             try:
                 fault = file_fault(store.fetch(path)) or fault_of(path)
@@ -243,7 +237,7 @@ def _file_faults(store: Store) -> list[Fault]:
                 fault = str(problem)
             if fault is not None:
                 name = f"{path.parent.name}/{path.name}"
-                then = "" if is_copy(fault) else f", then {again}"
+                then = "" if is_copy(fault) else f", then {_AGAIN[kind]}"
                 faults.append(Fault(kind, path.stem, fault, f"remove {name}{then}"))
     return faults
 

@@ -29,9 +29,9 @@ from rbpx.store.files.inside import KINDS, RUNNING, TABLES, inside, is_ours, who
 from rbpx.store.files.ledger import locked
 from rbpx.store.messages import warn_damage
 from rbpx.store.remote.bucket import Bucket, Entry, GoneError, ShortError, endpoint_of
-from rbpx.store.remote.lazy_files import fetched_when_opened
 from rbpx.store.remote.object_names import LAZY, is_of_run, list_objects, name_of_table, of_fair_length
 from rbpx.store.remote.outbox import Outbox, place_manifest
+from rbpx.store.sql.relations import fetched_when_opened
 from rbpx.store.store import MANIFEST, RUN_TABLES, Record, Store
 
 _LOGGER = logging.getLogger(__name__)
