@@ -203,13 +203,9 @@ def _keyword_arguments(tokens: Sequence[_Token], text: str) -> Iterator[tuple[st
             calls = calls[:-1]
         elif token.text == "lambda" and calls:
             calls[-1] = False
-        elif (
-            calls
-            and calls[-1]
-            and _is_plain(token)
-            and re.search(r"(\(|, )\Z", text[max(0, token.start - 2) : token.start])
-        ):
-            if re.match(r"=(?!=)", text[token.end : token.end + 2]):
+        elif calls and calls[-1] and _is_plain(token):
+            begins = re.search(r"(\(|, )\Z", text[max(0, token.start - 2) : token.start])
+            if begins and re.match(r"=(?!=)", text[token.end : token.end + 2]):
                 yield token.text + "=", token.start
 
 

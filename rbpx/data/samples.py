@@ -73,7 +73,15 @@ def _sample(dataset: DatasetConfig, limit: int, seed: int | None, store: Store, 
         return here
     request = sample_request(dataset, limit, seed)
     path = store.sample_file(digest(request))
-    _draw_once(dataset, limit, seed, request, path, store, begin)
+    store.prepare()
+    path.parent.mkdir(exist_ok=True)
+    with locked(store.root, f"samples/.{path.stem}.lock"):  # other processes with the same request wait for the first
+        if not path.is_file():
+            from_hub = read_hub(dataset, limit, seed, begin(f"{dataset.name} from the hub: {dataset.hub}"))
+            if not from_hub.documents:
+                raise RbpxError(_empty(dataset, str(dataset.hub)))
+            facts = {SAMPLE_FACTS: json.dumps({"request": request, "commit": from_hub.commit, "at": now()})}
+            store.write_sample(path.stem, _table(from_hub.documents).replace_schema_metadata(facts))
     return _read(path)
 
 
@@ -88,23 +96,6 @@ def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: St
         return Sample(draw(source, limit, seed), None)
     sample_path = store.sample_file(digest(sample_request(dataset, limit, seed)))
     return _read(store.fetch(sample_path)) if store.has_file(sample_path) else None
-
-
-def _draw_once(
-    dataset: DatasetConfig, limit: int, seed: int | None, request: Record, path: Path, store: Store, begin: Begin
-) -> None:
-    """Draw from the hub and write it to the store; other processes with the same request wait for the first."""
-    store.prepare()
-    path.parent.mkdir(exist_ok=True)
-    with locked(store.root, f"samples/.{path.stem}.lock"):
-        if path.is_file():
-            return
-        drawn_sample = read_hub(dataset, limit, seed, begin(f"{dataset.name} from the hub: {dataset.hub}"))
-        if not drawn_sample.documents:
-            raise RbpxError(_empty(dataset, str(dataset.hub)))
-        table = _table(drawn_sample.documents)
-        facts = {"request": request, "commit": drawn_sample.commit, "at": now()}
-        store.write_sample(path.stem, table.replace_schema_metadata({SAMPLE_FACTS: json.dumps(facts)}))
 
 
 def _table(documents: list[Document]) -> pa.Table:

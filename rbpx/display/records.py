@@ -69,10 +69,8 @@ def print_table(answer: Rows, format: Format, output: str | None = None) -> None
     ]
     screen, shown = console(), Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, column in zip(names, table.columns, strict=True):
-        right = (
-            pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
-        )
-        shown.add_column(name, justify="right" if right else "left", overflow="fold")
+        is_number = any(of(column.type) for of in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
+        shown.add_column(name, justify="right" if is_number else "left", overflow="fold")
     for cells in rows:
         shown.add_row(*cells)
     if width(screen, shown) <= screen.width:

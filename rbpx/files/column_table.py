@@ -25,6 +25,7 @@ from rbpx.files.rows import (
     format_of,
     parquet_batches,
     read_rows,
+    stripped,
     unreadable,
 )
 from rbpx.files.unpacked import Bounds, Lines, read_bytes, unpacked
@@ -45,10 +46,6 @@ class Column:
 
     codes: Numbers
     values: list[Any]
-
-    def first_row(self, code: int) -> int:
-        """The index of the first row with a value."""
-        return int(np.argmax(self.codes == code))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,19 +102,17 @@ def read_columns(path: Path, check: Callable[[Sequence[str]], object] = lambda n
         sha256, names, columns, lines = _read(path, format_of(path), Bounds(), check_all)
     except READING as problem:
         raise RbpxError(unreadable(path, problem)) from None
-    stripped = [Column(column.codes, [_stripped(value) for value in column.values]) for column in columns]
-    kept = np.zeros(len(stripped[0].codes) if stripped else 0, bool)
-    for column in stripped:
+    columns = [Column(column.codes, [stripped(value) for value in column.values]) for column in columns]
+    kept = np.zeros(len(columns[0].codes) if columns else 0, bool)
+    for column in columns:
         kept |= np.asarray([value is not None for value in column.values] or [False], bool)[column.codes]
     if not kept.any():
         raise RbpxError(f"{path} has no rows; give a file with at least one observation")
-    by_name = {name: Column(column.codes[kept], column.values) for name, column in zip(names, stripped, strict=True)}
+    by_name = {name: Column(column.codes[kept], column.values) for name, column in zip(names, columns, strict=True)}
     return ColumnTable(path, sha256, by_name, np.flatnonzero(kept) + 1, None if lines is None else lines[kept])
 
 
 _Read = tuple[str, Sequence[str], list[Column], Numbers | None]  # digest, names, columns, lines
-
-
 _Check = Callable[[Sequence[str]], None]
 
 
@@ -146,10 +141,6 @@ def _read_csv(path: Path, bounds: Bounds, check: _Check) -> _Read:
         names, rows = csv_rows(Lines(file, path, bounds, newline=""), path)
         check(names)
         return sha256, names, *_of_cells(len(names), rows)
-
-
-def _stripped(value: Any) -> Any:
-    return value.strip() or None if isinstance(value, str) else value
 
 
 def _of_plain_csv(content: bytes, check: _Check) -> tuple[Sequence[str], list[Column]] | None:

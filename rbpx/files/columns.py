@@ -30,7 +30,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "ties": ("ties",),
     "rbp": ("rbp", "p_all_n_in_topk", "p_nk", "p"),
     "n_tokens": ("n_tokens",),
-    "cross_entropy_nats": (*("cross_entropy_nats", "loss_nats", "mean_cross_entropy_nats", "ce", "cross_entropy"),),
+    "cross_entropy_nats": ("cross_entropy_nats", "loss_nats", "mean_cross_entropy_nats", "ce", "cross_entropy"),
     "cross_entropy_nats_stderr": ("cross_entropy_nats_stderr", "loss_nats_stderr"),
     "loss_bits": ("loss_bits",),
     "loss_bits_stderr": ("loss_bits_stderr",),

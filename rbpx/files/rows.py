@@ -15,7 +15,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,12 +47,6 @@ def parquet_batches(content: bytes, path: Path, bounds: Bounds) -> tuple[pa.Sche
     n_values = sum(group.column(at).num_values for group in groups for at in range(group.num_columns))
     bounds.check_values(max(n_values, file.metadata.num_rows), path)  # there may be rows without columns
     return schema, _batches(file, path, bounds)
-
-
-def parquet_records(content: bytes, path: Path, bounds: Bounds) -> tuple[tuple[str, ...], Iterator[dict[str, Any]]]:
-    """The columns of a Parquet file, and each row as column -> value."""
-    schema, batches = parquet_batches(content, path, bounds)
-    return tuple(schema.names), _records(schema.names, batches)
 
 
 def _records(names: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
@@ -144,15 +138,11 @@ def read_table(path: Path) -> Rows:
     check_size(path)
     table = read_rows(path)
     check_names(table.columns, path)
-    stripped = [(row, {name: _stripped(value) for name, value in row.values.items()}) for row in table.rows]
-    rows = tuple(
-        Row(row.path, row.number, row.line, values)
-        for row, values in stripped
-        if any(value is not None for value in values.values())
-    )
+    whole = (replace(row, values={name: stripped(cell) for name, cell in row.values.items()}) for row in table.rows)
+    rows = tuple(row for row in whole if any(value is not None for value in row.values.values()))
     if not rows:
         raise RbpxError(f"{path} has no rows; give a file with at least one observation")
-    return Rows(path, table.sha256, table.columns, rows)
+    return replace(table, rows=rows)
 
 
 def check_table(path: Path) -> None:
@@ -204,7 +194,8 @@ def check_names(columns: Sequence[str], path: Path) -> None:
         raise RbpxError(f"{path} has two columns named {duplicate!r}, ignoring case; rename one of them")
 
 
-def _stripped(value: Any) -> Any:
+def stripped(value: Any) -> Any:
+    """A cell without surrounding white space; None where nothing is left."""
     return value.strip() or None if isinstance(value, str) else value
 
 
@@ -225,8 +216,9 @@ def read_rows(path: Path, *, one_object: bool = False, bounds: Bounds | None = N
     try:
         if suffix == ".parquet":
             content, sha256 = read_bytes(path, bounds)
-            columns, records = parquet_records(content, path, bounds)
-            return Rows(path, sha256, columns, tuple(Row(path, n, None, each) for n, each in enumerate(records, 1)))
+            schema, batches = parquet_batches(content, path, bounds)
+            records = enumerate(_records(schema.names, batches), 1)
+            return Rows(path, sha256, tuple(schema.names), tuple(Row(path, n, None, each) for n, each in records))
         if suffix == ".json":
             content, sha256 = read_bytes(path, bounds)
             rows = _of_records(path, _json_values(content, path, one_object))

@@ -19,7 +19,7 @@ from stat import S_ISDIR
 from typing import Any, Final
 
 from rbpx.files.digest import RECORD_MIB, digest, read_sealed, write_sealed
-from rbpx.files.entries import MIB, plain_file
+from rbpx.files.entries import MIB, plain_file, stamp_of
 from rbpx.store.files.inside import ANSWERS, RUNNING, WRITTEN, check_folders, inside, is_ours
 
 __all__ = ["kept_answer"]
@@ -122,7 +122,7 @@ def _walk(root: str, name: str, without: tuple[str, ...], depth: int = 0) -> Ite
             for child in sorted(child for child in os.listdir(path) if not child.startswith(".")):
                 yield from _walk(root, f"{name}/{child}", without, depth + 1)
         else:
-            yield name, [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+            yield name, stamp_of(stat)
 
 
 def _numbers(fit: Path) -> str | None:

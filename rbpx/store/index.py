@@ -85,28 +85,19 @@ def _state(store: Store) -> str:
     """A digest of the store's contents; it changes when anything is added, replaced or removed."""
     beside = [*store.vocab_files(), *store.import_files(), *store.all_beside()]
     records = [path for kind in KINDS for path in store.record_files(kind)]
-    return digest(
-        [
-            str(store.root),
-            store.run_ids(),
-            [path.as_posix() for path in beside],
-            [[path.name, stamp(path)] for path in records],
-        ]
-    )
+    stamps = [[path.name, stamp(path)] for path in records]
+    return digest([str(store.root), store.run_ids(), [path.as_posix() for path in beside], stamps])
 
 
 def _enter_all(store: Store) -> None:
     """Note in the ledger what an earlier version wrote without an entry; copies have none."""
     for kind in ledger.KINDS:
         if kind in KINDS:
-            paths = (
-                path for path in store.record_files(kind) if not ledger.has(path) and store.record(kind, path.stem)
-            )
+            unnoted = (path for path in store.record_files(kind) if not ledger.has(path))
+            ledger.enter_all(path for path in unnoted if store.record(kind, path.stem))
         else:
-            paths = (
-                path for path in sound_files(store, (store.root / kind).glob("[!.]*.parquet")) if not ledger.has(path)
-            )
-        ledger.enter_all(paths)
+            sound = sound_files(store, (store.root / kind).glob("[!.]*.parquet"))
+            ledger.enter_all(path for path in sound if not ledger.has(path))
 
 
 def _unwritten(path: Path, reason: str) -> MeasureError:
@@ -189,4 +180,4 @@ def refresh_if_writable(store: Store) -> None:
         try:
             refresh_index(store, required=False)
         except MeasureError as problem:
-            logging.getLogger(__name__).warning(str(problem))
+            _LOGGER.warning(str(problem))

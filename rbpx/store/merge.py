@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rbpx.errors import DamageError, MeasureError, RbpxError
 from rbpx.files.digest import read_sealed
-from rbpx.store.checks.integrity import checked_runs, file_fault, run_fault
+from rbpx.store.checks.integrity import checked_runs, fetched_fault, file_fault, run_fault
 from rbpx.store.checks.values import RecordError, read_record
 from rbpx.store.checks.verify import sums_fault
 from rbpx.store.forecasts import backdated
@@ -122,10 +122,7 @@ def _bring_file(store: Store, other: Store, path: Path, kind: str, merged: Merge
     if store.has_file(final):
         merged.already_here[kind] += 1
         return
-    try:
-        fault = file_fault(other.fetch(path))
-    except DamageError as problem:
-        fault = str(problem)
+    fault = fetched_fault(other, path)
     if fault is not None:
         merged.skipped.append(f"{kind}/{path.name}: it is corrupt: {fault}")
         return

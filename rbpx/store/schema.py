@@ -1,4 +1,4 @@
-"""Columns and types of the relations in a store; `meanings` has their units."""
+"""Columns and types of the relations in a store; the reference of the documentation has their units."""
 
 from typing import Any, Final
 

@@ -230,9 +230,8 @@ def _tips(values: Table, rows: Rows) -> list[Spec]:
     """What is shown when a point is pointed at: the columns of the values."""
     tips: list[Spec] = []
     for column in values.columns:
-        headings = (
-            ("95 % from", "to") if column.form and len(column.keys) == 2 else (column.heading,) * len(column.keys)
-        )
+        is_interval = column.form and len(column.keys) == 2
+        headings = ("95 % from", "to") if is_interval else (column.heading,) * len(column.keys)
         for key, heading in zip(column.keys, headings, strict=True):
             if any(key in row for row in rows):
                 form = {"type": "quantitative", "format": column.form} if column.form else {"type": "nominal"}

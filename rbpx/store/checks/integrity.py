@@ -151,12 +151,12 @@ def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
 
 def left_beside(store: Store) -> list[Path]:
     """What was measured of runs that are gone and lies beside them, as its rows say."""
-    return [
-        path for kind in BESIDE for path in store.beside_files(kind, gone=True) if _fetched_fault(store, path) is None
-    ]
+    gone = (path for kind in BESIDE for path in store.beside_files(kind, gone=True))
+    return [path for path in gone if fetched_fault(store, path) is None]
 
 
-def _fetched_fault(store: Store, path: Path) -> str | None:
+def fetched_fault(store: Store, path: Path) -> str | None:
+    """What is wrong with a file that is of no run, fetched if it is elsewhere; None if nothing is."""
     try:
         return file_fault(store.fetch(path))
     except DamageError as problem:

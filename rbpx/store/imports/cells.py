@@ -26,6 +26,7 @@ _WHOLE: Final = {  # field -> what is expected, the least
     "training_step": (_FROM_0, 0),
     "training_seed": (_FROM_0, 0),
 }
+MISSING_K: Final = f"is empty; {_WHOLE['k'][0]}"  # what is wrong with a row of RBP that does not say its k
 _POSITIVE: Final = {
     "non_embedding_params": "give parameters, not millions",
     "total_params": "all parameters, or empty",
@@ -124,8 +125,3 @@ def last_digit(cell: Any) -> float:
         return 10.0 ** (cell.index(".") + 1 - len(cell))
     exact = number(cell)
     return 0.0 if exact is None else 10.0 ** int(exact.as_tuple().exponent)
-
-
-def missing_k() -> str:
-    """What is wrong with a row of RBP that does not say its k."""
-    return f"is empty; {_WHOLE['k'][0]}"

@@ -183,11 +183,15 @@ class _Pairs:
         """A size, or a named model whose size is S, that has another S than before."""
         S, at = self.both[_S].to_numpy(), np.arange(self.both.num_rows)
         by_S = _digits_of(self.both).to_numpy(zero_copy_only=False) & pc.is_valid(self.both["model"]).to_numpy()
-        for name, explain, is_of in (("size", self._other_size, True), ("model", self._other_model, by_S)):
+        rules = (
+            ("size", "a size has one S, so give sizes different names", True),
+            ("model", "a run has one S, so add a column size if these are several", by_S),
+        )
+        for name, rule, is_of in rules:
             _, firsts, number = np.unique(codes(self.both, ("family", name)), return_index=True, return_inverse=True)
             before = firsts[number]
             differs = (S != S[before]) & (at >= self.n_stored) & is_of
-            yield at[differs], before[differs], explain
+            yield at[differs], before[differs], partial(self._other_S, name, rule)
 
     def _value(self, name: str, at: int) -> Any:
         return self.both[name][at].as_py()
@@ -220,13 +224,7 @@ class _Pairs:
             "k is one among more, so RBP never falls in k: correct one of them"
         )
 
-    def _other_size(self, at: int, other: int) -> str:
-        return self._other_S("size", at, other, "a size has one S, so give sizes different names")
-
-    def _other_model(self, at: int, other: int) -> str:
-        return self._other_S("model", at, other, "a run has one S, so add a column size if these are several")
-
-    def _other_S(self, of: str, at: int, other: int, rule: str) -> str:
+    def _other_S(self, of: str, rule: str, at: int, other: int) -> str:
         S, before = (self._value(_S, each) for each in (at, other))
         return (
             f"{self._column(_S, at)} of {self._value('family', at)} {self._value(of, at)} is {_digits(S)}, but "

@@ -17,11 +17,9 @@ from rbpx.files.rows import Row, check_names, check_table, read_rows
 from rbpx.ties import Ties
 
 _ALIASES = {"doc_id": ("doc_id", "doc"), "position": ("position",), "token_id": ("token_id", "token")}
-_COUNTS = ("rank", "greater", "ties", "logprob")
 _MOST = 2**31 - 2  # the length of a document is a position and 1, in 32 bits
-_UNIT = (
-    2**-8 + 2**-14
-)  # by which a log-probability may be off, relative to itself: bfloat16's unit roundoff, and float32
+# By which a log-probability may be off, relative to itself: bfloat16's unit roundoff, and float32.
+_UNIT = 2**-8 + 2**-14
 _ROUNDED = (1 + _UNIT) / (1 - _UNIT)
 
 
@@ -198,7 +196,7 @@ def _of_table(row: Row, rule: Ties | None) -> EngineToken:
             f"{row.place}: no {(missing or ['logprob'])[0]}; a token has doc_id, position, token_id, logprob, and "
             "rank or greater and ties"
         )
-    rank, greater, ties = (_count(row.place, values, name, 1 if name == "rank" else 0) for name in _COUNTS[:3])
+    rank, greater, ties = (_count(row.place, values, name, int(name == "rank")) for name in ("rank", "greater", "ties"))
     most = math.inf if greater is None or ties is None else greater + ties + 1
     if rank is not None and not (greater or 0) < rank <= most:
         raise RbpxError(

@@ -145,11 +145,7 @@ def known_rows(
     """
     manifests = stamps_by_relation.get(MANIFESTS, {})
     wanted = {relation: stamps for relation, stamps in stamps_by_relation.items() if relation in _NAMES}
-
-    def read(index: duckdb.DuckDBPyConnection) -> dict[str, tuple[list[str], pa.Table]]:
-        return {name: _known(index, name, stamps, manifests) for name, stamps in wanted.items()}
-
-    return _ask(index, read, {})
+    return _ask(index, lambda index: {of: _known(index, of, stamps, manifests) for of, stamps in wanted.items()}, {})
 
 
 def known_columns(index: duckdb.DuckDBPyConnection | None, manifests: Stamps) -> dict[tuple[str, str], str]:
