@@ -220,7 +220,7 @@ class _Reader:
             if not isinstance(labels, list) or label not in labels:
                 raise RbpxError(
                     f"{self.at()} has {str(value)[:40]!r} in '{place.name}' (dataset.right), which is none of the "
-                    f"labels {labels}; name what it is called with dataset.labels"
+                    f"labels {labels}; give the labels of your data with dataset.labels"
                 )
             index = labels.index(label)
         else:
@@ -229,11 +229,11 @@ class _Reader:
             except (TypeError, ValueError):
                 raise RbpxError(
                     f"{self.at()} has {str(value)[:40]!r} in '{place.name}' (dataset.right), not the number of a "
-                    "choice from 0; name what it calls the choices with dataset.labels='[A,B,C,D]' or a column"
+                    "choice from 0; give the labels of the choices with dataset.labels='[A,B,C,D]' or a column"
                 ) from None
         if not 0 <= index < n_choices:
             raise RbpxError(
-                f"{self.at()} says in '{place.name}' (dataset.right) that choice {index} is right, and it has choices "
+                f"{self.at()} says in '{place.name}' (dataset.right) that choice {index} is right, but it has choices "
                 f"0 to {n_choices - 1}; count from 0, or name the labels with dataset.labels"
             )
         return index

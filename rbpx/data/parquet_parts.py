@@ -49,8 +49,8 @@ def read_parts(
     """
     if not wanted.takes_every_row:
         raise RbpxError(
-            "dataset.draw=parts reads only the drawn rows, so it does not go with dataset.articles, where or "
-            "longer_than; use dataset.draw=whole"
+            "dataset.draw=parts reads only the drawn rows, so it cannot be combined with dataset.articles, "
+            "where or longer_than; use dataset.draw=whole"
         )
     other = [path for _, path in files if not path.endswith(".parquet")]
     if other:

@@ -88,7 +88,7 @@ def _sample(dataset: DatasetConfig, limit: int, seed: int | None, store: Store, 
 def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: Store) -> Sample | None:
     path = None if dataset.path is None else Path(dataset.path)
     if dataset.hub is not None and dataset.kind != "hub":
-        raise RbpxError(f"dataset.hub={dataset.hub} does not go with dataset={dataset.name}; use dataset=hub")
+        raise RbpxError(f"dataset.hub={dataset.hub} cannot be combined with dataset={dataset.name}; use dataset=hub")
     if path is not None or dataset.kind != "hub":
         source = read_source(dataset.kind, path, dataset.fields, dataset.row_choice())
         if not source:

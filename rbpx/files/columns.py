@@ -165,7 +165,7 @@ def match_columns(
         doubled = next((name for name in (*in_texts, *own) if name in named), "rbp" if wide else None)
         if doubled is not None:
             problems.append(
-                f"{apart}: {file} would have its {doubled} twice; name it in {apart}= or columns=, not both"
+                f"{apart}: {file} would read its {doubled} twice; name it in {apart}= or columns=, not both"
             )
     else:
         if "rbp" not in named and not wide:

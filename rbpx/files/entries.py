@@ -153,7 +153,7 @@ def plain_file(path: Path, most_mib: int) -> Path:
     if not S_ISREG(found.st_mode):
         raise NoFileError(f"{kind_of(found.st_mode)}, not a file")
     if found.st_size > most_mib * MIB:
-        raise NoFileError(f"{found.st_size / MIB:,.0f} MiB long, where {most_mib:,} MiB are the most")
+        raise NoFileError(f"{found.st_size / MIB:,.0f} MiB long, more than the {most_mib:,} MiB allowed")
     return path
 
 
@@ -168,7 +168,7 @@ def folder_at(path: Path, name: str) -> Path:
         is_file = _is_file(whole)
     except (OSError, RuntimeError, ValueError) as problem:  # too long, links in a circle, no home, a NUL
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
-        raise RbpxError(f"{name[:200]} is no path of a folder ({reason}); give another") from None
+        raise RbpxError(f"{name[:200]} is not the path of a folder ({reason}); give another") from None
     if is_file:
         raise RbpxError(f"{name} is a file; give the path of a folder")
     return whole

@@ -310,7 +310,7 @@ def _names(rows: Iterable[Row]) -> tuple[str, ...]:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
-        raise ValueError(f"an object has a key twice, of {', '.join(key for key, _ in pairs)}")
+        raise ValueError(f"an object has a key twice, among {', '.join(key for key, _ in pairs)}")
     return record
 
 
@@ -319,6 +319,6 @@ def _of_records(path: Path, values: Iterable[tuple[int, int | None, Any]]) -> tu
     for number, line, value in values:
         if not isinstance(value, dict):
             where = "" if line is None else f" (line {line})"
-            raise RbpxError(f"row {number} of {path}{where}: not an object with named values; give one object a row")
+            raise RbpxError(f"row {number} of {path}{where}: not an object with named values; give one object per row")
         rows.append(Row(path, number, line, value))
     return tuple(rows)

@@ -133,7 +133,7 @@ def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
         except (OSError, ValueError, RecursionError):  # torn when the machine stopped: it is not waited for
             facts, written = None, 0.0
         if not _is_heartbeat(facts):
-            line = f"{RUNNING}/{path.name} in store={store.name} is not a heartbeat and left out; remove that file"
+            line = f"{RUNNING}/{path.name} in store={store.name} is not a heartbeat and is left out; remove that file"
             warn_damage(_LOGGER, store.root, line)
             continue
         alive = abs(time.time() - written) < _SILENT_S and _may_live(facts)  # two clocks may differ, but not by more

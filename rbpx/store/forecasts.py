@@ -46,7 +46,8 @@ def backdated(store: Store, record: Record) -> str | None:
             measured = datetime.fromisoformat(store.manifest(run_id)["started_at"])
             if measured - registered > _CLOCKS:
                 return (
-                    f"it says {registered:%Y-%m-%d}, and rests on run {run_id}, which was measured {measured:%Y-%m-%d}"
+                    f"it says that it was registered on {registered:%Y-%m-%d}, but rests on run {run_id}, which was "
+                    f"measured on {measured:%Y-%m-%d}"
                 )
     return None
 
@@ -85,8 +86,8 @@ def refuse_known(name: str, known: Iterable[Record]) -> None:
     for record in known:
         if record["name"] == name:
             raise RbpxError(
-                f"register={name} is a forecast of {record['registered_at'][:16]} already, and forecasts never change; "
-                "choose another name"
+                f"register={name} names a forecast of {record['registered_at'][:16]} already; forecasts never change, "
+                "so choose another name"
             )
 
 

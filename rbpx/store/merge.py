@@ -72,7 +72,7 @@ def _bring_run(store: Store, other: Store, run_id: str, is_damaged: bool, merged
     if store.has_run(run_id):
         if not _same_files(store, other, run_id):
             merged.skipped.append(
-                f"run {run_id}: it is here with other bytes, which stay; to take the other one: "
+                f"run {run_id}: this store has it with other bytes and keeps those; to take the other copy, type "
                 f"rbpx store rm {run_id}, then merge again"
             )
             return
@@ -150,7 +150,7 @@ def _bring_records(store: Store, other: Store, merged: Merged) -> None:
     for name, cell in _records(other, "cells", merged):
         here = store.record("cells", name)
         if here is not None and here["run_id"] != cell["run_id"]:
-            merged.skipped.append(f"cell {name}: here run {here['run_id']} answers it, there run {cell['run_id']}")
+            merged.skipped.append(f"cell {name}: run {here['run_id']} answers it here, run {cell['run_id']} there")
         elif store.has_run(cell["run_id"]):
             _bring_record(store, "cells", name, cell, merged)
     all_run_ids = {*store.run_ids(), *imported_run_ids(store)}

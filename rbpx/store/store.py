@@ -336,7 +336,7 @@ class Store:
         """The path of a record, whether or not it exists."""
         if not is_plain(name):
             raise RbpxError(
-                f"{name!r} in {kind} of store={self.name} is not a valid name, it would lead elsewhere; remove it"
+                f"{name!r} in {kind} of store={self.name} is not a valid name, as it leads elsewhere; remove it"
             )
         return self.root / kind / f"{name}.json"
 

@@ -105,7 +105,7 @@ def test_a_store_that_is_not_there_is_one_line(url: str, bucket: Bucket, cwd: Pa
     answer = here("fit", f"store={url}", cwd=cwd, check=2)
     (line,) = answer.stderr.strip().splitlines()
     assert re.search(
-        f"store={re.escape(url)}(: there is no bucket| holds no runs| does not exist| is not of a storage)", line
+        f"store={re.escape(url)}(: there is no bucket| holds no runs| does not exist| is not on a storage)", line
     )
 
 

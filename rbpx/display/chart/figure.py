@@ -331,7 +331,7 @@ def first_drawn(figures: Iterable[Figure | Undrawn]) -> "alt.LayerChart":
     """
     drawn = next((each for each in figures if isinstance(each, Figure)), None)
     if drawn is None:
-        raise RbpxError("nothing to draw: no quantity has values with a law; see the column status")
+        raise RbpxError("nothing to draw: no quantity has a fitted law; the column status says why")
     import altair as alt  # two seconds, which only a notebook needs
 
     chart: alt.LayerChart = alt.LayerChart.from_dict(drawn.spec)

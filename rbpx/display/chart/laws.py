@@ -29,8 +29,8 @@ _MOST_ON_A_LINE: Final = 2  # places of a curve that is straight on logarithmic 
 _Left = tuple[str, str, Placed, float]
 _Y = Scale("residual_ln", "ln y − ln law", zero=True)
 _CAPTION = (
-    "What is left of ln y about each law, sizes joined in order. Scatter of models lies on both sides of 0 whatever "
-    "the size; residuals that bend, or keep their sign over neighbouring sizes, are misfit of the form, which more "
+    "Residuals of ln y about each law, sizes joined in order. Scatter between models lies on both sides of 0 at every "
+    "size; residuals that bend, or keep their sign over neighbouring sizes, show a misfit of the form, which more "
     "models do not average out."
 )
 

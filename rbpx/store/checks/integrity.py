@@ -203,10 +203,10 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
         return copied
     _refuse_newer(store, run_id, facts)
     if not _PROMISED <= facts.keys():
-        return f"manifest.json does not say {min(_PROMISED - facts.keys())}"
+        return f"manifest.json has no {min(_PROMISED - facts.keys())}"
     wrong = value_fault("runs", facts) or _sense_fault(facts)
     if wrong is not None:
-        return f"manifest.json is not one of a run: {wrong}"
+        return f"manifest.json does not describe a run: {wrong}"
     for path in tables:
         if store.is_elsewhere(path):  # checked when it is fetched
             continue
@@ -230,7 +230,7 @@ def _sense_fault(facts: Record) -> str | None:
     except ValueError as problem:
         return str(problem)
     if lacking:
-        return f"its files lacks {min(lacking)}"
+        return f"its files does not name {min(lacking)}"
     if not is_plain(facts["tokenizer_hash"]):
         return "its tokenizer_hash is not a valid name"
     S, total = facts.get("non_embedding_params"), facts.get("total_params")
@@ -268,8 +268,8 @@ def _refuse_newer(store: Store, run_id: str, facts: Record) -> None:
     newer = facts.get("format", FORMAT)
     if not isinstance(newer, int) or newer > FORMAT:
         raise RbpxError(
-            f"run {run_id} in store={store.name} is of format {newer}, this rbpx reads formats up to {FORMAT}; update "
-            "rbpx, or name another store with --store DIR"
+            f"run {run_id} in store={store.name} has format {newer}, but this rbpx reads formats up to {FORMAT}; "
+            "update rbpx, or name another store with --store DIR"
         )
 
 

@@ -54,7 +54,7 @@ def value_fault(kind: str, record: Mapping[str, Any]) -> str | None:
     if kind == "forecasts":
         of_each = record.get("predictions")
         if not isinstance(of_each, list) or not of_each or not all(isinstance(each, dict) for each in of_each):
-            return "it does not say predictions"
+            return "it has no predictions"
         return next((fault for each in of_each if (fault := _row_fault(kind, {**record, **each}))), None)
     return _row_fault(kind, record)
 
@@ -63,7 +63,7 @@ def _row_fault(kind: str, record: Mapping[str, Any]) -> str | None:
     columns = _RELATIONS[kind]
     for name in _NEEDED[kind]:
         if record.get(name) is None and not (name == "n_bytes" and record.get("engine") is not None):
-            return f"it does not say {name}"
+            return f"it has no {name}"
     for column in columns:
         value = record.get(column.name)
         expected, is_so = _CHECKS["an object" if column.name in _JSON else str(column.type)]
@@ -184,7 +184,7 @@ def misnamed(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
         return f"it is not a record of {kind}", f"remove {kind}/{path.name}"
     if kind == "forecasts" and _FORECAST.fullmatch(path.stem) and not path.with_name(f"{own}.json").exists():
         remedy = "put back the file from a copy, or remove it and rbpx store merge OTHER from a store that has it"
-        return "it does not say what was registered under its name", remedy
+        return "it has changed since it was registered", remedy
     if own is not None and not path.with_name(f"{own}.json").exists():
         return f"it is the record {own} under another name", f"rename {kind}/{path.name} to {own}.json"
     return f"{COPY_OF}{'another failure' if own is None else f'{kind}/{own}.json'}", f"remove {kind}/{path.name}"
@@ -195,13 +195,13 @@ def file_misnamed(path: Path, table: pa.Table) -> str | None:
     kind = path.parent.name
     if kind == "imports":
         own = "-".join(sorted(map(str, table["source"].unique().to_pylist()))) + f"-{digest_of_rows(table)}"
-        wrong = "its rows are not those that its name stands for"
+        wrong = "its rows are not those that its name was made from"
     elif kind in ("vocab", "temperatures", "best"):
         column, what = ("tokenizer_hash", "tokenizer") if kind == "vocab" else ("run_id", "run")
         own = "-".join(map(str, table[column].unique().to_pylist()))
-        wrong = f"it is of another {what} than its name says"
+        wrong = f"it belongs to another {what} than its name says"
     elif kind == "samples":
-        own, wrong = digest(_request_of(table)), "it is not the sample that its name stands for"
+        own, wrong = digest(_request_of(table)), "it is another sample than its name says"
     else:
         return None
     if own == path.stem:

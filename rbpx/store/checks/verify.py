@@ -154,15 +154,15 @@ def sums_fault(facts: Record, part: Callable[[str], Path]) -> str | None:
         "different (doc_id, position)": (n["n_places"], n["n_rows"]),
         "rows of another run": (n["n_strangers"], 0),
         "tokens in rank_counts": (n["n_counted"], promised),
-        "ranks that rank_counts counts otherwise": (n["n_apart"], 0),
+        "ranks that rank_counts counts differently": (n["n_apart"], 0),
         "scored tokens in documents": (n["n_scored"], promised),
-        "documents with other tokens than they say": (n["n_misplaced"], 0),
+        "documents whose number of tokens is not what they state": (n["n_misplaced"], 0),
         "documents": (n["n_documents"], facts["n_documents"] + facts["n_skipped"]),
         "documents with scored tokens": (n["n_scored_documents"], facts["n_documents"]),
     }
     beyond = {
         f"tokens that no vocabulary of {facts['vocab_size']:,} has, or without a log-probability": (n["n_beyond"], 0),
-        "ranks whose log-probabilities rank_counts adds up otherwise": (n["n_sums_apart"], 0),
+        "ranks whose log-probabilities rank_counts adds up differently": (n["n_sums_apart"], 0),
         **{f"{name} in documents": (n[name], facts[name]) for name in _BYTES if None not in (n[name], facts.get(name))},
     }
     apart = _first_apart(sums)
@@ -201,7 +201,7 @@ def _readable(store: Store, kind: str, faults: list[Fault]) -> Iterator[Record]:
 def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
     if kind == "cells" and not store.has_run(record["run_id"]):
         called = f"{record['family']} {record['size']} on {record['dataset']}"
-        lost = f"its run {record['run_id']} ({called}) is not there"
+        lost = f"its run {record['run_id']} ({called}) is missing"
         yield Fault("cell", record["cell_key"], lost, "run the line that measured it again")
     if kind in ("fits", "rank_fits"):
         named = record["run_ids"] if kind == "fits" else [record["run_id"]]
@@ -209,7 +209,7 @@ def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
         gone = [run_id for run_id in named if not store.has_run(run_id) and run_id not in imported]
         if gone:
             name = record["fit_id"] if kind == "fits" else record["run_id"]
-            yield Fault(kind.removesuffix("s"), name, f"its run {gone[0]} is not there", "rbpx store gc")
+            yield Fault(kind.removesuffix("s"), name, f"its run {gone[0]} is missing", "rbpx store gc")
     for before in lost_before(store, record) if kind == "forecasts" else ():
         fault = f"it was registered after {before}, which is gone or has changed"
         yield Fault("forecast", forecast_id(record), fault, _MADE_AGAIN["forecasts"])
@@ -267,7 +267,7 @@ def _copied_folders(store: Store) -> Iterator[Fault]:
         own = {path.name for path in run_files(store, run_id)}
         for path in sorted(store.run_folder(run_id).glob("[!.]*")):
             if path.suffix in (".json", ".parquet") and path.name not in own:
-                fault = f"runs/{run_id}/{path.name} is not a file of it and is not read"
+                fault = f"runs/{run_id}/{path.name} does not belong to the run and is not read"
                 yield Fault("run", run_id, fault, "remove that file")
 
 
@@ -287,7 +287,7 @@ def _best_fault(store: Store, path: Path) -> str | None:
         return None  # which is said of the run
     tokens = read_whole(store.part(path.stem, "tokens")).select(["doc_id", "position"])
     same = read_whole(path).select(["doc_id", "position"]).equals(tokens)
-    return None if same else "its places are not those of the tokens of its run"
+    return None if same else "its positions are not those of the tokens of its run"
 
 
 def _vocab_fault(path: Path) -> str | None:

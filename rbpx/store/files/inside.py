@@ -88,7 +88,7 @@ def inside(root: Path, path: Path | str) -> Path:
     whole = root / path
     *folders, name = whole.relative_to(root).parts
     if not is_ours("/".join(folders), name):
-        raise RbpxError(f"{str(whole)!r} is no file of a store and is left alone; move it out of store={root}")
+        raise RbpxError(f"{str(whole)!r} is not a file of a store and is left alone; move it out of store={root}")
     for depth in range(1, len(folders) + 1):
         _refuse_stranger(root, "/".join(folders[:depth]))
     _refuse_stranger(root, "/".join([*folders, name]), "delete the link itself")
@@ -104,7 +104,9 @@ def whole_run(root: Path, folder: Path) -> Path:
     name = f"runs/{inside(root, folder).name}"
     for each in sorted(each.name for each in folder.iterdir()) if folder.is_dir() else ():
         if not is_ours(name, each) and not is_harmless(each):
-            raise RbpxError(f"{folder / each} is no file of a run and would go with it; move it elsewhere first")
+            raise RbpxError(
+                f"{folder / each} is not a file of a run and would be deleted with it; move it elsewhere first"
+            )
     return folder
 
 

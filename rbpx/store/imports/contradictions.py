@@ -220,8 +220,8 @@ class _Pairs:
         at, other = max(low, high), min(low, high)
         return (
             f"{self._column('rbp', at)} of {self._name(at)} is {self._value('rbp', at)}, but "
-            f"{self._value('rbp', other)} at k={self._value('k', other)} in {self.where(other)}; a hit among the first "
-            "k is one among more, so RBP never falls in k: correct one of them"
+            f"{self._value('rbp', other)} at k={self._value('k', other)} in {self.where(other)}; every hit "
+            "among the first k is also one among more, so RBP never falls as k rises: correct one of them"
         )
 
     def _other_S(self, of: str, rule: str, at: int, other: int) -> str:

@@ -81,7 +81,7 @@ def read_engine_rows(path: Path, ties: Ties | None) -> EngineRows:
             key = (token.doc_id, token.position)
             if key in tokens:
                 raise RbpxError(
-                    f"{row.place}: position {key[1]} of document {key[0]} is there twice; remove one of them"
+                    f"{row.place}: position {key[1]} of document {key[0]} appears twice; remove one of them"
                 )
             tokens[key] = token
             lengths[token.doc_id] = max(lengths.get(token.doc_id, 0), token.position + 1)
@@ -204,7 +204,7 @@ def _of_table(row: Row, rule: Ties | None) -> EngineToken:
         )
     if rank is not None and greater is None and ties is None:
         if rule not in (Ties.pessimistic, Ties.optimistic):
-            raise RbpxError(f"{row.place}: a rank without a rule; give ties=pessimistic or ties=optimistic")
+            raise RbpxError(f"{row.place}: this rank has no tie rule; give ties=pessimistic or ties=optimistic")
         greater, ties = (None, rank - 1) if rule is Ties.pessimistic else (rank - 1, None)
     return EngineToken(
         doc_id=_whole(row.place, "doc_id", found["doc_id"]),

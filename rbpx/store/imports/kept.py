@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from rbpx.config.imports import ImportConfig, ImportRequest
 from rbpx.config.text.dataset import HARNESS
+from rbpx.counts import number_of
 from rbpx.errors import RbpxError, reason
 from rbpx.files.column_table import Column, ColumnTable, is_long, long_columns, read_columns, widened
 from rbpx.files.columns import Columns, ColumnsError, match_columns
@@ -159,7 +160,7 @@ def _judged(reading: Reading, stored: pa.Table, table: ColumnTable, columns: Col
     faults = reading.faults + judged.faults
     refuse(faults.lines(table.place), len(faults), table.path)
     if not reading.observations.num_rows:
-        raise RbpxError(f"{table.path}: of its rows, {table.n_rows:,} in all, none has a value; each is empty or NaN")
+        raise RbpxError(f"{table.path} has {number_of(table.n_rows, 'row')}, but no value: each is empty or NaN")
     return judged
 
 

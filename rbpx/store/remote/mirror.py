@@ -102,7 +102,7 @@ class Mirror(Store):
         news = [path for path in new if is_news[path] and not path.startswith(RUNNING)]
         if news:
             mib = sum(wanted[path].n_bytes for path in news) / 2**20
-            _LOGGER.info(f"copied {number_of(len(news), 'file')} ({mib:,.1f} MiB) of {self.name} into {self.root}")
+            _LOGGER.info(f"copied {number_of(len(news), 'file')} ({mib:,.1f} MiB) from {self.name} to {self.root}")
 
     def _mirrored(self) -> set[str]:
         """The files here that are removed when they are gone in the bucket."""
@@ -321,7 +321,7 @@ class Mirror(Store):
             self._outbox.send(path)
         except MeasureError as problem:
             self._silent_until = time.monotonic() + _PAUSE_S
-            _LOGGER.warning(f"{problem}; it is kept in {self.root} and sent later")
+            _LOGGER.warning(f"{problem}; it is kept in {self.root} and will be sent later")
 
     def place_run(self, run_id: str, fill: Callable[[Path], None]) -> None:
         """Write a run here, then send it."""
@@ -362,7 +362,7 @@ class Mirror(Store):
         """
         folder = whole_run(self.root, self.run_folder(run_id))
         if not self._outbox.is_as_there(folder) and run_fault(self, run_id) is None:
-            mended = f"{folder} was another than in {self.name}, where the run is sound, and is as there now"
+            mended = f"{folder} differed from {self.name}, where the run is sound, and now is as there"
             raise RbpxError(f"{mended}; to remove the run all the same, run the same line again")
         self._outbox.forget(folder)
         super().drop_run(run_id)

@@ -95,7 +95,7 @@ class Outbox:
         try:
             parts = _parts(folder, read_sealed(folder / MANIFEST))
         except ValueError as problem:
-            reason = f"manifest.json is not one of a run: {problem}"
+            reason = f"manifest.json does not describe a run: {problem}"
             _LOGGER.warning(f"run {folder.name} in {self._root} is not sent: {reason}; rbpx store rm {folder.name}")
             return False
         self._send_parts(parts)

@@ -333,8 +333,8 @@ def _untold(problem: Exception) -> RbpxError | None:
     if rule is None:
         return None
     return RbpxError(
-        f"a run has tokens of another engine that told no ranks with ties={rule[1]}; see `engine` in python -m rbpx "
-        "sql 'FROM runs', and ask with the rule of its ranks, or narrow the question to other runs"
+        f"a run holds tokens of another engine, which gave no ranks with ties={rule[1]}; find it by `engine` in python "
+        "-m rbpx sql 'FROM runs', then ask with the tie rule of its ranks, or narrow the question to other runs"
     )
 
 
