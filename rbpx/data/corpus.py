@@ -40,7 +40,7 @@ class Document:
         doc_id: its index in the drawn sample; that of its item, for the target or the right choice of one.
         source_id: its name in the source.
         text: all of it, the context of an item too.
-        part: what it is of an item; None for a text.
+        part: which part of an item it is; None for a text.
     """
 
     doc_id: int

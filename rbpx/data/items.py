@@ -1,7 +1,7 @@
-"""Items of a task: rows in, pairs of a context and a target out, and the documents that these make.
+"""Items of a task: makes contexts and targets of rows, and documents of those.
 
-An item is a context and a target, or a context and several choices of which one is right; each pair is a document, of
-which the target alone is scored.
+An item is a context and a target, or a context and several choices of which one is right. Each pair of a context and a
+target is a document, of which only the target is scored.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from rbpx.errors import RbpxError
 
 @dataclass(frozen=True)
 class Part:
-    """What a document is of an item.
+    """The part of an item that a document is.
 
     Attributes:
         item: index of the item in the drawn sample.
@@ -72,7 +72,7 @@ class Item:
     description: str
 
     def part(self, item: int, choice: int) -> Part:
-        """What the document of one of its pairs is of it."""
+        """The part of it that the document of one of its pairs is."""
         answer = self.answers[choice]
         return Part(
             item=item,

@@ -1,4 +1,4 @@
-"""Items made of Python source: files in, rows with a context, choices and the number of the right one out.
+"""Makes items of Python source: a context, choices, and the number of the right one.
 
 Which choice is right is drawn, so that whoever does not read the context does no better than chance. Choices begin
 where tokenizers begin a token: with a space, or with a bracket behind a letter or digit.

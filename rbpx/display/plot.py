@@ -1,9 +1,8 @@
-"""A plot in characters: axes and series of points, intervals and curves in, lines of a terminal out.
+"""Draws charts in characters on a terminal: axes, the points, intervals and curves of each series, and a legend.
 
-Curves are drawn in Braille, 2 x 4 dots a character, or in full stops where a terminal knows no Unicode. Arrays: N
-points of a series, L places along its curve.
+Curves are drawn in Braille, 2 x 4 dots a character, or in full stops where a terminal knows no Unicode.
 
-Plots on a terminal: series and their axes in; a title, the plot and its legend printed.
+Shapes: N points of a series, L places along its curve.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Rows of any kind in; a table for people, or CSV, JSON or Parquet for programs, out."""
+"""Prints rows of any kind: a table for people, or CSV, JSON or Parquet for programs."""
 
 import csv
 import json

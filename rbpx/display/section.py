@@ -1,6 +1,6 @@
-"""A section of a report: the result of one question for one group, in sentences, figures and tables.
+"""A section of a report: the result of one question for one group, in sentences, figures, tables and passages.
 
-A text whose tokens are coloured by their ranks: what a page and a terminal agree on.
+Passages are texts whose tokens are coloured by their ranks, in the same grades on a page and on a terminal.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def with_ends(
 def behind(
     key: str, of: Callable[[Row], Bounded | None], means: str = "", ends_spare: int = 0
 ) -> Sequence[Column[Row]]:
-    """What each loses to the best, which is called so, with the 95 % interval."""
+    """What each loses to the best one, whose cell reads "best", with the 95 % interval."""
     value, _ = with_ends("behind", key, of, lambda value: "best" if value == 0 else number(value), means)
     return value, with_ends("behind", key, of, ends_spare=ends_spare)[1]
 
@@ -271,7 +271,7 @@ class Table:
         return self._without({at for at in spare if all(set(row[at].texts) <= {UNKNOWN, ""} for row in self.rows)})
 
     def narrowed(self, most: int) -> "Table":
-        """The table without the columns that are spared before those of a rank, for a page of paper."""
+        """The table without the columns whose `spare` is above `most`, for a page of paper."""
         return self._without({at for at, column in enumerate(self.columns) if column.spare > most})
 
     def _without(self, columns: Container[int]) -> "Table":

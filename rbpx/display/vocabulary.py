@@ -117,9 +117,9 @@ class AxisWords:
     Attributes:
         x: its symbol.
         title: its symbol and what it is.
-        one: what the largest of is the end of a law: "the largest size", "the largest D".
+        one: what the end of a law is the largest of: "the largest size", "the largest D".
         point: what the points of a law are.
-        more: what a model has more of by a factor: "{} times larger", "on {} times as many tokens".
+        more: how a model exceeds another by a factor: "{} times larger", "trained on {} times as many tokens".
         at_tenfold: the same at ten times.
         grows: with what a quantity changes: "with size".
         constant: the constant of a law, which is not that of compute.

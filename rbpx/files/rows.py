@@ -1,12 +1,11 @@
-"""Reads users' tables: the rows of a CSV, JSON Lines, JSON or Parquet file, plain or gzipped.
+"""Reads users' tables by rows: CSV, JSON Lines, JSON or Parquet, plain or gzipped.
 
-`read_rows` gives the rows as they are written, for texts. `read_table` gives them as a table of values: cells without
-surrounding white space, empty ones as None, column names that differ in more than case.
+`read_rows` gives values as they are written, for texts. `read_table` gives a table of values: cells without surrounding
+white space, None for empty ones, column names that differ in more than case.
 
-The bytes of a Parquet file in, its rows out: a batch at a time, and never more than they may hold.
-
-A value that is written once may stand in every row, so that a small file holds terabytes: the lengths of texts are
-added up from their dictionary before any row is made.
+A Parquet file is read a batch at a time, and never beyond what it may hold. A value that is written once may stand in
+every row, so that a small file holds terabytes: the lengths of texts are added up from their dictionary before any row
+is made.
 """
 
 import csv

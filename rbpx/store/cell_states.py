@@ -1,9 +1,11 @@
-"""The state of each cell of a grid: done, running, stopped, failed or missing, read from the store without a model.
+"""The state of each cell of a grid (done, running, stopped, failed or missing), and the heartbeats of running ones.
 
-Heartbeats of cells that are being measured: written to the store while a process works on one, read by `status`.
+States are read from the store, without a model. While a process measures a cell, a thread of it rewrites
 
-running/<cell_key>.json   host, pid, start time, progress. A thread rewrites it every few seconds, so a recent
-modification time shows that the process is alive, even while a model loads or a batch takes long.
+running/<cell_key>.json   host, pid, start time, progress
+
+every few seconds, so a recent modification time shows that the process is alive, even while a model loads or a batch
+takes long. `status` reads these files.
 """
 
 import json

@@ -90,7 +90,7 @@ def _state(store: Store) -> str:
 
 
 def _enter_all(store: Store) -> None:
-    """Note in the ledger what an earlier version wrote without an entry; copies have none."""
+    """Enter in the ledger what an earlier version wrote; copies get no entry."""
     for kind in ledger.KINDS:
         if kind in KINDS:
             unnoted = (path for path in store.record_files(kind) if not ledger.has(path))
@@ -112,7 +112,7 @@ def _rebuild(
 ) -> None:
     """Write the index from scratch; the caller has the lock, so its other temporary files are of killed processes.
 
-    What the one `before` has as it is now is not read again.
+    What has not changed since the index `before` is taken from it and not read again.
     """
     _remove_leftovers(store, path)
     try:
@@ -160,7 +160,7 @@ def _columns_of_files(
 
 
 def _read(paths: Sequence[str], of_any: bool) -> str:
-    """The rows of files: of the same columns, of which DuckDB opens one for a view of them, or of any."""
+    """SQL for the rows of files; unless they are `of_any` columns, DuckDB opens only one of them to make a view."""
     quoted_paths = ", ".join(map(_quoted, paths))
     return f"FROM read_parquet([{quoted_paths}], hive_partitioning = false, union_by_name = {str(of_any).lower()})"
 

@@ -1,4 +1,4 @@
-"""Merging stores: copies and verifies what another store has and this one lacks; nothing is replaced."""
+"""Merges stores: copies what another store has and this one lacks, and checks it; nothing is replaced."""
 
 import shutil
 from collections import Counter

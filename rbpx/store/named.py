@@ -1,6 +1,6 @@
-"""Stores by name: a folder, or the mirror of one in object storage.
+"""Opens stores by name: a folder, or the mirror of a store in object storage.
 
-Repeats a question to a store when a file turns out to be corrupt while it is read, this time without the file.
+A question whose file turns out to be corrupt while it is read is asked again, without that file.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Publishes a store as a dataset of a hub: Parquet by relation, with a card, readable by `datasets` and by DuckDB."""
+"""Publishes a store as a dataset of a hub: Parquet by relation with a card, which `datasets` and DuckDB read."""
 
 import html
 import json

@@ -199,10 +199,10 @@ class Store:
         return LocalFileSystem()
 
     def finish(self) -> None:
-        """Bring to its place what could not be sent there when it was written."""
+        """Send what could not be sent when it was written; nothing where the store is a folder."""
 
     def remove(self, path: Path) -> None:
-        """Remove a file beside the runs, if it exists; it is not missed."""
+        """Remove a file beside the runs, if it exists, and its entry in the ledger."""
         ledger.remove(path)
 
     def send_heartbeat(self, path: Path) -> None:
@@ -237,15 +237,15 @@ class Store:
         self._write_table(self.root / "vocab" / f"{tokenizer_hash}.parquet", table)
 
     def beside_file(self, kind: str, run_id: str) -> Path:
-        """The path of what was measured of a run beside it, one of `BESIDE`, whether or not it was."""
+        """The path of what is measured beside a run, one of `BESIDE`, whether or not the file exists."""
         return self.root / kind / f"{run_id}.parquet"
 
     def write_beside(self, kind: str, run_id: str, table: pa.Table) -> None:
-        """Write what was measured of a run beside it, once."""
+        """Write what was measured beside a run, once."""
         self._write_table(self.beside_file(kind, run_id), table)
 
     def beside_files(self, kind: str, gone: bool = False) -> list[Path]:
-        """The Parquet files of a relation of `BESIDE`, those of runs that are gone left out; or those alone."""
+        """The Parquet files of a relation of `BESIDE` whose runs exist, or else those whose runs are `gone`."""
         return [path for path in self._files(kind, ".parquet") if self.has_run(path.stem) is not gone]
 
     def all_beside(self) -> list[Path]:
@@ -257,7 +257,7 @@ class Store:
         self._write_table(self.root / "imports" / f"{name}.parquet", table)
 
     def sample_file(self, key: str) -> Path:
-        """The path of the documents drawn from a hub's dataset, whether or not they were drawn."""
+        """The path of the documents drawn from a hub's dataset, whether or not the file exists."""
         return self.root / "samples" / f"{key}.parquet"
 
     def sample_files(self) -> list[Path]:

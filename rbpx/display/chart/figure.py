@@ -49,8 +49,8 @@ class Mark:
     """One layer of a chart.
 
     Attributes:
-        kind: points; a line through rows in their order; a band or bars from lo to hi; a rule across the chart where a
-            row has the one of both axes that it names.
+        kind: points; a line through rows in their order; a band or bars from lo to hi; a rule across the chart at
+            the value that its row has on one of the axes.
         rows: what is drawn; None for the rows of the figure's values.
         lo: key of the lower end of a band or bar.
         hi: of the upper end.

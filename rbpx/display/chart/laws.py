@@ -1,4 +1,4 @@
-"""Laws drawn: their points, lines and bands in which new models would lie; their residuals; single numbers."""
+"""Figures of laws: points, lines and bands in which new models would lie; residuals; single numbers with intervals."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -120,7 +120,7 @@ def series_figure(
 def residual_figure(
     name: str, title: str, rows: Sequence[_Left], legend: str, says: str, origin: Origin, axis: Axis = Axis.S
 ) -> Figure:
-    """The figure.
+    """The residuals of laws, ln y minus the law, along their axis.
 
     Args:
         name: of the figure.

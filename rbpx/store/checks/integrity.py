@@ -5,8 +5,7 @@ a core per GiB (538 MB/s) and 0.3 ms a manifest, so for a store above 256 MiB, o
 cached in `.checked.json` until the size, a time or the inode of a file changes. A bit that flips on the disk itself
 changes none of these. Such a flip is left to the checksums of Parquet pages, which are verified whenever pages are read
 (a fifth more time) and do not cover the few bytes of the page headers; when a file fails, `doubt` discards the cached
-results, so that all files are checked again.
-`store verify` always reads every byte.
+results, so that all files are checked again. `store verify` always reads every byte.
 """
 
 import contextlib
@@ -132,7 +131,7 @@ def _first(names: list[str], most: int = 3) -> str:
 
 
 def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
-    """Those of some Parquet files (vocab, imports) that can be read completely; each of the others is logged."""
+    """Which of some Parquet files (vocab, imports) can be read completely; each of the others is logged."""
     by_name = {str(path.relative_to(store.root)): path for path in paths}
     kind = "files " + " ".join(sorted({path.parent.name for path in by_name.values()}))
 
@@ -150,7 +149,7 @@ def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
 
 
 def left_beside(store: Store) -> list[Path]:
-    """What was measured of runs that are gone and lies beside them, as its rows say."""
+    """Sound files with what was measured beside runs that are gone."""
     gone = (path for kind in BESIDE for path in store.beside_files(kind, gone=True))
     return [path for path in gone if fetched_fault(store, path) is None]
 

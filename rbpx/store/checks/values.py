@@ -1,9 +1,8 @@
-"""Values of records and manifests: whether they are of the types of their columns, on which what reads them relies.
+"""Checks records and manifests: whether their values have the types of their columns, and their files the right names.
 
-A record that was sealed by rbpx always passes. What does not pass was written by hand, by another program, or by no
-version of this one; a seal is no secret, and records of early versions have none.
-
-The names that a store's files must have: under another name lies a copy, as file syncing makes, not counted.
+A record that rbpx sealed always passes. One that fails was written by hand, by another program, or by no version of
+rbpx: a seal is no secret, and records of early versions have none. A file under another name than its own is a copy, as
+programs that synchronise folders make them, and is not counted.
 """
 
 import json
@@ -119,7 +118,7 @@ _CHECKS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {  # type -> what
 }
 
 
-COPY_OF: Final = "it is a copy of "  # how a fault begins whose cure is to remove the file, and nothing else
+COPY_OF: Final = "it is a copy of "  # a fault that begins so is cured by removing the file
 _KIND: Final = re.compile(rf"(?<![a-z_])({'|'.join(FOLDERS)})(?![a-z_])")
 _KEY: Final = re.compile(r"[0-9a-f]{16}")
 SAMPLE_FACTS: Final = b"rbpx"  # in the metadata of a sample: its request, the commit of the hub and the time
@@ -191,7 +190,7 @@ def misnamed(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def file_misnamed(path: Path, table: pa.Table) -> str | None:
-    """What is wrong with a Parquet file that is no table of a run, and whose rows are not those of its name."""
+    """What is wrong with a Parquet file outside of runs whose rows are not those of its name; None where they are."""
     kind = path.parent.name
     if kind == "imports":
         own = "-".join(sorted(map(str, table["source"].unique().to_pylist()))) + f"-{digest_of_rows(table)}"

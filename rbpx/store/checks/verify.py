@@ -1,4 +1,4 @@
-"""Verifies a whole store: finds all that is not as it was written or does not add up, with what to do about it."""
+"""Verifies a whole store: finds what is not as it was written or does not add up, and says what to do about it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""What lies inside a store: folders that are folders and no links, and in each only what rbpx names.
+"""Guards what lies inside a store: real folders in place of links, and in each only files that rbpx names.
 
 A store may come from somebody else, and a link in it leads anywhere. So a store with a link in the place of a folder is
-not opened (`check_folders`), and whatever is written to a store or removed from it is asked for here first (`inside`).
+not opened (`check_folders`), and each path is checked here (`inside`) before anything is written to it or removed.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""One cell of other people's results in; the name, the count or the number that it holds out, or what is wrong with it.
+"""Reads one cell of an imported table: the name, count or number that it holds, or what is wrong with it.
 
-A cell is checked once for all rows that have it. `Wrong` says what is wrong without its place or its column.
+A cell is checked once for all rows that have it. `Wrong` says what is wrong, without the place or the column.
 """
 
 import re

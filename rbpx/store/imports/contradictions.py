@@ -1,9 +1,10 @@
-"""Observations that cannot be true together: rows twice, two values of one thing, RBP that falls where k rises.
+"""Finds observations that cannot be true together, and gives the run_ids of those that can.
 
-A row with RBP_k is one statement, whose other values are compared as they are. A row without says each of its values
-apart: a loss may come in one file, an accuracy of the same model in another.
+They contradict each other where one thing has two values, or RBP falls as k rises; what is said twice counts once. A
+row with RBP_k is one statement, whose other values are compared along with it. In a row without RBP_k each value stands
+for itself: a loss may come in one file, and an accuracy of the same model in another.
 
-The run_ids of observations: digests of the runs that they belong to.
+Shapes: R rows of a table.
 """
 
 import hashlib
@@ -51,9 +52,9 @@ class Judged:
     """The observations of a file beside those of the store.
 
     Attributes:
-        read: those of the file, in order; what several rows say alike once.
+        read: those of the file, in order; what several rows repeat stands once.
         new: those of them that are not stored already.
-        n_repeated: rows of the file that say what an earlier one says.
+        n_repeated: rows of the file that repeat an earlier one.
         faults: rows that cannot be true beside another, of the file or of the store.
     """
 
@@ -70,7 +71,7 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = la
         read: its observations, with `row`.
         stored: those of the same source.
         place: where a row of the file is.
-        shown: the column in which its user knows a field, of a text and a run.
+        shown: field, text and run -> what the user calls that column.
     """
     n_stored = stored.num_rows
     both = pa.concat_tables([stored.select(FIELDS), read.select(FIELDS)])
@@ -120,7 +121,7 @@ def _distinct(table: pa.Table, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _firsts(order: _Integers, again: npt.NDArray[np.bool_]) -> _Integers:
-    """For each of a sequence but its first: where the row of equals begins that it belongs to."""
+    """For each row but the first: the row with which its run of equal rows begins."""
     begins = np.where(np.concatenate([[True], ~again]), np.arange(len(order)), 0)
     return order[np.maximum.accumulate(begins)][1:] if len(order) else order
 

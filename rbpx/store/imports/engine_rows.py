@@ -1,8 +1,9 @@
-"""What engines return for the tokens of prompts: a file of them in, columns of scored tokens out.
+"""Reads the scored tokens of prompts from a file that an inference engine wrote.
 
-Read are tables with a row for each token; vLLM's answers with `prompt_logprobs`, one of `{token id: {logprob, rank,
-decoded_token}}` for each token, whose rank counts the logits that are at least the token's (vllm/v1/sample/sampler.py);
-and SGLang's with `meta_info.input_token_logprobs`, a list of [logprob, token id, text], which has no ranks.
+Three kinds of files are read: tables with a row for each token; answers of vLLM with `prompt_logprobs`, which has one
+`{token id: {logprob, rank, decoded_token}}` for each token, whose rank counts the logits that are at least the token's
+(vllm/v1/sample/sampler.py); and answers of SGLang with `meta_info.input_token_logprobs`, a list of [logprob, token id,
+text] without ranks.
 """
 
 import math

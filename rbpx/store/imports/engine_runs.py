@@ -1,4 +1,4 @@
-"""Tokens that another engine scored, as a run of the store: a file of them in, a run and the record of its cell out."""
+"""Imports the tokens that another engine scored as a run of the store, with the record of its cell."""
 
 import hashlib
 from collections import Counter

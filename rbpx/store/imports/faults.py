@@ -1,4 +1,4 @@
-"""What is wrong with a file that is imported: gathered from all checks, and told by row, the first ten."""
+"""Gathers what is wrong with a file that is imported, and lists the first ten faults in the order of their rows."""
 
 import logging
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The samples that lm-evaluation-harness logs of one task: a file in, the scores of the model on its items out.
+"""Reads the samples that lm-evaluation-harness logs of one task, and scores the model on its items.
 
 `--log_samples` writes a row for each item: the requests (context and continuation of each choice), what the model gave
 each (summed nats and whether it is greedy), and the item's metrics. That is a sum for each target and no token's rank,

@@ -39,14 +39,14 @@ class Imported:
 
     Attributes:
         n: observations in the file.
-        n_models: models, datasets and k that they are of.
-        n_datasets: as that.
-        n_k: as that.
+        n_models: different models that they are about.
+        n_datasets: different texts.
+        n_k: different k.
         n_new: how many of them were not in the store before.
         ignored: columns of the file that were not recognised.
         n_left_out: rows without a value.
         n_not_chosen: rows that do not meet `where`.
-        n_repeated: rows that say what an earlier one of the file says.
+        n_repeated: rows that repeat an earlier row of the file.
         n_missing: losses and accuracies that are empty or NaN, in other rows.
         rounded: column -> counts in it that were rounded to whole numbers.
         steps: the first and the last row, where rows count as steps.

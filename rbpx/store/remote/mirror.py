@@ -116,7 +116,7 @@ class Mirror(Store):
         return beside | {f"runs/{run_id}/{MANIFEST}" for run_id in self.run_ids()}
 
     def _bring(self, path: str) -> bool | None:
-        """Copy one object here; whether it was other than here; None where it is gone or does not come whole."""
+        """Copy one object here; returns whether it differed from the copy here, None where it is gone or incomplete."""
         try:
             content = self._bucket.get(path, self._listed[path].n_bytes)
         except GoneError:  # removed by another machine since it was listed

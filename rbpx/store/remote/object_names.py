@@ -1,6 +1,6 @@
 """The names of a store's objects in a bucket: what each is, whether it is kept on this machine, how long it may be.
 
-Names that no store has and objects far too long are passed over.
+Names that no store uses, and objects far too long, are ignored and reported.
 """
 
 import logging

@@ -1,6 +1,6 @@
-"""What this machine wrote to a store in object storage, until the bucket has it: runs, records and small tables.
+"""Sends what this machine wrote to a store in object storage: runs, records and small tables.
 
-unsent/<kind>/<file>   an empty file for each, from before it is written here until it is sent
+unsent/<kind>/<file>   an empty file for each, made before it is written here and removed once the bucket has it
 
 A run is sent tables first and manifest last, each only where there is none. A killed process leaves tables that no
 manifest names, and the note here by which the next command sends the rest.

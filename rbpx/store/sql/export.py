@@ -65,7 +65,7 @@ def _kind(output: str | None, suffix: str | None) -> str:
 
 
 def known_complete(rows: Rows, store: Store, output: str | None) -> Rows:
-    """Rows on their way to an output; what was printed cannot be taken back, so it is said that it is not all.
+    """Rows on their way to an output; where a file fails after some were printed, the error says that more are missing.
 
     Raises:
         MeasureError: a file of the store failed after rows were printed; files are written whole or not at all, so for
