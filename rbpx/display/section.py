@@ -6,7 +6,7 @@ Passages are texts whose tokens are coloured by their ranks, in the same grades 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rbpx.display.view import Bounded, Table
 from rbpx.display.vocabulary import number
@@ -21,8 +21,7 @@ MARKED: Final = "Ranks: ‹to 100›, «beyond»; unmarked to 10. … was not sc
 _MARKS: Final = (("", ""), ("", ""), ("‹", "›"), ("«", "»"))
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """A token.
 
     Attributes:
@@ -36,8 +35,7 @@ class Piece:
     tip: str
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """The tokens as one model reads them.
 
     Attributes:

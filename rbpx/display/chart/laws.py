@@ -4,21 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from rbpx.display.chart.figure import (
-    Chart,
-    Figure,
-    Mark,
-    Origin,
-    Scale,
-    Undrawn,
-    bars,
-    curve,
-    drawn,
-    line,
-    points,
-    rule,
-    scale_of,
-)
+from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, Undrawn, curve, drawn, rule, scale_of
 from rbpx.display.view import Bounded, Column, Placed, View, decimal, magnitude, place, text, whole, with_ends
 from rbpx.laws.names import Axis
 from rbpx.laws.power.law import PowerLawFit
@@ -80,7 +66,7 @@ def law_figure(
         if fit.alpha is not None
         for row in curve(fit, x.key, y.key, 12 if band else _MOST_ON_A_LINE, series=series)
     ]
-    marks = (*([Mark("band", rows)] if band and rows else []), *([line(rows)] if rows else []), points())
+    marks = (*([Mark("band", rows)] if band and rows else []), *([Mark("line", rows)] if rows else []), Mark("points"))
     says, caption = words
     return drawn(View(name, columns).table(title, fitted), Chart(x, y, marks, "series", legend), says, caption, origin)
 
@@ -113,7 +99,7 @@ def series_figure(
         (whole if x.log else magnitude)(x.key, x.key, lambda row: row[1]),  # counts lie on logarithmic axes
         with_ends(y.key, y.key, lambda row: row[2]),
     )
-    marks = (*under, bars(f"{y.key}_lo", f"{y.key}_hi"), points())
+    marks = (*under, Mark("bars", lo=f"{y.key}_lo", hi=f"{y.key}_hi"), Mark("points"))
     return drawn(view.table(title, numbers), Chart(x, y, marks, "series"), *words, origin)
 
 
@@ -137,6 +123,6 @@ def residual_figure(
         place(lambda row: row[2]),
         decimal(_Y.title, _Y.key, lambda row: row[3], 5),
     )
-    marks = (rule(residual_ln=0.0), line(look={"strokeWidth": 1}), points())
+    marks = (rule(residual_ln=0.0), Mark("line", look={"strokeWidth": 1}), Mark("points"))
     chart = Chart(scale_of(axis), _Y, marks, "series", legend, height=240)
     return drawn(View(name, columns).table(title, rows, axis=axis), chart, says, _CAPTION, origin)
