@@ -163,11 +163,10 @@ def _bring_records(store: Store, other: Store, merged: Merged) -> None:
         if (failure["family"], failure["size"], failure["dataset"]) not in answered:
             _bring_record(store, "failures", name, failure, merged)
     for name, forecast in _records(other, "forecasts", merged):
-        early = backdated(store, forecast)
-        if early is None:
-            _bring_record(store, "forecasts", name, forecast, merged)
-        else:
+        if early := backdated(store, forecast):
             merged.skipped.append(f"forecasts/{name}.json: {early}")
+        else:
+            _bring_record(store, "forecasts", name, forecast, merged)
 
 
 def _records(other: Store, kind: str, merged: Merged) -> Iterator[tuple[str, Record]]:

@@ -210,13 +210,13 @@ def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
         if gone:
             name = record["fit_id"] if kind == "fits" else record["run_id"]
             yield Fault(kind.removesuffix("s"), name, f"its run {gone[0]} is missing", "rbpx store gc")
-    for before in lost_before(store, record) if kind == "forecasts" else ():
-        fault = f"it was registered after {before}, which is gone or has changed"
-        yield Fault("forecast", forecast_id(record), fault, _MADE_AGAIN["forecasts"])
-    early = backdated(store, record) if kind == "forecasts" else None
-    if early is not None:
-        remedy = f"remove forecasts/{forecast_id(record)}.json, or ask whoever wrote it"
-        yield Fault("forecast", forecast_id(record), early, remedy)
+    if kind == "forecasts":
+        own = forecast_id(record)
+        for before in lost_before(store, record):
+            fault = f"it was registered after {before}, which is gone or has changed"
+            yield Fault("forecast", own, fault, _MADE_AGAIN["forecasts"])
+        if early := backdated(store, record):
+            yield Fault("forecast", own, early, f"remove forecasts/{own}.json, or ask whoever wrote it")
 
 
 def _file_faults(store: Store) -> list[Fault]:
