@@ -1,6 +1,6 @@
 """The names of a store's objects in a bucket: what each is, whether it is kept on this machine, how long it may be.
 
-Names that no store uses, and objects far too long, are ignored and reported.
+Names that no store has, and objects far too long, are ignored and reported.
 """
 
 import logging
@@ -70,7 +70,7 @@ def list_objects(bucket: Bucket, root: Path) -> dict[str, Entry]:
     strange = {path for path in listed if not all(is_plain(part) or is_harmless(part) for part in path.split("/"))}
     if strange:
         of, such = number_of(len(strange), "object"), f"such as {min(strange)!r}"
-        line = f"ignored {of} in store={bucket.url} with a name that no store uses, {such}; remove what is not yours"
+        line = f"ignored {of} in store={bucket.url} with a name that no store has, {such}; remove it"
         warn_damage(_LOGGER, root, line)
     return {path: entry for path, entry in listed.items() if path not in strange}
 
