@@ -82,7 +82,7 @@ def test_a_store_in_a_bucket_answers_as_the_folder_does(bucket: Bucket, measured
 def test_what_was_copied_is_not_copied_again_and_what_is_gone_goes(bucket: Bucket, cwd: Path) -> None:
     first = ask(URL, cwd)
     runs = json.loads(first.stdout)
-    assert f"of {URL}" in first.stderr
+    assert f"from {URL}" in first.stderr
     assert "copied" not in ask(URL, cwd).stderr
     for key in bucket.keys():
         if runs[0]["run_id"] in key or runs[0]["cell_key"] in key:
