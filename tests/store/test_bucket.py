@@ -640,7 +640,7 @@ def test_a_forecast_is_registered_in_a_bucket(at: Machine, url: str, measured: M
     here(*asked, cwd=cwd, check=0)
     at("elsewhere")
     assert [record["name"] for record in open_store(url).records("forecasts")] == ["soon"]
-    with pytest.raises(RbpxError, match="is a forecast of"):
+    with pytest.raises(RbpxError, match="names a forecast of"):
         register(own_store(url), "soon", {}, [])
 
 
