@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from ext import meanings
 from ext.markdown import block, name, plain, table
 from rbpx.config.places import folder
 from rbpx.laws.names import QUANTITIES, Method
@@ -10,7 +11,7 @@ from rbpx.laws.power.regression import EQUATIONS
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import FAMILIES
 from rbpx.status import Status
-from rbpx.store import meanings, schema
+from rbpx.store import schema
 from rbpx.store.sql.relations import BY_FILE
 
 

@@ -11,8 +11,7 @@ from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.section import Doubt, Section
-from rbpx.display.tables import console
-from rbpx.display.terminal import print_passages, print_tables, print_under
+from rbpx.display.terminal import console, print_passages, print_tables, print_under
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
 from rbpx.errors import RbpxError

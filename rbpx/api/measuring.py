@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from rich.markup import escape
 
 from rbpx.config.request import Request
-from rbpx.display.numbers import number
-from rbpx.display.tables import console, grid, put
+from rbpx.display.terminal import console, grid, put
+from rbpx.display.vocabulary import number
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.results import Measured
 from rbpx.measure.runner import measure_grids

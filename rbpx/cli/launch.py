@@ -22,7 +22,7 @@ from rbpx.config.options import Format
 from rbpx.config.overrides import quoted, store_of, with_condition
 from rbpx.config.request import Request
 from rbpx.errors import MeasureError, RbpxError, reason
-from rbpx.files.spreadsheet import write_for_spreadsheets
+from rbpx.files.cells import write_for_spreadsheets
 
 
 def launch(line: CommandLine) -> list[Outcome]:

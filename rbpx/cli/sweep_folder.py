@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rbpx.cli.registry import Outcome
 from rbpx.config.overrides import store_of
-from rbpx.files.atomic import atomic_write
+from rbpx.files.entries import atomic_write
 
 
 def leave(sweep: Path, outcome: Outcome) -> None:

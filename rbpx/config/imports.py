@@ -11,7 +11,7 @@ from typing import Any, Final
 from rbpx.config.keys.key import explained, name_of
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
-from rbpx.files.numbers import large_number
+from rbpx.files.cells import large_number
 from rbpx.ties import Ties
 
 HOW: Final = "runs='{loss_nats: {COLUMN: 60M, OTHER: 1.2B}}', with the S of each"

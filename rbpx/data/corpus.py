@@ -30,6 +30,7 @@ _ITEMS = "python_"  # kinds of items made of the standard library
 _NOT_STDLIB = {
     "test", "tests", "idlelib", "lib2to3", "distutils", "pydoc_data", "site-packages", "dist-packages", "__pycache__"
 }  # fmt: skip
+_OF_THIS_MACHINE = ("config-", "_sysconfigdata", "sitecustomize", "usercustomize")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Document:
         doc_id: its index in the drawn sample; that of its item, for the target or the right choice of one.
         source_id: its name in the source.
         text: all of it, the context of an item too.
-        part: what it is of an item; None for a text.
+        part: which part of an item it is; None for a text.
     """
 
     doc_id: int
@@ -64,9 +65,7 @@ def _read_modules(root: Path) -> Sequence[Text]:
     """(path, source) of each module of library code below a folder, read once for all jobs of a sweep."""
     sources = []
     for name in sorted(_modules(root), key=lambda name: name.parts):
-        if name.parts[0].startswith(
-            ("config-", "_sysconfigdata", "sitecustomize", "usercustomize")
-        ):  # machine-specific
+        if name.parts[0].startswith(_OF_THIS_MACHINE):
             continue
         with tokenize.open(root / name) as source:  # honours the encoding that the file declares
             sources.append((name.as_posix(), source.read()))
@@ -125,9 +124,7 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
 
 def _with_nan(values: dict[str, Any], fields: Sequence[str]) -> dict[str, Any]:
     """A row of a CSV file, where a program that wrote no text has left the word NaN."""
-    return {
-        name: math.nan if name in fields and value.strip().lower() == "nan" else value for name, value in values.items()
-    }
+    return values | {name: math.nan for name in fields if values.get(name, "").strip().lower() == "nan"}
 
 
 def _read_plain(path: Path, wanted: RowChoice) -> Source:

@@ -80,13 +80,13 @@ def _of_item(
     text = document.text[border:]
     if not target:
         raise RbpxError(
-            f"{which} has the target {text[:40]!r}, of which no token is left once its context is cut away, since the "
-            "tokenizer joins both; begin the target with a space, or leave the row out"
+            f"{which} has the target {text[:40]!r}, which the tokenizer joins to its context, so that no token is the "
+            "target's alone; begin the target with a space, or leave the row out"
         )
     if len(target) > window:
         raise RbpxError(
-            f"{which} has a target of {len(target):,} tokens, and the model reads {window:,} at once, which leaves no "
-            "room for its context; take a model with a longer context, or leave the row out"
+            f"{which} has a target of {len(target):,} tokens, but the model reads {window:,} at once, which leaves no "
+            "room for the context; take a model with a longer window, or leave the row out"
         )
     ids = [*context, *target]
     start = max(len(ids) - window - 1, 0)

@@ -186,8 +186,8 @@ def _from_cache(dataset: DatasetConfig, why: Exception, limit: int, seed: int | 
         if isinstance(why, OfflineModeIsEnabled):
             raise undelivered(dataset, why)
         raise MeasureError(
-            f"the hub did not answer, and whether its cache here, at commit {commit}, is dataset.revision="
-            f"{dataset.revision} of {dataset.hub} is unknown; give that commit, or try again later"
+            f"the hub did not answer, so it is unknown whether the cached commit {commit} is dataset.revision="
+            f"{dataset.revision} of {dataset.hub}; give that commit, or try again later"
         ) from None
     if dataset.draw is not Draw.first:
         return Sample(_draw_loaded(rows, dataset, limit, seed), commit)

@@ -1,7 +1,7 @@
-"""Items of a task: rows in, pairs of a context and a target out, and the documents that these make.
+"""Items of a task: makes contexts and targets of rows, and documents of those.
 
-An item is a context and a target, or a context and several choices of which one is right; each pair is a document, of
-which the target alone is scored.
+An item is a context and a target, or a context and several choices of which one is right. Each pair of a context and a
+target is a document, of which only the target is scored.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from rbpx.errors import RbpxError
 
 @dataclass(frozen=True)
 class Part:
-    """What a document is of an item.
+    """The part of an item that a document is.
 
     Attributes:
         item: index of the item in the drawn sample.
@@ -72,7 +72,7 @@ class Item:
     description: str
 
     def part(self, item: int, choice: int) -> Part:
-        """What the document of one of its pairs is of it."""
+        """The part of it that the document of one of its pairs is."""
         answer = self.answers[choice]
         return Part(
             item=item,
@@ -220,7 +220,7 @@ class _Reader:
             if not isinstance(labels, list) or label not in labels:
                 raise RbpxError(
                     f"{self.at()} has {str(value)[:40]!r} in '{place.name}' (dataset.right), which is none of the "
-                    f"labels {labels}; name what it is called with dataset.labels"
+                    f"labels {labels}; give the labels of your data with dataset.labels"
                 )
             index = labels.index(label)
         else:
@@ -229,11 +229,11 @@ class _Reader:
             except (TypeError, ValueError):
                 raise RbpxError(
                     f"{self.at()} has {str(value)[:40]!r} in '{place.name}' (dataset.right), not the number of a "
-                    "choice from 0; name what it calls the choices with dataset.labels='[A,B,C,D]' or a column"
+                    "choice from 0; give the labels of the choices with dataset.labels='[A,B,C,D]' or a column"
                 ) from None
         if not 0 <= index < n_choices:
             raise RbpxError(
-                f"{self.at()} says in '{place.name}' (dataset.right) that choice {index} is right, and it has choices "
+                f"{self.at()} says in '{place.name}' (dataset.right) that choice {index} is right, but it has choices "
                 f"0 to {n_choices - 1}; count from 0, or name the labels with dataset.labels"
             )
         return index

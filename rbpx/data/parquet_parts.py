@@ -74,8 +74,8 @@ def _drawn_groups(
     """The row groups that contain drawn rows, with these, and all of the drawn rows in their order."""
     if not wanted.takes_every_row:
         raise RbpxError(
-            "dataset.draw=parts reads only the drawn rows, so it does not go with dataset.articles, where or "
-            "longer_than; use dataset.draw=whole"
+            "dataset.draw=parts reads only the drawn rows, so it cannot be combined with dataset.articles, "
+            "where or longer_than; use dataset.draw=whole"
         )
     other = [path for _, path in files if not path.endswith(".parquet")]
     if other:

@@ -1,4 +1,4 @@
-"""Items made of Python source: files in, rows with a context, choices and the number of the right one out.
+"""Makes items of Python source: a context, choices, and the number of the right one.
 
 Which choice is right is drawn, so that whoever does not read the context does no better than chance. Choices begin
 where tokenizers begin a token: with a space, or with a bracket behind a letter or digit.
@@ -203,13 +203,9 @@ def _keyword_arguments(tokens: Sequence[_Token], text: str) -> Iterator[tuple[st
             calls = calls[:-1]
         elif token.text == "lambda" and calls:
             calls[-1] = False
-        elif (
-            calls
-            and calls[-1]
-            and _is_plain(token)
-            and re.search(r"(\(|, )\Z", text[max(0, token.start - 2) : token.start])
-        ):
-            if re.match(r"=(?!=)", text[token.end : token.end + 2]):
+        elif calls and calls[-1] and _is_plain(token):
+            begins = re.search(r"(\(|, )\Z", text[max(0, token.start - 2) : token.start])
+            if begins and re.match(r"=(?!=)", text[token.end : token.end + 2]):
                 yield token.text + "=", token.start
 
 

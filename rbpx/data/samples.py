@@ -24,21 +24,13 @@ from rbpx.files.digest import digest
 from rbpx.store.checks.integrity import read_whole
 from rbpx.store.checks.values import SAMPLE_FACTS
 from rbpx.store.files.ledger import locked
+from rbpx.store.schema import columns_of
 from rbpx.store.store import Record, Store, now
 
-SAMPLE = pa.schema([("doc_id", pa.int32()), ("source_id", pa.string()), ("text", pa.large_string())])
-_OF_PARTS: Final = pa.schema(
-    [
-        ("item", pa.int32()),
-        ("choice", pa.int32()),
-        ("correct", pa.bool_()),
-        ("n_context", pa.int32()),
-        ("n_characters", pa.int32()),
-        ("n_answer_bytes", pa.int32()),
-        ("category", pa.string()),
-        ("domain", pa.string()),
-        ("description", pa.string()),
-    ]
+SAMPLE = columns_of("doc_id int32, source_id", pa.field("text", pa.large_string()))
+_OF_PARTS: Final = columns_of(
+    "item int32, choice int32, correct bool, n_context int32, n_characters int32, n_answer_bytes int32, category, "
+    "domain, description"
 )
 
 Begin = Callable[[str], Tell]  # what is loaded -> a function to report progress to
@@ -94,14 +86,22 @@ def keep_sample(dataset: DatasetConfig, limit: int, seed: int | None, store: Sto
         return here
     request = sample_request(dataset, limit, seed)
     path = store.sample_file(digest(request))
-    _draw_once(dataset, limit, seed, request, path, store, begin)
+    store.prepare()
+    path.parent.mkdir(exist_ok=True)
+    with locked(store.root, f"samples/.{path.stem}.lock"):  # other processes with the same request wait for the first
+        if not path.is_file():
+            from_hub = read_hub(dataset, limit, seed, begin(f"{dataset.name} from the hub: {dataset.hub}"))
+            if not from_hub.documents:
+                raise RbpxError(_empty(dataset, str(dataset.hub)))
+            facts = {SAMPLE_FACTS: json.dumps({"request": request, "commit": from_hub.commit, "at": now()})}
+            store.write_sample(path.stem, _table(from_hub.documents).replace_schema_metadata(facts))
     return _read(path)
 
 
 def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: Store) -> Sample | None:
     path = None if dataset.path is None else Path(dataset.path)
     if dataset.hub is not None and dataset.kind != "hub":
-        raise RbpxError(f"dataset.hub={dataset.hub} does not go with dataset={dataset.name}; use dataset=hub")
+        raise RbpxError(f"dataset.hub={dataset.hub} cannot be combined with dataset={dataset.name}; use dataset=hub")
     if path is not None or dataset.kind != "hub":
         try:
             source = read_source(dataset.kind, path, dataset.fields, dataset.row_choice())
@@ -112,23 +112,6 @@ def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: St
         return Sample(draw(source, limit, seed), None)
     sample_path = store.sample_file(digest(sample_request(dataset, limit, seed)))
     return _read(store.fetch(sample_path)) if store.has_file(sample_path) else None
-
-
-def _draw_once(
-    dataset: DatasetConfig, limit: int, seed: int | None, request: Record, path: Path, store: Store, begin: Begin
-) -> None:
-    """Draw from the hub and write it to the store; other processes with the same request wait for the first."""
-    store.prepare()
-    path.parent.mkdir(exist_ok=True)
-    with locked(store.root, f"samples/.{path.stem}.lock"):
-        if path.is_file():
-            return
-        drawn_sample = read_hub(dataset, limit, seed, begin(f"{dataset.name} from the hub: {dataset.hub}"))
-        if not drawn_sample.documents:
-            raise RbpxError(_empty(dataset, str(dataset.hub)))
-        table = _table(drawn_sample.documents)
-        facts = {"request": request, "commit": drawn_sample.commit, "at": now()}
-        store.write_sample(path.stem, table.replace_schema_metadata({SAMPLE_FACTS: json.dumps(facts)}))
 
 
 def _table(documents: list[Document]) -> pa.Table:
@@ -158,7 +141,7 @@ def _read(path: Path) -> Sample:
 
 
 def _documents(table: pa.Table) -> list[Document]:
-    """The documents of a sample, with what they are of their items where it holds items."""
+    """The documents of a sample, with their parts of items where it holds items."""
     parts = [column for column in _OF_PARTS if column.name in table.column_names]
     schema = pa.schema([*SAMPLE, *parts])
     return [_document(row) for row in table.select(schema.names).cast(schema).to_pylist()]

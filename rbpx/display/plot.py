@@ -1,9 +1,8 @@
-"""A plot in characters: axes and series of points, intervals and curves in, lines of a terminal out.
+"""Draws charts in characters on a terminal: axes, the points, intervals and curves of each series, and a legend.
 
-Curves are drawn in Braille, 2 x 4 dots a character, or in full stops where a terminal knows no Unicode. Arrays: N
-points of a series, L places along its curve.
+Curves are drawn in Braille, 2 x 4 dots a character, or in full stops where a terminal knows no Unicode.
 
-Plots on a terminal: series and their axes in; a title, the plot and its legend printed.
+Shapes: N points of a series, L places along its curve.
 """
 
 import math
@@ -17,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from rbpx.display.chart.marks import Chart, Mark, Rows, spread
+from rbpx.display.chart.figure import Chart, Mark, Rows, spread
 from rbpx.display.view import Table
 from rbpx.display.vocabulary import plain_signs
 from rbpx.laws.numeric import Floats
@@ -108,19 +107,15 @@ class Series:
         name: in the legend.
         x_N: positions of its points.
         y_N: their values; points without a place on an axis are not drawn.
-        lo_N: lower ends of their intervals; NaN where there is none.
-        hi_N: upper ends.
-        x_L: positions along its curve, in order; NaN between parts of it.
-        y_L: the curve.
+        ends_2N: lower and upper ends of their intervals, NaN where there is none; None for no intervals at all.
+        curve_2L: positions along its curve, in order, and its values; NaN between parts of it. None for no curve.
     """
 
     name: str
     x_N: Floats
     y_N: Floats
-    lo_N: Floats | None = None
-    hi_N: Floats | None = None
-    x_L: Floats | None = None
-    y_L: Floats | None = None
+    ends_2N: Floats | None = None
+    curve_2L: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -147,8 +142,11 @@ def draw(series: Sequence[Series], x: Axis, y: Axis, width: int, height: int, pl
     """
     if len(series) > len(MARKS):
         raise ValueError(f"{len(series)} series for {len(MARKS)} marks")
-    scale_x = scale_of(x, [v for each in series for v in _listed(each.x_N, each.x_L)])
-    scale_y = scale_of(y, [v for each in series for v in _listed(each.y_N, each.lo_N, each.hi_N, each.y_L)])
+    curves = [each.curve_2L for each in series if each.curve_2L is not None]
+    ends = [each.ends_2N.ravel() for each in series if each.ends_2N is not None]
+    scale_x = scale_of(x, np.concatenate([*(each.x_N for each in series), *(x_L for x_L, _ in curves)]).tolist())
+    of_y = [*(each.y_N for each in series), *ends, *(y_L for _, y_L in curves)]
+    scale_y = scale_of(y, np.concatenate(of_y).tolist())
     ticks_y = scale_y.ticks(max(height // 3, 2))
     names_y = tick_names(ticks_y)
     left = max(map(len, names_y), default=0)
@@ -173,10 +171,6 @@ def draw(series: Sequence[Series], x: Axis, y: Axis, width: int, height: int, pl
     lines.append(_cells(" " * (left + 2) + _named(columns, tick_names(ticks_x), field.width)))
     lines.append(_cells(" " * (left + 2) + x.label.center(field.width).rstrip()))
     return lines
-
-
-def _listed(*arrays: Floats | None) -> list[float]:
-    return [float(value) for array in arrays if array is not None for value in array]
 
 
 def _cells(text: str) -> list[Glyph]:
@@ -212,9 +206,9 @@ class _Field:
         return min(max(math.floor(self.x.place(x) * self.width), 0), self.width - 1)
 
     def add_curve(self, at: int, series: Series) -> None:
-        if series.x_L is None or series.y_L is None:
+        if series.curve_2L is None:
             return
-        for (x0, y0), (x1, y1) in pairwise(self._dots_of(x, y) for x, y in zip(series.x_L, series.y_L, strict=True)):
+        for (x0, y0), (x1, y1) in pairwise(self._dots_of(x, y) for x, y in series.curve_2L.T):
             if math.isnan(x0 + y0 + x1 + y1):
                 continue
             steps = max(math.ceil(abs(x1 - x0)), math.ceil(abs(y1 - y0)), 1)
@@ -235,9 +229,9 @@ class _Field:
         self._of_dots[cell] = at
 
     def add_intervals(self, at: int, series: Series) -> None:
-        if series.lo_N is None or series.hi_N is None:
+        if series.ends_2N is None:
             return
-        for x, lo, hi in zip(series.x_N, series.lo_N, series.hi_N, strict=True):
+        for x, (lo, hi) in zip(series.x_N, series.ends_2N.T, strict=True):
             if self._holds(x, lo) and self._holds(x, hi):
                 for row in range(self.row(hi), self.row(lo) + 1):
                     self._drawn[row, self.column(x)] = Glyph("|" if self.plain else "│", at)
@@ -309,8 +303,8 @@ def _rule(chart: Chart, mark: Mark, values: Rows) -> Series:
     """A rule as far as the values go."""
     at = _numbers(mark.rows or (), chart.y.key)
     x_N = _numbers(values, chart.x.key)
-    x_L, y_L = np.array([np.nanmin(x_N), np.nanmax(x_N)]), np.repeat(at, 2)
-    return Series(mark.name, x_L[:1], y_L[:1], x_L=x_L, y_L=y_L)
+    curve_2L = np.array([[np.nanmin(x_N), np.nanmax(x_N)], np.repeat(at, 2)])
+    return Series(mark.name, curve_2L[0, :1], curve_2L[1, :1], curve_2L=curve_2L)
 
 
 def _all(chart: Chart, mark: Mark, values: Rows) -> Series:
@@ -329,16 +323,16 @@ def _series(chart: Chart, name: str, values: Rows) -> Series:
     x_N, y_N = (_numbers(own, key) for key in (chart.x.key, chart.y.key))
     bars, line = found.get("bars", found.get("band")), found.get("line")
     bars = bars if bars is not None and any(bars.lo in row for row in own) else None
-    lo_N, hi_N = (None, None) if bars is None else (_numbers(own, bars.lo), _numbers(own, bars.hi))
+    ends_2N = None if bars is None else np.array([_numbers(own, bars.lo), _numbers(own, bars.hi)])
     label = plain_signs(f"{chart.legend} = {name}" if chart.legend and name.replace(".", "", 1).isdecimal() else name)
     if line is None:
-        return Series(label, x_N, y_N, lo_N, hi_N)
+        return Series(label, x_N, y_N, ends_2N)
     parts = groupby(own if line.rows is None else of_series(line.rows), key=lambda row: row.get(line.by))
     parted: Rows = [row for _, part in parts for row in ({}, *part)]  # an empty row ends the line before
-    x_L, y_L = (_numbers(parted, key) for key in (chart.x.key, chart.y.key))
+    curve_2L = np.array([_numbers(parted, key) for key in (chart.x.key, chart.y.key)])
     if not own:  # a line without points has its mark at its end
-        return Series(label, x_L[-1:], y_L[-1:], x_L=x_L, y_L=y_L)
-    return Series(label, x_N, y_N, lo_N, hi_N, x_L, y_L)
+        x_N, y_N = curve_2L[:, -1:]
+    return Series(label, x_N, y_N, ends_2N, curve_2L)
 
 
 def is_plain(screen: Console) -> bool:

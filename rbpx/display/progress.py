@@ -20,9 +20,9 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from rbpx.display.numbers import in_bytes
-from rbpx.display.numbers import time as spent
 from rbpx.display.visible import visible_line
+from rbpx.display.vocabulary import in_bytes
+from rbpx.display.vocabulary import time as spent
 
 _PLAIN_EVERY_S = 15.0
 
@@ -35,23 +35,18 @@ class GridProgress:
 
         Where a sweep has several jobs, each with a process of its own, `number` says which of its `n_jobs` these are.
         """
-        console = Console(stderr=True)
+        self._console = Console(stderr=True, quiet=quiet)
         self._job = "" if n_jobs == 1 else f"job {number}" if n_jobs is None else f"job {number}/{n_jobs}"
         self._bars = None
         self._title, self._n_cells, self._done = title, n_cells, 0
-        self._say: Callable[[str], None] = (
-            (lambda text: None)
-            if quiet
-            else (lambda text: console.print(visible_line(text), highlight=False, soft_wrap=True, markup=False))
-        )
-        if console.is_terminal and not quiet:
+        if self._console.is_terminal and not quiet:
             self._bars = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(bar_width=24),
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[rate]}"),
                 TimeRemainingColumn(),
-                console=console,
+                console=self._console,
                 transient=True,
             )
             self._grid = self._bars.add_task(f"{_plain(title)}: cells", total=n_cells, rate="")
@@ -80,7 +75,6 @@ class GridProgress:
         bar: TaskID | None = None
         if self._bars is not None:
             bar = self._bars.add_task(f"  {_plain(what)}", total=n_tokens, rate="")
-            self._bar = bar
 
         def advance(n: int) -> None:
             nonlocal printed, scored
@@ -104,6 +98,9 @@ class GridProgress:
             self._bars.update(self._grid, completed=self._done)
         self._say(f"{self._place(done=True)} {text}")
 
+    def _say(self, text: str) -> None:
+        self._console.print(visible_line(text), highlight=False, soft_wrap=True, markup=False)
+
     def _place(self, done: bool = False) -> str:
         cell = f"{self._done if done else self._done + 1}/{self._n_cells}"
         return f"[{', '.join(part for part in (self._job, cell) if part)}]"
@@ -111,10 +108,8 @@ class GridProgress:
 
 def tell_loading(what: str, quiet: bool = False) -> Callable[[int, int | None, str], None]:
     """Announce that texts are loading; the function returned is called with what is done, the total and the unit."""
-    console = Console(stderr=True)
+    console = Console(stderr=True, quiet=quiet)
     began = printed = time.monotonic()
-    if quiet:
-        return lambda done, total, unit: None
     console.print(f"loading {what}", highlight=False, soft_wrap=True, markup=False)
 
     def tell(done: int, total: int | None, unit: str) -> None:

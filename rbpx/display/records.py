@@ -1,4 +1,4 @@
-"""Rows of any kind in; a table for people, or CSV, JSON or Parquet for programs, out."""
+"""Prints rows of any kind: a table for people, or CSV, JSON or Parquet for programs."""
 
 import csv
 import json
@@ -15,12 +15,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from rbpx.config.options import Format
-from rbpx.display.numbers import UNKNOWN
-from rbpx.display.tables import console, width
+from rbpx.display.terminal import console, width
 from rbpx.display.visible import visible_line
+from rbpx.display.vocabulary import UNKNOWN
 from rbpx.errors import number_of
+from rbpx.files.cells import csv_cell
 from rbpx.files.output import Lines, Rows, opened, plain, python_values, write_csv, write_json, write_parquet
-from rbpx.files.spreadsheet import csv_cell
 
 _ROWS_SHOWN = 40
 _ROWS_COUNTED, _COUNTING_S = 1_000_000, 1.0  # beyond, it is only said that there are more
@@ -69,10 +69,8 @@ def print_table(answer: Rows, format: Format, output: str | None = None) -> None
     ]
     screen, shown = console(), Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, column in zip(names, table.columns, strict=True):
-        right = (
-            pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)
-        )
-        shown.add_column(name, justify="right" if right else "left", overflow="fold")
+        is_number = any(of(column.type) for of in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
+        shown.add_column(name, justify="right" if is_number else "left", overflow="fold")
     for cells in rows:
         shown.add_row(*cells)
     if width(screen, shown) <= screen.width:

@@ -1,18 +1,19 @@
-"""A section of a report: the result of one question for one group, in sentences, figures and tables.
+"""A section of a report: the result of one question for one group, in sentences, figures, tables and passages.
 
-A text whose tokens are coloured by their ranks: what a page and a terminal agree on.
+Passages are texts whose tokens are coloured by their ranks, in the same grades on a page and on a terminal.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.column import Bounded
-from rbpx.display.numbers import number
-from rbpx.display.view import Table
+from rbpx.display.view import Bounded, Table
+from rbpx.display.vocabulary import number
 from rbpx.status import Status
+
+if TYPE_CHECKING:
+    from rbpx.display.chart.figure import Figure, Undrawn
 
 RANKS: Final = (1, 10, 100)  # where a colour ends
 GRADES: Final = ("rank 1", "to 10", "to 100", "beyond")
@@ -20,8 +21,7 @@ MARKED: Final = "Ranks: ‹to 100›, «beyond»; unmarked to 10. … was not sc
 _MARKS: Final = (("", ""), ("", ""), ("‹", "›"), ("«", "»"))
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """A token.
 
     Attributes:
@@ -35,8 +35,7 @@ class Piece:
     tip: str
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """The tokens as one model reads them.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Any text in; the same text without anything that a terminal would obey, or that nobody would see, out."""
+"""Makes a text safe to print: what a terminal would obey, or nobody would see, is shown as an escape."""
 
 import codecs
 import re

@@ -1,25 +1,109 @@
-"""The words of tables, plots and the report, once: for axes, laws, features and statuses; and our signs in ASCII.
+"""The numbers and words of tables, plots and the report: formats, axes, laws and statuses."""
 
-Columns of fitted power laws, which the tables of many questions have.
-"""
-
+import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
-from rbpx.display.column import Column, ends, error, whole, with_ends
-from rbpx.display.numbers import UNKNOWN, number, significant
 from rbpx.laws.names import Axis, Method
-from rbpx.laws.power.law import LawFit
 from rbpx.laws.quantity import quantity
 from rbpx.status import Status
+
+UNKNOWN: Final = "–"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number with so many decimals."""
+    return _formatted(value, f".{digits}f")
+
+
+def _formatted(value: float | None, form: str) -> str:
+    return UNKNOWN if value is None or not math.isfinite(value) else format(value, form)
+
+
+def decimals(digits: int) -> Callable[[float | None], str]:
+    """How numbers with so many decimals are written."""
+    return lambda value: number(value, digits)
+
+
+def signed(value: float | None, digits: int = 4) -> str:
+    """A difference with so many decimals and its sign."""
+    return _formatted(value, f"+.{digits}f")
+
+
+def short(value: float | None) -> str:
+    """A number of any magnitude in three digits."""
+    return _rounded(value, 3)
+
+
+def rough(value: float | None) -> str:
+    """A number of any magnitude in two digits."""
+    return _rounded(value, 2)
+
+
+def _rounded(value: float | None, digits: int) -> str:
+    """Written out up to a million, with zeros after the last significant digit; beyond that with an exponent."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    rounded = f"{value:.{digits}g}"
+    return f"{float(rounded):,.0f}" if 10 ** (digits - 1) <= abs(float(rounded)) < 1e6 else rounded
+
+
+def significant(value: float | None, digits: int) -> str:
+    """A number of any magnitude in so many digits, trailing zeros included."""
+    return _formatted(value, f"#.{digits}g").rstrip(".")
+
+
+def span(lo: float | None, hi: float | None, digits: int = 4) -> str:
+    """An interval; a dash where an end is unknown, one dash where both are."""
+    return UNKNOWN if lo is None and hi is None else f"{number(lo, digits)}..{number(hi, digits)}"
+
+
+def percent(value: float | None) -> str:
+    """A relative error with its sign."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return f"{value:+.1%}" if abs(value) < 10 else f"{value:+,.0%}" if abs(value) < 1e4 else f"{100 * value:+.0e}%"
+
+
+def part(share: float) -> str:
+    """A share between none and all in percent: two digits, or as many as tell it from all; neither 0 nor 100."""
+    few, left = 100 * share, 100 * (1 - share)
+    decimals = 1 - math.floor(math.log10(few)) if few < left else -math.floor(math.log10(left))
+    return f"{few:.{max(0, decimals)}f}"
+
+
+def time(seconds: float | None) -> str:
+    """A time in its two largest units; from a hundred days on in days."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 60:
+        return f"{seconds:.0f}s" if seconds >= 1 else f"{seconds:.1f}s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes}m"
+    hours = round(seconds / 3600)
+    if hours < 48:
+        return f"{minutes // 60}h{minutes % 60:02}m"
+    return f"{hours // 24}d{hours % 24:02}h" if hours < 2400 else f"{hours // 24:,}d"
+
+
+def in_bytes(n: float | None) -> str:
+    """An amount of bytes in three digits, in the decimal units that the hub and disks are told in."""
+    if n is None:
+        return UNKNOWN
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= 0.9995 * size:
+            return f"{n / size:#.3g}".rstrip(".") + f" {unit}"
+    return f"{n:.0f} B"
+
 
 GREEK: Final = {
     **{"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "κ": "kappa", "λ": "lambda", "μ": "mu", "σ": "sigma"},
     **{"ρ": "rho", "φ": "phi"},
 }
-_PLAIN: Final = str.maketrans({**GREEK, "²": "2", "−": "-", "≤": "<="})
+_PLAIN_SIGNS: Final = str.maketrans({**GREEK, "²": "2", "−": "-", "≤": "<="})
 _LAWS = {
     "rbp": "−ln RBP_",
     "cross_entropy": "cross-entropy",
@@ -43,9 +127,9 @@ class AxisWords:
     Attributes:
         x: its symbol.
         title: its symbol and what it is.
-        one: what the largest of is the end of a law: "the largest size", "the largest D".
+        one: what the end of a law is the largest of: "the largest size", "the largest D".
         point: what the points of a law are.
-        more: what a model has more of by a factor: "{} times larger", "on {} times as many tokens".
+        more: how a model exceeds another by a factor: "{} times larger", "trained on {} times as many tokens".
         at_tenfold: the same at ten times.
         grows: with what a quantity changes: "with size".
         constant: the constant of a law, which is not that of compute.
@@ -82,7 +166,7 @@ AXES: Final = {
 
 def plain_signs(text: str) -> str:
     """A text with Greek letters and signs as a terminal writes them."""
-    return text.translate(_PLAIN)
+    return text.translate(_PLAIN_SIGNS)
 
 
 def true_minus(text: str) -> str:
@@ -125,46 +209,3 @@ def status_name(status: Status) -> str:
 def remedies(statuses: Iterable[Status]) -> list[str]:
     """A line for each status other than ok: what to do about it."""
     return [f"{status_name(status)}: {status.remedy}" for status in sorted(set(statuses) - {Status.ok})]
-
-
-Row = TypeVar("Row", contravariant=True)
-Of = Callable[[Row], LawFit]
-
-
-def exponent(of: Of[Row], digits: int = 4, means: str = "") -> Sequence[Column[Row]]:
-    """Alpha with its interval."""
-    return with_ends("α", "alpha", lambda row: of(row).exponent, lambda value: number(value, digits), means)
-
-
-def constant(of: Of[Row], spare: int = 0) -> Sequence[Column[Row]]:
-    """C, at 1 of what the law is in, with its interval."""
-    return with_ends("{c}", "C", lambda row: of(row).constant, lambda value: significant(value, 4), spare=spare)
-
-
-def determination(of: Of[Row], spare: int = 0, ends_spare: int = 0) -> Sequence[Column[Row]]:
-    """R2 of the regression, with its interval."""
-    return with_ends(
-        "R²", "r2", lambda row: of(row).determination, lambda value: number(value, 3), "", spare, ends_spare
-    )
-
-
-def points_of(of: Of[Row], spare: int = 0) -> Sequence[Column[Row]]:
-    """How many points a law is fitted to, and the places of the first and the last."""
-    return (
-        whole("points", "n_points", lambda row: of(row).n_points, spare=spare),
-        ends("{x}_from {x}_to", lambda row: _reach(of(row)), _power, "over {x}", spare=spare),
-    )
-
-
-def backtest(of: Of[Row], spare: int = 0) -> Column[Row]:
-    """The error of the last point, predicted from the others."""
-    means = "error of the largest {x}, predicted from the others"
-    return error("backtest", "backtest_error", lambda row: of(row).backtest_error, means, spare)
-
-
-def _reach(fit: LawFit) -> tuple[float | None, float | None]:
-    return (min(fit.S), max(fit.S)) if fit.S else (None, None)
-
-
-def _power(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.1e}".replace("e+0", "e").replace("e+", "e")

@@ -1,12 +1,8 @@
-"""Digests of the rows of an Arrow table, as `digest` gives them for records, without making a record of each.
-
-A user's table in, its columns out: each as its distinct values, and which of them every row has.
+"""Reads a user's table by columns: each as its distinct values, and which of them every row has.
 
 A million rows have few names and few k: what is distinct is checked once, wherever it stands.
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -16,11 +12,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from rbpx.errors import RbpxError
-from rbpx.files.numbers import is_empty
+from rbpx.files.cells import is_empty
 from rbpx.files.rows import (
     READING,
     check_names,
@@ -30,71 +25,10 @@ from rbpx.files.rows import (
     format_of,
     parquet_batches,
     read_rows,
+    stripped,
     unreadable,
 )
 from rbpx.files.unpacked import Bounds, Lines, read_bytes, unpacked
-
-_ROWS: Final = 50_000  # written as JSON at once
-_TEXT: Final = pa.large_string()
-
-
-def digest_of_rows(table: pa.Table) -> str:
-    """What `digest` gives for the rows of a table as records: a list of objects whose keys are sorted."""
-    names = sorted(table.column_names)
-    before = [f"{', ' if number else '{'}{json.dumps(name)}: " for number, name in enumerate(names)]
-    content = hashlib.sha256(b"[")
-    for number, rows in enumerate(_written(table, names, before, "}")):
-        content.update(b", " if number else b"")
-        whole = pa.LargeListArray.from_arrays(pa.array([0, len(rows)], pa.int64()), rows)
-        content.update(pc.binary_join(whole, pa.scalar(", ", _TEXT))[0].as_buffer())
-    content.update(b"]")
-    return content.hexdigest()[:16]
-
-
-def digests_of_rows(table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.uint64]:
-    """[R], what `digest` gives for each row as a list of its values in some columns, as the number that it writes."""
-    before, sha256 = [", " if number else "[" for number in range(len(names))], hashlib.sha256
-    digests = [
-        sha256(row).digest()
-        for rows in _written(table, names, before, "]")
-        for row in rows.cast(pa.large_binary()).to_pylist()
-    ]
-    return np.frombuffer(b"".join(digests), ">u8").reshape(-1, 4)[:, 0].astype(np.uint64)
-
-
-@dataclass(frozen=True)
-class _Varying:
-    """A column with several values: the text of each, with what stands before it, and which of them each row has."""
-
-    texts: pa.Array
-    codes: pa.Array
-
-
-def _written(table: pa.Table, names: Sequence[str], before: Sequence[str], end: str) -> Iterator[pa.Array]:
-    """Each row as text: what stands before each value, the value as JSON, and an end; a block of rows at a time."""
-    varying, same = [], ""
-    for name, text in zip(names, before, strict=True):
-        codes, values = _json(table[name])
-        same += text
-        if len(values) == 1:  # of all rows
-            same += values[0]
-        else:
-            varying.append(_Varying(pa.array([same + value for value in values], _TEXT), codes))
-            same = ""
-    for start in range(0, table.num_rows, _ROWS):
-        columns = [column.texts.take(column.codes.slice(start, _ROWS)) for column in varying]
-        last = pa.repeat(pa.scalar(same + end, _TEXT), min(_ROWS, table.num_rows - start))
-        yield pc.binary_join_element_wise(*columns, last, pa.scalar("", _TEXT))
-
-
-def _json(column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:
-    """Which of the distinct values each row has, and each of those as JSON."""
-    encoded = column.combine_chunks().dictionary_encode("encode")
-    values, floats = encoded.dictionary.to_pylist(), pa.types.is_floating(column.type)
-    if floats and None not in values:
-        return encoded.indices, list(map(repr, values))  # as JSON writes what is finite
-    return encoded.indices, list(map(json.dumps, values))
-
 
 _BLOCK: Final = 50_000  # rows that are turned into columns at once
 
@@ -112,10 +46,6 @@ class Column:
 
     codes: Numbers
     values: list[Any]
-
-    def first_row(self, code: int) -> int:
-        """The index of the first row with a value."""
-        return int(np.argmax(self.codes == code))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,19 +102,17 @@ def read_columns(path: Path, check: Callable[[Sequence[str]], object] = lambda n
         sha256, names, columns, lines = _read(path, format_of(path), Bounds(), check_all)
     except READING as problem:
         raise RbpxError(unreadable(path, problem)) from None
-    stripped = [Column(column.codes, [_stripped(value) for value in column.values]) for column in columns]
-    kept = np.zeros(len(stripped[0].codes) if stripped else 0, bool)
-    for column in stripped:
+    columns = [Column(column.codes, [stripped(value) for value in column.values]) for column in columns]
+    kept = np.zeros(len(columns[0].codes) if columns else 0, bool)
+    for column in columns:
         kept |= np.asarray([value is not None for value in column.values] or [False], bool)[column.codes]
     if not kept.any():
         raise RbpxError(f"{path} has no rows; give a file with at least one observation")
-    by_name = {name: Column(column.codes[kept], column.values) for name, column in zip(names, stripped, strict=True)}
+    by_name = {name: Column(column.codes[kept], column.values) for name, column in zip(names, columns, strict=True)}
     return ColumnTable(path, sha256, by_name, np.flatnonzero(kept) + 1, None if lines is None else lines[kept])
 
 
 _Read = tuple[str, Sequence[str], list[Column], Numbers | None]  # digest, names, columns, lines
-
-
 _Check = Callable[[Sequence[str]], None]
 
 
@@ -213,10 +141,6 @@ def _read_csv(path: Path, bounds: Bounds, check: _Check) -> _Read:
         names, rows = csv_rows(Lines(file, path, bounds, newline=""), path)
         check(names)
         return sha256, names, *_of_cells(len(names), rows)
-
-
-def _stripped(value: Any) -> Any:
-    return value.strip() or None if isinstance(value, str) else value
 
 
 def _of_plain_csv(content: bytes, check: _Check) -> tuple[Sequence[str], list[Column]] | None:

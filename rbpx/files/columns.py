@@ -30,7 +30,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "ties": ("ties",),
     "rbp": ("rbp", "p_all_n_in_topk", "p_nk", "p"),
     "n_tokens": ("n_tokens",),
-    "cross_entropy_nats": (*("cross_entropy_nats", "loss_nats", "mean_cross_entropy_nats", "ce", "cross_entropy"),),
+    "cross_entropy_nats": ("cross_entropy_nats", "loss_nats", "mean_cross_entropy_nats", "ce", "cross_entropy"),
     "cross_entropy_nats_stderr": ("cross_entropy_nats_stderr", "loss_nats_stderr"),
     "loss_bits": ("loss_bits",),
     "loss_bits_stderr": ("loss_bits_stderr",),
@@ -165,7 +165,7 @@ def match_columns(
         doubled = next((name for name in (*in_texts, *own) if name in named), "rbp" if wide else None)
         if doubled is not None:
             problems.append(
-                f"{apart}: {file} would have its {doubled} twice; name it in {apart}= or columns=, not both"
+                f"{apart}: {file} would read its {doubled} twice; name it in {apart}= or columns=, not both"
             )
     else:
         if "rbp" not in named and not wide:

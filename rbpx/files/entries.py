@@ -1,12 +1,133 @@
-"""What folders say of their files: names, and what changes when a file is written; nothing is opened."""
+"""Files and folders on disk: what lies at a path, and writes that are seen complete or not at all.
 
+Nothing else in rbpx renames a file into place.
+"""
+
+import errno
 import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from stat import S_ISDIR, S_ISFIFO, S_ISLNK, S_ISREG
 from typing import Final
 
 from rbpx.errors import RbpxError
+
+_TEMPORARY: Final = re.compile(r"\.(?P<of>.+)\.[0-9a-f]{8}\.tmp(\.wal)?")  # DuckDB writes a log beside its file
+
+
+@contextmanager
+def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
+    """Write a file, or a folder with files in it, at the path that this yields; it is renamed to `path` at the end.
+
+    The yielded path is in the same folder, begins with a dot and ends in `.tmp`. Missing parent folders are made.
+
+    What a reader sees: the complete old content or the complete new content. An existing file is replaced. An existing
+    folder is not: where another process was faster, its folder stays and this write fails.
+
+    What a crash of the machine leaves: the complete old or new content, and after a normal return the new: the bytes
+    are on disk before the rename, and the folder's entry is on disk after it (where the platform can synchronise
+    folders). With `durable=False` nothing is synchronised, so a crash of the machine (not of the process) may leave an
+    empty or partial file under the final name: this is for what can be made again, and is recognised as corrupt when it
+    is read.
+
+    What a killed process leaves: the temporary file or folder. `leftovers` lists them.
+
+    Args:
+        path: the final path.
+        durable: whether to wait until everything is on disk.
+
+    Raises:
+        OSError: it cannot be written, or `path` is a folder that is not empty. No temporary file remains.
+    """
+    _make_folder(path.parent)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        yield temporary
+        if durable:
+            _synchronise_tree(temporary)
+        os.replace(temporary, path)
+        if durable:
+            _synchronise_folder(path.parent)
+    finally:
+        _remove(temporary)
+
+
+def atomic_write_text(path: Path, text: str, *, durable: bool = True) -> None:
+    """Write a text file in UTF-8, as `atomic_write` does."""
+    with atomic_write(path, durable=durable) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def atomic_remove(folder: Path) -> None:
+    """Remove a folder: a reader sees it complete or not at all."""
+    temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
+    os.replace(folder, temporary)
+    shutil.rmtree(temporary)
+
+
+def is_refusal(problem: OSError) -> bool:
+    """Whether writing failed because the file system or the folder is read-only to this user."""
+    return problem.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+def is_full(problem: OSError) -> bool:
+    """Whether writing failed because there is no room, on the disk or in this user's share of it."""
+    return problem.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def is_temporary(name: str, of: str | None = None) -> bool:
+    """Whether a name is one that `atomic_write` gives to what is written; only that for the name `of`, if given."""
+    found = _TEMPORARY.fullmatch(name)
+    return found is not None and of in (None, found["of"])
+
+
+def leftovers(path: Path) -> list[Path]:
+    """Temporary files for `path` that processes are writing, or left when they were killed."""
+    return [entry for entry in path.parent.glob(".*.tmp*") if is_temporary(entry.name, path.name)]
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it; each new entry is synchronised, so that a durable file in it can be found."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _synchronise_folder(folder.parent)
+
+
+def _synchronise_tree(path: Path) -> None:
+    if not path.is_dir():
+        _synchronise(path)
+        return
+    for entry in path.iterdir():
+        _synchronise_tree(entry)
+    _synchronise_folder(path)
+
+
+def _synchronise_folder(folder: Path) -> None:
+    with suppress(OSError):  # some platforms and file systems cannot
+        _synchronise(folder)
+
+
+def _synchronise(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(temporary: Path) -> None:
+    if temporary.is_dir() and not temporary.is_symlink():
+        shutil.rmtree(temporary, ignore_errors=True)
+    else:
+        temporary.unlink(missing_ok=True)
+
 
 MIB: Final = 2**20
 
@@ -32,7 +153,7 @@ def plain_file(path: Path, most_mib: int) -> Path:
     if not S_ISREG(found.st_mode):
         raise NoFileError(f"{kind_of(found.st_mode)}, not a file")
     if found.st_size > most_mib * MIB:
-        raise NoFileError(f"{found.st_size / MIB:,.0f} MiB long, where {most_mib:,} MiB are the most")
+        raise NoFileError(f"{found.st_size / MIB:,.0f} MiB long, more than the {most_mib:,} MiB allowed")
     return path
 
 
@@ -47,7 +168,7 @@ def folder_at(path: Path, name: str) -> Path:
         is_file = _is_file(whole)
     except (OSError, RuntimeError, ValueError) as problem:  # too long, links in a circle, no home, a NUL
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
-        raise RbpxError(f"{name[:200]} is no path of a folder ({reason}); give another") from None
+        raise RbpxError(f"{name[:200]} is not the path of a folder ({reason}); give another") from None
     if is_file:
         raise RbpxError(f"{name} is a file; give the path of a folder")
     return whole
@@ -75,9 +196,13 @@ def names_in(folder: Path, *, only_folders: bool = False) -> list[str]:
 def stamp(path: Path | str) -> list[int] | None:
     """The facts of a file, or of a link, that change when it is written or replaced; None where it does not exist."""
     try:
-        stat = os.lstat(path)
+        return stamp_of(os.lstat(path))
     except FileNotFoundError:
         return None
+
+
+def stamp_of(stat: os.stat_result) -> list[int]:
+    """The same, of what was looked up: bytes, when it was modified and changed (ns), inode."""
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
 
 

@@ -1,12 +1,11 @@
-"""Reads users' tables: the rows of a CSV, JSON Lines, JSON or Parquet file, plain or gzipped.
+"""Reads users' tables by rows: CSV, JSON Lines, JSON or Parquet, plain or gzipped.
 
-`read_rows` gives the rows as they are written, for texts. `read_table` gives them as a table of values: cells without
-surrounding white space, empty ones as None, column names that differ in more than case.
+`read_rows` gives values as they are written, for texts. `read_table` gives a table of values: cells without surrounding
+white space, None for empty ones, column names that differ in more than case.
 
-The bytes of a Parquet file in, its rows out: a batch at a time, and never more than they may hold.
-
-A value that is written once may stand in every row, so that a small file holds terabytes: the lengths of texts are
-added up from their dictionary before any row is made.
+A Parquet file is read a batch at a time, and never beyond what it may hold. A value that is written once may stand in
+every row, so that a small file holds terabytes: the lengths of texts are added up from their dictionary before any row
+is made.
 """
 
 import csv
@@ -15,7 +14,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,12 +45,6 @@ def parquet_batches(content: bytes, path: Path, bounds: Bounds) -> tuple[pa.Sche
     n_values = sum(group.column(at).num_values for group in groups for at in range(group.num_columns))
     bounds.check_values(max(n_values, file.metadata.num_rows), path)  # there may be rows without columns
     return schema, _batches(file, path, bounds)
-
-
-def parquet_records(content: bytes, path: Path, bounds: Bounds) -> tuple[tuple[str, ...], Iterator[dict[str, Any]]]:
-    """The columns of a Parquet file, and each row as column -> value."""
-    schema, batches = parquet_batches(content, path, bounds)
-    return tuple(schema.names), _records(schema.names, batches)
 
 
 def _records(names: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
@@ -143,15 +136,11 @@ def read_table(path: Path) -> Rows:
     check_size(path)
     table = read_rows(path)
     check_names(table.columns, path)
-    stripped = [(row, {name: _stripped(value) for name, value in row.values.items()}) for row in table.rows]
-    rows = tuple(
-        Row(row.path, row.number, row.line, values)
-        for row, values in stripped
-        if any(value is not None for value in values.values())
-    )
+    whole = (replace(row, values={name: stripped(cell) for name, cell in row.values.items()}) for row in table.rows)
+    rows = tuple(row for row in whole if any(value is not None for value in row.values.values()))
     if not rows:
         raise RbpxError(f"{path} has no rows; give a file with at least one observation")
-    return Rows(path, table.sha256, table.columns, rows)
+    return replace(table, rows=rows)
 
 
 def check_table(path: Path) -> None:
@@ -203,7 +192,8 @@ def check_names(columns: Sequence[str], path: Path) -> None:
         raise RbpxError(f"{path} has two columns named {duplicate!r}, ignoring case; rename one of them")
 
 
-def _stripped(value: Any) -> Any:
+def stripped(value: Any) -> Any:
+    """A cell without surrounding white space; None where nothing is left."""
     return value.strip() or None if isinstance(value, str) else value
 
 
@@ -224,8 +214,9 @@ def read_rows(path: Path, *, one_object: bool = False, bounds: Bounds | None = N
     try:
         if suffix == ".parquet":
             content, sha256 = read_bytes(path, bounds)
-            columns, records = parquet_records(content, path, bounds)
-            return Rows(path, sha256, columns, tuple(Row(path, n, None, each) for n, each in enumerate(records, 1)))
+            schema, batches = parquet_batches(content, path, bounds)
+            records = enumerate(_records(schema.names, batches), 1)
+            return Rows(path, sha256, tuple(schema.names), tuple(Row(path, n, None, each) for n, each in records))
         if suffix == ".json":
             content, sha256 = read_bytes(path, bounds)
             rows = _of_records(path, _json_values(content, path, one_object))
@@ -317,7 +308,7 @@ def _names(rows: Iterable[Row]) -> tuple[str, ...]:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
-        raise ValueError(f"an object has a key twice, of {', '.join(key for key, _ in pairs)}")
+        raise ValueError(f"an object has a key twice, among {', '.join(key for key, _ in pairs)}")
     return record
 
 
@@ -326,6 +317,6 @@ def _of_records(path: Path, values: Iterable[tuple[int, int | None, Any]]) -> tu
     for number, line, value in values:
         if not isinstance(value, dict):
             where = "" if line is None else f" (line {line})"
-            raise RbpxError(f"row {number} of {path}{where}: not an object with named values; give one object a row")
+            raise RbpxError(f"row {number} of {path}{where}: not an object with named values; give one object per row")
         rows.append(Row(path, number, line, value))
     return tuple(rows)

@@ -1,4 +1,4 @@
-"""A user's file in, its bytes or lines out: unpacked where its name ends in .gz, and never more than it may hold.
+"""Reads the bytes or lines of a user's file, unpacked where its name ends in .gz, and never beyond what it may hold.
 
 A packed file of a few MiB can hold thousands of times as much, in one row or in many. Reading stops where a bound is
 reached, before more is kept in memory.

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from scipy.special import ndtr, ndtri
 
 from rbpx.config.request import Request
-from rbpx.display.column import Column, magnitude, whole
+from rbpx.display.view import Column, magnitude, whole
 from rbpx.errors import number_of
 from rbpx.groups.group import Group
 from rbpx.laws.intervals.estimate import Z, document_t, document_weights

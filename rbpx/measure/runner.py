@@ -128,7 +128,7 @@ def _log_unscored(grid: _Grid) -> None:
     share = scored_share(grid.sample.documents, grid.store, record["run_id"])
     if share is None:
         return
-    from rbpx.display.numbers import part
+    from rbpx.display.vocabulary import part
 
     n_tokens = grid.store.manifest(record["run_id"])["n_tokens"]
     chunk = "" if dataset.chunk is not Chunk.none else "; dataset.chunk=paragraph makes a document of each paragraph"

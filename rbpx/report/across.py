@@ -5,10 +5,8 @@ from typing import Final
 
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Scale, bars, curve, line, points, scale_of
-from rbpx.display.column import Column, decimal, magnitude, text, with_ends
-from rbpx.display.view import View
+from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, Undrawn, bars, curve, drawn, line, points, scale_of
+from rbpx.display.view import Column, View, decimal, magnitude, text, with_ends
 from rbpx.groups.group import titles_of
 from rbpx.groups.origin import from_fits
 from rbpx.report.overview import alpha_of

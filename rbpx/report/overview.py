@@ -11,11 +11,9 @@ from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.words import largest
 from rbpx.analyses.klaw.analysis import KLaws
 from rbpx.analyses.regimes.analysis import Regimes
-from rbpx.display.column import Column, decimal, error, text, whole, with_ends
-from rbpx.display.numbers import UNKNOWN, decimals, number, percent
-from rbpx.display.numbers import span as spanned
-from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import AXES
+from rbpx.display.view import Column, Table, View, decimal, error, text, whole, with_ends
+from rbpx.display.vocabulary import AXES, UNKNOWN, decimals, number, percent
+from rbpx.display.vocabulary import span as spanned
 from rbpx.groups.group import Group, Run, labels_of, titles_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis

@@ -17,12 +17,10 @@ from markupsafe import Markup, escape
 
 from rbpx.display.chart.colours import config, variables
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.column import Cell
-from rbpx.display.numbers import UNKNOWN
 from rbpx.display.section import GRADES
-from rbpx.display.vocabulary import true_minus
-from rbpx.files.digest import cache_folder, digest
-from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.display.view import Cell
+from rbpx.display.vocabulary import UNKNOWN, true_minus
+from rbpx.files.digest import cache_folder, digest, read_sealed, write_sealed
 from rbpx.report.contents import Report
 
 __all__ = ["MARK", "page"]

@@ -13,7 +13,7 @@ from rbpx.config.request import Request
 from rbpx.display.chart.colours import config
 from rbpx.display.chart.figure import Figure, Undrawn, spec
 from rbpx.errors import RbpxError, number_of
-from rbpx.files.atomic import atomic_write, atomic_write_text
+from rbpx.files.entries import atomic_write, atomic_write_text
 from rbpx.report.contents import Report
 
 __all__ = ["Look", "write_pictures"]

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from rbpx.display.column import Cell
 from rbpx.display.section import MARKED, Section, marked
-from rbpx.display.view import Table
+from rbpx.display.view import Cell, Table
 from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.errors import number_of
 from rbpx.report.contents import Report

@@ -18,9 +18,8 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import Any, Final
 
-from rbpx.files.digest import digest
-from rbpx.files.entries import MIB, plain_file
-from rbpx.files.sealed import RECORD_MIB, read_sealed, write_sealed
+from rbpx.files.digest import RECORD_MIB, digest, read_sealed, write_sealed
+from rbpx.files.entries import MIB, plain_file, stamp_of
 from rbpx.store.files.inside import ANSWERS, RUNNING, WRITTEN, check_folders, inside, is_ours
 
 __all__ = ["kept_answer"]
@@ -42,7 +41,7 @@ Stamps = dict[str, list[int]]
 
 
 def kept_answer(stores: Sequence[str], asked: Mapping[str, Any]) -> "KeptAnswer | None":
-    """What a store on this machine has of an answer; None where it is another's, or several are asked as one.
+    """The answer as a store on this machine keeps it; None for a store elsewhere, and where several are asked as one.
 
     Raises:
         RbpxError: it has a link in the place of a folder.
@@ -113,7 +112,7 @@ def _stamps(root: Path, names: Iterable[str], without: tuple[str, ...] = ()) -> 
 
 
 def _walk(root: str, name: str, without: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, list[int]]]:
-    """All files of the store below a name, but those that are being written and what begins as one of `without`."""
+    """The files below a name, except those being written and those whose names begin with one of `without`."""
     if name.startswith(without):
         return
     path = f"{root}/{name}"
@@ -123,11 +122,11 @@ def _walk(root: str, name: str, without: tuple[str, ...], depth: int = 0) -> Ite
             for child in sorted(child for child in os.listdir(path) if not child.startswith(".")):
                 yield from _walk(root, f"{name}/{child}", without, depth + 1)
         else:
-            yield name, [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+            yield name, stamp_of(stat)
 
 
 def _numbers(fit: Path) -> str | None:
-    """A digest of the numbers of a fit but for rounding, without when it was made and what is kept beside them."""
+    """A digest of the numbers of a fit in nine digits; its time does not count, nor its `params` but for resamples."""
     try:
         row = json.loads(plain_file(fit, RECORD_MIB).read_text(encoding="utf-8"))
         named = [row.get("params", {}).get("resamples"), *(row[name] for name in sorted(row) if name not in _BESIDE)]
@@ -151,7 +150,7 @@ def _code() -> str:
 
 
 def _make_room(root: Path, newest: Path) -> None:
-    """Remove the oldest answers where all together take more than their room; what else lies there stays."""
+    """Remove the oldest answers while all of them take more than their room; other files stay."""
     aged = []
     for entry in os.scandir(newest.parent):
         with suppress(FileNotFoundError):  # another process makes room too

@@ -1,9 +1,11 @@
-"""The state of each cell of a grid: done, running, stopped, failed or missing, read from the store without a model.
+"""The state of each cell of a grid (done, running, stopped, failed or missing), and the heartbeats of running ones.
 
-Heartbeats of cells that are being measured: written to the store while a process works on one, read by `status`.
+States are read from the store, without a model. While a process measures a cell, a thread of it rewrites
 
-running/<cell_key>.json   host, pid, start time, progress. A thread rewrites it every few seconds, so a recent
-modification time shows that the process is alive, even while a model loads or a batch takes long.
+running/<cell_key>.json   host, pid, start time, progress
+
+every few seconds, so a recent modification time shows that the process is alive, even while a model loads or a batch
+takes long. `status` reads these files.
 """
 
 import json
@@ -22,8 +24,7 @@ from rbpx.config.grid import Cell
 from rbpx.config.options import Bos
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.errors import RbpxError
-from rbpx.files.atomic import atomic_write_text
-from rbpx.files.entries import plain_file
+from rbpx.files.entries import atomic_write_text, plain_file
 from rbpx.store.checks.values import is_time
 from rbpx.store.files.inside import RUNNING, inside
 from rbpx.store.messages import warn_damage
@@ -134,7 +135,7 @@ def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
         except (OSError, ValueError, RecursionError):  # torn when the machine stopped: it is not waited for
             facts, written = None, 0.0
         if not _is_heartbeat(facts):
-            line = f"{RUNNING}/{path.name} in store={store.name} is not a heartbeat and left out; remove that file"
+            line = f"{RUNNING}/{path.name} in store={store.name} is not a heartbeat and is left out; remove that file"
             warn_damage(_LOGGER, store.root, line)
             continue
         alive = abs(time.time() - written) < _SILENT_S and _may_live(facts)  # two clocks may differ, but not by more

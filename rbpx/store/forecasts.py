@@ -1,8 +1,8 @@
 """Forecasts of a store: predictions that are registered before their model comes, and never change afterwards.
 
-A record is named after a digest of all that it says, and names those that it follows. So a file with other contents is
-not the one of its name, and one that is taken away, whatever else is done to hide that, is missed by what came later.
-Whoever notes an id when it is printed can hold the last one to its word too.
+A record is named after a digest of all its contents, and names the records that it follows. A file with other contents
+therefore does not match its name, and a forecast that is taken away is missed by those that were registered after it.
+The last one is held to its word by whoever noted its id when it was printed.
 """
 
 import json
@@ -34,9 +34,9 @@ def rows_of(store: Store, record: Record) -> list[Record]:
 
 
 def backdated(store: Store, record: Record) -> str | None:
-    """How a record says that it was registered before a run that it rests on was measured; None where it does not.
+    """The fault of a record that claims to be older than a run that it rests on; None where it does not.
 
-    Whoever writes a record chooses its time; but for clocks that differ, it cannot be earlier than those of its runs.
+    A record states its own time, which cannot be earlier than the times of its runs, but for clocks that differ.
     """
     registered = datetime.fromisoformat(record["registered_at"])
     for run_id in sorted({each for one in record["predictions"] for each in one.get("run_ids") or ()}):
@@ -46,7 +46,8 @@ def backdated(store: Store, record: Record) -> str | None:
             measured = datetime.fromisoformat(store.manifest(run_id)["started_at"])
             if measured - registered > _CLOCKS:
                 return (
-                    f"it says {registered:%Y-%m-%d}, and rests on run {run_id}, which was measured {measured:%Y-%m-%d}"
+                    f"it says that it was registered on {registered:%Y-%m-%d}, but rests on run {run_id}, which was "
+                    f"measured on {measured:%Y-%m-%d}"
                 )
     return None
 
@@ -85,11 +86,11 @@ def refuse_known(name: str, known: Iterable[Record]) -> None:
     for record in known:
         if record["name"] == name:
             raise RbpxError(
-                f"register={name} is a forecast of {record['registered_at'][:16]} already, and forecasts never change; "
-                "choose another name"
+                f"register={name} names a forecast of {record['registered_at'][:16]} already; forecasts never change, "
+                "so choose another name"
             )
 
 
 def lost_before(store: Store, record: Record) -> list[str]:
-    """The forecasts that a record follows and that the store has not, or not as they were."""
+    """The forecasts that a record follows and that the store lacks, or holds changed."""
     return [before for before in record["follows"] if store.record(_KIND, before) is None]

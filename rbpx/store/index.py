@@ -11,9 +11,8 @@ import duckdb
 import pyarrow.parquet as pq
 
 from rbpx.errors import MeasureError
-from rbpx.files.atomic import atomic_write, is_full, is_refusal, leftovers
 from rbpx.files.digest import digest
-from rbpx.files.entries import stamp
+from rbpx.files.entries import atomic_write, is_full, is_refusal, leftovers, stamp
 from rbpx.store.checks.integrity import sound_files, sound_runs
 from rbpx.store.files import ledger
 from rbpx.store.files.inside import KINDS, inside
@@ -27,7 +26,6 @@ from rbpx.store.sql.relations import (
     known_columns,
     known_state,
     opened_index,
-    stamps_of,
     write_columns,
     write_stamps,
 )
@@ -87,28 +85,19 @@ def _state(store: Store) -> str:
     """A digest of the store's contents; it changes when anything is added, replaced or removed."""
     beside = [*store.vocab_files(), *store.import_files(), *store.all_beside()]
     records = [path for kind in KINDS for path in store.record_files(kind)]
-    return digest(
-        [
-            str(store.root),
-            store.run_ids(),
-            [path.as_posix() for path in beside],
-            [[path.name, stamp(path)] for path in records],
-        ]
-    )
+    stamps = [[path.name, stamp(path)] for path in records]
+    return digest([str(store.root), store.run_ids(), [path.as_posix() for path in beside], stamps])
 
 
 def _enter_all(store: Store) -> None:
-    """Note in the ledger what an earlier version wrote without an entry; copies have none."""
+    """Enter in the ledger what an earlier version wrote; copies get no entry."""
     for kind in ledger.KINDS:
         if kind in KINDS:
-            paths = (
-                path for path in store.record_files(kind) if not ledger.has(path) and store.record(kind, path.stem)
-            )
+            unnoted = (path for path in store.record_files(kind) if not ledger.has(path))
+            ledger.enter_all(path for path in unnoted if store.record(kind, path.stem))
         else:
-            paths = (
-                path for path in sound_files(store, (store.root / kind).glob("[!.]*.parquet")) if not ledger.has(path)
-            )
-        ledger.enter_all(paths)
+            sound = sound_files(store, (store.root / kind).glob("[!.]*.parquet"))
+            ledger.enter_all(path for path in sound if not ledger.has(path))
 
 
 def _unwritten(path: Path, reason: str) -> MeasureError:
@@ -123,7 +112,7 @@ def _rebuild(
 ) -> None:
     """Write the index from scratch; the caller has the lock, so its other temporary files are of killed processes.
 
-    What the one `before` has as it is now is not read again.
+    What has not changed since the index `before` is taken from it and not read again.
     """
     _remove_leftovers(store, path)
     try:
@@ -134,16 +123,9 @@ def _rebuild(
             connection.execute(f"ATTACH {_quoted(str(temporary))} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
             connection.execute("BEGIN")  # written once, not a statement at a time
             connection.execute("CREATE TABLE index_state AS SELECT ? AS state", [state])
-            stamps = relations.stamps_of_runs(store, run_ids)
-            stamps |= {name: stamps_of(store, name) for name in relations.OF_ONE_ROW}
-            tables = {
-                "forecasts": relations.table(store, "forecasts"),
-                **relations.record_tables(store, stamps, before),
-            }
+            stamps = relations.stamps_of_runs(store, run_ids, with_fits=True)
+            relations.create_tables(connection, store, stamps, before)
             write_stamps(connection, stamps)
-            for name, table in tables.items():
-                connection.register(f"{name}_arrow", table)
-                connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
             columns_of_files = _columns_of_files(store, stamps[MANIFESTS], before)
             write_columns(connection, columns_of_files)
             for name, columns in {**relations.BY_FILE, **relations.ALSO_BY_FILE}.items():
@@ -178,7 +160,7 @@ def _columns_of_files(
 
 
 def _read(paths: Sequence[str], of_any: bool) -> str:
-    """The rows of files: of the same columns, of which DuckDB opens one for a view of them, or of any."""
+    """SQL for the rows of files; unless they are `of_any` columns, DuckDB opens only one of them to make a view."""
     quoted_paths = ", ".join(map(_quoted, paths))
     return f"FROM read_parquet([{quoted_paths}], hive_partitioning = false, union_by_name = {str(of_any).lower()})"
 
@@ -198,4 +180,4 @@ def refresh_if_writable(store: Store) -> None:
         try:
             refresh_index(store, required=False)
         except MeasureError as problem:
-            logging.getLogger(__name__).warning(str(problem))
+            _LOGGER.warning(str(problem))

@@ -1,4 +1,4 @@
-"""Merging stores: copies and verifies what another store has and this one lacks; nothing is replaced."""
+"""Merges stores: copies what another store has and this one lacks, and checks it; nothing is replaced."""
 
 import shutil
 from collections import Counter
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rbpx.errors import DamageError, MeasureError, RbpxError
-from rbpx.files.sealed import read_sealed
-from rbpx.store.checks.integrity import checked_runs, file_fault, run_fault
-from rbpx.store.checks.values import record_fault
+from rbpx.files.digest import read_sealed
+from rbpx.store.checks.integrity import checked_runs, fetched_fault, file_fault, run_fault
+from rbpx.store.checks.values import RecordError, read_record
 from rbpx.store.checks.verify import sums_fault
 from rbpx.store.forecasts import backdated
 from rbpx.store.imports.kept import adopt, imported_run_ids
@@ -72,7 +72,7 @@ def _bring_run(store: Store, other: Store, run_id: str, is_damaged: bool, merged
     if store.has_run(run_id):
         if not _same_files(store, other, run_id):
             merged.skipped.append(
-                f"run {run_id}: it is here with other bytes, which stay; to take the other one: "
+                f"run {run_id}: this store has it with other bytes and keeps those; to take the other copy, type "
                 f"rbpx store rm {run_id}, then merge again"
             )
             return
@@ -122,10 +122,7 @@ def _bring_file(store: Store, other: Store, path: Path, kind: str, merged: Merge
     if store.has_file(final):
         merged.already_here[kind] += 1
         return
-    try:
-        fault = file_fault(other.fetch(path))
-    except DamageError as problem:
-        fault = str(problem)
+    fault = fetched_fault(other, path)
     if fault is not None:
         merged.skipped.append(f"{kind}/{path.name}: it is corrupt: {fault}")
         return
@@ -153,7 +150,7 @@ def _bring_records(store: Store, other: Store, merged: Merged) -> None:
     for name, cell in _records(other, "cells", merged):
         here = store.record("cells", name)
         if here is not None and here["run_id"] != cell["run_id"]:
-            merged.skipped.append(f"cell {name}: here run {here['run_id']} answers it, there run {cell['run_id']}")
+            merged.skipped.append(f"cell {name}: run {here['run_id']} answers it here, run {cell['run_id']} there")
         elif store.has_run(cell["run_id"]):
             _bring_record(store, "cells", name, cell, merged)
     all_run_ids = {*store.run_ids(), *imported_run_ids(store)}
@@ -166,25 +163,20 @@ def _bring_records(store: Store, other: Store, merged: Merged) -> None:
         if (failure["family"], failure["size"], failure["dataset"]) not in answered:
             _bring_record(store, "failures", name, failure, merged)
     for name, forecast in _records(other, "forecasts", merged):
-        early = backdated(store, forecast)
-        if early is None:
-            _bring_record(store, "forecasts", name, forecast, merged)
-        else:
+        if early := backdated(store, forecast):
             merged.skipped.append(f"forecasts/{name}.json: {early}")
+        else:
+            _bring_record(store, "forecasts", name, forecast, merged)
 
 
 def _records(other: Store, kind: str, merged: Merged) -> Iterator[tuple[str, Record]]:
     for path in other.record_files(kind):
         try:
-            record = read_sealed(path)
+            yield path.stem, read_record(path)
+        except RecordError as problem:
+            merged.skipped.append(f"{kind}/{path.name}: {problem}")
         except (OSError, ValueError) as problem:
             merged.skipped.append(f"{kind}/{path.name}: it is corrupt ({problem})")
-            continue
-        wrong = record_fault(path, record)
-        if wrong is not None:
-            merged.skipped.append(f"{kind}/{path.name}: {wrong[0]}")
-            continue
-        yield path.stem, record
 
 
 def _bring_record(store: Store, kind: str, name: str, record: Record, merged: Merged) -> None:

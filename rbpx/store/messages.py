@@ -45,7 +45,7 @@ class MessageHandler(logging.Handler):
         if store is not None:
             self._damaged[store] += 1
             if self._damaged[store] > _LINES_OF_DAMAGE:
-                line = f"more in store={store} is left out; rbpx store verify --store {store} names all of it"
+                line = f"more of store={store} is left out; rbpx store verify --store {store} names all of it"
         if line not in self._shown:
             self._shown.add(line)
             self._show(line)

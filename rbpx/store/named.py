@@ -1,6 +1,6 @@
-"""Stores by name: a folder, or the mirror of one in object storage.
+"""Opens stores by name: a folder, or the mirror of a store in object storage.
 
-Repeats a question to a store when a file turns out to be corrupt while it is read, this time without the file.
+A question whose file turns out to be corrupt while it is read is asked again, without that file.
 """
 
 import re
@@ -15,8 +15,8 @@ from rbpx.errors import DamageError, RbpxError
 if TYPE_CHECKING:
     from rbpx.store.store import Store
 
+T = TypeVar("T")
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)  # of object storage or not: no folder is meant
-
 
 _opened: ContextVar["dict[tuple[str, bool], Store] | None"] = ContextVar("opened", default=None)
 
@@ -73,9 +73,6 @@ def _open(name: str, writes: bool) -> "Store":
     return opened[name, writes]
 
 
-T = TypeVar("T")
-
-
 def read_again(store: str, do: Callable[[], T]) -> T:
     """Call `do`; if a file of the store fails while it is read, check all files and repeat without the corrupt ones."""
     try:
@@ -83,7 +80,6 @@ def read_again(store: str, do: Callable[[], T]) -> T:
     except DamageError:
         # imported here because most commands find no damage, and some need no table at all
         from rbpx.store.checks.integrity import doubt
-        from rbpx.store.named import open_store
 
         doubt(open_store(store))
         return do()

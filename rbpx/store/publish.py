@@ -1,4 +1,4 @@
-"""Publishes a store as a dataset of a hub: Parquet by relation, with a card, readable by `datasets` and by DuckDB."""
+"""Publishes a store as a dataset of a hub: Parquet by relation with a card, which `datasets` and DuckDB read."""
 
 import html
 import json
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbpx.errors import MeasureError, RbpxError, first_line, number_of
-from rbpx.files.atomic import atomic_write_text
+from rbpx.files.entries import atomic_write_text
 from rbpx.store.checks.integrity import read_whole, sound_runs
 from rbpx.store.schema import with_all
 from rbpx.store.sql import relations

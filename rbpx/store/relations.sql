@@ -17,6 +17,18 @@ CREATE OR REPLACE MACRO rank_under(greater, n_ties, ties) AS
 CREATE OR REPLACE MACRO is_told(greater, n_ties, ties) AS
     CASE ties WHEN 'pessimistic' THEN n_ties IS NOT NULL WHEN 'optimistic' THEN greater IS NOT NULL ELSE greater + n_ties IS NOT NULL END;
 
+-- Measured runs with the columns of `observations`; k, ties and rbp, which follow from the ranks, are null.
+CREATE OR REPLACE VIEW measured AS
+    SELECT
+        'measured' AS source, family, size, model, revision,
+        non_embedding_params::DOUBLE AS non_embedding_params, dataset, text_hash, protocol, dtype,
+        NULL::INTEGER AS k, 1 AS n, NULL::VARCHAR AS ties, NULL::DOUBLE AS rbp, n_tokens, cross_entropy_nats,
+        NULL::DOUBLE AS cross_entropy_nats_stderr,
+        cross_entropy_nats * n_tokens / (ln(2) * nullif(n_bytes_scored, 0)) AS bits_per_byte,
+        NULL::DOUBLE AS bits_per_byte_stderr, NULL::DOUBLE AS accuracy, NULL::DOUBLE AS accuracy_stderr,
+        training_tokens, training_flops, training_step, unique_tokens, training_seed, variant, run_id, vocab_size
+    FROM runs;
+
 -- RBP_k = Pr(rank <= k) of every run, at any k under any tie rule: FROM rbp_at(42, 'mid'). Imported results have no
 -- ranks and are only there at the k and the tie rule that they were published with.
 CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
@@ -30,14 +42,9 @@ CREATE OR REPLACE MACRO rbp_at(k, ties) AS TABLE
         GROUP BY c.run_id
     )
     SELECT
-        'measured' AS source, r.family, r.size, r.model, r.revision,
-        r.non_embedding_params::DOUBLE AS non_embedding_params, r.dataset, r.text_hash, r.protocol, r.dtype, k::INTEGER AS k, 1 AS n, ties AS ties,
-        coalesce(h.n_hits, 0) / h.n_tokens AS rbp, h.n_tokens, r.cross_entropy_nats,
-        NULL::DOUBLE AS cross_entropy_nats_stderr,
-        r.cross_entropy_nats * h.n_tokens / (ln(2) * nullif(r.n_bytes_scored, 0)) AS bits_per_byte,
-        NULL::DOUBLE AS bits_per_byte_stderr, NULL::DOUBLE AS accuracy, NULL::DOUBLE AS accuracy_stderr,
-        r.training_tokens, r.training_flops, r.training_step, r.unique_tokens, r.training_seed, r.variant, r.run_id
-    FROM runs AS r
+        r.* EXCLUDE (vocab_size)
+        REPLACE (k::INTEGER AS k, ties AS ties, coalesce(h.n_hits, 0) / h.n_tokens AS rbp)
+    FROM measured AS r
     JOIN hits AS h USING (run_id)
     UNION ALL BY NAME -- imports need not have every column
     SELECT i.* FROM imported AS i
@@ -55,14 +62,8 @@ CREATE OR REPLACE VIEW observations AS
         WHERE is_told(c.greater, c.ties, t.ties)
         GROUP BY ALL
     )
-    SELECT
-        'measured' AS source, r.family, r.size, r.model, r.revision,
-        r.non_embedding_params::DOUBLE AS non_embedding_params, r.dataset, r.text_hash, r.protocol, r.dtype, h.k, 1 AS n, h.ties, h.n_hits / h.n_tokens AS rbp, h.n_tokens, r.cross_entropy_nats,
-        NULL::DOUBLE AS cross_entropy_nats_stderr,
-        r.cross_entropy_nats * h.n_tokens / (ln(2) * nullif(r.n_bytes_scored, 0)) AS bits_per_byte,
-        NULL::DOUBLE AS bits_per_byte_stderr, NULL::DOUBLE AS accuracy, NULL::DOUBLE AS accuracy_stderr,
-        r.training_tokens, r.training_flops, r.training_step, r.unique_tokens, r.training_seed, r.variant, r.run_id
-    FROM runs AS r
+    SELECT r.* EXCLUDE (vocab_size) REPLACE (h.k AS k, h.ties AS ties, h.n_hits / h.n_tokens AS rbp)
+    FROM measured AS r
     JOIN hits AS h USING (run_id)
     WHERE h.k < r.vocab_size
     UNION ALL BY NAME

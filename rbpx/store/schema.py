@@ -1,4 +1,4 @@
-"""Columns and types of the relations in a store; `meanings` has their units."""
+"""Columns and types of the relations in a store; the reference of the documentation has their units."""
 
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ _TYPES: Final = {
 }
 
 
-def _schema(*parts: str | pa.Field) -> pa.Schema:
+def columns_of(*parts: str | pa.Field) -> pa.Schema:
     """Columns, some named in a text as `name` or `name type`; one without a type is text."""
     fields: list[pa.Field] = []
     for part in parts:
@@ -41,33 +41,33 @@ def with_all(table: pa.Table, columns: pa.Schema) -> pa.Table:
 
 
 # `first_byte` and `n_bytes` are null in runs of earlier versions.
-TOKENS = _schema(
+TOKENS = columns_of(
     "run_id, doc_id int32, position int32, token_id int32, greater int32, ties int32, logprob float, "
     "first_byte int32, n_bytes int32",
 )
 # What a run on items has besides; null in a run on texts.
-ITEMS_TOKENS = _schema(*TOKENS, "item int32, choice int32, correct bool")
-RANK_COUNTS = _schema("run_id, greater int32, ties int32, n_tokens int64, sum_logprob double")
-DOCUMENTS = _schema(
+ITEMS_TOKENS = columns_of(*TOKENS, "item int32, choice int32, correct bool")
+RANK_COUNTS = columns_of("run_id, greater int32, ties int32, n_tokens int64, sum_logprob double")
+DOCUMENTS = columns_of(
     "run_id, doc_id int32, source_id, n_bytes int64, n_tokens int32, n_scored int32, n_bytes_scored int64",
 )
-ITEMS_DOCUMENTS = _schema(
+ITEMS_DOCUMENTS = columns_of(
     *DOCUMENTS,
     "item int32, choice int32, correct bool, n_characters int32, n_answer_bytes int32, category, domain, n_words int32",
 )
-TEMPERATURES = _schema(
+TEMPERATURES = columns_of(
     "run_id, doc_id int32, beta double, n_tokens int64, sum_loss_nats double, sum_slope_nats double, "
     "sum_curvature_nats double",
 )
-BEST = _schema("run_id, doc_id int32, position int32, token_ids int32s, logprobs floats")
-VOCAB = _schema("tokenizer_hash, token_id int32, text")
+BEST = columns_of("run_id, doc_id int32, position int32, token_ids int32s, logprobs floats")
+VOCAB = columns_of("tokenizer_hash, token_id int32, text")
 # Of the model, as far as it is known; null in runs of earlier versions.
-TRAINING = _schema(
+TRAINING = columns_of(
     "training_tokens int64, training_flops double, training_step int64, unique_tokens int64, training_seed int64, "
     "variant",
 )
 # `engine` and its version are null where rbpx measured itself.
-RUNS = _schema(
+RUNS = columns_of(
     "run_id, cell_key, family, size, model, revision, dataset, dataset_commit, protocol, window int32, stride int32, "
     "padding, bos, dtype, quantise, deterministic bool, head, non_embedding_params int64, total_params int64, "
     "vocab_size int32",
@@ -77,7 +77,7 @@ RUNS = _schema(
     "n_processes int32, tokens_per_s double, wall_s double, peak_mib double, started_at time, asked_at time, config, "
     "versions",
 )
-OBSERVATIONS = _schema(
+OBSERVATIONS = columns_of(
     "source, family, size, model, revision, non_embedding_params double, dataset, text_hash, protocol, dtype, "
     "k int32, n int32, ties, rbp double, n_tokens int64, cross_entropy_nats double, "
     "cross_entropy_nats_stderr double, bits_per_byte double, bits_per_byte_stderr double, accuracy double, "
@@ -86,7 +86,7 @@ OBSERVATIONS = _schema(
     "run_id",
 )
 # Null, as `model` often is: all that is not the same for all runs of a law.
-FITS = _schema(
+FITS = columns_of(
     "fit_id, law, source, family, size, model, non_embedding_params double, dataset, dataset_b, text_hash, protocol, "
     "window int32, stride int32, padding, bos, dtype, revision",
     *TRAINING,
@@ -94,13 +94,13 @@ FITS = _schema(
     "alpha double, alpha_stderr double, alpha_lo double, alpha_hi double, r2 double, aic double, bic double, "
     "backtest_error double, status, params, run_ids texts, created_at time",
 )
-RANK_FITS = _schema(
+RANK_FITS = columns_of(
     "run_id, distribution, ties, params, loglik double, aic double, bic double, distance double, status, "
     "created_at time",
 )
-FAILURES = _schema("cell_key, family, size, dataset, error, at time, traceback")
+FAILURES = columns_of("cell_key, family, size, dataset, error, at time, traceback")
 # A row for each prediction of a record; seen_at is when the store first had it, null where that is not known.
-FORECASTS = _schema(
+FORECASTS = columns_of(
     "forecast_id, name, registered_at time, seen_at time, source, family, dataset, text_hash, protocol, "
     "window int32, stride int32, padding, bos, dtype, revision, variant, engine, ties, law, k int32, S double, "
     "D double, y double, lo double, hi double, beyond double, status, weights, fit_id, n_points int32, points_hash, "

@@ -29,10 +29,9 @@ import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.files.atomic import atomic_remove, atomic_write, is_full, is_refusal
-from rbpx.files.entries import NoFileError, folder_at, names_in
-from rbpx.files.sealed import read_sealed, write_sealed
-from rbpx.store.checks.values import record_fault
+from rbpx.files.digest import read_sealed, write_sealed
+from rbpx.files.entries import NoFileError, atomic_remove, atomic_write, folder_at, is_full, is_refusal, names_in
+from rbpx.store.checks.values import RecordError, read_record
 from rbpx.store.files import ledger
 from rbpx.store.files.inside import (
     check_folders,
@@ -200,10 +199,10 @@ class Store:
         return LocalFileSystem()
 
     def finish(self) -> None:
-        """Bring to its place what could not be sent there when it was written."""
+        """Send what could not be sent when it was written; nothing where the store is a folder."""
 
     def remove(self, path: Path) -> None:
-        """Remove a file beside the runs, if it exists; it is not missed."""
+        """Remove a file beside the runs, if it exists, and its entry in the ledger."""
         ledger.remove(path)
 
     def send_heartbeat(self, path: Path) -> None:
@@ -238,15 +237,15 @@ class Store:
         self._write_table(self.root / "vocab" / f"{tokenizer_hash}.parquet", table)
 
     def beside_file(self, kind: str, run_id: str) -> Path:
-        """The path of what was measured of a run beside it, one of `BESIDE`, whether or not it was."""
+        """The path of what is measured beside a run, one of `BESIDE`, whether or not the file exists."""
         return self.root / kind / f"{run_id}.parquet"
 
     def write_beside(self, kind: str, run_id: str, table: pa.Table) -> None:
-        """Write what was measured of a run beside it, once."""
+        """Write what was measured beside a run, once."""
         self._write_table(self.beside_file(kind, run_id), table)
 
     def beside_files(self, kind: str, gone: bool = False) -> list[Path]:
-        """The Parquet files of a relation of `BESIDE`, those of runs that are gone left out; or those alone."""
+        """The Parquet files of a relation of `BESIDE` whose runs exist, or else those whose runs are `gone`."""
         return [path for path in self._files(kind, ".parquet") if self.has_run(path.stem) is not gone]
 
     def all_beside(self) -> list[Path]:
@@ -258,7 +257,7 @@ class Store:
         self._write_table(self.root / "imports" / f"{name}.parquet", table)
 
     def sample_file(self, key: str) -> Path:
-        """The path of the documents drawn from a hub's dataset, whether or not they were drawn."""
+        """The path of the documents drawn from a hub's dataset, whether or not the file exists."""
         return self.root / "samples" / f"{key}.parquet"
 
     def sample_files(self) -> list[Path]:
@@ -318,19 +317,15 @@ class Store:
         """One record by its name; None where there is none, or where it is corrupt or another's, which is logged."""
         path = self.record_file(kind, name)
         try:
-            record = read_sealed(path)
+            return read_record(path)
         except FileNotFoundError:  # perhaps removed by another process since it was listed
             return None
+        except RecordError as problem:
+            line = f"not counted: {problem}; {problem.remedy}"
         except (OSError, ValueError) as problem:
             what = f"corrupt ({problem})" if isinstance(problem, NoFileError) else "corrupt"
             line = f"{what} and left out; remove that file, then run the line that made it again"
-            warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.name} is {line}")
-            return None
-        wrong = record_fault(path, record)
-        if wrong is None:
-            return record
-        fault, remedy = wrong
-        warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.name} is not counted: {fault}; {remedy}")
+        warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.name} is {line}")
         return None
 
     def drop_record(self, kind: str, name: str) -> None:
@@ -341,7 +336,7 @@ class Store:
         """The path of a record, whether or not it exists."""
         if not is_plain(name):
             raise RbpxError(
-                f"{name!r} in {kind} of store={self.name} is not a valid name, it would lead elsewhere; remove it"
+                f"{name!r} in {kind} of store={self.name} is not a valid name, as it leads elsewhere; remove it"
             )
         return self.root / kind / f"{name}.json"
 

@@ -18,7 +18,7 @@ from transformers import (
 from transformers.utils.logging import disable_progress_bar
 
 from rbpx.config.recipe import LadderSize, Recipe, Shape
-from rbpx.files.atomic import atomic_write
+from rbpx.files.entries import atomic_write
 
 
 def build_model(recipe: Recipe, shape: Shape, seed: int) -> PreTrainedModel:

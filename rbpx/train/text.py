@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from rbpx.config.recipe import Recipe
 from rbpx.data.corpus import read_pydoc, read_stdlib
 from rbpx.errors import RbpxError
-from rbpx.files.atomic import atomic_write, atomic_write_text
+from rbpx.files.entries import atomic_write, atomic_write_text
 from rbpx.train.model import END_OF_TEXT, train_tokenizer
 
 Ids = np.ndarray

@@ -19,9 +19,9 @@ from rich.progress import Progress, TextColumn
 from rich.table import Table
 
 from rbpx.config.recipe import Recipe, TrainRequest
-from rbpx.display.numbers import time as duration
+from rbpx.display.vocabulary import time as duration
 from rbpx.errors import RbpxError
-from rbpx.files.atomic import atomic_write_text
+from rbpx.files.entries import atomic_write_text
 from rbpx.models.devices import require_cuda
 from rbpx.train.design import Trunk, token_count, total_params, training_flops, trunks
 from rbpx.train.text import prepare_text

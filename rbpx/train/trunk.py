@@ -18,7 +18,7 @@ import torch
 from rbpx.config.model.training import RAW
 from rbpx.config.recipe import Objective, Recipe, Shape
 from rbpx.errors import RbpxError
-from rbpx.files.atomic import atomic_remove, atomic_write, leftovers
+from rbpx.files.entries import atomic_remove, atomic_write, leftovers
 from rbpx.train.design import Planned, Trunk, training_flops
 from rbpx.train.loss import chunked_loss
 from rbpx.train.model import build_model, build_optimizer, write_model

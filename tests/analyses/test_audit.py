@@ -16,7 +16,7 @@ import pytest
 
 from rbpx.analyses.audit.analysis import ROUNDING, Moves, Remeasured, analyse, count_moves
 from rbpx.config.request import Request
-from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.groups.group import Group, Run
 from rbpx.groups.shifts import shift
 from rbpx.store.sql.queries import ask_beside, connect

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.store.checks.values import own_name
 from rbpx.store.checks.verify import verify
 from rbpx.store.store import Store
@@ -144,9 +144,12 @@ def test_a_forecast_that_is_older_than_its_runs_is_none(store: Path, tmp_path: P
     name = backdate(store, "2019-05-01")
     (fault,) = faults(store, cwd)
     assert (fault["kind"], fault["name"]) == ("forecast", name)
-    assert "it says 2019-05-01, and rests on run synthetic" in fault["fault"]
+    assert "it says that it was registered on 2019-05-01, but rests on run synthetic" in fault["fault"]
     merged = here("store", "merge", store, "--store", whole, cwd=cwd, check=1)
-    assert f"kept out: forecasts/{name}.json: it says 2019-05-01, and rests on run" in merged.stderr
+    assert (
+        f"kept out: forecasts/{name}.json: it says that it was registered on 2019-05-01, but rests on run"
+        in merged.stderr
+    )
     here("store", "merge", came.root, "--store", store, cwd=cwd, check=0)
     *rows, told = forecasts(store, cwd)
     assert {row["outcome"] for row in rows} == {"too_late"}
@@ -223,7 +226,7 @@ def test_every_way_to_change_a_forecast_is_seen(store: Path, cwd: Path) -> None:
     path.write_bytes(whole)
     reseal(path, y=0.5)  # by someone who knows how a record is sealed
     (fault,) = faults(store, cwd)
-    assert "does not say what was registered under its name" in fault["fault"]
+    assert "it has changed since it was registered" in fault["fault"]
     path.write_bytes(whole)
     shutil.copy(path, path.with_name("june (1).json"))
     (fault,) = faults(store, cwd)

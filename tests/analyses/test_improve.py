@@ -13,10 +13,9 @@ import pytest
 
 from rbpx.analyses.improve import analysis as improvement
 from rbpx.config.request import Request
-from rbpx.display.column import text as column
-from rbpx.display.tables import console
-from rbpx.display.terminal import print_tables
+from rbpx.display.terminal import console, print_tables
 from rbpx.display.view import View
+from rbpx.display.view import text as column
 from rbpx.display.vocabulary import legible
 from rbpx.groups.select.sizes import select
 from rbpx.laws.intervals.estimate import Estimate

@@ -148,7 +148,7 @@ def test_a_target_that_joins_its_context_or_leaves_it_no_room_is_named(
     assert "leaves no room for its context" in said
     joined = write(tmp_path / "joined.jsonl", [{"q": "th", "a": "e"}])
     said = here(*words, f"dataset.path={joined}", cwd=cwd, check=2).stderr
-    assert "item 1 has the target 'e', of which no token is left once its context is cut away" in said
+    assert "item 1 has the target 'e', which the tokenizer joins to its context" in said
 
 
 def test_texts_that_the_harness_would_read_have_bits_per_byte_and_perplexities(

@@ -111,7 +111,7 @@ def test_an_export_from_python_is_that_of_the_verb(store: Path, cwd: Path, tmp_p
     assert len(json.loads((tmp_path / "a.json").read_text())) == len(list(csv.reader((tmp_path / "a.csv").open()))) - 1
     for what, output, says in (
         ("nosuch", "a.csv", "nosuch is not a relation"),
-        ("runs", "a.txt", "does not tell its format"),
+        ("runs", "a.txt", "does not say its format"),
         ("DROP TABLE runs", "a.csv", "one SELECT"),
     ):
         with pytest.raises(rbpx.RbpxError, match=says):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rbpx.analyses import told
 from rbpx.config.overrides import what_was_typed
-from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.files.digest import read_sealed, write_sealed
 from tests.support.commands import command_environment, here, rbpx, start
 from tests.support.places import PROJECT
 from tests.support.stores import RESAMPLES, Measured

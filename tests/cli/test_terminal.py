@@ -79,12 +79,12 @@ import numpy as np
 from rbpx.display.plot import Axis
 from rbpx.display.plot import Series
 from rbpx.display.plot import print_plot
-from rbpx.display.tables import console, grid, put
+from rbpx.display.terminal import console, grid, put
 table = grid("y = C · S^-alpha", ["law", "E"])
 table.add_part("drawn on synthetic", [["one", "–"]])
 put(console(), table)
 x = np.array([1.0, 10.0, 100.0])
-print_plot(console(), "a plot", [Series("a law", x, x, x_L=x, y_L=x)], Axis("x"), Axis("y"))
+print_plot(console(), "a plot", [Series("a law", x, x, curve_2L=np.array([x, x]))], Axis("x"), Axis("y"))
 """
 ALONE = ("-c", PROGRAM)  # what every table and plot goes through, without the time that a fit takes
 

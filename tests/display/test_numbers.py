@@ -2,7 +2,7 @@
 
 import pytest
 
-from rbpx.display.numbers import in_bytes, part, percent
+from rbpx.display.vocabulary import in_bytes, part, percent
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_power_law_is_a_straight_line_of_dots_through_every_column() -> None:
     S = np.geomspace(1e3, 1e9, 7)
     curve = np.geomspace(1e3, 1e9, 60)
     none = np.full(7, math.nan)
-    drawn = points(S, none, x_L=curve, y_L=5 * curve**-0.1)
+    drawn = points(S, none, curve_2L=np.array([curve, 5 * curve**-0.1]))
     lines = printed([drawn], Axis("S"), Axis("y"), 80, 16)
     dots = braille_dots(lines)
     across, down = (np.array(each) for each in zip(*dots, strict=True))
@@ -82,7 +82,7 @@ def test_a_power_law_is_a_straight_line_of_dots_through_every_column() -> None:
 
 
 def test_an_interval_reaches_from_its_lower_to_its_upper_end() -> None:
-    ends = points([1.0, 2.0, 3.0], [2.0, 2.0, 2.0], lo_N=np.array([0.0, math.nan, 1.0]), hi_N=np.array([4.0, 4.0, 3.0]))
+    ends = points([1.0, 2.0, 3.0], [2.0, 2.0, 2.0], ends_2N=np.array([[0.0, math.nan, 1.0], [4.0, 4.0, 3.0]]))
     lines = printed([ends], Axis("x", log=False), Axis("y", log=False), 40, 40)
     of_column: dict[int, int] = {}
     for line in inner(lines):
@@ -101,9 +101,7 @@ def test_an_interval_reaches_from_its_lower_to_its_upper_end() -> None:
 def test_no_line_is_wider_than_the_terminal_and_ascii_is_ascii(width: int, plain: bool) -> None:
     rng = np.random.default_rng(width)
     series = [
-        points(
-            10 ** rng.uniform(3, 12, 9), rng.uniform(-1e6, 1e6, 9), x_L=np.array([1.0, 1e12]), y_L=np.array([0, 9e5])
-        )
+        points(10 ** rng.uniform(3, 12, 9), rng.uniform(-1e6, 1e6, 9), curve_2L=np.array([[1.0, 1e12], [0, 9e5]]))
         for _ in range(8)
     ]
     lines = printed(series, Axis("S"), Axis("y", log=False), width, 12, plain=plain)

@@ -2,8 +2,7 @@
 
 import pickle
 
-from rbpx.display.column import text, whole
-from rbpx.display.view import View
+from rbpx.display.view import View, text, whole
 
 
 def test_a_table_can_be_sent_to_another_process() -> None:

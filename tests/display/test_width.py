@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from rbpx.analyses.registry import asking
-from rbpx.display.tables import Grid, fitting, grid, only, width
+from rbpx.display.terminal import Grid, fitting, grid, only, width
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.files import atomic
-from rbpx.files.atomic import atomic_remove, atomic_write, atomic_write_text, leftovers
+from rbpx.files import entries
+from rbpx.files.entries import atomic_remove, atomic_write, atomic_write_text, leftovers
 
-PACKAGE = Path(atomic.__file__).parents[1]
-HOME = PACKAGE / "files" / "atomic.py"
+PACKAGE = Path(entries.__file__).parents[1]
+HOME = PACKAGE / "files" / "entries.py"
 # Folders of a process' own, which nobody else reads while they are written.
 WORKING_FOLDERS = {"models/pretrained.py", "store/publish.py", "groups/forks.py"}
 LOCKS = {"store/files/ledger.py"}  # a lock is the file itself: another one in its place would be another lock
@@ -87,7 +87,7 @@ def test_a_killed_writer_leaves_the_old_file_and_a_leftover_that_is_found(tmp_pa
     path = tmp_path / "file.txt"
     path.write_text("old")
     code = (
-        "import os, sys; from pathlib import Path; from rbpx.files.atomic import atomic_write\n"
+        "import os, sys; from pathlib import Path; from rbpx.files.entries import atomic_write\n"
         "with atomic_write(Path(sys.argv[1])) as temporary:\n"
         "    temporary.write_text('half'); os._exit(9)"
     )

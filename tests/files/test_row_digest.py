@@ -4,9 +4,9 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rbpx.files import column_table as module
-from rbpx.files.column_table import digest_of_rows, digests_of_rows
+from rbpx.files import output as module
 from rbpx.files.digest import digest
+from rbpx.files.output import digest_of_rows, digests_of_rows
 from rbpx.store.imports.contradictions import run_ids
 from rbpx.store.imports.observations import FIELDS, RUN
 from rbpx.store.schema import OBSERVATIONS, TRAINING
@@ -24,15 +24,15 @@ ROWS = st.lists(st.fixed_dictionaries({field.name: KINDS[field.type] for field i
 @settings(max_examples=60, deadline=None)
 @given(ROWS, st.integers(1, 4))
 def test_digests_of_rows_are_those_of_records(rows: list[dict[str, object]], block: int) -> None:
-    table, before = pa.Table.from_pylist(rows, schema=OBSERVATIONS), module._ROWS
-    module._ROWS = block  # type: ignore[misc]
+    table, before = pa.Table.from_pylist(rows, schema=OBSERVATIONS), module._DIGESTED_ROWS
+    module._DIGESTED_ROWS = block  # type: ignore[misc]
     try:
         assert digest_of_rows(table) == digest(table.to_pylist())
         names = ["rbp", "family", "k"]
         of_rows = [f"{number:016x}" for number in digests_of_rows(table, names).tolist()]
         assert of_rows == [digest([row[name] for name in names]) for row in rows]
     finally:
-        module._ROWS = before  # type: ignore[misc]
+        module._DIGESTED_ROWS = before  # type: ignore[misc]
 
 
 EARLIER = [  # what observations had in the first versions

@@ -19,9 +19,9 @@ from rbpx.analyses.outcomes.analysis import read_trials
 from rbpx.errors import RbpxError
 from rbpx.files import column_table
 from rbpx.files import rows as home
+from rbpx.files.cells import number, whole_number
 from rbpx.files.column_table import read_columns
 from rbpx.files.columns import ALIASES, OBSERVATION_FIELDS, TRIAL_FIELDS
-from rbpx.files.numbers import number, whole_number
 from rbpx.files.output import rows_of, write_csv
 from rbpx.files.rows import FORMATS, Row, format_of, read_rows, read_table
 from rbpx.files.unpacked import MIB, Bounds

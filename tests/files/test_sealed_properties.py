@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rbpx.files.digest import digest
-from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.files.digest import digest, read_sealed, write_sealed
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),

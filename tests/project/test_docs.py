@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ext import meanings
 from ext.gallery import PICTURES
 from ext.generated import MARK, PARTS, fill
 from ext.markdown import plain
@@ -15,7 +16,7 @@ from rbpx.config.places import folder
 from rbpx.config.request import KEYS
 from rbpx.laws.names import LAWS
 from rbpx.status import Status
-from rbpx.store import meanings, schema
+from rbpx.store import schema
 from rbpx.store.sql.relations import BY_FILE
 from tests.support.commands import here
 from tests.support.places import DOCS, PROJECT

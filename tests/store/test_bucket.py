@@ -461,7 +461,7 @@ def test_an_object_that_is_far_too_long_is_left_out_and_named(
     server.asked.clear()
     answer = here("sql", "SELECT count(*) FROM runs", "--format", "csv", f"store={url}", cwd=cwd, check=0)
     assert answer.stdout.splitlines()[-1] == "2"
-    told = f"0123456789abcdef.json in store={url} is 17 MiB long, where 16 MiB are the most, and left out"
+    told = f"0123456789abcdef.json in store={url} is 17 MiB long, more than the 16 MiB allowed, and is left out"
     assert all(f"{kind}/{told}" in answer.stderr for kind in ("cells", "running"))
     assert not server.asked_for("GET", "/0123456789abcdef.json")
 
@@ -492,7 +492,7 @@ def test_what_storage_took_and_did_not_keep_is_sent_again(
     words = ("measure", *family.words("xs"), f"store={url}")
     server.faults.append(Fault("forget", "PUT", about))
     answer = here(*words, cwd=cwd, check=1)
-    assert f"that it took, it has none); run the same line again; it is kept in {open_store(url).root}" in answer.stderr
+    assert f" and has none); run the same line again; it is kept in {open_store(url).root}" in answer.stderr
     here("status", f"store={url}", cwd=cwd, check=0)
     server.faults.clear()
     again = here(*words, cwd=cwd, check=0)
@@ -543,7 +543,7 @@ def test_a_name_that_no_store_has_is_passed_over_and_named(
     answer = here("sql", "SELECT count(*) FROM runs", "--format", "csv", f"store={url}", cwd=cwd, check=0)
     assert answer.stdout.splitlines()[-1] == "2"
     (line,) = answer.stderr.splitlines()
-    assert "passed over" in line
+    assert "ignored" in line
     assert "a name that no store has" in line
 
 
@@ -640,7 +640,7 @@ def test_a_forecast_is_registered_in_a_bucket(at: Machine, url: str, measured: M
     here(*asked, cwd=cwd, check=0)
     at("elsewhere")
     assert [record["name"] for record in open_store(url).records("forecasts")] == ["soon"]
-    with pytest.raises(RbpxError, match="is a forecast of"):
+    with pytest.raises(RbpxError, match="names a forecast of"):
         register(own_store(url), "soon", {}, [])
 
 

@@ -130,7 +130,7 @@ def test_a_mark_of_more_tokens_than_there_are_or_of_none_is_none(
 ) -> None:
     rewritten(Store(own_store), **({"n_tokens": 1000, "tokens_done": 250, "tokens_per_s": 50.0} | changed))
     answer = here("status", "--store", own_store, cwd=cwd, check=0)
-    assert "is not a heartbeat and left out; remove that file" in answer.stderr
+    assert "is not a heartbeat and is left out; remove that file" in answer.stderr
     assert "%" not in answer.stdout
 
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.files.entries import stamp
-from rbpx.files.sealed import read_sealed, write_sealed
 from rbpx.store.checks import integrity
 from rbpx.store.checks.integrity import doubt, run_fault, sound_runs
 from rbpx.store.checks.verify import verify
@@ -136,7 +136,7 @@ UNSOUND: dict[str, tuple[str, Callable[[pa.Table], pa.Table], str]] = {
     "a token lost": (TOKENS, lambda t: t.slice(1), "rows of tokens"),
     "another rank": (TOKENS, lambda t: plus_one(t, "greater"), "ranks"),
     "tokens of another run": (COUNTS, lambda t: plus_one(t, "n_tokens"), "tokens in rank_counts"),
-    "ranks swapped": (COUNTS, lambda t: swapped(t, "n_tokens"), "ranks that rank_counts counts otherwise"),
+    "ranks swapped": (COUNTS, lambda t: swapped(t, "n_tokens"), "ranks that rank_counts counts differently"),
     "a document lost": (DOCUMENTS, lambda t: t.slice(1), "scored tokens in documents"),
     "documents swapped": (DOCUMENTS, lambda t: swapped(t, "doc_id", "n_scored"), "documents with other tokens"),
     "another probability": (TOKENS, lambda t: plus_one(t, "logprob"), "cross-entropy"),

@@ -79,7 +79,7 @@ def test_laws_of_what_vllm_answers_are_those_of_the_same_ranks_measured_here(
         assert row["alpha"] == pytest.approx(laws[row["law"], row["k"]]["alpha"], rel=1e-6)
     for rule in ("optimistic", "mid"):
         refused = here("fit", f"ties={rule}", *words, "--store", store, cwd=cwd, check=2)
-        assert f"told no ranks with ties={rule}" in refused.stderr
+        assert f"gave no ranks with ties={rule}" in refused.stderr
         assert "Traceback" not in refused.stderr
         assert asked(f"FROM observations WHERE ties = '{rule}'", store, cwd) == []
     here("store", "verify", "--store", store, cwd=cwd, check=0)
@@ -126,7 +126,7 @@ TOKEN = {"doc_id": 0, "position": 1, "token_id": 5, "rank": 3, "logprob": -1.5}
 @pytest.mark.parametrize(
     ("value", "words", "told"),
     [
-        (TOKEN, (), "a rank without a rule; give ties=pessimistic or ties=optimistic"),
+        (TOKEN, (), "this rank has no tie rule; give ties=pessimistic or ties=optimistic"),
         (TOKEN | {"rank": 0}, ("ties=pessimistic",), "rank 0 is not a whole number from 1"),
         (TOKEN | {"position": 2**31 - 1}, ("ties=pessimistic",), "position 2147483647 is not a whole number from 0 to"),
         (TOKEN | {"token_id": [[[[[]]]]]}, ("ties=pessimistic",), "token_id [[[[[]]]]] is not a whole number"),

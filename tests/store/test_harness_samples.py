@@ -125,7 +125,7 @@ RIGHT = sample(0, [["-1.0", "True"]], " a", [["Q", " a"]], acc=1)
     ("rows", "metric", "told"),
     [
         ([{"a": 1}], None, "has no samples of lm-evaluation-harness"),
-        ([RIGHT, RIGHT], None, "line 2: item 0 is there twice"),
+        ([RIGHT, RIGHT], None, "line 2: item 0 appears twice"),
         ([RIGHT, RIGHT | {"doc_id": 1, "filter": "strict"}], None, "answers of 2 filters (none, strict)"),
         ([RIGHT], "f1", "logs no metric f1; it has: acc"),
         ([RIGHT | {"acc": 7}], None, "acc 7 is not a share in [0, 1]"),

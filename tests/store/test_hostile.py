@@ -14,7 +14,7 @@ import pytest
 
 from rbpx.config.options import Format
 from rbpx.display.records import print_table
-from rbpx.display.tables import console, grid, put
+from rbpx.display.terminal import console, grid, put
 from rbpx.display.visible import visible, visible_line
 from rbpx.files.output import rows_of
 from rbpx.store.store import Store

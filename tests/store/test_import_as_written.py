@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.files.numbers import is_no_value, large_number
+from rbpx.files.cells import is_no_value, large_number
 from tests.support.commands import Answer, here
 from tests.support.places import SHARED
 from tests.support.tables import SUFFIXES, write_table
@@ -142,7 +142,7 @@ def test_a_file_of_nothing_but_nan_is_refused(store: Path, cwd: Path, tmp_path: 
     rows = [{"run": "a", "params": 6e7, "tokens": 10**9, "loss": "nan"}] * 3
     answer = bring(write_table(tmp_path / "a.csv", rows), store, cwd, check=2)
     (line,) = answer.stderr.splitlines()
-    assert "of its rows, 3 in all, none has a value" in line
+    assert "has 3 rows, but no value" in line
     assert not store.exists()
 
 
@@ -184,7 +184,7 @@ def test_all_faults_of_a_file_are_told_at_once_by_the_users_columns(store: Path,
         "line 5: loss is 3,1",
         "line 6: loss of lab a on c4, tokens=1000000000 is 3.2, but 3.1 in line 2",
     ]
-    assert last.startswith(f"rbpx: {file} has 5 faults, told above; nothing was imported")
+    assert last.startswith(f"rbpx: {file} has 5 faults, listed above; nothing was imported")
     assert not store.exists()
 
 
@@ -193,7 +193,7 @@ def test_of_many_faults_the_first_ten_are_told(store: Path, cwd: Path, tmp_path:
     file = write_table(tmp_path / "a.jsonl", rows)
     *lines, last = bring(file, store, cwd, check=2).stderr.splitlines()
     assert [line.partition(": loss")[0] for line in lines] == [f"rbpx: {file}, line {at}" for at in range(2, 22, 2)]
-    assert "has 25 faults, of which the first 10 are told above" in last
+    assert "has 25 faults, of which the first 10 are listed above" in last
 
 
 def test_what_all_rows_lack_is_told_once_and_before_they_are_read(store: Path, cwd: Path, tmp_path: Path) -> None:

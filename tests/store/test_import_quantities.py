@@ -97,7 +97,7 @@ WRONG = {
         ["line 2: C is", "6 times all parameters times D is 1.2e+14"],
     ),
     "percent": ("S,dataset,accuracy", "10,c,41", [], ["line 2: accuracy is 41", "not percent"]),
-    "no value": ("S,dataset,loss_nats", "10,c,", [], ["of its rows, 1 in all, none has a value"]),
+    "no value": ("S,dataset,loss_nats", "10,c,", [], ["has 1 row, but no value"]),
     "two units": ("S,dataset,loss_nats,loss_bits", "10,c,3,4", [], ["in nats", "in bits"]),
     "texts twice": ("S,dataset,x", "10,c,3", ["texts={a: {loss_nats: x}}"], ["dataset twice"]),
     "a text without unit": ("S,x", "10,3", ["texts={a: {loss: x}}"], ["texts: a", "no unit"]),

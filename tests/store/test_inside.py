@@ -241,7 +241,7 @@ def test_a_run_with_somebody_elses_file_in_its_folder_is_not_removed(store: Path
     answer = here("store", "rm", run.name, "--store", store, cwd=cwd, check=2)
     assert (
         answer.stderr
-        == f"rbpx: {run / 'notes.txt'} is no file of a run and would go with it; move it elsewhere first\n"
+        == f"rbpx: {run / 'notes.txt'} is not a file of a run and would be deleted with it; move it elsewhere first\n"
     )
     assert seen(run) == before
     assert (store / "cells").exists()

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.files.atomic import atomic_remove
+from rbpx.files.entries import atomic_remove
 from rbpx.store import schema
 from rbpx.store.checks import integrity
 from rbpx.store.index import refresh_index

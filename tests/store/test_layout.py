@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.groups.documents import document_ranks
 from rbpx.groups.points.sizes import weigh
 from rbpx.laws.intervals.estimate import document_weights

@@ -105,7 +105,7 @@ def test_the_same_run_with_other_bytes_is_named_and_kept_out(own_store: Path, fa
     (folder / "manifest.json").write_text(json.dumps(facts))
     before = evidence(own_store)
     answer = merge(own_store, other, cwd, check=1)
-    assert f"kept out: run {run_id}: it is here with other bytes" in answer.stderr
+    assert f"kept out: run {run_id}: this store has it with other bytes" in answer.stderr
     after = evidence(own_store)
     assert {name: after[name] for name in before} == before
 
@@ -195,6 +195,6 @@ def test_what_is_kept_out_is_said_of_each_record_and_the_rest_comes(tmp_path: Pa
     assert [line.split(": ")[0] for line in said.skipped] == [
         *(f"cells/{cells[0].name}", f"cell {cells[2].stem}", "cells/other.json"),
     ]
-    assert said.skipped[1].endswith(f"here run {two.run_ids()[2]} answers it, there run {two.run_ids()[0]}")
+    assert said.skipped[1].endswith(f"run {two.run_ids()[2]} answers it here, run {two.run_ids()[0]} there")
     assert said.already_here == {"runs": 3, "vocab": 1}
     assert len(cell_records(one.root)) == 3

@@ -35,4 +35,4 @@ def test_a_value_is_one_that_its_column_can_hold(kind: str, name: str, held: lis
 @pytest.mark.parametrize("name", RUN)
 def test_a_manifest_that_does_not_say_what_readers_need_is_said(name: str) -> None:
     for less in ({**RUN, name: None}, {other: value for other, value in RUN.items() if other != name}):
-        assert value_fault("runs", less) == f"it does not say {name}"
+        assert value_fault("runs", less) == f"it has no {name}"

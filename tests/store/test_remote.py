@@ -82,7 +82,7 @@ def test_a_store_in_a_bucket_answers_as_the_folder_does(bucket: Bucket, measured
 def test_what_was_copied_is_not_copied_again_and_what_is_gone_goes(bucket: Bucket, cwd: Path) -> None:
     first = ask(URL, cwd)
     runs = json.loads(first.stdout)
-    assert f"of {URL}" in first.stderr
+    assert f"from {URL}" in first.stderr
     assert "copied" not in ask(URL, cwd).stderr
     for key in bucket.keys():
         if runs[0]["run_id"] in key or runs[0]["cell_key"] in key:
@@ -105,7 +105,7 @@ def test_a_store_that_is_not_there_is_one_line(url: str, bucket: Bucket, cwd: Pa
     answer = here("fit", f"store={url}", cwd=cwd, check=2)
     (line,) = answer.stderr.strip().splitlines()
     assert re.search(
-        f"store={re.escape(url)}(: there is no bucket| holds no runs| does not exist| is not of a storage)", line
+        f"store={re.escape(url)}(: there is no bucket| holds no runs| does not exist| is not on a storage)", line
     )
 
 

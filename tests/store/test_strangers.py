@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.store.checks.values import named_tables
 from rbpx.store.remote.bucket import Bucket
 from rbpx.store.remote.outbox import Outbox
@@ -55,7 +55,7 @@ def test_a_run_that_names_another_file_is_left_out_everywhere(
     files = store.manifest(run_id)["files"]
     change_manifest(store, run_id, files=files | {name: hashlib.sha256(b"a private key").hexdigest()})
     at = ("--store", store.root)
-    told = "manifest.json is not one of a run: its files names "
+    told = "manifest.json does not describe a run: its files names "
     assert f"run {run_id}" in here("status", *at, cwd=cwd, check=0).stderr
     assert told in here("store", "verify", *at, cwd=cwd, check=1).stdout
     merged = here("store", "merge", store.root, "--store", tmp_path / "mine", cwd=cwd, check=1)
@@ -78,7 +78,7 @@ def test_no_file_of_the_user_is_pushed(store: Store, cwd: Path, tmp_path: Path) 
         env = server.environment(tmp_path / "here")
         pushed = here("store", "push", f"s3://{BUCKET}/mine", "--store", store.root, cwd=cwd, env=env, check=1)
         keys = server.keys("mine")
-    assert f"kept out: run {run_id}: it is corrupt: manifest.json is not one of a run" in pushed.stderr
+    assert f"kept out: run {run_id}: it is corrupt: manifest.json does not describe a run" in pushed.stderr
     assert not [key for key in keys if "rsa" in key or key.startswith(f"runs/{run_id}")]
     assert [key for key in keys if key.startswith(f"runs/{other}/manifest.json")]
 
@@ -102,7 +102,7 @@ def test_a_run_in_the_outbox_that_names_another_file_is_not_sent_and_its_note_st
     outbox.send_all()
     assert (bucket.held, bucket.done) == (before, [])
     assert outbox.names() == {f"runs/{run_id}", f"runs/{run_id}/manifest.json"}
-    assert f"run {run_id} in {store.root} is not sent: manifest.json is not one of a run" in caplog.text
+    assert f"run {run_id} in {store.root} is not sent: manifest.json does not describe a run" in caplog.text
 
 
 def test_the_tables_of_a_manifest_are_those_of_the_format_by_64_digits() -> None:
@@ -127,8 +127,8 @@ def test_a_run_that_lacks_a_table_or_leads_elsewhere_by_its_tokenizer_is_left_ou
     change_manifest(store, other, tokenizer_hash="../../secret")
     answer = here("store", "verify", "--format", "json", "--store", store.root, cwd=cwd, check=1)
     faults = {row["name"]: row["fault"] for row in json.loads(answer.stdout) if row["kind"] == "run"}
-    assert faults[run_id] == "manifest.json is not one of a run: its files lacks tokens.parquet"
-    assert faults[other] == "manifest.json is not one of a run: its tokenizer_hash is not a valid name"
+    assert faults[run_id] == "manifest.json does not describe a run: its files does not name tokens.parquet"
+    assert faults[other] == "manifest.json does not describe a run: its tokenizer_hash is not a valid name"
 
 
 # ------------------------------------------------------------------------------------- where a file is due, and none is
@@ -217,7 +217,7 @@ def test_a_manifest_of_150_mib_is_not_read(store: Store, cwd: Path, tmp_path: Pa
     change_manifest(store, run_id, config={"padding": "x" * (17 * 2**20)})
     merged = here("store", "merge", store.root, "--store", tmp_path / "mine", cwd=cwd, check=1)
     assert (
-        f"run {run_id}: it is corrupt: manifest.json is corrupt (17 MiB long, where 16 MiB are the most)"
+        f"run {run_id}: it is corrupt: manifest.json is corrupt (17 MiB long, more than the 16 MiB allowed)"
         in merged.stderr
     )
     assert Store(tmp_path / "mine").run_ids() == [other]
@@ -255,11 +255,11 @@ LIES: dict[str, tuple[Callable[[Store, str], None], str]] = {
     "vocabulary": (lambda s, r: change_manifest(s, r, vocab_size=3), "tokens that no vocabulary of 3 has"),
     "ranks": (
         lambda s, r: forged(s, r, "rank_counts", with_column("greater", lambda g: g + 1)),
-        "ranks that rank_counts counts otherwise",
+        "ranks that rank_counts counts differently",
     ),
     "sums": (
         lambda s, r: forged(s, r, "rank_counts", with_column("sum_logprob", lambda x: x / 2)),
-        "ranks whose log-probabilities rank_counts adds up otherwise",
+        "ranks whose log-probabilities rank_counts adds up differently",
     ),
     "another run's ranks": (
         lambda s, r: forged(s, r, "rank_counts", with_column("run_id", lambda _: s.run_ids()[1])),

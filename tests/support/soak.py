@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 
 from rbpx.errors import DamageError
-from rbpx.files.sealed import read_sealed, write_sealed
+from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.store.checks import integrity
 from rbpx.store.checks.integrity import doubt, run_files, sound_runs
 from rbpx.store.checks.verify import verify

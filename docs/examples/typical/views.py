@@ -4,12 +4,10 @@ from collections.abc import Sequence
 
 from rbpx.analyses.question import Question, each
 from rbpx.analyses.typical.analysis import Typical, analyse, keep
-from rbpx.display.chart.figure import Figure, Undrawn
+from rbpx.display.chart.figure import Figure, Scale, Undrawn, scale_of
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.chart.marks import Scale, scale_of
-from rbpx.display.column import decimal, magnitude, place, state, text, with_ends
 from rbpx.display.section import interval
-from rbpx.display.view import Table, View
+from rbpx.display.view import Table, View, decimal, magnitude, place, state, text, with_ends
 from rbpx.groups.group import Run
 from rbpx.groups.origin import from_fits
 

@@ -8,10 +8,8 @@ import duckdb
 from rbpx.analyses.audit.analysis import ROUNDING, Audit, RunAudit, records
 from rbpx.analyses.question import Measured, Question, one_by_one
 from rbpx.config.request import Request
-from rbpx.display.column import decimal, magnitude, share, state, text, whole, with_ends
-from rbpx.display.numbers import short, signed
-from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import law_title
+from rbpx.display.view import Table, View, decimal, magnitude, share, state, text, whole, with_ends
+from rbpx.display.vocabulary import law_title, short, signed
 from rbpx.errors import number_of
 from rbpx.groups.group import Group
 from rbpx.groups.shifts import LawShift, Shift

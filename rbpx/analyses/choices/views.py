@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from rbpx.analyses.choices.analysis import COLUMNS, Choices, Number, Way, analyse, keep
 from rbpx.analyses.question import Question, one_by_one
-from rbpx.display.column import state, text, with_ends
-from rbpx.display.numbers import UNKNOWN
-from rbpx.display.view import Table, View
+from rbpx.display.view import Table, View, state, text, with_ends
+from rbpx.display.vocabulary import UNKNOWN
 from rbpx.ties import Ties
 
 _SPEAK_FOR_THEMSELVES: Final = ("protocol", "dtype", "ties")  # their values need no name beside them

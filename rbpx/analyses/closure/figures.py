@@ -6,11 +6,9 @@ from typing import Final
 from rbpx.analyses.closure.analysis import Closures
 from rbpx.analyses.closure.held_out import Held, Residual
 from rbpx.analyses.question import one_by_one
-from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Mark, Scale, bars, line, points, rule
-from rbpx.display.column import Column, error, magnitude, text, whole, with_ends
-from rbpx.display.numbers import decimals
-from rbpx.display.view import View
+from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, Undrawn, bars, drawn, line, points, rule
+from rbpx.display.view import Column, View, error, magnitude, text, whole, with_ends
+from rbpx.display.vocabulary import decimals
 from rbpx.groups.documents import BINS
 from rbpx.groups.origin import from_shares, spelled
 

@@ -7,11 +7,23 @@ from rbpx.analyses.closure.analysis import Closures, analyse, keep
 from rbpx.analyses.closure.figures import figures
 from rbpx.analyses.closure.held_out import FormResult, Held
 from rbpx.analyses.question import Question, each, one_by_one
-from rbpx.display.column import Cell, Column, behind, decimal, error, magnitude, share, state, text, whole, with_ends
-from rbpx.display.numbers import percent, short
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import law_title
+from rbpx.display.view import (
+    Cell,
+    Column,
+    Table,
+    View,
+    behind,
+    decimal,
+    error,
+    magnitude,
+    share,
+    state,
+    text,
+    whole,
+    with_ends,
+)
+from rbpx.display.vocabulary import law_title, percent, short
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.ranks.shapes import RANK_FORMS
 

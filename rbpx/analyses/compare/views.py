@@ -6,11 +6,9 @@ from typing import Final
 from rbpx.analyses.compare.analysis import Comparison, Hits, Passage, analyse, keep
 from rbpx.analyses.compare.parts import Part
 from rbpx.analyses.question import Question, one_by_one
-from rbpx.display.column import share, text, whole, with_ends, written
-from rbpx.display.numbers import signed
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import shortened
+from rbpx.display.view import Table, View, share, text, whole, with_ends, written
+from rbpx.display.vocabulary import shortened, signed
 from rbpx.groups.select.side import name_of
 
 _LISTED: Final = 5  # documents and passages of each text

@@ -5,9 +5,8 @@ from typing import Final
 
 from rbpx.analyses.design.analysis import Designed, Designs, analyse, keep
 from rbpx.analyses.question import Question, each, one_by_one
-from rbpx.display.column import decimal, ends, magnitude, share, state, text, whole, written
-from rbpx.display.numbers import rough, short
-from rbpx.display.view import Table, View
+from rbpx.display.view import Table, View, decimal, ends, magnitude, share, state, text, whole, written
+from rbpx.display.vocabulary import rough, short
 from rbpx.laws.surface.design import Design, NextRun
 
 _SD: Final = (

@@ -11,9 +11,8 @@ import numpy as np
 from rbpx.analyses.downstream.analysis import Downstream, TaskSteps
 from rbpx.analyses.downstream.steps import FeatureSteps
 from rbpx.analyses.downstream.trainings import averages, means
-from rbpx.display.chart.figure import Figure, Origin, Undrawn
+from rbpx.display.chart.figure import Figure, Origin, Scale, Undrawn, line, rule, scale_of
 from rbpx.display.chart.laws import series_figure
-from rbpx.display.chart.marks import Scale, line, rule, scale_of
 from rbpx.display.vocabulary import law_title
 from rbpx.groups.origin import spelled
 from rbpx.laws.intervals.estimate import Estimate

@@ -8,11 +8,9 @@ from rbpx.analyses.downstream.contest import Contestant
 from rbpx.analyses.downstream.figures import figures
 from rbpx.analyses.downstream.steps import FeatureSteps, Predicted
 from rbpx.analyses.question import Question, one_by_one
-from rbpx.display.column import decimal, magnitude, state, text, whole, with_ends, written
-from rbpx.display.numbers import decimals, short, signed
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import law_title
+from rbpx.display.view import Table, View, decimal, magnitude, state, text, whole, with_ends, written
+from rbpx.display.vocabulary import decimals, law_title, short, signed
 
 _Prediction = tuple[TaskSteps, FeatureSteps, Predicted]
 _Judged = tuple[str, Contestant]

@@ -6,10 +6,20 @@ from typing import Final
 
 from rbpx.analyses.emergence.analysis import Emergence, Emergences, ShownLaw
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Scale, curve, line, points, scale_of, spread
-from rbpx.display.column import Cell, Column, magnitude, place, text
-from rbpx.display.view import View
+from rbpx.display.chart.figure import (
+    Chart,
+    Figure,
+    Origin,
+    Scale,
+    Undrawn,
+    curve,
+    drawn,
+    line,
+    points,
+    scale_of,
+    spread,
+)
+from rbpx.display.view import Cell, Column, View, magnitude, place, text
 from rbpx.groups.group import Group, Run
 from rbpx.groups.origin import spelled
 from rbpx.laws.power.law import PowerLawFit

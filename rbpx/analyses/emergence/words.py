@@ -6,9 +6,8 @@ from typing import Final
 
 from rbpx.analyses.emergence.analysis import LAGS, Emergence, Emergences
 from rbpx.analyses.question import one_by_one
-from rbpx.display.numbers import number, rough
 from rbpx.display.section import interval_of
-from rbpx.display.vocabulary import AXES
+from rbpx.display.vocabulary import AXES, number, rough
 from rbpx.groups.group import Run
 from rbpx.laws.names import Axis
 from rbpx.status import Status

@@ -6,13 +6,24 @@ from typing import Final
 from rbpx.analyses.entropy.analysis import TERMS as NAMES
 from rbpx.analyses.entropy.analysis import Entropies, RunTerms, analyse, keep
 from rbpx.analyses.question import Question, each, one_by_one
-from rbpx.display.chart.figure import Figure, drawn
-from rbpx.display.chart.marks import Chart, Scale, bars, line, points, scale_of
-from rbpx.display.column import Column, decimal, place, state, text, with_ends
-from rbpx.display.numbers import decimals
+from rbpx.display.chart.figure import Chart, Figure, Scale, bars, drawn, line, points, scale_of
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import backtest, constant, determination, exponent, law_title, points_of
+from rbpx.display.view import (
+    Column,
+    Table,
+    View,
+    backtest,
+    constant,
+    decimal,
+    determination,
+    exponent,
+    place,
+    points_of,
+    state,
+    text,
+    with_ends,
+)
+from rbpx.display.vocabulary import decimals, law_title
 from rbpx.groups.fits import Law
 from rbpx.groups.origin import from_fits
 from rbpx.laws.intervals.estimate import Estimate

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from rbpx.analyses.exponents.analysis import UP_TO, Exponents, OfTokens, Pair, analyse, analyse_file, records
 from rbpx.analyses.question import Question, one_by_one
-from rbpx.display.column import Column, decimal, share, text, with_ends
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View
+from rbpx.display.view import Column, Table, View, decimal, share, text, with_ends
 from rbpx.errors import number_of
 from rbpx.status import Status
 

@@ -13,14 +13,25 @@ from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.words import by_methods
 from rbpx.analyses.question import one_by_one
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.figure import Figure, Undrawn, drawn
+from rbpx.display.chart.figure import (
+    Chart,
+    Figure,
+    Mark,
+    Rows,
+    Scale,
+    Undrawn,
+    bars,
+    curve,
+    drawn,
+    line,
+    points,
+    scale_of,
+    spread,
+)
 from rbpx.display.chart.laws import residual_figure
-from rbpx.display.chart.marks import Chart, Mark, Rows, Scale, bars, curve, line, points, scale_of, spread
-from rbpx.display.column import Column, decimal, place, text, with_ends
-from rbpx.display.numbers import number, rough
 from rbpx.display.section import interval_of
-from rbpx.display.view import View
-from rbpx.display.vocabulary import AXES, law_title
+from rbpx.display.view import Column, View, decimal, place, text, with_ends
+from rbpx.display.vocabulary import AXES, law_title, number, rough
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Run
 from rbpx.groups.origin import from_shares

@@ -5,9 +5,8 @@ from typing import Final
 
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.question import one_by_one
-from rbpx.display.numbers import short
 from rbpx.display.section import interval_of, of_ten
-from rbpx.display.vocabulary import AXES, AxisWords, law_title
+from rbpx.display.vocabulary import AXES, AxisWords, law_title, short
 from rbpx.errors import number_of
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Group

@@ -6,11 +6,9 @@ from typing import Final
 
 from rbpx.analyses.forecasts.analysis import Forecast, Forecasts, Outcome, analyse, keep
 from rbpx.analyses.question import Question, one_by_one
-from rbpx.display.column import decimal, error, magnitude, text, with_ends, written
-from rbpx.display.numbers import short, signed
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import law_title
+from rbpx.display.view import Table, View, decimal, error, magnitude, text, with_ends, written
+from rbpx.display.vocabulary import law_title, short, signed
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.store.store import Record

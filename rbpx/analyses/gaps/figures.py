@@ -5,11 +5,9 @@ from typing import Final
 
 from rbpx.analyses.gaps.analysis import Gaps, LossGap
 from rbpx.analyses.gaps.words import MOST_PAIRS
-from rbpx.display.chart.figure import Figure, Undrawn, drawn
+from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, bars, drawn, points, rule, scale_of
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.chart.marks import Chart, Scale, bars, points, rule, scale_of
-from rbpx.display.column import text, with_ends
-from rbpx.display.view import View
+from rbpx.display.view import View, text, with_ends
 from rbpx.display.vocabulary import AXES
 from rbpx.groups.origin import from_fits
 

@@ -11,9 +11,8 @@ from rbpx.analyses.gaps.shape import REACH
 from rbpx.analyses.gaps.slices import SlicePoints
 from rbpx.analyses.gaps.words import multiplicity, p_value, sentences
 from rbpx.analyses.question import Question
-from rbpx.display.column import Cell, Column, decimal, text, whole, with_ends, written
-from rbpx.display.numbers import UNKNOWN, decimals
-from rbpx.display.view import Table, View
+from rbpx.display.view import Cell, Column, Table, View, decimal, text, whole, with_ends, written
+from rbpx.display.vocabulary import UNKNOWN, decimals
 from rbpx.status import Status
 
 _Row = tuple[Gaps, LossGap]

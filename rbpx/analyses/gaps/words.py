@@ -5,9 +5,8 @@ from typing import Final
 
 from rbpx.analyses.gaps.analysis import Gaps, LossGap
 from rbpx.analyses.gaps.shape import REACH
-from rbpx.display.numbers import number
 from rbpx.display.section import interval_of
-from rbpx.display.vocabulary import AXES
+from rbpx.display.vocabulary import AXES, number
 from rbpx.laws.power.intervals import ALPHA
 
 MOST_PAIRS: Final = 6  # with sentences and figures of their own: the 15 pairs of 6 texts would fill a page

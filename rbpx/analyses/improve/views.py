@@ -5,10 +5,8 @@ from typing import Final
 
 from rbpx.analyses.improve.analysis import Improvement, TokenImprovement, Trend, analyse, keep
 from rbpx.analyses.question import Question, each, one_by_one
-from rbpx.display.column import decimal, ends, text, whole, with_ends
-from rbpx.display.numbers import UNKNOWN, decimals, number
-from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import legible
+from rbpx.display.view import Table, View, decimal, ends, text, whole, with_ends
+from rbpx.display.vocabulary import UNKNOWN, decimals, legible, number
 
 _OTHERS: Final = {
     Trend.unclear: "show no measurable change",

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from rbpx.analyses.items.analysis import GroupItems
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.figure import Figure, Origin, Undrawn
+from rbpx.display.chart.figure import Figure, Origin, Scale, Undrawn, line, rule, scale_of
 from rbpx.display.chart.laws import series_figure
-from rbpx.display.chart.marks import Scale, line, rule, scale_of
 from rbpx.groups.origin import spelled
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis

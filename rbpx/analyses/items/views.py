@@ -8,10 +8,9 @@ from rbpx.analyses.items.analysis import GroupItems, RunItems, analyse, keep
 from rbpx.analyses.items.exact_match import HITS, ExactMatch
 from rbpx.analyses.items.figures import figures
 from rbpx.analyses.question import Question, one_by_one
-from rbpx.display.column import Cell, Column, decimal, state, text, whole, with_ends, written
-from rbpx.display.numbers import UNKNOWN, decimals, number, short
-from rbpx.display.view import Table, View
+from rbpx.display.view import Cell, Column, Table, View, decimal, state, text, whole, with_ends, written
 from rbpx.display.visible import visible
+from rbpx.display.vocabulary import UNKNOWN, decimals, number, short
 from rbpx.errors import number_of
 from rbpx.groups.group import Run
 from rbpx.groups.points.items import ItemView

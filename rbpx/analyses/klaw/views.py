@@ -7,12 +7,10 @@ from rbpx.analyses.klaw.analysis import STEP, KLaw, KLaws, analyse, keep
 from rbpx.analyses.klaw.words import FORMS, sentences
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.figure import Figure, Undrawn
+from rbpx.display.chart.figure import Figure, Scale, Undrawn, spread
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.chart.marks import Scale, spread
-from rbpx.display.column import decimal, place, share, state, text, whole, with_ends, written
-from rbpx.display.numbers import number, rough, significant
-from rbpx.display.view import Table, View
+from rbpx.display.view import Table, View, decimal, place, share, state, text, whole, with_ends, written
+from rbpx.display.vocabulary import number, rough, significant
 from rbpx.groups.origin import from_shares
 from rbpx.laws.in_k import FormInK, JointLaw
 from rbpx.laws.intervals.estimate import Estimate

@@ -5,9 +5,8 @@ from typing import Final
 
 from rbpx.analyses.klaw.analysis import STEP, KLaw, KLaws
 from rbpx.analyses.question import one_by_one
-from rbpx.display.numbers import rough
 from rbpx.display.section import interval_of
-from rbpx.display.vocabulary import AXES, AxisWords
+from rbpx.display.vocabulary import AXES, AxisWords, rough
 from rbpx.laws.in_k import MIN_K, JointLaw, KForm
 from rbpx.status import Status
 

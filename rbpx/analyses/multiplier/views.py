@@ -5,10 +5,8 @@ from typing import Final
 
 from rbpx.analyses.multiplier.analysis import Compared, Worth, analyse, keep, model_name
 from rbpx.analyses.question import Question, one_by_one
-from rbpx.display.column import Column, decimal, ends, magnitude, state, text, with_ends, written
-from rbpx.display.numbers import decimals, significant
-from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import law_title
+from rbpx.display.view import Column, Table, View, decimal, ends, magnitude, state, text, with_ends, written
+from rbpx.display.vocabulary import decimals, law_title, significant
 from rbpx.groups.group import Run
 from rbpx.laws.families.multiplier import Multiplier, MultiplierLaw, Offset
 

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from rbpx.analyses.outcomes.recovery import Counts, OutcomeLaws, OutcomesResult, Tokens, records, recover
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
+from rbpx.files.cells import whole_number
 from rbpx.files.columns import ALIASES, TRIAL_FIELDS, named_columns
-from rbpx.files.numbers import whole_number
 from rbpx.files.rows import Row, Rows, read_table
 from rbpx.groups.documents import text_ranks
 from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document

@@ -8,9 +8,8 @@ import numpy as np
 from rbpx.analyses.outcomes.analysis import analyse, analyse_file, keep
 from rbpx.analyses.outcomes.recovery import OutcomeLaws, OutcomesResult, records
 from rbpx.analyses.question import Question, each, one_by_one
-from rbpx.display.column import Column, decimal, ends, magnitude, state, text, with_ends
-from rbpx.display.numbers import signed
-from rbpx.display.view import Table, View
+from rbpx.display.view import Column, Table, View, decimal, ends, magnitude, state, text, with_ends
+from rbpx.display.vocabulary import signed
 from rbpx.laws.counts.fit import Correction, OutcomeFit, implied_rbp
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.numeric import Floats

@@ -7,11 +7,9 @@ from rbpx.analyses.pooled.analysis import Pooled, PooledLaw, analyse, keep
 from rbpx.analyses.question import Question
 from rbpx.display.chart.figure import Figure, Origin, Undrawn
 from rbpx.display.chart.laws import residual_figure
-from rbpx.display.column import decimal, state, text, with_ends, written
-from rbpx.display.numbers import decimals, number, rough
 from rbpx.display.section import interval
-from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import law_title
+from rbpx.display.view import Table, View, decimal, state, text, with_ends, written
+from rbpx.display.vocabulary import decimals, law_title, number, rough
 from rbpx.groups.origin import spelled
 from rbpx.laws.families.pooled import PooledFit
 from rbpx.laws.intervals.estimate import Estimate

@@ -7,12 +7,9 @@ from rbpx.analyses.predict.analysis import Foresight, Foresights, analyse, keep
 from rbpx.analyses.predict.register import check
 from rbpx.analyses.predict.surface import SurfaceForesights
 from rbpx.analyses.question import Question, each, one_by_one
-from rbpx.display.chart.figure import Figure, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Scale, points, rule
-from rbpx.display.column import Cell, Column, decimal, error, magnitude, share, state, text, with_ends
-from rbpx.display.numbers import UNKNOWN, short
-from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import law_title
+from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, drawn, points, rule
+from rbpx.display.view import Cell, Column, Table, View, decimal, error, magnitude, share, state, text, with_ends
+from rbpx.display.vocabulary import UNKNOWN, law_title, short
 from rbpx.groups.origin import from_fits
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.intervals.estimate import Estimate

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from rbpx.analyses.ranks.compare import Rival, best, compare
 from rbpx.config.request import Request
-from rbpx.display.chart.marks import spread
+from rbpx.display.chart.figure import spread
 from rbpx.groups.documents import RankBin, document_ranks, rank_edges
 from rbpx.groups.fits import keep_fits, power_law_of, record_of, write_rank_fit
 from rbpx.groups.group import Group, Run

@@ -12,13 +12,10 @@ import numpy as np
 from rbpx.analyses.question import one_by_one
 from rbpx.analyses.ranks.analysis import PAPER, Ranks, RunRanks, SizeBin
 from rbpx.analyses.ranks.words import FORMS
-from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
+from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, Undrawn, drawn, line, points, scale_of
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.chart.marks import Chart, Scale, line, points, scale_of
-from rbpx.display.column import Column, Value, magnitude, text
-from rbpx.display.numbers import number
-from rbpx.display.view import View
-from rbpx.display.vocabulary import law_title
+from rbpx.display.view import Column, Value, View, magnitude, text
+from rbpx.display.vocabulary import law_title, number
 from rbpx.groups.documents import BINS
 from rbpx.groups.origin import from_fits, spelled
 from rbpx.laws.numeric import Floats, ln_sum_exp

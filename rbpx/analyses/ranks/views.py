@@ -9,10 +9,8 @@ from rbpx.analyses.ranks.analysis import PAPER, Closure, Ranks, RunRanks, Total,
 from rbpx.analyses.ranks.compare import Rival
 from rbpx.analyses.ranks.figures import figures
 from rbpx.analyses.ranks.words import FORMS, sentences
-from rbpx.display.column import Cell, Column, behind, decimal, state, text, whole, with_ends, written
-from rbpx.display.numbers import UNKNOWN, decimals, number
-from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import law_title
+from rbpx.display.view import Cell, Column, Table, View, behind, decimal, state, text, whole, with_ends, written
+from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, number
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.family import FAMILIES

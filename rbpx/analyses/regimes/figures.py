@@ -8,12 +8,9 @@ from typing import Final
 
 from rbpx.analyses.question import one_by_one
 from rbpx.analyses.regimes.analysis import Regime, Regimes
-from rbpx.display.chart.figure import Figure, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Mark, Scale, bars, line, points, rule
-from rbpx.display.column import Column, magnitude, state, text, whole, with_ends, written
-from rbpx.display.numbers import decimals, rough
-from rbpx.display.view import View
-from rbpx.display.vocabulary import AXES, determination, exponent
+from rbpx.display.chart.figure import Chart, Figure, Mark, Scale, Undrawn, bars, drawn, line, points, rule
+from rbpx.display.view import Column, View, determination, exponent, magnitude, state, text, whole, with_ends, written
+from rbpx.display.vocabulary import AXES, decimals, rough
 from rbpx.groups.origin import from_fits
 from rbpx.laws.intervals.estimate import Estimate
 

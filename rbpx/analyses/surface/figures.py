@@ -14,12 +14,22 @@ from rbpx.analyses.question import one_by_one
 from rbpx.analyses.surface.analysis import SurfaceLaw, Surfaces
 from rbpx.analyses.surface.words import together
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Mark, Rows, Scale, line, points, scale_of, spread
-from rbpx.display.column import magnitude, text, with_ends
-from rbpx.display.numbers import short
-from rbpx.display.view import View
-from rbpx.display.vocabulary import headline
+from rbpx.display.chart.figure import (
+    Chart,
+    Figure,
+    Mark,
+    Origin,
+    Rows,
+    Scale,
+    Undrawn,
+    drawn,
+    line,
+    points,
+    scale_of,
+    spread,
+)
+from rbpx.display.view import View, magnitude, text, with_ends
+from rbpx.display.vocabulary import headline, short
 from rbpx.groups.group import Run
 from rbpx.groups.origin import from_fits
 from rbpx.laws.names import Axis

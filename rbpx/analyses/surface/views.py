@@ -7,9 +7,22 @@ from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.surface.analysis import FormFit, SurfaceLaw, Surfaces, analyse, keep
 from rbpx.analyses.surface.figures import figures
 from rbpx.analyses.surface.words import computes, sentences
-from rbpx.display.column import Cell, Column, decimal, ends, magnitude, share, state, text, whole, with_ends, written
-from rbpx.display.numbers import UNKNOWN, decimals, rough, short, significant
-from rbpx.display.view import Table, View
+from rbpx.display.view import (
+    Cell,
+    Column,
+    Table,
+    View,
+    decimal,
+    ends,
+    magnitude,
+    share,
+    state,
+    text,
+    whole,
+    with_ends,
+    written,
+)
+from rbpx.display.vocabulary import UNKNOWN, decimals, rough, short, significant
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.surface.isoflop import Budget

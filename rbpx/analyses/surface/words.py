@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from rbpx.analyses.question import one_by_one
 from rbpx.analyses.surface.analysis import FormFit, SurfaceLaw, Surfaces
 from rbpx.config.model.training import is_raw
-from rbpx.display.numbers import number, percent, rough, short
 from rbpx.display.section import interval_of
+from rbpx.display.vocabulary import number, percent, rough, short
 from rbpx.errors import number_of
 from rbpx.groups.points.surfaces import Trained
 from rbpx.groups.select.trainings import TrainingGroup

@@ -8,11 +8,22 @@ import numpy as np
 from rbpx.analyses.question import one_by_one
 from rbpx.analyses.temperature.analysis import RunTemperature, Temperatures
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
+from rbpx.display.chart.figure import (
+    Chart,
+    Figure,
+    Origin,
+    Scale,
+    Undrawn,
+    bars,
+    drawn,
+    line,
+    points,
+    rule,
+    scale_of,
+    spread,
+)
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.chart.marks import Chart, Scale, bars, line, points, rule, scale_of, spread
-from rbpx.display.column import decimal, place, text, with_ends
-from rbpx.display.view import View
+from rbpx.display.view import View, decimal, place, text, with_ends
 from rbpx.groups.group import labels_of
 from rbpx.groups.origin import from_fits
 from rbpx.laws.temperature import loss_at

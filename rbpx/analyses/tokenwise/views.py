@@ -5,9 +5,8 @@ from typing import Final
 
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.tokenwise.analysis import FOLDS, Learner, TokenwiseResult, analyse, keep
-from rbpx.display.column import decimal, state, text, whole, with_ends
-from rbpx.display.numbers import decimals
-from rbpx.display.view import Table, View
+from rbpx.display.view import Table, View, decimal, state, text, whole, with_ends
+from rbpx.display.vocabulary import decimals
 
 _Row = tuple[int, float, Learner]
 

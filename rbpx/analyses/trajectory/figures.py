@@ -7,12 +7,9 @@ from rbpx.analyses.question import one_by_one
 from rbpx.analyses.trajectory.analysis import Trajectories, Trajectory
 from rbpx.analyses.trajectory.tokens import TokenHistories
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.figure import Figure, Origin, drawn
-from rbpx.display.chart.marks import Chart, Rows, Scale, line, points, scale_of, spread
-from rbpx.display.column import Column, decimal, magnitude, text
-from rbpx.display.numbers import short
-from rbpx.display.view import View
-from rbpx.display.vocabulary import headline
+from rbpx.display.chart.figure import Chart, Figure, Origin, Rows, Scale, drawn, line, points, scale_of, spread
+from rbpx.display.view import Column, View, decimal, magnitude, text
+from rbpx.display.vocabulary import headline, short
 from rbpx.groups.origin import from_fits
 from rbpx.laws.names import Axis
 from rbpx.laws.predict.prediction import along

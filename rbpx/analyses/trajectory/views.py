@@ -8,10 +8,8 @@ from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.trajectory.analysis import Trajectories, Trajectory, analyse, keep
 from rbpx.analyses.trajectory.figures import figures
 from rbpx.analyses.trajectory.tokens import TokenCount, TokenHistories
-from rbpx.display.column import Cell, Column, decimal, ends, magnitude, share, state, text, whole, with_ends
-from rbpx.display.numbers import short, significant
-from rbpx.display.view import Table, View
-from rbpx.display.vocabulary import legible
+from rbpx.display.view import Cell, Column, Table, View, decimal, ends, magnitude, share, state, text, whole, with_ends
+from rbpx.display.vocabulary import legible, short, significant
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.power.law import PowerLawFit

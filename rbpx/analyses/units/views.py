@@ -5,9 +5,8 @@ from typing import Final
 
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.units.analysis import PERCENTS, SHARES, GroupUnits, RunUnits, analyse, keep
-from rbpx.display.column import Column, Written, text, whole, with_ends
-from rbpx.display.numbers import UNKNOWN, decimals, number, rough
-from rbpx.display.view import Table, View
+from rbpx.display.view import Column, Table, View, Written, text, whole, with_ends
+from rbpx.display.vocabulary import UNKNOWN, decimals, number, rough
 
 
 @one_by_one

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 from rbpx.analyses.question import Question, one_by_one
 from rbpx.analyses.view.analysis import Reading, Token, Viewed, analyse, keep
-from rbpx.display.column import Column, magnitude, text, whole
-from rbpx.display.numbers import short
 from rbpx.display.section import GRADES, RANKS, Passage, Piece, grade
 from rbpx.display.section import Reading as Read
-from rbpx.display.view import Table, View
+from rbpx.display.view import Column, Table, View, magnitude, text, whole
 from rbpx.display.visible import visible
+from rbpx.display.vocabulary import short
 from rbpx.errors import number_of
 from rbpx.groups.points.items import ItemReading
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from rich.markup import escape
 
-from rbpx.display.numbers import UNKNOWN, in_bytes
-from rbpx.display.tables import console, grid, put
+from rbpx.display.terminal import console, grid, put
+from rbpx.display.vocabulary import UNKNOWN, in_bytes
 from rbpx.store.store import Record
 
 

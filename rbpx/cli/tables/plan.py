@@ -14,9 +14,9 @@ from rich.markup import escape
 from rbpx.config.options import Format
 from rbpx.config.overrides import retyped
 from rbpx.config.request import Request
-from rbpx.display.numbers import UNKNOWN, time
 from rbpx.display.records import print_records
-from rbpx.display.tables import console, grid, put
+from rbpx.display.terminal import console, grid, put
+from rbpx.display.vocabulary import UNKNOWN, time
 from rbpx.errors import RbpxError, number_of
 from rbpx.measure.plan.memory import NO, SPLIT
 from rbpx.measure.plan.plan import Planned

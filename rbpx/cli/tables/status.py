@@ -13,9 +13,9 @@ from rich.table import Table
 
 from rbpx.config.options import Format
 from rbpx.config.request import Request
-from rbpx.display.numbers import UNKNOWN, time
 from rbpx.display.records import print_records
-from rbpx.display.tables import Grid, console, grid, put
+from rbpx.display.terminal import Grid, console, grid, put
+from rbpx.display.vocabulary import UNKNOWN, time
 from rbpx.errors import number_of
 from rbpx.groups.group import MEASURED
 from rbpx.groups.select.sizes import choices

@@ -24,9 +24,9 @@ from rich.markup import escape
 
 from rbpx.cli.registry import Job, Verb
 from rbpx.config.options import Format
-from rbpx.display.numbers import UNKNOWN, short
 from rbpx.display.records import print_records
-from rbpx.display.tables import console, grid, put
+from rbpx.display.terminal import console, grid, put
+from rbpx.display.vocabulary import UNKNOWN, short
 from rbpx.errors import RbpxError, number_of
 
 _COUNTS = ("rows", "new", "models", "runs")

@@ -143,7 +143,7 @@ def _verify(store: "Store", request: "Request") -> None:
     """Print a line for each fault, then what was checked."""
     from rbpx.display.progress import counted
     from rbpx.display.records import print_records
-    from rbpx.display.tables import console
+    from rbpx.display.terminal import console
     from rbpx.store.checks.verify import verify
 
     n_bytes = sum(path.stat().st_size for path in store.root.glob("runs/[!.]*/*") if path.is_file())

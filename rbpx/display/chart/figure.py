@@ -1,22 +1,137 @@
-"""A figure: its chart, what it shows in words, the values that it draws, and where they come from.
+"""Figures: axes and marks over the rows of a table, what they show in words, and the Vega-Lite that draws them.
 
-Charts in Vega-Lite, without colours and font sizes, which a theme sets.
-
-Source: the schema of Vega-Lite 6.
+Charts have no colours and no font sizes, which a theme sets. Source: the schema of Vega-Lite 6.
 """
 
 import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from rbpx.display.chart.colours import DASHES
-from rbpx.display.chart.marks import Chart, Mark, Rows, Scale
-from rbpx.display.view import Table
+from rbpx.display.view import Table, Value
+from rbpx.display.vocabulary import AXES
 from rbpx.errors import RbpxError
+from rbpx.laws.names import Axis
+from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.predict.prediction import along
+
+Rows = Sequence[Mapping[str, Value]]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis.
+
+    Attributes:
+        key: of the value of a row that lies on it.
+        title: beside it.
+        log: whether it is logarithmic.
+        zero: whether 0 is on it.
+        form: of its labels (d3); empty for the usual one.
+        names: of an axis of names, in their order; empty for one of numbers.
+    """
+
+    key: str
+    title: str
+    log: bool = False
+    zero: bool = False
+    form: str = ""
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One layer of a chart.
+
+    Attributes:
+        kind: points; a line through rows in their order; a band or bars from lo to hi; a rule across the chart at
+            the value that its row has on one of the axes.
+        rows: what is drawn; None for the rows of the figure's values.
+        lo: key of the lower end of a band or bar.
+        hi: of the upper end.
+        by: key of what is told apart by dashes of lines, and shapes of points, instead of the series.
+        along: the axis that a band or bar lies along: x or y; empty for that of the values.
+        look: further properties of the mark in Vega-Lite.
+        plain: whether it has no colour of a series.
+        name: of a rule at some y, or of plain points, where a terminal draws them too.
+    """
+
+    kind: Literal["points", "line", "band", "bars", "rule"]
+    rows: Rows | None = None
+    lo: str = "lo"
+    hi: str = "hi"
+    by: str = ""
+    along: Literal["", "x", "y"] = ""
+    look: Mapping[str, Any] = field(default_factory=dict)
+    plain: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart.
+
+    Attributes:
+        x: the horizontal axis.
+        y: the vertical axis.
+        marks: the lowest first.
+        series: key of what is told apart by colours, shapes and dashes; empty where there is one series.
+        legend: its title.
+        order: of the series in the legend; empty for that of the rows.
+        height: in pixels, where 560 are its width.
+    """
+
+    x: Scale
+    y: Scale
+    marks: tuple[Mark, ...]
+    series: str = ""
+    legend: str = ""
+    order: tuple[str, ...] = ()
+    height: int = 300
+
+
+def scale_of(axis: Axis, key: str = "") -> Scale:
+    """The logarithmic axis of what laws are in."""
+    of_S = "non_embedding_params" if axis is Axis.S else axis.value
+    return Scale(key or of_S, AXES[axis].title, log=True, form="~e" if axis is Axis.C else "~s")
+
+
+def curve(fit: PowerLawFit, x: str, y: str, steps: int = 12, **names: Value) -> list[dict[str, Value]]:
+    """x, y, lo, hi along a law from its smallest to its largest size; the interval is that of one new model."""
+    return [{**names, x: at.S, y: at.y, "lo": at.lo, "hi": at.hi} for at in along(fit, steps)]
+
+
+def points(**more: Any) -> Mark:
+    """A point for each row."""
+    return Mark("points", **more)
+
+
+def line(rows: Rows | None = None, **more: Any) -> Mark:
+    """A line for each series."""
+    return Mark("line", rows, **more)
+
+
+def bars(lo: str = "lo", hi: str = "hi", **more: Any) -> Mark:
+    """An interval for each row."""
+    return Mark("bars", lo=lo, hi=hi, **more)
+
+
+def rule(name: str = "", **at: float) -> Mark:
+    """A dashed rule across the chart at a value of one axis, by its key; a terminal draws one at some y with a name."""
+    return Mark("rule", [at], plain=True, name=name)
+
+
+def spread(items: Sequence[T], most: int) -> list[T]:
+    """At most so many of the items, evenly spaced, the first and the last among them."""
+    if len(items) <= most:
+        return list(items)
+    return [items[round(at * (len(items) - 1) / (most - 1))] for at in range(most)]
+
 
 Spec = dict[str, Any]
 
@@ -115,9 +230,8 @@ def _tips(values: Table, rows: Rows) -> list[Spec]:
     """What is shown when a point is pointed at: the columns of the values."""
     tips: list[Spec] = []
     for column in values.columns:
-        headings = (
-            ("95 % from", "to") if column.form and len(column.keys) == 2 else (column.heading,) * len(column.keys)
-        )
+        is_interval = column.form and len(column.keys) == 2
+        headings = ("95 % from", "to") if is_interval else (column.heading,) * len(column.keys)
         for key, heading in zip(column.keys, headings, strict=True):
             if any(key in row for row in rows):
                 form = {"type": "quantitative", "format": column.form} if column.form else {"type": "nominal"}
@@ -217,7 +331,7 @@ def first_drawn(figures: Iterable[Figure | Undrawn]) -> "alt.LayerChart":
     """
     drawn = next((each for each in figures if isinstance(each, Figure)), None)
     if drawn is None:
-        raise RbpxError("nothing to draw: no quantity has values with a law; see the column status")
+        raise RbpxError("nothing to draw: no quantity has a fitted law; the column status says why")
     import altair as alt  # two seconds, which only a notebook needs
 
     chart: alt.LayerChart = alt.LayerChart.from_dict(drawn.spec)

@@ -1,13 +1,11 @@
-"""Laws drawn: their points, lines and bands in which new models would lie; their residuals; single numbers."""
+"""Figures of laws: points, lines and bands in which new models would lie; residuals; single numbers with intervals."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from rbpx.display.chart.figure import Figure, Origin, Undrawn, drawn
-from rbpx.display.chart.marks import Chart, Mark, Scale, bars, curve, line, points, rule, scale_of
-from rbpx.display.column import Bounded, Column, Placed, decimal, magnitude, place, text, whole, with_ends
-from rbpx.display.view import View
+from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, Undrawn, curve, drawn, rule, scale_of
+from rbpx.display.view import Bounded, Column, Placed, View, decimal, magnitude, place, text, whole, with_ends
 from rbpx.laws.names import Axis
 from rbpx.laws.power.law import PowerLawFit
 
@@ -17,8 +15,8 @@ _MOST_ON_A_LINE: Final = 2  # places of a curve that is straight on logarithmic 
 _Left = tuple[str, str, Placed, float]
 _Y = Scale("residual_ln", "ln y − ln law", zero=True)
 _CAPTION = (
-    "What is left of ln y about each law, sizes joined in order. Scatter of models lies on both sides of 0 whatever "
-    "the size; residuals that bend, or keep their sign over neighbouring sizes, are misfit of the form, which more "
+    "Residuals of ln y about each law, sizes joined in order. Scatter between models lies on both sides of 0 at every "
+    "size; residuals that bend, or keep their sign over neighbouring sizes, show a misfit of the form, which more "
     "models do not average out."
 )
 
@@ -68,7 +66,7 @@ def law_figure(
         if fit.alpha is not None
         for row in curve(fit, x.key, y.key, 12 if band else _MOST_ON_A_LINE, series=series)
     ]
-    marks = (*([Mark("band", rows)] if band and rows else []), *([line(rows)] if rows else []), points())
+    marks = (*([Mark("band", rows)] if band and rows else []), *([Mark("line", rows)] if rows else []), Mark("points"))
     says, caption = words
     return drawn(View(name, columns).table(title, fitted), Chart(x, y, marks, "series", legend), says, caption, origin)
 
@@ -101,14 +99,14 @@ def series_figure(
         (whole if x.log else magnitude)(x.key, x.key, lambda row: row[1]),  # counts lie on logarithmic axes
         with_ends(y.key, y.key, lambda row: row[2]),
     )
-    marks = (*under, bars(f"{y.key}_lo", f"{y.key}_hi"), points())
+    marks = (*under, Mark("bars", lo=f"{y.key}_lo", hi=f"{y.key}_hi"), Mark("points"))
     return drawn(view.table(title, numbers), Chart(x, y, marks, "series"), *words, origin)
 
 
 def residual_figure(
     name: str, title: str, rows: Sequence[_Left], legend: str, says: str, origin: Origin, axis: Axis = Axis.S
 ) -> Figure:
-    """The figure.
+    """The residuals of laws, ln y minus the law, along their axis.
 
     Args:
         name: of the figure.
@@ -125,6 +123,6 @@ def residual_figure(
         place(lambda row: row[2]),
         decimal(_Y.title, _Y.key, lambda row: row[3], 5),
     )
-    marks = (rule(residual_ln=0.0), line(look={"strokeWidth": 1}), points())
+    marks = (rule(residual_ln=0.0), Mark("line", look={"strokeWidth": 1}), Mark("points"))
     chart = Chart(scale_of(axis), _Y, marks, "series", legend, height=240)
     return drawn(View(name, columns).table(title, rows, axis=axis), chart, says, _CAPTION, origin)

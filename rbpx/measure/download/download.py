@@ -17,8 +17,8 @@ from typing import Final
 from rbpx.config.grid import Cell
 from rbpx.config.request import Request
 from rbpx.data.samples import draws_from_hub
-from rbpx.display.numbers import in_bytes
 from rbpx.display.progress import counted, downloading
+from rbpx.display.vocabulary import in_bytes
 from rbpx.errors import MeasureError, RbpxError, number_of
 from rbpx.files.hub_cache import HubFile, cache_folder, silent
 from rbpx.measure.download.wanted import Found, Wanted, WantedModel, WantedText

@@ -5,8 +5,7 @@ a core per GiB (538 MB/s) and 0.3 ms a manifest, so for a store above 256 MiB, o
 cached in `.checked.json` until the size, a time or the inode of a file changes. A bit that flips on the disk itself
 changes none of these. Such a flip is left to the checksums of Parquet pages, which are verified whenever pages are read
 (a fifth more time) and do not cover the few bytes of the page headers; when a file fails, `doubt` discards the cached
-results, so that all files are checked again.
-`store verify` always reads every byte.
+results, so that all files are checked again. `store verify` always reads every byte.
 """
 
 import contextlib
@@ -23,9 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbpx.errors import DamageError, RbpxError, number_of, reason
-from rbpx.files.digest import digest, read_cache, write_cache
+from rbpx.files.digest import digest, read_cache, read_sealed, write_cache
 from rbpx.files.entries import NoFileError, plain_file, stamp
-from rbpx.files.sealed import read_sealed
 from rbpx.store.checks.values import COPY_OF, copied_folders, copy_of_run, file_misnamed, named_tables, value_fault
 from rbpx.store.files.inside import TABLES_OF_RUN, inside, is_plain
 from rbpx.store.files.ledger import missing
@@ -132,7 +130,7 @@ def _first(names: list[str], most: int = 3) -> str:
 
 
 def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
-    """Those of some Parquet files (vocab, imports) that can be read completely; each of the others is logged."""
+    """Which of some Parquet files (vocab, imports) can be read completely; each of the others is logged."""
     by_name = {str(path.relative_to(store.root)): path for path in paths}
     kind = "files " + " ".join(sorted({path.parent.name for path in by_name.values()}))
 
@@ -150,13 +148,13 @@ def sound_files(store: Store, paths: Iterable[Path]) -> list[Path]:
 
 
 def left_beside(store: Store) -> list[Path]:
-    """What was measured of runs that are gone and lies beside them, as its rows say."""
-    return [
-        path for kind in BESIDE for path in store.beside_files(kind, gone=True) if _fetched_fault(store, path) is None
-    ]
+    """Sound files with what was measured beside runs that are gone."""
+    gone = (path for kind in BESIDE for path in store.beside_files(kind, gone=True))
+    return [path for path in gone if fetched_fault(store, path) is None]
 
 
-def _fetched_fault(store: Store, path: Path) -> str | None:
+def fetched_fault(store: Store, path: Path) -> str | None:
+    """What is wrong with a file that is of no run, fetched if it is elsewhere; None if nothing is."""
     try:
         return file_fault(store.fetch(path))
     except DamageError as problem:
@@ -203,10 +201,10 @@ def run_fault(store: Store, run_id: str, folder: Path | None = None) -> str | No
         return copied
     _refuse_newer(store, run_id, facts)
     if not _PROMISED <= facts.keys():
-        return f"manifest.json does not say {min(_PROMISED - facts.keys())}"
+        return f"manifest.json has no {min(_PROMISED - facts.keys())}"
     wrong = value_fault("runs", facts) or _sense_fault(facts)
     if wrong is not None:
-        return f"manifest.json is not one of a run: {wrong}"
+        return f"manifest.json does not describe a run: {wrong}"
     for path in tables:
         if store.is_elsewhere(path):  # checked when it is fetched
             continue
@@ -230,7 +228,7 @@ def _sense_fault(facts: Record) -> str | None:
     except ValueError as problem:
         return str(problem)
     if lacking:
-        return f"its files lacks {min(lacking)}"
+        return f"its files does not name {min(lacking)}"
     if not is_plain(facts["tokenizer_hash"]):
         return "its tokenizer_hash is not a valid name"
     S, total = facts.get("non_embedding_params"), facts.get("total_params")
@@ -268,8 +266,8 @@ def _refuse_newer(store: Store, run_id: str, facts: Record) -> None:
     newer = facts.get("format", FORMAT)
     if not isinstance(newer, int) or newer > FORMAT:
         raise RbpxError(
-            f"run {run_id} in store={store.name} is of format {newer}, this rbpx reads formats up to {FORMAT}; update "
-            "rbpx, or name another store with --store DIR"
+            f"run {run_id} in store={store.name} has format {newer}, but this rbpx reads formats up to {FORMAT}; "
+            "update rbpx, or name another store with --store DIR"
         )
 
 

@@ -1,9 +1,8 @@
-"""Values of records and manifests: whether they are of the types of their columns, on which what reads them relies.
+"""Checks records and manifests: whether their values have the types of their columns, and their files the right names.
 
-A record that was sealed by rbpx always passes. What does not pass was written by hand, by another program, or by no
-version of this one; a seal is no secret, and records of early versions have none.
-
-The names that a store's files must have: under another name lies a copy, as file syncing makes, not counted.
+A record that rbpx sealed always passes. One that fails was written by hand, by another program, or by no version of
+rbpx: a seal is no secret, and records of early versions have none. A file under another name than its own is a copy, as
+programs that synchronise folders make them, and is not counted.
 """
 
 import json
@@ -16,8 +15,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from rbpx.files.digest import digest
-from rbpx.files.numbers import quoted
+from rbpx.files.cells import quoted
+from rbpx.files.digest import digest, read_sealed
 from rbpx.store import schema
 from rbpx.store.files.inside import FOLDERS, TABLES_OF_RUN, is_harmless, is_plain
 
@@ -53,7 +52,7 @@ def value_fault(kind: str, record: Mapping[str, Any]) -> str | None:
     if kind == "forecasts":
         of_each = record.get("predictions")
         if not isinstance(of_each, list) or not of_each or not all(isinstance(each, dict) for each in of_each):
-            return "it does not say predictions"
+            return "it has no predictions"
         return next((fault for each in of_each if (fault := _row_fault(kind, {**record, **each}))), None)
     return _row_fault(kind, record)
 
@@ -62,20 +61,13 @@ def _row_fault(kind: str, record: Mapping[str, Any]) -> str | None:
     columns = _RELATIONS[kind]
     for name in _NEEDED[kind]:
         if record.get(name) is None and not (name == "n_bytes" and record.get("engine") is not None):
-            return f"it does not say {name}"
+            return f"it has no {name}"
     for column in columns:
         value = record.get(column.name)
-        if value is not None and not _fits(column, value):
-            return f"its {column.name} is not {_EXPECTED[_type(column)]}"
+        expected, is_so = _CHECKS["an object" if column.name in _JSON else str(column.type)]
+        if value is not None and not is_so(value):
+            return f"its {column.name} is not {expected}"
     return None
-
-
-def _fits(column: pa.Field, value: Any) -> bool:
-    return _CHECKS[_type(column)](value)
-
-
-def _type(column: pa.Field) -> str:
-    return "an object" if column.name in _JSON else str(column.type)
 
 
 def _is_text(value: Any) -> bool:
@@ -113,29 +105,19 @@ def is_time(value: Any) -> bool:
     return True
 
 
-_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
-    "string": _is_text,
-    "int32": _is_whole(32),
-    "int64": _is_whole(64),
-    "double": _is_real,
-    "bool": lambda value: isinstance(value, bool),
-    "timestamp[us]": is_time,
-    "list<item: string>": lambda value: isinstance(value, list) and all(map(_is_text, value)),
-    "an object": lambda value: isinstance(value, dict),
-}
-_EXPECTED: Final = {
-    "string": "text",
-    "int32": "a whole number",
-    "int64": "a whole number",
-    "double": "a finite number",
-    "bool": "true or false",
-    "timestamp[us]": "a time",
-    "list<item: string>": "a list of texts",
-    "an object": "an object",
+_CHECKS: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {  # type -> what is expected, and whether it is that
+    "string": ("text", _is_text),
+    "int32": ("a whole number", _is_whole(32)),
+    "int64": ("a whole number", _is_whole(64)),
+    "double": ("a finite number", _is_real),
+    "bool": ("true or false", lambda value: isinstance(value, bool)),
+    "timestamp[us]": ("a time", is_time),
+    "list<item: string>": ("a list of texts", lambda value: isinstance(value, list) and all(map(_is_text, value))),
+    "an object": ("an object", lambda value: isinstance(value, dict)),
 }
 
 
-COPY_OF: Final = "it is a copy of "  # how a fault begins whose cure is to remove the file, and nothing else
+COPY_OF: Final = "it is a copy of "  # a fault that begins so is cured by removing the file
 _KIND: Final = re.compile(rf"(?<![a-z_])({'|'.join(FOLDERS)})(?![a-z_])")
 _KEY: Final = re.compile(r"[0-9a-f]{16}")
 SAMPLE_FACTS: Final = b"rbpx"  # in the metadata of a sample: its request, the commit of the hub and the time
@@ -158,16 +140,37 @@ def own_name(kind: str, record: Mapping[str, Any]) -> str | None:
     return name if isinstance(name, str) and is_plain(name) else None
 
 
-def record_fault(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
-    """What is wrong with a record that was read whole, in its name or its values, and what to do; else None."""
-    wrong, kind = misnamed(path, record), path.parent.name
-    if wrong is None:
-        fault = value_fault(kind, record)
-        if fault is None and kind in ("cells", "rank_fits") and not is_plain(record["run_id"]):
-            fault = "its run is not a valid name"
-        if fault is not None:
-            wrong = (fault, f"remove {kind}/{path.name}, then run the line that made it again")
-    return wrong
+class RecordError(Exception):
+    """A record that is whole, but has another's name or values that no version of rbpx writes.
+
+    Attributes:
+        remedy: what to do about it.
+    """
+
+    def __init__(self, fault: str, remedy: str) -> None:
+        """Say what is wrong."""
+        super().__init__(fault)
+        self.remedy = remedy
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A record of a store, checked.
+
+    Raises:
+        FileNotFoundError: it does not exist.
+        OSError, ValueError: it is corrupt.
+        RecordError: its name or its values are wrong.
+    """
+    record, kind = read_sealed(path), path.parent.name
+    wrong = misnamed(path, record)
+    if wrong is not None:
+        raise RecordError(*wrong)
+    fault = value_fault(kind, record)
+    if fault is None and kind in ("cells", "rank_fits") and not is_plain(record["run_id"]):
+        fault = "its run is not a valid name"
+    if fault is not None:
+        raise RecordError(fault, f"remove {kind}/{path.name}, then run the line that made it again")
+    return record
 
 
 def misnamed(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -179,26 +182,26 @@ def misnamed(path: Path, record: Mapping[str, Any]) -> tuple[str, str] | None:
         return f"it is not a record of {kind}", f"remove {kind}/{path.name}"
     if kind == "forecasts" and _FORECAST.fullmatch(path.stem) and not path.with_name(f"{own}.json").exists():
         remedy = "put back the file from a copy, or remove it and rbpx store merge OTHER from a store that has it"
-        return "it does not say what was registered under its name", remedy
+        return "it has changed since it was registered", remedy
     if own is not None and not path.with_name(f"{own}.json").exists():
         return f"it is the record {own} under another name", f"rename {kind}/{path.name} to {own}.json"
     return f"{COPY_OF}{'another failure' if own is None else f'{kind}/{own}.json'}", f"remove {kind}/{path.name}"
 
 
 def file_misnamed(path: Path, table: pa.Table) -> str | None:
-    """What is wrong with a Parquet file that is no table of a run, and whose rows are not those of its name."""
+    """What is wrong with a Parquet file outside of runs whose rows are not those of its name; None where they are."""
     kind = path.parent.name
     if kind == "imports":
-        from rbpx.files.column_table import digest_of_rows  # few stores hold imports
+        from rbpx.files.output import digest_of_rows
 
         own = "-".join(sorted(map(str, table["source"].unique().to_pylist()))) + f"-{digest_of_rows(table)}"
-        wrong = "its rows are not those that its name stands for"
+        wrong = "its rows are not those that its name was made from"
     elif kind in ("vocab", "temperatures", "best"):
         column, what = ("tokenizer_hash", "tokenizer") if kind == "vocab" else ("run_id", "run")
         own = "-".join(map(str, table[column].unique().to_pylist()))
-        wrong = f"it is of another {what} than its name says"
+        wrong = f"it belongs to another {what} than its name says"
     elif kind == "samples":
-        own, wrong = digest(_request_of(table)), "it is not the sample that its name stands for"
+        own, wrong = digest(_request_of(table)), "it is another sample than its name says"
     else:
         return None
     if own == path.stem:

@@ -1,4 +1,4 @@
-"""Verifies a whole store: finds all that is not as it was written or does not add up, with what to do about it."""
+"""Verifies a whole store: finds what is not as it was written or does not add up, and says what to do about it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from pathlib import Path
 import duckdb
 
 from rbpx.errors import DamageError, RbpxError, first_line
-from rbpx.files.sealed import read_sealed
 from rbpx.store.checks.integrity import (
     UNREADABLE,
     file_fault,
@@ -19,7 +18,7 @@ from rbpx.store.checks.integrity import (
     run_files,
     run_remedy,
 )
-from rbpx.store.checks.values import copied_folders, record_fault
+from rbpx.store.checks.values import RecordError, copied_folders, read_record
 from rbpx.store.files.inside import KINDS
 from rbpx.store.files.ledger import is_evicted, missing
 from rbpx.store.forecasts import backdated, forecast_id, lost_before
@@ -155,15 +154,15 @@ def sums_fault(facts: Record, part: Callable[[str], Path]) -> str | None:
         "different (doc_id, position)": (n["n_places"], n["n_rows"]),
         "rows of another run": (n["n_strangers"], 0),
         "tokens in rank_counts": (n["n_counted"], promised),
-        "ranks that rank_counts counts otherwise": (n["n_apart"], 0),
+        "ranks that rank_counts counts differently": (n["n_apart"], 0),
         "scored tokens in documents": (n["n_scored"], promised),
-        "documents with other tokens than they say": (n["n_misplaced"], 0),
+        "documents whose number of tokens is not what they state": (n["n_misplaced"], 0),
         "documents": (n["n_documents"], facts["n_documents"] + facts["n_skipped"]),
         "documents with scored tokens": (n["n_scored_documents"], facts["n_documents"]),
     }
     beyond = {
         f"tokens that no vocabulary of {facts['vocab_size']:,} has, or without a log-probability": (n["n_beyond"], 0),
-        "ranks whose log-probabilities rank_counts adds up otherwise": (n["n_sums_apart"], 0),
+        "ranks whose log-probabilities rank_counts adds up differently": (n["n_sums_apart"], 0),
         **{f"{name} in documents": (n[name], facts[name]) for name in _BYTES if None not in (n[name], facts.get(name))},
     }
     apart = _first_apart(sums)
@@ -185,24 +184,24 @@ def _first_apart(sums: Mapping[str, tuple[int | None, int]]) -> str | None:
 def _readable(store: Store, kind: str, faults: list[Fault]) -> Iterator[Record]:
     for path in store.record_files(kind):
         try:
-            record = read_sealed(path)
+            record = read_record(path)
         except FileNotFoundError:  # removed by another process since it was listed
             continue
+        except RecordError as problem:
+            fault, remedy = str(problem), problem.remedy
         except (OSError, ValueError) as problem:
             remedy = f"remove {kind}/{path.name}, then {_MADE_AGAIN.get(kind, 'run the line that made it again')}"
-            faults.append(Fault(kind.removesuffix("s"), path.stem, f"it is corrupt ({problem})", remedy))
-            continue
-        wrong = record_fault(path, record)
-        if wrong is None:
-            yield record
+            fault = f"it is corrupt ({problem})"
         else:
-            faults.append(Fault(kind.removesuffix("s"), path.stem, *wrong))
+            yield record
+            continue
+        faults.append(Fault(kind.removesuffix("s"), path.stem, fault, remedy))
 
 
 def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
     if kind == "cells" and not store.has_run(record["run_id"]):
         called = f"{record['family']} {record['size']} on {record['dataset']}"
-        lost = f"its run {record['run_id']} ({called}) is not there"
+        lost = f"its run {record['run_id']} ({called}) is missing"
         yield Fault("cell", record["cell_key"], lost, "run the line that measured it again")
     if kind in ("fits", "rank_fits"):
         named = record["run_ids"] if kind == "fits" else [record["run_id"]]
@@ -210,32 +209,27 @@ def _record_faults(store: Store, kind: str, record: Record) -> Iterator[Fault]:
         gone = [run_id for run_id in named if not store.has_run(run_id) and run_id not in imported]
         if gone:
             name = record["fit_id"] if kind == "fits" else record["run_id"]
-            yield Fault(kind.removesuffix("s"), name, f"its run {gone[0]} is not there", "rbpx store gc")
-    for before in lost_before(store, record) if kind == "forecasts" else ():
-        fault = f"it was registered after {before}, which is gone or has changed"
-        yield Fault("forecast", forecast_id(record), fault, _MADE_AGAIN["forecasts"])
-    early = backdated(store, record) if kind == "forecasts" else None
-    if early is not None:
-        remedy = f"remove forecasts/{forecast_id(record)}.json, or ask whoever wrote it"
-        yield Fault("forecast", forecast_id(record), early, remedy)
+            yield Fault(kind.removesuffix("s"), name, f"its run {gone[0]} is missing", "rbpx store gc")
+    if kind == "forecasts":
+        own = forecast_id(record)
+        for before in lost_before(store, record):
+            fault = f"it was registered after {before}, which is gone or has changed"
+            yield Fault("forecast", own, fault, _MADE_AGAIN["forecasts"])
+        if early := backdated(store, record):
+            yield Fault("forecast", own, early, f"remove forecasts/{own}.json, or ask whoever wrote it")
 
 
 def _file_faults(store: Store) -> list[Fault]:
     """Files beside the runs that are corrupt, not those of their names, or do not add up."""
     kinds = (
-        ("vocab", store.vocab_files(), _vocab_fault, _AGAIN["vocab"]),
-        (
-            "temperatures",
-            store.beside_files("temperatures"),
-            partial(_temperatures_fault, store),
-            _AGAIN["temperatures"],
-        ),
-        ("best", store.beside_files("best"), partial(_best_fault, store), _AGAIN["best"]),
-        ("import", store.import_files(), _import_fault, _AGAIN["import"]),
-        ("sample", store.sample_files(), lambda path: None, _AGAIN["sample"]),
+        ("vocab", store.vocab_files(), _vocab_fault),
+        ("temperatures", store.beside_files("temperatures"), partial(_temperatures_fault, store)),
+        ("best", store.beside_files("best"), partial(_best_fault, store)),
+        ("import", store.import_files(), _import_fault),
+        ("sample", store.sample_files(), lambda path: None),
     )
     faults = []
-    for kind, paths, fault_of, again in kinds:
+    for kind, paths, fault_of in kinds:
         for path in paths:
             try:
                 fault = file_fault(store.fetch(path)) or fault_of(path)
@@ -243,7 +237,7 @@ def _file_faults(store: Store) -> list[Fault]:
                 fault = str(problem)
             if fault is not None:
                 name = f"{path.parent.name}/{path.name}"
-                then = "" if is_copy(fault) else f", then {again}"
+                then = "" if is_copy(fault) else f", then {_AGAIN[kind]}"
                 faults.append(Fault(kind, path.stem, fault, f"remove {name}{then}"))
     return faults
 
@@ -273,7 +267,7 @@ def _copied_folders(store: Store) -> Iterator[Fault]:
         own = {path.name for path in run_files(store, run_id)}
         for path in sorted(store.run_folder(run_id).glob("[!.]*")):
             if path.suffix in (".json", ".parquet") and path.name not in own:
-                fault = f"runs/{run_id}/{path.name} is not a file of it and is not read"
+                fault = f"runs/{run_id}/{path.name} does not belong to the run and is not read"
                 yield Fault("run", run_id, fault, "remove that file")
 
 
@@ -293,7 +287,7 @@ def _best_fault(store: Store, path: Path) -> str | None:
         return None  # which is said of the run
     tokens = read_whole(store.part(path.stem, "tokens")).select(["doc_id", "position"])
     same = read_whole(path).select(["doc_id", "position"]).equals(tokens)
-    return None if same else "its places are not those of the tokens of its run"
+    return None if same else "its positions are not those of the tokens of its run"
 
 
 def _vocab_fault(path: Path) -> str | None:

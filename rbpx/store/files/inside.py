@@ -1,7 +1,7 @@
-"""What lies inside a store: folders that are folders and no links, and in each only what rbpx names.
+"""Guards what lies inside a store: real folders in place of links, and in each only files that rbpx names.
 
 A store may come from somebody else, and a link in it leads anywhere. So a store with a link in the place of a folder is
-not opened (`check_folders`), and whatever is written to a store or removed from it is asked for here first (`inside`).
+not opened (`check_folders`), and each path is checked here (`inside`) before anything is written to it or removed.
 """
 
 import os
@@ -12,8 +12,7 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Final
 
 from rbpx.errors import RbpxError
-from rbpx.files.atomic import is_temporary
-from rbpx.files.entries import age_s, kind_of
+from rbpx.files.entries import age_s, is_temporary, kind_of
 
 KINDS: Final = ("cells", "fits", "rank_fits", "failures", "forecasts")  # a JSON file each
 TABLES: Final = ("vocab", "imports", "samples", "temperatures", "best")  # a Parquet file each
@@ -89,7 +88,7 @@ def inside(root: Path, path: Path | str) -> Path:
     whole = root / path
     *folders, name = whole.relative_to(root).parts
     if not is_ours("/".join(folders), name):
-        raise RbpxError(f"{str(whole)!r} is no file of a store and is left alone; move it out of store={root}")
+        raise RbpxError(f"{str(whole)!r} is not a file of a store and is left alone; move it out of store={root}")
     for depth in range(1, len(folders) + 1):
         _refuse_stranger(root, "/".join(folders[:depth]))
     _refuse_stranger(root, "/".join([*folders, name]), "delete the link itself")
@@ -105,7 +104,9 @@ def whole_run(root: Path, folder: Path) -> Path:
     name = f"runs/{inside(root, folder).name}"
     for each in sorted(each.name for each in folder.iterdir()) if folder.is_dir() else ():
         if not is_ours(name, each) and not is_harmless(each):
-            raise RbpxError(f"{folder / each} is no file of a run and would go with it; move it elsewhere first")
+            raise RbpxError(
+                f"{folder / each} is not a file of a run and would be deleted with it; move it elsewhere first"
+            )
     return folder
 
 

@@ -1,13 +1,11 @@
-"""The ledger of a store: what was written beside the runs, so that a file which is deleted by hand is missed.
+"""The ledger of a store, which shows that a file beside the runs was deleted by hand; and locks between processes.
 
 written/<kind>/<file>   an empty file for each file of each of `KINDS`
 
 An entry is made after its file and taken away before it. Making and removing an empty file need no lock and cannot be
-half done: a process that is killed between the two leaves a file that would not be missed, never a false alarm. Files
-of stores from before the ledger are entered when the index is next rebuilt. Vocabularies need no entry: each run names
-its own.
-
-Locks of a store between processes: who waits for long is told for whom.
+half done: a process that is killed between the two leaves a file whose loss would go unnoticed, never a false alarm.
+Files of stores from before the ledger are entered when the index is next rebuilt. Vocabularies need no entry, because
+each run names its own.
 """
 
 import contextlib
@@ -75,7 +73,7 @@ KINDS: Final = ("cells", "fits", "rank_fits", "imports", "temperatures", "best",
 
 
 def enter(path: Path) -> None:
-    """Note that a file was written. Without room for the entry the file is kept; it would only not be missed."""
+    """Note that a file was written. Without room for the entry the file stays, but its loss would go unnoticed."""
     entry = _own_entry(path)
     with contextlib.suppress(OSError):
         entry.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +103,7 @@ def since(path: Path) -> str | None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file of the store, if it exists, and its entry: it is not missed."""
+    """Remove a file of the store, if it exists, and its entry, so that it is not reported as lost."""
     forget(path)
     inside(path.parent.parent, path).unlink(missing_ok=True)
     forget(path)  # `enter_all` of another process may have seen it just before it went

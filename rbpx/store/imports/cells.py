@@ -1,6 +1,6 @@
-"""One cell of other people's results in; the name, the count or the number that it holds out, or what is wrong with it.
+"""Reads one cell of an imported table: the name, count or number that it holds, or what is wrong with it.
 
-A cell is checked once for all rows that have it. `Wrong` says what is wrong without its place or its column.
+A cell is checked once for all rows that have it. `Wrong` says what is wrong, without the place or the column.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbpx.files.numbers import as_written, is_empty, is_no_value, large_number, number, quoted
+from rbpx.files.cells import as_written, is_empty, is_no_value, large_number, number, quoted
 from rbpx.ties import Ties
 
 _LARGEST: Final = {"k": 2**31 - 1, "n": 2**31 - 1}  # their type in the relation
@@ -26,6 +26,7 @@ _WHOLE: Final = {  # field -> what is expected, the least
     "training_step": (_FROM_0, 0),
     "training_seed": (_FROM_0, 0),
 }
+MISSING_K: Final = f"is empty; {_WHOLE['k'][0]}"  # what is wrong with a row of RBP that does not say its k
 _POSITIVE: Final = {
     "non_embedding_params": "give parameters, not millions",
     "total_params": "all parameters, or empty",
@@ -124,8 +125,3 @@ def last_digit(cell: Any) -> float:
         return 10.0 ** (cell.index(".") + 1 - len(cell))
     exact = number(cell)
     return 0.0 if exact is None else 10.0 ** int(exact.as_tuple().exponent)
-
-
-def missing_k() -> str:
-    """What is wrong with a row of RBP that does not say its k."""
-    return f"is empty; {_WHOLE['k'][0]}"

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.errors import RbpxError
+from rbpx.files.cells import is_no_value
 from rbpx.files.column_table import Column, ColumnTable
-from rbpx.files.numbers import is_no_value
 from rbpx.store.sql.bounded import SqlLimits
 from rbpx.store.sql.queries import meets
 

@@ -1,9 +1,10 @@
-"""Observations that cannot be true together: rows twice, two values of one thing, RBP that falls where k rises.
+"""Finds observations that cannot be true together, and gives the run_ids of those that can.
 
-A row with RBP_k is one statement, whose other values are compared as they are. A row without says each of its values
-apart: a loss may come in one file, an accuracy of the same model in another.
+They contradict each other where one thing has two values, or RBP falls as k rises; what is said twice counts once. A
+row with RBP_k is one statement, whose other values are compared along with it. In a row without RBP_k each value stands
+for itself: a loss may come in one file, and an accuracy of the same model in another.
 
-The run_ids of observations: digests of the runs that they belong to.
+Shapes: R rows of a table.
 """
 
 import hashlib
@@ -18,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbpx.files.column_table import digests_of_rows
-from rbpx.files.numbers import as_written
+from rbpx.files.cells import as_written
+from rbpx.files.output import digests_of_rows
 from rbpx.store.imports.faults import Faults
 from rbpx.store.imports.observations import FIELDS, MODEL, RUN, written
 from rbpx.store.schema import TRAINING
@@ -51,9 +52,9 @@ class Judged:
     """The observations of a file beside those of the store.
 
     Attributes:
-        read: those of the file, in order; what several rows say alike once.
+        read: those of the file, in order; what several rows repeat stands once.
         new: those of them that are not stored already.
-        n_repeated: rows of the file that say what an earlier one says.
+        n_repeated: rows of the file that repeat an earlier one.
         faults: rows that cannot be true beside another, of the file or of the store.
     """
 
@@ -70,7 +71,7 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = la
         read: its observations, with `row`.
         stored: those of the same source.
         place: where a row of the file is.
-        shown: the column in which its user knows a field, of a text and a run.
+        shown: field, text and run -> what the user calls that column.
     """
     n_stored = stored.num_rows
     both = pa.concat_tables([stored.select(FIELDS), read.select(FIELDS)])
@@ -120,7 +121,7 @@ def _distinct(table: pa.Table, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _firsts(order: _Integers, again: npt.NDArray[np.bool_]) -> _Integers:
-    """For each of a sequence but its first: where the row of equals begins that it belongs to."""
+    """For each row but the first: the row with which its run of equal rows begins."""
     begins = np.where(np.concatenate([[True], ~again]), np.arange(len(order)), 0)
     return order[np.maximum.accumulate(begins)][1:] if len(order) else order
 
@@ -183,11 +184,15 @@ class _Pairs:
         """A size, or a named model whose size is S, that has another S than before."""
         S, at = self.both[_S].to_numpy(), np.arange(self.both.num_rows)
         by_S = _digits_of(self.both).to_numpy(zero_copy_only=False) & pc.is_valid(self.both["model"]).to_numpy()
-        for name, explain, is_of in (("size", self._other_size, True), ("model", self._other_model, by_S)):
+        rules = (
+            ("size", "a size has one S, so give sizes different names", True),
+            ("model", "a run has one S, so add a column size if these are several", by_S),
+        )
+        for name, rule, is_of in rules:
             _, firsts, number = np.unique(codes(self.both, ("family", name)), return_index=True, return_inverse=True)
             before = firsts[number]
             differs = (S != S[before]) & (at >= self.n_stored) & is_of
-            yield at[differs], before[differs], explain
+            yield at[differs], before[differs], partial(self._other_S, name, rule)
 
     def _value(self, name: str, at: int) -> Any:
         return self.both[name][at].as_py()
@@ -216,17 +221,11 @@ class _Pairs:
         at, other = max(low, high), min(low, high)
         return (
             f"{self._column('rbp', at)} of {self._name(at)} is {self._value('rbp', at)}, but "
-            f"{self._value('rbp', other)} at k={self._value('k', other)} in {self.where(other)}; a hit among the first "
-            "k is one among more, so RBP never falls in k: correct one of them"
+            f"{self._value('rbp', other)} at k={self._value('k', other)} in {self.where(other)}; every hit "
+            "among the first k is also one among more, so RBP never falls as k rises: correct one of them"
         )
 
-    def _other_size(self, at: int, other: int) -> str:
-        return self._other_S("size", at, other, "a size has one S, so give sizes different names")
-
-    def _other_model(self, at: int, other: int) -> str:
-        return self._other_S("model", at, other, "a run has one S, so add a column size if these are several")
-
-    def _other_S(self, of: str, at: int, other: int, rule: str) -> str:
+    def _other_S(self, of: str, rule: str, at: int, other: int) -> str:
         S, before = (self._value(_S, each) for each in (at, other))
         return (
             f"{self._column(_S, at)} of {self._value('family', at)} {self._value(of, at)} is {_digits(S)}, but "

@@ -1,8 +1,9 @@
-"""What engines return for the tokens of prompts: a file of them in, columns of scored tokens out.
+"""Reads the scored tokens of prompts from a file that an inference engine wrote.
 
-Read are tables with a row for each token; vLLM's answers with `prompt_logprobs`, one of `{token id: {logprob, rank,
-decoded_token}}` for each token, whose rank counts the logits that are at least the token's (vllm/v1/sample/sampler.py);
-and SGLang's with `meta_info.input_token_logprobs`, a list of [logprob, token id, text], which has no ranks.
+Three kinds of files are read: tables with a row for each token; answers of vLLM with `prompt_logprobs`, which has one
+`{token id: {logprob, rank, decoded_token}}` for each token, whose rank counts the logits that are at least the token's
+(vllm/v1/sample/sampler.py); and answers of SGLang with `meta_info.input_token_logprobs`, a list of [logprob, token id,
+text] without ranks.
 """
 
 import math
@@ -12,16 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from rbpx.errors import RbpxError
-from rbpx.files.numbers import number, quoted
+from rbpx.files.cells import number, quoted
 from rbpx.files.rows import Row, check_names, check_table, read_rows
 from rbpx.ties import Ties
 
 _ALIASES = {"doc_id": ("doc_id", "doc"), "position": ("position",), "token_id": ("token_id", "token")}
-_COUNTS = ("rank", "greater", "ties", "logprob")
 _MOST = 2**31 - 2  # the length of a document is a position and 1, in 32 bits
-_UNIT = (
-    2**-8 + 2**-14
-)  # by which a log-probability may be off, relative to itself: bfloat16's unit roundoff, and float32
+# By which a log-probability may be off, relative to itself: bfloat16's unit roundoff, and float32.
+_UNIT = 2**-8 + 2**-14
 _ROUNDED = (1 + _UNIT) / (1 - _UNIT)
 
 
@@ -83,7 +82,7 @@ def read_engine_rows(path: Path, ties: Ties | None) -> EngineRows:
             key = (token.doc_id, token.position)
             if key in tokens:
                 raise RbpxError(
-                    f"{row.place}: position {key[1]} of document {key[0]} is there twice; remove one of them"
+                    f"{row.place}: position {key[1]} of document {key[0]} appears twice; remove one of them"
                 )
             tokens[key] = token
             lengths[token.doc_id] = max(lengths.get(token.doc_id, 0), token.position + 1)
@@ -198,7 +197,7 @@ def _of_table(row: Row, rule: Ties | None) -> EngineToken:
             f"{row.place}: no {(missing or ['logprob'])[0]}; a token has doc_id, position, token_id, logprob, and "
             "rank or greater and ties"
         )
-    rank, greater, ties = (_count(row.place, values, name, 1 if name == "rank" else 0) for name in _COUNTS[:3])
+    rank, greater, ties = (_count(row.place, values, name, int(name == "rank")) for name in ("rank", "greater", "ties"))
     most = math.inf if greater is None or ties is None else greater + ties + 1
     if rank is not None and not (greater or 0) < rank <= most:
         raise RbpxError(
@@ -206,7 +205,7 @@ def _of_table(row: Row, rule: Ties | None) -> EngineToken:
         )
     if rank is not None and greater is None and ties is None:
         if rule not in (Ties.pessimistic, Ties.optimistic):
-            raise RbpxError(f"{row.place}: a rank without a rule; give ties=pessimistic or ties=optimistic")
+            raise RbpxError(f"{row.place}: this rank has no tie rule; give ties=pessimistic or ties=optimistic")
         greater, ties = (None, rank - 1) if rule is Ties.pessimistic else (rank - 1, None)
     return EngineToken(
         doc_id=_whole(row.place, "doc_id", found["doc_id"]),

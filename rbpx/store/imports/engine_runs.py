@@ -1,4 +1,4 @@
-"""Tokens that another engine scored, as a run of the store: a file of them in, a run and the record of its cell out."""
+"""Imports the tokens that another engine scored as a run of the store, with the record of its cell."""
 
 import hashlib
 from collections import Counter
@@ -149,11 +149,9 @@ def _vocab(rows: EngineRows) -> dict[int, str]:
 
 def _told(columns: dict[str, Any]) -> str:
     greater, ties = (columns[name].null_count == 0 for name in ("greater", "ties"))
-    if greater and ties:
-        return "ranks with ties apart"
-    return (
-        "pessimistic ranks" if ties else "optimistic ranks" if greater else "logprobs, and not the rank of every token"
-    )
+    if greater:
+        return "ranks with ties apart" if ties else "optimistic ranks"
+    return "pessimistic ranks" if ties else "logprobs, and not the rank of every token"
 
 
 def _tables(run_id: str, columns: dict[str, Any], rows: EngineRows) -> dict[str, pa.Table]:

@@ -1,4 +1,4 @@
-"""What is wrong with a file that is imported: gathered from all checks, and told by row, the first ten."""
+"""Gathers what is wrong with a file that is imported, and lists the first ten faults in the order of their rows."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -96,5 +96,7 @@ def refuse(lines: Sequence[str], n: int, file: object) -> None:
         raise RbpxError(lines[0])
     for line in lines[:_MOST]:
         _LOG.warning(line)
-    told = "told above" if n <= _MOST else f"of which the first {_MOST} are told above"
-    raise RbpxError(f"{file} has {n:,} faults, {told}; nothing was imported: correct them, or leave rows out by where=")
+    listed = "listed above" if n <= _MOST else f"of which the first {_MOST} are listed above"
+    raise RbpxError(
+        f"{file} has {n:,} faults, {listed}; nothing was imported: correct them, or leave rows out with where="
+    )

@@ -1,4 +1,4 @@
-"""The samples that lm-evaluation-harness logs of one task: a file in, the scores of the model on its items out.
+"""Reads the samples that lm-evaluation-harness logs of one task, and scores the model on its items.
 
 `--log_samples` writes a row for each item: the requests (context and continuation of each choice), what the model gave
 each (summed nats and whether it is greedy), and the item's metrics. That is a sum for each target and no token's rank,
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.errors import RbpxError
-from rbpx.files.numbers import quoted
+from rbpx.files.cells import quoted
 from rbpx.files.rows import Row, check_table, read_rows
 
 __all__ = ["Scored", "is_of_harness", "read_samples"]
@@ -93,14 +93,16 @@ def _check_alone(rows: Sequence[Row]) -> None:
     """Refuse answers of several filters, and items that are there twice."""
     filters = list(dict.fromkeys(str(row.values.get("filter")) for row in rows))
     if len(filters) > 1:
-        raise RbpxError(f"{rows[0].path} has the answers of {len(filters)} filters ({', '.join(filters)}); keep one's")
+        raise RbpxError(
+            f"{rows[0].path} has the answers of {len(filters)} filters ({', '.join(filters)}); keep those of one"
+        )
     seen: set[Any] = set()
     for row in rows:
         if row.values.get("doc_id") is None:
-            raise RbpxError(f"{row.place}: no doc_id, which says of which item it is; give the file as it was logged")
+            raise RbpxError(f"{row.place}: no doc_id, so its item is unknown; give the file as it was logged")
         item = str(row.values["doc_id"])
         if item in seen:
-            raise RbpxError(f"{row.place}: item {item} is there twice; give the samples of one evaluation")
+            raise RbpxError(f"{row.place}: item {item} appears twice; give the samples of one evaluation")
         seen.add(item)
 
 

@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 
 from rbpx.config.imports import ImportConfig, ImportRequest
 from rbpx.config.text.dataset import HARNESS
-from rbpx.errors import RbpxError, reason
-from rbpx.files.column_table import Column, ColumnTable, digest_of_rows, is_long, long_columns, read_columns, widened
+from rbpx.errors import RbpxError, number_of, reason
+from rbpx.files.column_table import Column, ColumnTable, is_long, long_columns, read_columns, widened
 from rbpx.files.columns import Columns, ColumnsError, match_columns
 from rbpx.files.entries import plain_file
+from rbpx.files.output import digest_of_rows
 from rbpx.store.cell_states import read_heartbeats
 from rbpx.store.checks.integrity import TABLE_MIB, file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.files.ledger import locked
@@ -37,14 +38,14 @@ class Imported:
 
     Attributes:
         n: observations in the file.
-        n_models: models, datasets and k that they are of.
-        n_datasets: as that.
-        n_k: as that.
+        n_models: different models that they are about.
+        n_datasets: different texts.
+        n_k: different k.
         n_new: how many of them were not in the store before.
         ignored: columns of the file that were not recognised.
         n_left_out: rows without a value.
         n_not_chosen: rows that do not meet `where`.
-        n_repeated: rows that say what an earlier one of the file says.
+        n_repeated: rows that repeat an earlier row of the file.
         n_missing: losses and accuracies that are empty or NaN, in other rows.
         rounded: column -> counts in it that were rounded to whole numbers.
         steps: the first and the last row, where rows count as steps.
@@ -158,7 +159,7 @@ def _judged(reading: Reading, stored: pa.Table, table: ColumnTable, columns: Col
     faults = reading.faults + judged.faults
     refuse(faults.lines(table.place), len(faults), table.path)
     if not reading.observations.num_rows:
-        raise RbpxError(f"{table.path}: of its rows, {table.n_rows:,} in all, none has a value; each is empty or NaN")
+        raise RbpxError(f"{table.path} has {number_of(table.n_rows, 'row')}, but no value: each is empty or NaN")
     return judged
 
 

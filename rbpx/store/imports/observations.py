@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.config.imports import ImportConfig
+from rbpx.files.cells import as_written, quoted
 from rbpx.files.column_table import Column, ColumnTable
 from rbpx.files.columns import Columns
-from rbpx.files.numbers import as_written, quoted
 from rbpx.store.imports.cells import (
+    MISSING_K,
     Wrong,
     check_ties,
     is_missing,
     is_rounded,
     last_digit,
-    missing_k,
     name_of,
     plain_shares,
     positive_of,
@@ -305,7 +305,7 @@ class _Reader:
         known = ~self.faults.rows(n)
         for missing, there, what in (
             (share, k, f"{name} {_RBP_IS_EMPTY}"),
-            (k, share, f"{columns.shown('k')} {missing_k()}"),
+            (k, share, f"{columns.shown('k')} {MISSING_K}"),
         ):
             self.faults.add(np.flatnonzero(known & ~_valid(missing) & _valid(there)), partial(always, what))
         return [share], [k], [name]

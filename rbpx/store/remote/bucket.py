@@ -193,7 +193,7 @@ class Bucket:
             if there is not None and (there.n_bytes == n_bytes or sum(map(len, self.parts(path, n_bytes))) == n_bytes):
                 return
         kept = "none" if there is None else f"{there.n_bytes:,}"
-        problem = f"of the {n_bytes:,} bytes of {path} that it took, it has {kept}"
+        problem = f"it took {n_bytes:,} bytes of {path} and has {kept}"
         raise MeasureError(f"store={self.url} cannot be written ({problem}); run the same line again")
 
     def remove(self, paths: Iterable[str]) -> None:
@@ -257,7 +257,7 @@ def _entry(each: Any) -> Entry:
 
 def _connect(url: str) -> "ObjectStore":
     if not url.startswith(_KNOWN):  # the library would take a folder, a web server, and memory that ends with it
-        raise RbpxError(f"store={url} is not of a storage that can hold a store; known: {', '.join(_KNOWN)}")
+        raise RbpxError(f"store={url} is not on a storage that can hold a store; known: {', '.join(_KNOWN)}")
     try:
         from obstore.exceptions import BaseError
         from obstore.store import from_url

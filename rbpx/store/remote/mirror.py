@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from rbpx.errors import DamageError, MeasureError, RbpxError, number_of
-from rbpx.files.atomic import atomic_remove, atomic_write
-from rbpx.files.digest import cache_folder, digest, read_cache, write_cache
-from rbpx.files.sealed import read_sealed
+from rbpx.files.digest import cache_folder, digest, read_cache, read_sealed, write_cache
+from rbpx.files.entries import atomic_remove, atomic_write
 from rbpx.store.checks.integrity import file_fault, run_fault
 from rbpx.store.checks.values import named_tables
 from rbpx.store.files import ledger
@@ -29,9 +28,9 @@ from rbpx.store.files.inside import KINDS, RUNNING, TABLES, inside, is_ours, who
 from rbpx.store.files.ledger import locked
 from rbpx.store.messages import warn_damage
 from rbpx.store.remote.bucket import Bucket, Entry, GoneError, ShortError, endpoint_of
-from rbpx.store.remote.lazy_files import fetched_when_opened
 from rbpx.store.remote.object_names import LAZY, is_of_run, list_objects, name_of_table, of_fair_length
 from rbpx.store.remote.outbox import Outbox, place_manifest
+from rbpx.store.sql.relations import fetched_when_opened
 from rbpx.store.store import MANIFEST, RUN_TABLES, Record, Store
 
 _LOGGER = logging.getLogger(__name__)
@@ -102,7 +101,7 @@ class Mirror(Store):
         news = [path for path in new if is_news[path] and not path.startswith(RUNNING)]
         if news:
             mib = sum(wanted[path].n_bytes for path in news) / 2**20
-            _LOGGER.info(f"copied {number_of(len(news), 'file')} ({mib:,.1f} MiB) of {self.name} into {self.root}")
+            _LOGGER.info(f"copied {number_of(len(news), 'file')} ({mib:,.1f} MiB) from {self.name} to {self.root}")
 
     def _mirrored(self) -> set[str]:
         """The files here that are removed when they are gone in the bucket."""
@@ -116,7 +115,7 @@ class Mirror(Store):
         return beside | {f"runs/{run_id}/{MANIFEST}" for run_id in self.run_ids()}
 
     def _bring(self, path: str) -> bool | None:
-        """Copy one object here; whether it was other than here; None where it is gone or does not come whole."""
+        """Copy one object here; returns whether it differed from the copy here, None where it is gone or incomplete."""
         try:
             content = self._bucket.get(path, self._listed[path].n_bytes)
         except GoneError:  # removed by another machine since it was listed
@@ -321,7 +320,7 @@ class Mirror(Store):
             self._outbox.send(path)
         except MeasureError as problem:
             self._silent_until = time.monotonic() + _PAUSE_S
-            _LOGGER.warning(f"{problem}; it is kept in {self.root} and sent later")
+            _LOGGER.warning(f"{problem}; it is kept in {self.root} and will be sent later")
 
     def place_run(self, run_id: str, fill: Callable[[Path], None]) -> None:
         """Write a run here, then send it."""
@@ -362,7 +361,7 @@ class Mirror(Store):
         """
         folder = whole_run(self.root, self.run_folder(run_id))
         if not self._outbox.is_as_there(folder) and run_fault(self, run_id) is None:
-            mended = f"{folder} was another than in {self.name}, where the run is sound, and is as there now"
+            mended = f"{folder} differed from {self.name}, where the run is sound, and now is as there"
             raise RbpxError(f"{mended}; to remove the run all the same, run the same line again")
         self._outbox.forget(folder)
         super().drop_run(run_id)

@@ -1,6 +1,6 @@
 """The names of a store's objects in a bucket: what each is, whether it is kept on this machine, how long it may be.
 
-Names that no store has and objects far too long are passed over.
+Names that no store has, and objects far too long, are ignored and reported.
 """
 
 import logging
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from rbpx.errors import number_of
+from rbpx.files.digest import RECORD_MIB
 from rbpx.files.entries import MIB
-from rbpx.files.sealed import RECORD_MIB
 from rbpx.store.files.inside import FOLDERS, KINDS, RUNNING, TABLES, is_harmless, is_ours, is_plain
 from rbpx.store.messages import warn_damage
 from rbpx.store.remote.bucket import Bucket, Entry, StrangeNameError
@@ -66,11 +66,11 @@ def list_objects(bucket: Bucket, root: Path) -> dict[str, Entry]:
         listed = bucket.below(None)
     except StrangeNameError as problem:
         listed = {path: entry for kind in (*FOLDERS, RUNNING) for path, entry in bucket.below(kind).items()}
-        warn_damage(_LOGGER, root, f"{problem}; it is passed over")
+        warn_damage(_LOGGER, root, f"{problem}; it is ignored")
     strange = {path for path in listed if not all(is_plain(part) or is_harmless(part) for part in path.split("/"))}
     if strange:
-        of = number_of(len(strange), "object")
-        line = f"{of} in store={bucket.url} with a name that no store has, passed over: {min(strange)!r}; remove it"
+        of, such = number_of(len(strange), "object"), f"such as {min(strange)!r}"
+        line = f"ignored {of} in store={bucket.url} with a name that no store has, {such}; remove it"
         warn_damage(_LOGGER, root, line)
     return {path: entry for path, entry in listed.items() if path not in strange}
 
@@ -80,6 +80,6 @@ def of_fair_length(listed: Mapping[str, Entry], bucket: Bucket, root: Path) -> d
     brought = {path: entry for path, entry in listed.items() if is_brought(path)}
     long = {path for path, entry in brought.items() if entry.n_bytes > most_mib(path) * MIB}
     for path in sorted(long):
-        length = f"{brought[path].n_bytes / MIB:,.0f} MiB long, where {most_mib(path):,} MiB are the most"
-        warn_damage(_LOGGER, root, f"{path} in store={bucket.url} is {length}, and left out; remove that object")
+        length = f"{brought[path].n_bytes / MIB:,.0f} MiB long, more than the {most_mib(path):,} MiB allowed"
+        warn_damage(_LOGGER, root, f"{path} in store={bucket.url} is {length}, and is left out; remove that object")
     return {path: entry for path, entry in brought.items() if path not in long}

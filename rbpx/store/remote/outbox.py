@@ -1,6 +1,6 @@
-"""What this machine wrote to a store in object storage, until the bucket has it: runs, records and small tables.
+"""Sends what this machine wrote to a store in object storage: runs, records and small tables.
 
-unsent/<kind>/<file>   an empty file for each, from before it is written here until it is sent
+unsent/<kind>/<file>   an empty file for each, made before it is written here and removed once the bucket has it
 
 A run is sent tables first and manifest last, each only where there is none. A killed process leaves tables that no
 manifest names, and the note here by which the next command sends the rest.
@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from rbpx.errors import MeasureError, number_of
-from rbpx.files.atomic import atomic_remove, atomic_write
-from rbpx.files.sealed import read_sealed
+from rbpx.files.digest import read_sealed
+from rbpx.files.entries import atomic_remove, atomic_write
 from rbpx.store.checks.values import named_tables
 from rbpx.store.files.inside import TABLES, UNSENT, inside, is_ours, whole_run
 from rbpx.store.remote.bucket import Bucket, GoneError
@@ -94,7 +94,7 @@ class Outbox:
         try:
             parts = _parts(folder, read_sealed(folder / MANIFEST))
         except ValueError as problem:
-            reason = f"manifest.json is not one of a run: {problem}"
+            reason = f"manifest.json does not describe a run: {problem}"
             _LOGGER.warning(f"run {folder.name} in {self._root} is not sent: {reason}; rbpx store rm {folder.name}")
             return False
         self._send_parts(parts)

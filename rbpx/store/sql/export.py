@@ -60,12 +60,12 @@ def _kind(output: str | None, suffix: str | None) -> str:
         raise RbpxError(f"output={output} and format={str(suffix)[1:]} differ; leave one of them out")
     if own not in SUFFIXES and suffix is None:
         known = ", ".join(SUFFIXES)
-        raise RbpxError(f"output={output} does not tell its format; end it in {known}, or give --format csv")
+        raise RbpxError(f"output={output} does not say its format; end it in {known}, or give --format csv")
     return own if own in SUFFIXES else str(suffix)
 
 
 def known_complete(rows: Rows, store: Store, output: str | None) -> Rows:
-    """Rows on their way to an output; what was printed cannot be taken back, so it is said that it is not all.
+    """Rows on their way to an output; where a file fails after some were printed, the error says that more are missing.
 
     Raises:
         MeasureError: a file of the store failed after rows were printed; files are written whole or not at all, so for
@@ -79,6 +79,6 @@ def known_complete(rows: Rows, store: Store, output: str | None) -> Rows:
             if output is not None:
                 raise
             doubt(store)
-            raise MeasureError(f"{problem}; what was printed is not all: run the same line again") from None
+            raise MeasureError(f"{problem}; the printed rows are not all: run the same line again") from None
 
     return Rows(rows.schema, parts())

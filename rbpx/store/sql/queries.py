@@ -15,12 +15,11 @@ import pyarrow as pa
 
 from rbpx.errors import DamageError, RbpxError
 from rbpx.files.output import Rows
+from rbpx.store import schema
 from rbpx.store.checks.integrity import sound_runs
-from rbpx.store.remote.lazy_files import take_problem
-from rbpx.store.schema import OBSERVATIONS, RUNS
 from rbpx.store.sql import relations
 from rbpx.store.sql.bounded import Bounded, SqlLimits, close, is_left_behind, limit, too_large
-from rbpx.store.sql.relations import opened_index, stamps_of
+from rbpx.store.sql.relations import take_problem
 from rbpx.store.store import Store
 
 _LIMITS = SqlLimits()
@@ -103,15 +102,9 @@ def shared(store: Store, limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnectio
 
 def _fill(connection: duckdb.DuckDBPyConnection, store: Store, with_fits: bool) -> None:
     run_ids = sound_runs(store)
-    stamps = relations.stamps_of_runs(store, run_ids)
-    if with_fits:
-        stamps |= {name: stamps_of(store, name) for name in relations.OF_ONE_ROW}
-    with opened_index(store) as index:
-        tables = {"forecasts": relations.table(store, "forecasts"), **relations.record_tables(store, stamps, index)}
-    for name, table in tables.items():
-        connection.register(f"{name}_arrow", table)
-        connection.execute(f"CREATE TABLE {name} AS FROM {name}_arrow")
-        connection.unregister(f"{name}_arrow")
+    stamps = relations.stamps_of_runs(store, run_ids, with_fits)
+    with relations.opened_index(store) as index:
+        relations.create_tables(connection, store, stamps, index)
     for name in (*relations.BY_FILE, *relations.ALSO_BY_FILE):
         connection.register(name, relations.dataset(store, name, run_ids))
     connection.execute(read_sql("relations"))
@@ -227,7 +220,7 @@ def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimi
         with _reading(bounded):
             get = partial(_bounded_call, bounded, limits, query)
             reader = get(lambda: connection.sql(query).to_arrow_reader(_ROWS))
-            schema, first = reader.schema, get(lambda: next(reader, None))
+            first = get(lambda: next(reader, None))
 
             def parts() -> Iterator[pa.RecordBatch]:
                 part = first
@@ -236,7 +229,7 @@ def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimi
                     part = get(lambda: next(reader, None))
 
             try:
-                yield Rows(schema, parts())
+                yield Rows(reader.schema, parts())
             finally:
                 if not bounded.is_left_behind:
                     reader.close()
@@ -309,30 +302,12 @@ def is_one_select(connection: duckdb.DuckDBPyConnection, query: str, *, pivots: 
         return False
 
 
-RELATIONS = (
-    "runs",
-    "tokens",
-    "rank_counts",
-    "documents",
-    "vocab",
-    "observations",
-    "temperatures",
-    "best",
-    "fits",
-    "rank_fits",
-    "failures",
-    "forecasts",
-)
-_COLUMNS = {
-    name: frozenset(columns.names)
-    for name, columns in {
-        "runs": RUNS,
-        "observations": OBSERVATIONS,
-        **relations.BY_FILE,
-        **relations.ALSO_BY_FILE,
-        **relations.BY_RECORD,
-    }.items()
+_SCHEMAS = {
+    **{"runs": schema.RUNS, **relations.BY_FILE, "vocab": schema.VOCAB, "observations": schema.OBSERVATIONS},
+    **{"temperatures": schema.TEMPERATURES, "best": schema.BEST, **relations.BY_RECORD},
 }
+_COLUMNS = {name: frozenset(columns.names) for name, columns in _SCHEMAS.items()}
+RELATIONS = tuple(_SCHEMAS)
 _NAMED_BY = {"runs": ("run_id",), "documents": ("run_id", "doc_id"), "vocab": ("tokenizer_hash", "token_id")}
 
 
@@ -358,8 +333,8 @@ def _untold(problem: Exception) -> RbpxError | None:
     if rule is None:
         return None
     return RbpxError(
-        f"a run has tokens of another engine that told no ranks with ties={rule[1]}; see `engine` in python -m rbpx "
-        "sql 'FROM runs', and ask with the rule of its ranks, or narrow the question to other runs"
+        f"a run holds tokens of another engine, which gave no ranks with ties={rule[1]}; find it by `engine` in python "
+        "-m rbpx sql 'FROM runs', then ask with the tie rule of its ranks, or narrow the question to other runs"
     )
 
 

@@ -1,10 +1,10 @@
 """The relations of a store as Arrow tables and datasets, made from its records and files without the corrupt ones.
 
-Rows that the index has already: a record or a run that was not touched since is not read again.
+What the index has already is not read again: a record is known by its name and the stamp of its file, a row of `runs`
+by those of its record and of the manifest that it was made of. What is corrupt is not in the index, so every command
+reads it again and reports it; an index that is damaged, or of an older version, knows nothing.
 
-A record is known by its name and the stamp of its file, a row of `runs` by those of its record and of the manifest that
-it was made of. What is corrupt is not in the index, so every command reads it again and says so; an index that is
-damaged, or of an older version, knows nothing.
+Files in object storage are fetched when a question first opens them.
 """
 
 import json
@@ -18,13 +18,71 @@ from typing import Any, Final, TypeVar
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset
+from pyarrow import fs
 
+from rbpx.errors import RbpxError
 from rbpx.files.entries import stamp
 from rbpx.store import schema
 from rbpx.store.checks.integrity import sound_files, sound_runs, warn_of_losses
 from rbpx.store.forecasts import rows_of
 from rbpx.store.messages import warn_damage
 from rbpx.store.store import BESIDE, MANIFEST, Record, Store
+
+_problems: Final[list[RbpxError]] = []  # of files that could not be fetched, until someone takes them
+
+
+def fetched_when_opened(fetch: Callable[[Path], None]) -> fs.PyFileSystem:
+    """Local files, before each of which `fetch` is called with its path."""
+    return fs.PyFileSystem(_Lazy(fetch))
+
+
+def take_problem() -> RbpxError | None:
+    """Why a file could not be fetched since this was last asked; what opened it says only that it is empty."""
+    problem = _problems[0] if _problems else None
+    _problems.clear()
+    return problem
+
+
+class _Lazy(fs.FileSystemHandler):  # type: ignore[misc]
+    def __init__(self, fetch: Callable[[Path], None]) -> None:
+        self._fetch, self._local = fetch, fs.LocalFileSystem()
+
+    def open_input_file(self, path: str) -> pa.NativeFile:
+        try:
+            self._fetch(Path(path))
+        except RbpxError as problem:  # an exception here would be raised in a thread of Arrow, and stop everything
+            _problems.append(problem)
+            return pa.BufferReader(b"")
+        return self._local.open_input_file(path)
+
+    open_input_stream = open_input_file
+
+    def get_type_name(self) -> str:
+        return "rbpx"
+
+    def normalize_path(self, path: str) -> str:
+        return path
+
+    def get_file_info(self, paths: list[str]) -> Any:
+        return self._local.get_file_info(paths)
+
+    def get_file_info_selector(self, selector: Any) -> Any:
+        return self._local.get_file_info(selector)
+
+    def _read_only(self, *args: object, **kwargs: object) -> None:
+        raise NotImplementedError("only read")
+
+    create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = delete_file = _read_only
+    move = copy_file = open_output_stream = open_append_stream = _read_only
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = object.__hash__
+
 
 V = TypeVar("V")
 INDEX: Final = "rbpx.duckdb"
@@ -47,12 +105,6 @@ def stamps_of(store: Store, relation: str) -> Stamps:
     """The stamps of all records of a relation; to be taken before they are read."""
     kind = "cells" if relation == "runs" else relation
     return {path.stem: str(stamp(path)) for path in store.record_files(kind)}
-
-
-def stamps_of_manifests(store: Store, run_ids: Iterable[str]) -> Stamps:
-    """The stamps of the manifests of runs; to be taken before they are read."""
-    runs = store.root / "runs"
-    return {run_id: str(stamp(f"{runs}/{run_id}/{MANIFEST}")) for run_id in run_ids}
 
 
 @contextmanager
@@ -93,11 +145,7 @@ def known_rows(
     """
     manifests = stamps_by_relation.get(MANIFESTS, {})
     wanted = {relation: stamps for relation, stamps in stamps_by_relation.items() if relation in _NAMES}
-
-    def read(index: duckdb.DuckDBPyConnection) -> dict[str, tuple[list[str], pa.Table]]:
-        return {name: _known(index, name, stamps, manifests) for name, stamps in wanted.items()}
-
-    return _ask(index, read, {})
+    return _ask(index, lambda index: {of: _known(index, of, stamps, manifests) for of, stamps in wanted.items()}, {})
 
 
 def known_columns(index: duckdb.DuckDBPyConnection | None, manifests: Stamps) -> dict[tuple[str, str], str]:
@@ -144,22 +192,23 @@ def _known(
 def write_stamps(index: duckdb.DuckDBPyConnection, stamps_by_relation: Mapping[str, Stamps]) -> None:
     """Note in an index that is being built which records its rows are of."""
     noted = [(relation, *each) for relation, stamps in stamps_by_relation.items() for each in stamps.items()]
-    _write(index, TABLE, ("relation", "name", "stamp"), noted)
+    _create(index, TABLE, _texts(("relation", "name", "stamp"), noted))
 
 
 def write_columns(index: duckdb.DuckDBPyConnection, columns: Mapping[tuple[str, str], str]) -> None:
     """Note in an index that is being built which columns the files of its runs have."""
-    _write(index, COLUMNS, ("relation", "run_id", "columns"), [(*names, each) for names, each in columns.items()])
+    noted = [(*names, each) for names, each in columns.items()]
+    _create(index, COLUMNS, _texts(("relation", "run_id", "columns"), noted))
 
 
-def _write(
-    index: duckdb.DuckDBPyConnection, name: str, columns: Sequence[str], rows: Sequence[tuple[str, ...]]
-) -> None:
-    """A table of texts."""
-    texts = {column: pa.array([row[at] for row in rows], pa.string()) for at, column in enumerate(columns)}
-    index.register("noted", pa.table(texts))
-    index.execute(f"CREATE TABLE {name} AS FROM noted")
-    index.unregister("noted")
+def _texts(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> pa.Table:
+    return pa.table({name: pa.array([row[at] for row in rows], pa.string()) for at, name in enumerate(names)})
+
+
+def _create(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    connection.register("rows_of_table", rows)
+    connection.execute(f"CREATE TABLE {name} AS FROM rows_of_table")
+    connection.unregister("rows_of_table")
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -180,7 +229,7 @@ BY_RECORD = {
     "failures": schema.FAILURES,
     "forecasts": schema.FORECASTS,
 }
-OF_ONE_ROW = ("fits", "rank_fits", "failures")  # relations with a row for each record, beside `runs`
+_OF_ONE_ROW = ("fits", "rank_fits", "failures")  # relations with a row for each record, beside `runs`
 _VERIFIED = pyarrow.dataset.ParquetFileFormat(
     default_fragment_scan_options=pyarrow.dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
@@ -246,9 +295,27 @@ def table(store: Store, relation: str, run_ids: Sequence[str] | None = None) -> 
     return _table(list(store.records(relation)), BY_RECORD[relation])
 
 
-def stamps_of_runs(store: Store, run_ids: Sequence[str]) -> dict[str, Stamps]:
-    """The stamps by which the rows of `runs` are known: of all requests, and of the manifests of sound runs."""
-    return {"runs": stamps_of(store, "runs"), MANIFESTS: stamps_of_manifests(store, run_ids)}
+def stamps_of_runs(store: Store, run_ids: Iterable[str], with_fits: bool = False) -> dict[str, Stamps]:
+    """The stamps by which rows are known, to be taken before any is read.
+
+    They are those of all requests and of the manifests of sound runs, for `runs`; and of fits and failures if wanted.
+    """
+    runs = store.root / "runs"
+    manifests = {run_id: str(stamp(f"{runs}/{run_id}/{MANIFEST}")) for run_id in run_ids}
+    of_records = {name: stamps_of(store, name) for name in ("runs", *(_OF_ONE_ROW if with_fits else ()))}
+    return {**of_records, MANIFESTS: manifests}
+
+
+def create_tables(
+    connection: duckdb.DuckDBPyConnection,
+    store: Store,
+    stamps: Mapping[str, Stamps],
+    index: duckdb.DuckDBPyConnection | None,
+) -> None:
+    """Create the relations of records: forecasts, and those of which there are stamps."""
+    _create(connection, "forecasts", table(store, "forecasts"))
+    for name, rows in record_tables(store, stamps, index).items():
+        _create(connection, name, rows)
 
 
 def record_tables(

@@ -1,9 +1,11 @@
-"""Checks numbers in users' tables: a cell is read as an exact number, or refused with an error that names its place."""
+"""Cells of tables: exact numbers read from users' files, and cells of CSV that no spreadsheet takes for a formula."""
 
+import json
 import re
 import reprlib
+from contextvars import ContextVar
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from rbpx.errors import RbpxError
 
@@ -88,3 +90,23 @@ def as_written(value: Any) -> str:
 def quoted(value: Any) -> str:
     """A cell as an error shows it where its type matters: as Python writes it, shortened where it is long."""
     return _SHORT.repr(value)
+
+
+_for_spreadsheets: Final = ContextVar("for_spreadsheets", default=False)
+# What spreadsheets take for a formula, signs of full width too: at the beginning, and after what ends a cell or a row
+# where the separator is another, since a quote that is not the first of a cell keeps nothing together there.
+_RUN: Final = re.compile(r"(^|[;\t\r\n])(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
+
+
+def write_for_spreadsheets(on: bool) -> None:
+    """Whether CSV is written so that no spreadsheet takes a cell for a formula; until the next call."""
+    _for_spreadsheets.set(on)
+
+
+def csv_cell(value: Any) -> Any:
+    """A value as a cell of CSV: what is nested as JSON; for spreadsheets, text that they would run behind a quote."""
+    if isinstance(value, dict | list):
+        return json.dumps(value, default=str)
+    if _for_spreadsheets.get() and isinstance(value, str):
+        return _RUN.sub(r"\1'", value)
+    return value
