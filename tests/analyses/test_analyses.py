@@ -230,7 +230,7 @@ def test_two_texts_of_many_are_chosen_by_a_sweep(tmp_path: Path, cwd: Path) -> N
 
 def test_one_text_has_no_gap(drawn: Path, cwd: Path) -> None:
     (line,) = here("gaps", "--store", drawn, cwd=cwd, check=2).stderr.strip().splitlines()
-    assert "no two texts" in line
+    assert "no two of the requested texts" in line
 
 
 # ------------------------------------------------------------------------------------------------------- no law at all

@@ -195,7 +195,7 @@ def test_what_would_be_no_forecast_is_refused_in_one_line(
 
 def test_several_groups_are_refused_and_narrowed_they_are_not(store: Path, cwd: Path) -> None:
     write_store(store, Truth(), seed=3, n_documents=10, n_tokens=30, dataset="other")
-    assert "these are 2" in register(store, cwd, "july", "S=2e8", check=2).stderr
+    assert "there are 2" in register(store, cwd, "july", "S=2e8", check=2).stderr
     register(store, cwd, "july", "S=2e8", "dataset=other")
     assert {row.get("dataset") for row in forecasts(store, cwd, "dataset=other")} == {"other", None}
 

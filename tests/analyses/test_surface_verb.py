@@ -143,8 +143,8 @@ def test_the_table_names_the_best_form_and_the_best_size(drawn: Path, cwd: Path)
     [
         ([(S, 20 * S) for S in (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)], "20 tokens per parameter"),
         ([(S, 10**12 // S) for S in (10_000, 31_250, 100_000, 312_500, 1_000_000, 2_500_000)], "one budget, C = 6e+12"),
-        ([(S, D) for S in (10_000, 100_000) for D in (10**6, 10**7, 10**8)], "2 sizes alone"),
-        ([(S, D) for S in (10_000, 30_000, 100_000) for D in (10**6, 10**7)], "2 numbers of tokens alone"),
+        ([(S, D) for S in (10_000, 100_000) for D in (10**6, 10**7, 10**8)], "only 2 sizes:"),
+        ([(S, D) for S in (10_000, 30_000, 100_000) for D in (10**6, 10**7)], "only 2 numbers of tokens:"),
     ],
 )
 def test_a_design_that_cannot_tell_size_from_tokens_says_why(

@@ -204,7 +204,7 @@ def test_a_report_of_imported_trainings_has_their_surface_and_what_happens_along
         "trajectory-Along-training-f-cross_entropy-0",
     ]
     (listed,) = (tmp_path / "figures").glob("*.md")
-    for said in ("the runs; dots: the best of each budget", "with a parabola in ln S; rings: minima", "95 % band"):
+    for said in ("the runs; dots: the best for each budget", "with a parabola in ln S; rings: minima", "95 % band"):
         assert said in listed.read_text()
 
 

@@ -41,7 +41,7 @@ def sentences(result: Forecasts) -> Iterator[str]:
         return
     held = sum(forecast.outcome is Outcome.inside for forecast, _ in scored)
     yield (
-        f"{held} of {number_of(len(scored), 'interval')} held, of {number_of(result.n_models, 'model')}: "
+        f"{held} of {number_of(len(scored), 'interval')} of {number_of(result.n_models, 'model')} held: "
         f"{interval_of(result.coverage, 2)}, where 0.95 is meant and each model counts once, as its quantities err "
         f"together. The mean interval score is {short(result.mean_score)} in ln y."
     )
