@@ -176,7 +176,7 @@ def _day(time: str) -> int:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("june", "S=2e8"), "register=june is a forecast of"),
+        (("june", "S=2e8"), "register=june names a forecast of"),
         (("july", "S=10400000"), "drawn 10000000 (S = 10,000,000) is measured on synthetic already"),
         (("a/b", "S=2e8"), "is not a name of a forecast"),
         (("12", "S=2e8"), "was read as a number"),

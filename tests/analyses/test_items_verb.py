@@ -145,7 +145,7 @@ def test_a_target_that_joins_its_context_or_leaves_it_no_room_is_named(
     long = write(tmp_path / "long.jsonl", [{"q": "x", "a": "The sea. " * 60}])
     said = here(*words, f"dataset.path={long}", cwd=cwd, check=2).stderr
     assert "item 1 has a target of" in said
-    assert "leaves no room for its context" in said
+    assert "leaves no room for the context" in said
     joined = write(tmp_path / "joined.jsonl", [{"q": "th", "a": "e"}])
     said = here(*words, f"dataset.path={joined}", cwd=cwd, check=2).stderr
     assert "item 1 has the target 'e', which the tokenizer joins to its context" in said

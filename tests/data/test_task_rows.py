@@ -203,7 +203,7 @@ def test_what_is_context_and_what_is_right_are_part_of_the_identity(tmp_path: Pa
         ({"template": "{c[2]}", "target": "a"}, {"c": ["x"], "a": "y"}, "has 1 values where dataset.template asks"),
         ({"context": ["q"], "target": "a"}, {"q": "x", "a": ""}, "has an empty target"),
         ({"context": ["q"], "target": "a"}, {"q": "x", "a": None}, "has None in 'a' (dataset.target), not a text"),
-        ({"choices": "c", "right": "r"}, {"c": ["x", "y"], "r": 2}, "choice 2 is right, and it has choices 0 to 1"),
+        ({"choices": "c", "right": "r"}, {"c": ["x", "y"], "r": 2}, "choice 2 is right, but it has choices 0 to 1"),
         ({"choices": "c", "right": "r"}, {"c": ["x", "y"], "r": -1}, "choice -1 is right"),
         ({"choices": "c", "right": "r"}, {"c": ["x", "y"], "r": "B"}, "not the number of a choice from 0"),
         ({"choices": "c", "right": "r", "labels": ["A", "B"]}, {"c": ["x", "y"], "r": "C"}, "none of the labels"),

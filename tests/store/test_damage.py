@@ -138,7 +138,7 @@ UNSOUND: dict[str, tuple[str, Callable[[pa.Table], pa.Table], str]] = {
     "tokens of another run": (COUNTS, lambda t: plus_one(t, "n_tokens"), "tokens in rank_counts"),
     "ranks swapped": (COUNTS, lambda t: swapped(t, "n_tokens"), "ranks that rank_counts counts differently"),
     "a document lost": (DOCUMENTS, lambda t: t.slice(1), "scored tokens in documents"),
-    "documents swapped": (DOCUMENTS, lambda t: swapped(t, "doc_id", "n_scored"), "documents with other tokens"),
+    "documents swapped": (DOCUMENTS, lambda t: swapped(t, "doc_id", "n_scored"), "documents whose number of tokens"),
     "another probability": (TOKENS, lambda t: plus_one(t, "logprob"), "cross-entropy"),
 }  # fmt: skip
 

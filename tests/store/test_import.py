@@ -309,7 +309,7 @@ def test_importing_again_changes_nothing(results: Path, store: Path, cwd: Path) 
 IMPOSSIBLE = {
     "RBP that falls in k": (
         ["toy,1b,ORG/toy-1b,1e9,wiki,100,0.69,5000,3.1"],
-        ["line 6: rbp of toy 1b on wiki, k=100, n=1 is 0.69, but 0.7 at k=10", "line 3", "never falls in k"],
+        ["line 6: rbp of toy 1b on wiki, k=100, n=1 is 0.69, but 0.7 at k=10", "line 3", "never falls as k rises"],
     ),
     "RBP that falls below a k before": (
         ["toy,1b,ORG/toy-1b,1e9,wiki,5,0.4,5000,3.1"],
