@@ -2,11 +2,13 @@
 
 import errno
 import os
+import signal
 import sys
 from contextlib import suppress
 
 from rbpx.cli.argv import parse
-from rbpx.cores import share_cores
+from rbpx.cli.stopped import Stopped, stop_in_order, stop_no_more
+from rbpx.cores import is_main_process, share_cores
 from rbpx.display.visible import visible_line
 from rbpx.errors import MeasureError, RbpxError, first_line
 from rbpx.version import __version__
@@ -18,7 +20,26 @@ share_cores()
 
 
 def main(argv: list[str]) -> int:
-    """Do what was typed. Returns 0 done, 1 something failed while running, 2 the request is wrong."""
+    """Do what was typed.
+
+    Returns:
+        0 done, 1 something failed while running, 2 the request is wrong; stopped by a signal 128 and its number.
+    """
+    try:
+        return _status(argv)
+    except KeyboardInterrupt as stop:
+        stop_no_more()
+        number = stop.signal if isinstance(stop, Stopped) else signal.SIGINT
+        if is_main_process():
+            by = f" by {number.name}" if number != signal.SIGINT else ""
+            notes = "".join(f"; {note}" for note in getattr(stop, "__notes__", ()))
+            print(
+                f"rbpx: stopped{by}; what was finished is kept, and the same command continues{notes}", file=sys.stderr
+            )
+        return 128 + number
+
+
+def _status(argv: list[str]) -> int:
     try:
         status = _do(argv)
         sys.stdout.flush()  # where it cannot be written, that is known here
@@ -50,9 +71,6 @@ def main(argv: list[str]) -> int:
         close_output()
         print(f"rbpx: the output cannot be written: {problem.strerror}; run the same line again", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("rbpx: stopped; what was finished is kept, and the same command continues", file=sys.stderr)
-        return 130
 
 
 def _do(argv: list[str]) -> int:
@@ -90,7 +108,10 @@ def cli() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started this
             setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))
+    stop_in_order()
     status = main(sys.argv[1:])
+    if status <= 128:  # nothing is under way that SIGTERM would have to end in order
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
     bounded = sys.modules.get("rbpx.store.sql.bounded")
     if bounded is not None and bounded.is_computing():  # SQL that nothing interrupts, for which Python would wait
         with suppress(OSError):

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import Outcome, module
@@ -29,7 +30,17 @@ def finish(line: CommandLine, outcomes: Sequence[Outcome]) -> int:
             print(f"rbpx: {visible_line(failure.cell)} failed: {visible_line(failure.error)}", file=sys.stderr)
         for error in dict.fromkeys(error for error, _ in errors):
             print(f"rbpx: {visible_line(error)}", file=sys.stderr)
+        for folder, names in _logs(outcomes).items():
+            print(f"rbpx: logs of what failed, in {folder}: {', '.join(names)}", file=sys.stderr)
     if not errors and not failures:
         return 0
     wrong = all(f.request_is_wrong for f in failures) and all(status == 2 for _, status in errors)
     return 2 if wrong and not any(grid.cell_keys for grid in measured) else 1
+
+
+def _logs(outcomes: Sequence[Outcome]) -> dict[Path, list[str]]:
+    """The logs that are kept, by the folder of their sweep."""
+    logs: dict[Path, list[str]] = {}
+    for path in dict.fromkeys(outcome.log for outcome in outcomes if outcome.log is not None):
+        logs.setdefault(path.parent.parent, []).append(f"{path.parent.name}/{path.name}")
+    return logs

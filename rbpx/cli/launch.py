@@ -4,25 +4,36 @@ Jobs run in this process one after the other. Other launchers run each in a proc
 as a file in the folder of the sweep; these, and Hydra's flags that print, are for Hydra's own main.
 """
 
+import logging
 import os
 import re
+import signal
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rbpx.analyses.registry import analyses, analysis
-from rbpx.cli import sweep_folder
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import Job, Outcome, Verb, about, asking, module
+from rbpx.cli.stopped import Stopped, stop_job_in_order
+from rbpx.cli.sweep_folder import leave, logs, sweep_folder
+from rbpx.cli.watch import watched
 from rbpx.config.hydra import adapter
-from rbpx.config.hydra.compose import Overrides, is_ours, names_dataset, requests
+from rbpx.config.hydra.compose import Overrides, is_ours, names_dataset, sweep
 from rbpx.config.hydra.trust import check_overrides_trusted
 from rbpx.config.options import Format
 from rbpx.config.overrides import quoted, store_of, with_condition
 from rbpx.config.request import Request
-from rbpx.errors import MeasureError, RbpxError, reason
+from rbpx.cores import share_among_jobs
+from rbpx.errors import MeasureError, RbpxError, number_of, reason
 from rbpx.files.cells import write_for_spreadsheets
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def launch(line: CommandLine) -> list[Outcome]:
@@ -38,44 +49,46 @@ def launch(line: CommandLine) -> list[Outcome]:
     if asked.primary == "import":  # there they are names, not files of conf/, where Hydra would look for them
         words = [with_condition(re.sub(r"^(dataset|protocol|engine)=", r"plain.\1=", word)) for word in words]
     overrides = Overrides(asked, words, _held(asked.primary, words), line.trusts_config)
-    jobs = requests(overrides)
-    if jobs is None:
-        return _main(line, overrides)
-    return [_run_job(line, read_request) for read_request in jobs]
+    launcher, jobs = sweep(overrides)
+    if launcher == adapter.BASIC and jobs is not None:
+        return [_run_job(line, read_request) for read_request in jobs]
+    return _main(line, overrides, launcher, jobs or [])
 
 
-def _main(line: CommandLine, overrides: Overrides) -> list[Outcome]:
+def _main(line: CommandLine, overrides: Overrides, launcher: str, jobs: Sequence[Callable[[], Any]]) -> list[Outcome]:
     """Hydra's main: the outcomes of all jobs of a sweep; none where a flag asks for something else."""
-    primary, words = overrides.asking.primary, overrides.words
-    launcher = overrides.launcher
-    alone, sweep = launcher != adapter.BASIC, sweep_folder.make(launcher, words)
-    outcomes: list[Outcome] = []
-    leave = partial(sweep_folder.leave, sweep) if alone else outcomes.append
+    alone, has_logs = launcher != adapter.BASIC, launcher.startswith(adapter.SUBMITIT)
+    is_watched = alone and hasattr(module(line.verb), "measured")
+    with sweep_folder(alone, overrides.words) as (folder, outcomes):
+        leave_outcome = partial(leave, folder) if alone else outcomes.append
+        began: list[bool] = []
 
-    began: list[bool] = []
+        def task(config: Any) -> None:
+            began.append(True)
+            leave_outcome(_run_job(line, lambda: overrides.request_of(config), alone, quiet=alone and not has_logs))
 
-    def task(config: Any) -> None:
-        began.append(True)
-        leave(_run_job(line, lambda: overrides.request_of(config), alone))
+        def lose(how: str, log: Path | None = None) -> None:
+            outcomes.append(Outcome(error=f"{how}; the same command continues", status=1, log=log))
 
-    sys.argv = ["rbpx", *words, f"hydra.sweep.dir={quoted(str(sweep))}"]
-    lost: list[Outcome] = []
-    try:
-        with overrides.explained(lambda: not began and not alone):
-            overrides.register()
-            adapter.run_main(primary, task)
-    except RbpxError:
-        raise
-    except Exception as problem:  # a job that was killed: each launcher has a name of its own for it
-        if not alone or is_ours(problem):
+        sys.argv = ["rbpx", *overrides.words, f"hydra.sweep.dir={quoted(str(folder))}"]
+        if has_logs:
+            sys.argv.append(f"hydra.launcher.submitit_folder={quoted(f'{logs(folder)}/%j')}")
+            _LOGGER.info(f"{number_of(len(jobs), 'job') if jobs else 'jobs'} of {launcher}; their logs: {logs(folder)}")
+        elif alone:
+            share_among_jobs()
+            # It ends a worker that has grown, as one does that has measured a model, and starts another.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+        try:
+            with overrides.explained(lambda: not began and not alone), watched(jobs) if is_watched else nullcontext():
+                overrides.register()
+                adapter.run_main(overrides.asking.primary, task, launcher, lose)
+        except RbpxError:
             raise
-        ended = f"a job of {launcher} ended without an answer ({reason(problem, 160)}); its log: {sweep}"
-        lost = [Outcome(error=ended, status=1)]
-    finally:
-        outcomes += sweep_folder.collect(sweep)
-        if not lost:
-            sweep_folder.remove(sweep)
-    return [*outcomes, *lost]
+        except Exception as problem:  # a job that was killed: each launcher has a name of its own for it
+            if not alone or is_ours(problem):
+                raise
+            lose(f"a job of {launcher} ended without an answer ({reason(problem, 160).partition('. ')[0]})")
+    return outcomes
 
 
 def _held(primary: str, overrides: list[str]) -> list[str]:
@@ -88,12 +101,28 @@ def _held(primary: str, overrides: list[str]) -> list[str]:
     return dataset_names(open_store(store_of(overrides)))
 
 
-def _run_job(line: CommandLine, read_request: Callable[[], Any], alone: bool = False) -> Outcome:
+def _run_job(line: CommandLine, read_request: Callable[[], Any], alone: bool = False, quiet: bool = False) -> Outcome:
     """Start the verb in whatever process a launcher chose; a user's mistake is an outcome, not raised."""
-    if alone:
-        from rbpx.cli.messages import show_messages_of_job
+    if not alone:
+        return _outcome(line, read_request)
+    from rbpx.cli.messages import show_messages_of_job
 
-        show_messages_of_job()
+    show_messages_of_job()
+    number, n_jobs = place = adapter.place([word for word in line.hydra if "=" in word and not word.startswith("-")])
+    log = adapter.log_of_job()
+    if log is None:
+        return _outcome(line, read_request, alone, *place, quiet)
+    stop_job_in_order()
+    try:
+        return replace(_outcome(line, read_request, alone, *place, quiet), log=log)
+    except KeyboardInterrupt as stop:
+        which = f"job {number}" if n_jobs is None else f"job {number}/{n_jobs}"
+        how = stop if isinstance(stop, Stopped) else signal.SIGINT.name
+        return Outcome(error=f"{which} was stopped by {how}; the same command continues", status=1, log=log)
+
+
+def _outcome(line: CommandLine, read_request: Callable[[], Any], *how: Any) -> Outcome:
+    """What the verb did; `how` is what a `Job` is told beside its request."""
     described, start = about(line.verb), getattr(module(line.verb), "start", None)
     try:
         request = read_request()
@@ -102,8 +131,7 @@ def _run_job(line: CommandLine, read_request: Callable[[], Any], alone: bool = F
             write_for_spreadsheets(request.spreadsheet)
         if start is None:
             return Outcome(request)
-        typed = [word for word in line.hydra if "=" in word and not word.startswith("-")]
-        job = Job(request, line, alone, *(adapter.place(typed) if alone else ()))
+        job = Job(request, line, *how)
         if isinstance(described, Verb) and not described.needs_store:
             return Outcome(request, start(job))
         from rbpx.store.named import read_again

@@ -61,13 +61,15 @@ class Job:
             for the other jobs of its sweep.
         number: of this job in its sweep, from 1.
         n_jobs: of the sweep; None where its sweeper does not know yet how many it will start.
+        quiet: whether another process shows the progress of all of its sweep on the same terminal.
     """
 
     request: Any
     line: "CommandLine"
-    alone: bool
+    alone: bool = False
     number: int = 1
     n_jobs: int | None = 1
+    quiet: bool = False
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -84,12 +86,19 @@ class Outcome:
         answer: what its verb's `start` returned.
         error: why it did nothing, None where it did something.
         status: exit status that the error stands for.
+        log: of a job whose terminal is a file, that file.
     """
 
     request: Any = None
     answer: Any = None
     error: str | None = None
     status: int = 0
+    log: Path | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of it failed."""
+        return not (self.error or getattr(self.answer, "error", None) or getattr(self.answer, "failures", ()))
 
 
 _VERBS = Path(__file__).resolve().parent / "verbs"

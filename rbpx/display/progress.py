@@ -39,6 +39,7 @@ class GridProgress:
         self._job = "" if n_jobs == 1 else f"job {number}" if n_jobs is None else f"job {number}/{n_jobs}"
         self._bars = None
         self._title, self._n_cells, self._done = title, n_cells, 0
+        self._told = time.monotonic()
         if self._console.is_terminal and not quiet:
             self._bars = Progress(
                 TextColumn("{task.description}"),
@@ -97,6 +98,14 @@ class GridProgress:
                 self._bars.remove_task(task)
             self._bars.update(self._grid, completed=self._done)
         self._say(f"{self._place(done=True)} {text}")
+
+    def tell(self, pace: str, cells: str) -> None:
+        """Tell how the cells stand that other processes measure: beside the bar, or every 15 s on a line."""
+        if self._bars is not None:
+            self._bars.update(self._grid, rate=pace)
+        elif time.monotonic() - self._told > _PLAIN_EVERY_S:
+            self._told = time.monotonic()
+            self._say(f"{self._place(done=True)} {pace}{cells and ': '}{cells}")
 
     def _say(self, text: str) -> None:
         self._console.print(visible_line(text), highlight=False, soft_wrap=True, markup=False)

@@ -1,9 +1,11 @@
 """The result of measuring a grid: the cells that the store now holds, and those that failed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from rbpx.config.request import Request
-from rbpx.errors import MeasureError, NotHereError, RbpxError
+from rbpx.errors import MeasureError, NotHereError, RbpxError, number_of
 
 
 @dataclass(frozen=True)
@@ -52,3 +54,8 @@ def told(problem: RbpxError, request: Request) -> str:
     if isinstance(problem, NotHereError) and request.download is not None:
         return problem.fetched_by(request.download)
     return str(problem)
+
+
+def pace(run: Mapping[str, Any]) -> str:
+    """The tokens of a run, and how fast they were scored, for people."""
+    return f"{number_of(run['n_tokens'], 'token')} at {run['tokens_per_s']:,.0f} tokens/s"

@@ -10,20 +10,20 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from enum import Enum
 from functools import cache, partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rbpx.config.grid import INCOMPLETE, Cell, cells
 from rbpx.config.model.placement import Split
 from rbpx.config.options import Chunk, Device, Quantise
 from rbpx.config.request import Request
-from rbpx.cores import is_main_process
+from rbpx.cores import is_lone_of_accelerate, is_main_process
 from rbpx.data.corpus import text_hash
 from rbpx.data.hub_texts import Sample
 from rbpx.data.parquet_parts import Tell
 from rbpx.data.samples import sample
 from rbpx.errors import AbsentModelError, MeasureError, RbpxError, UnexpectedError, number_of
 from rbpx.measure.offline import as_held, hash_members, training_beside
-from rbpx.measure.results import Failure, Measured, not_measured, told
+from rbpx.measure.results import Failure, Measured, not_measured, pace, told
 from rbpx.measure.run_tables import scored_share
 from rbpx.store.cell_states import heartbeat
 from rbpx.store.index import refresh_index
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from rbpx.display.progress import GridProgress
     from rbpx.measure.distributed import ProcessGroup
     from rbpx.models.load import LoadedModel
+
+_LONE: Final = (
+    "accelerate launch has started one process, whatever --num_processes says, as it does without a GPU; start two "
+    "with torchrun --nproc-per-node 2 -m rbpx ..., or accelerate launch --multi_gpu --num_processes 2 -m rbpx ..."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,6 +213,8 @@ def _measure_on(
         missing += [(grid, cell) for cell in grid.cells if cell.key not in stored]
     if not missing:
         return
+    if is_lone_of_accelerate():
+        logging.getLogger(__name__).warning(_LONE)
     from rbpx.display.progress import GridProgress
     from rbpx.measure.prefetch import WindowPrefetcher
     from rbpx.models.quantise import check_installed
@@ -351,8 +358,7 @@ def _measure(
         return
     grid.cell_keys.append(record["cell_key"])
     grid.new.append(record)
-    facts = store.manifest(record["run_id"])
-    progress.finish(f"{cell}: {number_of(facts['n_tokens'], 'token')} at {facts['tokens_per_s']:,.0f} tokens/s")
+    progress.finish(f"{cell}: {pace(store.manifest(record['run_id']))}")
 
 
 @contextmanager

@@ -66,7 +66,8 @@ class Heartbeat:
     def end(self) -> None:
         """Stop writing and remove the file."""
         self._over.set()
-        self._thread.join()
+        if self._thread.ident is not None:  # else a signal came before it began
+            self._thread.join()
         with suppress(OSError):
             self._store.end_heartbeat(self._path)
 
@@ -89,9 +90,9 @@ class Heartbeat:
 def heartbeat(store: Store, facts: Record, leads: bool = True) -> Iterator[Heartbeat]:
     """Show a cell as running for as long as the block takes; only the process that `leads` writes."""
     beat = Heartbeat(store, facts)
-    if leads:
-        beat.begin()
     try:
+        if leads:
+            beat.begin()
         yield beat
     finally:
         if leads:
@@ -198,6 +199,7 @@ class CellState:
         state: of the cell.
         run_id: the run that answers it, where it is done.
         error: why it failed, where it did.
+        failed_at: when it did.
         heartbeat: the last one of the process that is measuring it, or that was stopped while it did.
     """
 
@@ -205,6 +207,7 @@ class CellState:
     state: State
     run_id: str | None = None
     error: str | None = None
+    failed_at: str | None = None
     heartbeat: LastHeartbeat | None = None
 
     def row(self) -> Record:
@@ -253,7 +256,7 @@ def _cell_state(
     if heartbeat is not None:
         return CellState(cell, State.running if heartbeat.alive else State.stopped, heartbeat=heartbeat)
     if failed is not None:
-        return CellState(cell, State.failed, error=failed["error"])
+        return CellState(cell, State.failed, error=failed["error"], failed_at=failed.get("at"))
     return CellState(cell, State.missing)
 
 

@@ -216,7 +216,7 @@ def test_a_command_goes_on_without_a_fork_that_was_killed(store: Path) -> None:
 
 
 @pytest.mark.skipif(CORES < 2, reason="one core has one process")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_process_is_left(number: signal.Signals, store: Path) -> None:
     words = ("emergence", "resamples=100000", "fresh=true", "--store", str(store))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background would pass on none
@@ -232,12 +232,12 @@ def test_no_process_is_left(number: signal.Signals, store: Path) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     forks = computing(command)
-    if number is signal.SIGINT:  # a terminal sends it to all of them
-        os.killpg(command.pid, number)
-    else:
+    if number is signal.SIGKILL:
         command.kill()
+    else:  # a terminal sends it to all of them, and so does a scheduler
+        os.killpg(command.pid, number)
     _, stderr = command.communicate(timeout=60)
-    assert command.returncode == (130 if number is signal.SIGINT else -signal.SIGKILL)
-    if number is signal.SIGINT:
-        assert re.fullmatch(r"rbpx: stopped; .*\n", stderr), stderr
+    assert command.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
+    if number is not signal.SIGKILL:
+        assert re.fullmatch(r"rbpx: stopped( by SIGTERM)?; .*\n", stderr), stderr
     assert psutil.wait_procs(forks, timeout=60)[1] == []

@@ -149,6 +149,19 @@ def test_two_processes_make_the_run_of_one(
     assert done.stdout == "", "nothing but results goes to stdout"
 
 
+@pytest.mark.slow
+def test_accelerate_without_a_gpu_is_told_to_have_started_one_process(
+    checkpoint: Path, texts: Path, tmp_path: Path
+) -> None:
+    plain = [word for word in ACCELERATE if word != "--multi_gpu"]
+    done = rbpx(plain, tmp_path, *measuring(checkpoint, texts, tmp_path / "store"), **NO_GPU)
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("rbpx: accelerate launch")]
+    assert "has started one process, whatever --num_processes says" in line
+    assert "torchrun --nproc-per-node 2 -m rbpx" in line
+    assert only_run(tmp_path / "store").manifest["n_processes"] == 1
+
+
 def test_a_process_that_does_not_meet_the_others_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with a GPU of Apple's, which accelerate gives to one process alone."""
     monkeypatch.setattr("accelerate.Accelerator", lambda cpu: SimpleNamespace(num_processes=1))

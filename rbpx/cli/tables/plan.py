@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -14,11 +15,12 @@ from rich.markup import escape
 from rbpx.config.options import Format
 from rbpx.config.overrides import retyped
 from rbpx.config.request import Request
+from rbpx.cores import n_cores
 from rbpx.display.records import print_records
 from rbpx.display.terminal import console, grid, put
 from rbpx.display.vocabulary import UNKNOWN, time
 from rbpx.errors import RbpxError, number_of
-from rbpx.measure.plan.memory import NO, SPLIT
+from rbpx.measure.plan.memory import NO, SPLIT, free_memory
 from rbpx.measure.plan.plan import Planned
 from rbpx.measure.plan.throughput import CALIBRATED
 from rbpx.measure.shards import divide
@@ -109,6 +111,7 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
     dtypes = {one.cell_state.cell.dtype for one in planned}
     needed = [text for name, text in meaning.items() if name not in dtypes and any(one.fits == name for one in left)]
     lines.append("Peak: memory of one process; fits: what makes it fit into the memory free now.")
+    lines.append(f"This process has {_here()}.")
     if needed:
         lines.append(f"{'; '.join(needed)}.")
     lines += [
@@ -130,6 +133,15 @@ def _total(left: Sequence[Planned]) -> str:
         if values:
             totals.append(f"{'at least ' if len(values) < len(left) else ''}{form(sum(values))}")
     return f": {', '.join(totals)}." if totals else "."
+
+
+def _here() -> str:
+    """What this process has, and with it whatever is started as it was; a job of Slurm's has what it was given."""
+    free = free_memory("auto", Path.cwd())
+    parts = [number_of(n_cores(), "core")]
+    parts += [] if free.cpu_mib is None else [f"{free.cpu_mib:,.0f} MiB of free memory"]
+    parts += [f"GPU {at} with {gpu_mib:,.0f} MiB free" for at, gpu_mib in enumerate(free.gpus_mib)]
+    return ", ".join(parts)
 
 
 if TYPE_CHECKING:

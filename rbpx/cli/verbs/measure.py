@@ -42,7 +42,7 @@ def start(job: Job) -> "Measured | None":
         raise RbpxError(f"shard={shard} names no part; give one of shard=1/{shard} to shard={shard}/{shard}")
     if job.alone and shard is not None:
         raise RbpxError(f"shard={shard} divides a sweep that the launcher divides already; drop hydra/launcher=")
-    return measure_grids([job.request], job.number, job.n_jobs)[0] if job.alone else None
+    return measure_grids([job.request], job.number, job.n_jobs, job.quiet)[0] if job.alone else None
 
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":

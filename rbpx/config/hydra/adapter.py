@@ -5,7 +5,7 @@ Private names go without notice, so all of them stand in this module, and a test
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
-from hydra.core.utils import configure_log
+from hydra.core.utils import JobReturn, JobStatus, configure_log
 from hydra.errors import HydraException
 from hydra.plugins.config_source import ConfigLoadError, ConfigResult
 from hydra.types import RunMode
@@ -34,10 +34,11 @@ from rbpx.errors import RbpxError
 __all__ = [
     "BASIC",
     "EXPECTED",
+    "SUBMITIT",
     "composed",
     "initialized",
-    "is_basic",
     "jobs",
+    "knows_its_jobs",
     "launcher",
     "place",
     "register",
@@ -49,6 +50,7 @@ EXPECTED = (HydraException, OmegaConfBaseException, ValueError, AssertionError)
 
 _VERSION = "1.3"
 BASIC = "basic"
+SUBMITIT = "submitit"  # how the names of its launchers begin
 
 
 @contextmanager
@@ -68,15 +70,17 @@ def show_warnings(config: Any) -> None:
     configure_log(config.hydra.job_logging, config.hydra.verbose)
 
 
-def is_basic(config: Any) -> bool:
-    """Whether the jobs of a configuration run one after the other in this process."""
-    built = (config.hydra.launcher["_target_"], config.hydra.sweeper["_target_"])
-    return tuple(str(name).rpartition(".")[2] for name in built) == (BasicLauncher.__name__, BasicSweeper.__name__)
-
-
 def launcher(config: Any) -> str:
-    """The name of what starts the jobs of a configuration, as in hydra/launcher=joblib."""
+    """The name of what starts the jobs of a configuration: `basic` runs them one after the other in this process."""
     return str(config.hydra.runtime.choices["hydra/launcher"])
+
+
+def knows_its_jobs(config: Any) -> bool:
+    """Whether all jobs of a sweep are known before the first one starts, and its launcher is what its name says."""
+    launches, sweeps = (
+        str(part["_target_"]).rpartition(".")[2] for part in (config.hydra.launcher, config.hydra.sweeper)
+    )
+    return sweeps == BasicSweeper.__name__ and (launcher(config) != BASIC or launches == BasicLauncher.__name__)
 
 
 def jobs(config: Any, overrides: Sequence[str], sweeps: bool) -> list[list[str]] | None:
@@ -109,9 +113,52 @@ def _split(overrides: Sequence[str]) -> list[list[str]]:
     ]
 
 
-def run_main(primary: str, task: Callable[[Any], None]) -> None:
-    """Hydra's own main, over `sys.argv`: launchers, and flags that print."""
-    hydra.main(version_base=_VERSION, config_path=str(folder("conf")), config_name=primary)(task)()
+def run_main(primary: str, task: Callable[[Any], None], launcher: str, lose: Callable[[str, Path], None]) -> None:
+    """Hydra's own main, over `sys.argv`: launchers, and flags that print.
+
+    Args:
+        primary: the file of conf/ to begin from.
+        task: called with the configuration of each job, in the process that its launcher gives it.
+        launcher: its name.
+        lose: called for each job of submitit that ends without an answer: with what is known of it, and its log.
+    """
+    with _all_awaited(lose) if launcher.startswith(SUBMITIT) else nullcontext():
+        hydra.main(version_base=_VERSION, config_path=str(folder("conf")), config_name=primary)(task)()
+
+
+@contextmanager
+def _all_awaited(lose: Callable[[str, Path], None]) -> Iterator[None]:
+    """Let Hydra wait for all jobs that it gave to submitit; by itself it leaves at the first that has no answer."""
+    import submitit
+    from submitit.core.utils import UncompletedJobError
+
+    of_submitit: Any = submitit.Job
+    results = of_submitit.results
+
+    def answers(job: Any) -> Any:
+        try:
+            return results(job)
+        except UncompletedJobError:
+            how = "" if job.state == "FINISHED" else f" ({job.state})"
+            logs = [path for path in (job.paths.stderr, job.paths.stdout) if path.exists()]
+            lose(f"job {job.job_id} ended without an answer{how}", logs[0] if logs else job.paths.folder)
+            return [JobReturn(status=JobStatus.COMPLETED)]
+
+    of_submitit.results = answers
+    try:
+        yield
+    finally:
+        of_submitit.results = results
+
+
+def log_of_job() -> Path | None:
+    """Where a job that submitit runs writes what would be on the terminal; None for any other."""
+    if "SUBMITIT_EXECUTOR" not in os.environ:
+        return None
+    from submitit import JobEnvironment
+
+    paths: Any = JobEnvironment().paths
+    return next((path for path in (paths.stderr, paths.stdout) if path.exists()), None)
 
 
 def place(overrides: Sequence[str]) -> tuple[int, int | None]:

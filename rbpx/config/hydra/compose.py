@@ -1,5 +1,6 @@
 """A command line's overrides in, the checked request of each of its jobs out; what is wrong becomes one line."""
 
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,8 +19,9 @@ from rbpx.config.places import _PACKAGE, experiments, folder, options
 from rbpx.config.request import KEYS, Asking, Request, schema_of
 from rbpx.errors import RbpxError
 
-__all__ = ["Overrides", "check_overrides", "is_ours", "names_dataset", "requests", "restored", "with_groups"]
+__all__ = ["Overrides", "check_overrides", "is_ours", "names_dataset", "requests", "restored", "sweep", "with_groups"]
 
+_LOGGER = logging.getLogger(__name__)
 Job = Callable[[], Any]
 """Returns the request of one job, or raises what is wrong with it."""
 
@@ -40,7 +42,6 @@ class Overrides:
         values: key=value of these, with the folders of --config-dir as a key of Hydra's.
         held: names of the datasets in the store; `dataset=` takes them where a question is asked of it.
         trusts: whether files of the user may name code.
-        launcher: what starts the jobs, as typed; what a file of the user says is known once they are composed.
     """
 
     def __init__(self, asking: Asking, typed: Sequence[str], held: Sequence[str] = (), trusts: bool = False) -> None:
@@ -53,8 +54,6 @@ class Overrides:
         self.values = without_flags(self.words)
         if self.own:
             self.values.append(searched(self.own))
-        chosen = [word.partition("=")[2] for word in self.words if word.startswith("hydra/launcher=")]
-        self.launcher = [adapter.BASIC, *chosen][-1]
         self.names_study = any(re.match(r"experiment=(?!null$)", word) for word in self.values)
 
     @property
@@ -146,21 +145,40 @@ def requests(overrides: Overrides) -> list[Job] | None:
     Raises:
         RbpxError: the overrides name something that does not exist or has the wrong type.
     """
+    launcher, jobs = sweep(overrides)
+    return jobs if launcher == adapter.BASIC else None
+
+
+def sweep(overrides: Overrides) -> tuple[str, list[Job] | None]:
+    """The launcher of the jobs, and a function for the request of each.
+
+    The functions are None where a flag asks Hydra to print something, and where a sweeper of another kind than Hydra's
+    own makes the jobs one after the other.
+
+    Raises:
+        RbpxError: the overrides name something that does not exist or has the wrong type.
+    """
     if overrides.is_for_main:
-        return None
+        typed = [word.partition("=")[2] for word in overrides.words if word.startswith("hydra/launcher=")]
+        return (typed or [adapter.BASIC])[-1], None
     with overrides.explained(), adapter.initialized():
         overrides.register()
         sweeps = bool({"-m", "--multirun"} & set(overrides.words))
         first = adapter.first_job(overrides.values) if sweeps else overrides.values
         config = adapter.composed(overrides.asking.primary, first)
-        if not adapter.is_basic(config):
-            overrides.launcher = adapter.launcher(config)
-            return None
-        adapter.show_warnings(config)
+        launcher = adapter.launcher(config)
+        if not adapter.knows_its_jobs(config):
+            return launcher, None
         jobs = adapter.jobs(config, overrides.values, sweeps)
+        if jobs is None and launcher != adapter.BASIC:
+            _LOGGER.warning(
+                f"hydra/launcher={launcher} is for the jobs of a sweep; without -m this process does the work"
+            )
+        if jobs is None or launcher == adapter.BASIC:
+            adapter.show_warnings(config)
         if jobs is None:
-            return [_job(overrides, config)]
-        return [_job(overrides, adapter.composed(overrides.asking.primary, job)) for job in jobs]
+            return adapter.BASIC, [_job(overrides, config)]
+        return launcher, [_job(overrides, adapter.composed(overrides.asking.primary, job)) for job in jobs]
 
 
 def _job(overrides: Overrides, config: Any) -> Job:

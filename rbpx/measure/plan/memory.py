@@ -1,15 +1,16 @@
-"""The free memory of this machine, and the dtype or placement with which a model fits into it."""
+"""The memory that is free for this process, and the dtype or placement with which a model fits into it."""
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
+from rbpx.cores import control_groups
 from rbpx.models.architecture import BYTES
 
 _MIB = 2**20
-_CGROUP = Path("/sys/fs/cgroup")
 SPLIT, NO = "split", "no"
 
 
@@ -40,16 +41,36 @@ def free_memory(device: str, store: Path) -> FreeMemory:
 
 
 def _free_cpu_mib() -> float | None:
-    """Available memory as Linux reports it, within the limit of a container's control group."""
+    """Available memory as Linux reports it, within the limits of Slurm and of the control groups of this process."""
     meminfo = Path("/proc/meminfo")
     if not meminfo.is_file():
         return None
     (line,) = [line for line in meminfo.read_text().splitlines() if line.startswith("MemAvailable:")]
-    free_mib = int(line.split()[1]) / 2**10
-    limit, used = _CGROUP / "memory.max", _CGROUP / "memory.current"
-    if limit.is_file() and used.is_file() and limit.read_text().strip() != "max":
-        free_mib = min(free_mib, (int(limit.read_text()) - int(used.read_text())) / _MIB)
-    return free_mib
+    in_groups = [free for group in control_groups("memory") if (free := _free_in_group_mib(group)) is not None]
+    return min([int(line.split()[1]) / 2**10, *in_groups, *_of_slurm_mib()])
+
+
+def _free_in_group_mib(group: Path) -> float | None:
+    """What a control group of version 2 or 1 leaves; files that were read are forgotten when memory is needed."""
+    for limit, used, files in (
+        ("memory.max", "memory.current", "inactive_file"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        try:
+            most, taken = ((group / name).read_text().strip() for name in (limit, used))
+            facts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        except OSError:
+            continue
+        return None if most == "max" else (int(most) - int(taken) + int(facts.get(files, 0))) / _MIB
+    return None
+
+
+def _of_slurm_mib() -> list[float]:
+    """What Slurm gives a job on its node, which may not be enforced until the job exceeds it."""
+    named = ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE")
+    of_node, of_core, n_cores = (int(v) if (v := os.environ.get(name, "")).isdecimal() else 0 for name in named)
+    given = of_node or of_core * n_cores
+    return [float(given)] if given else []
 
 
 def what_fits(dtype: str, peaks_mib: dict[str, float], weights_mib: float, free: FreeMemory) -> str | None:
