@@ -49,22 +49,20 @@ class Estimate:
         return Estimate(value, lo, hi) if factor >= 0 else Estimate(value, hi, lo)
 
 
-NO_ESTIMATE: Final = Estimate(None, None, None)
+NO_ESTIMATE: Final = Estimate()
 
 
 def by_name(**estimates: Estimate) -> dict[str, float | None]:
     """Numbers by their names, and the ends of their intervals by these with _lo and _hi."""
-    named: dict[str, float | None] = {}
-    for name, each in estimates.items():
-        named |= {name: each.value, f"{name}_lo": each.lo, f"{name}_hi": each.hi}
-    return named
+    return flat(estimates)
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values by their names, each estimate among them as three (`by_name`)."""
     named: dict[str, Any] = {}
     for name, value in values.items():
-        named |= by_name(**{name: value}) if isinstance(value, Estimate) else {name: value}
+        is_estimate = isinstance(value, Estimate)
+        named |= {name: value.value, f"{name}_lo": value.lo, f"{name}_hi": value.hi} if is_estimate else {name: value}
     return named
 
 
