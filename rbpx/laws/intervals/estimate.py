@@ -1,11 +1,9 @@
 """95 % intervals: their level and quantiles, how independent sources of noise add up, and the cluster bootstrap.
 
-Variances are those of the number that the interval is of. The bootstrap resamples whole documents; laws that are linear
-in ln y need no more than the mean and covariance of their values over the resamples (`Resampled`). Which recipe is used
-where, and why, is in docs/explanation/uncertainty.md.
+The bootstrap resamples whole documents; laws that are linear in ln y need no more than the mean and covariance of their
+values over the resamples (`Resampled`). docs/explanation/uncertainty.md says which recipe is used where, and why.
 
-Shapes: D documents, B resamples, N sizes, P parameters of a law that is fitted again to each resample, K linear
-combinations of ln y.
+Shapes: D documents, B resamples, N sizes, P parameters that are fitted again to each resample, K combinations of ln y.
 """
 
 import math
