@@ -50,14 +50,16 @@ def launch(line: CommandLine) -> list[Outcome]:
         words = [with_condition(re.sub(r"^(dataset|protocol|engine)=", r"plain.\1=", word)) for word in words]
     overrides = Overrides(asked, words, _held(asked.primary, words), line.trusts_config)
     launcher, jobs = sweep(overrides)
-    if launcher == adapter.BASIC and jobs is not None:
+    if launcher.is_basic and jobs is not None:
         return [_run_job(line, read_request) for read_request in jobs]
     return _main(line, overrides, launcher, jobs or [])
 
 
-def _main(line: CommandLine, overrides: Overrides, launcher: str, jobs: Sequence[Callable[[], Any]]) -> list[Outcome]:
+def _main(
+    line: CommandLine, overrides: Overrides, launcher: adapter.Launcher, jobs: Sequence[Callable[[], Any]]
+) -> list[Outcome]:
     """Hydra's main: the outcomes of all jobs of a sweep; none where a flag asks for something else."""
-    alone, has_logs = launcher != adapter.BASIC, launcher.startswith(adapter.SUBMITIT)
+    alone, has_logs = not launcher.is_basic, launcher.has_logs
     is_watched = alone and hasattr(module(line.verb), "measured")
     with sweep_folder(alone, overrides.words) as (folder, outcomes):
         leave_outcome = partial(leave, folder) if alone else outcomes.append
@@ -73,7 +75,9 @@ def _main(line: CommandLine, overrides: Overrides, launcher: str, jobs: Sequence
         sys.argv = ["rbpx", *overrides.words, f"hydra.sweep.dir={quoted(str(folder))}"]
         if has_logs:
             sys.argv.append(f"hydra.launcher.submitit_folder={quoted(f'{logs(folder)}/%j')}")
-            _LOGGER.info(f"{number_of(len(jobs), 'job') if jobs else 'jobs'} of {launcher}; their logs: {logs(folder)}")
+            _LOGGER.info(
+                f"{number_of(len(jobs), 'job') if jobs else 'jobs'} of {launcher.name}; their logs: {logs(folder)}"
+            )
         elif alone:
             share_among_jobs()
             # It ends a worker that has grown, as one does that has measured a model, and starts another.
@@ -87,7 +91,7 @@ def _main(line: CommandLine, overrides: Overrides, launcher: str, jobs: Sequence
         except Exception as problem:  # a job that was killed: each launcher has a name of its own for it
             if not alone or is_ours(problem):
                 raise
-            lose(f"a job of {launcher} ended without an answer ({reason(problem, 160).partition('. ')[0]})")
+            lose(f"a job of {launcher.name} ended without an answer ({reason(problem, 160).partition('. ')[0]})")
     return outcomes
 
 

@@ -153,7 +153,7 @@ def test_laws_in_S_keep_their_ids_and_say_their_axis(tmp_path: Path, cwd: Path) 
     assert "no size has 3 runs or checkpoints with known and different training tokens" in line
     write_surface(store, truth, 2, 10, 40, pairs=[(10_000, 2_000_000), (40_000, 2_000_000)])
     answer = here("fit", "laws=[cross_entropy]", "resamples=30", "--store", store, cwd=cwd, check=0)
-    assert "2 checkpoints of revisions with fewer than 3 sizes left out" in answer.stderr
+    assert "left out 2 checkpoints of revisions with fewer than 3 sizes" in answer.stderr
     assert "revision 2000000" not in answer.stdout
 
 

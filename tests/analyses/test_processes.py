@@ -111,7 +111,7 @@ def test_a_process_with_threads_is_not_forked_and_has_others_for_many_calls(tmp_
 def test_threads_and_what_waits_for_ever_are_refused(tmp_path: Path) -> None:
     found = done("refused", tmp_path)
     assert "not in threads; name 'loky'" in found["threading"]
-    assert "waits for ever when a process is killed" in found["multiprocessing"]
+    assert "waits for ever once a process is killed" in found["multiprocessing"]
 
 
 @pytest.mark.parametrize("case", ["connections", "connections-loky"])

@@ -144,10 +144,15 @@ def test_a_study_may_choose_how_its_jobs_are_started(own: Path, measured: Measur
     swept = "hydra: {mode: MULTIRUN, sweeper: {params: {size: 'xs,s,m'}}}\n"
     (own / "experiment" / "mystudy.yaml").write_text(chosen + swept)
     (own / "hydra" / "launcher").mkdir(parents=True)
-    (own / "hydra" / "launcher" / "mine.yaml").write_text("defaults: [joblib]\nn_jobs: 2\n")
+    launcher = own / "hydra" / "launcher" / "mine.yaml"
+    launcher.write_text("defaults: [joblib]\nn_jobs: 2\n")
     words = ("run", "experiment=mystudy", "--config-dir", own, "--store", measured.store, "--format", "json")
     (row,) = json.loads(here(*words, cwd=cwd, check=0).stdout)
     assert (row["k"], row["n_points"]) == (10, 3)
+    launcher.write_text("defaults: [submitit_local]\ntimeout_min: 5\n")
+    answer = here(*words, cwd=cwd, check=0)
+    assert json.loads(answer.stdout)[0]["n_points"] == 3
+    assert answer.stderr.startswith(f"rbpx: 3 jobs of mine; their logs: {measured.store}/sweeps/")
 
 
 def test_a_file_of_the_user_replaces_ours_of_the_same_name(own: Path, measured: Measured, cwd: Path) -> None:

@@ -16,6 +16,8 @@ PACKAGE = Path(entries.__file__).parents[1]
 HOME = PACKAGE / "files" / "entries.py"
 # Folders of a process' own, which nobody else reads while they are written.
 WORKING_FOLDERS = {"models/pretrained.py", "store/publish.py", "groups/forks.py"}
+# The cache of huggingface_hub, laid out as it lays it out: a part of a file grows in place, so that a download goes on.
+THEIRS = {"files/hub_cache.py"}
 LOCKS = {"store/files/ledger.py"}  # a lock is the file itself: another one in its place would be another lock
 
 
@@ -202,7 +204,7 @@ def test_nothing_else_in_the_package_renames_synchronises_or_writes_in_place(sea
     places = [
         f"{path.relative_to(PACKAGE)}:{line}"
         for path in modules()
-        if path.relative_to(PACKAGE).as_posix() not in WORKING_FOLDERS | LOCKS
+        if path.relative_to(PACKAGE).as_posix() not in WORKING_FOLDERS | THEIRS | LOCKS
         for line in search(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert places == []

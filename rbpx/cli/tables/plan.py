@@ -5,7 +5,7 @@ Commands that measure a sweep in parts: its requests in, a command for each shar
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,11 +38,17 @@ def show(results: Sequence[Planned], format: Format) -> None:
     wide = screen.width >= _WIDE
     columns = ["size", "S", *(["parameters", "weights MiB"] if wide else []), "peak MiB", "FLOPs", "tokens", "disk MiB"]
     shown = grid("What the grid would cost", [*columns, "time", "fits", "state"])
-    for title, cells in groupby(planned, heading):
+    for title, cells in groupby(sorted(planned, key=_place(planned)), heading):
         shown.add_part(title, [[escape(text) for text in _cells(one, wide)] for one in cells])
     put(screen, shown)
     for line in _notes(planned):
         screen.print(line, markup=False, soft_wrap=True)
+
+
+def _place(planned: Sequence[Planned]) -> Callable[[Planned], int]:
+    """In which section a cell stands: each begins where the first of its cells was planned."""
+    titles = list(dict.fromkeys(map(heading, planned)))
+    return lambda one: titles.index(heading(one))
 
 
 def heading(one: Planned) -> str:

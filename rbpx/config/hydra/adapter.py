@@ -6,6 +6,7 @@ Private names go without notice, so all of them stand in this module, and a test
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,8 @@ from rbpx.config.yaml_files import read_yaml
 from rbpx.errors import RbpxError
 
 __all__ = [
-    "BASIC",
     "EXPECTED",
-    "SUBMITIT",
+    "Launcher",
     "composed",
     "initialized",
     "jobs",
@@ -49,8 +49,6 @@ EXPECTED = (HydraException, OmegaConfBaseException, ValueError, AssertionError)
 """What Hydra and OmegaConf raise where overrides or files are wrong."""
 
 _VERSION = "1.3"
-BASIC = "basic"
-SUBMITIT = "submitit"  # how the names of its launchers begin
 
 
 @contextmanager
@@ -70,17 +68,32 @@ def show_warnings(config: Any) -> None:
     configure_log(config.hydra.job_logging, config.hydra.verbose)
 
 
-def launcher(config: Any) -> str:
-    """The name of what starts the jobs of a configuration: `basic` runs them one after the other in this process."""
-    return str(config.hydra.runtime.choices["hydra/launcher"])
+@dataclass(frozen=True)
+class Launcher:
+    """What starts the jobs of a configuration.
+
+    Attributes:
+        name: as in hydra/launcher=NAME, which may be a file of the user's.
+        is_basic: whether it runs them one after the other in this process.
+        has_logs: whether each job has a log of its own, as those of submitit have.
+    """
+
+    name: str = "basic"
+    is_basic: bool = True
+    has_logs: bool = False
+
+
+def launcher(config: Any) -> Launcher:
+    """What starts the jobs of a configuration."""
+    module, _, kind = str(config.hydra.launcher["_target_"]).rpartition(".")
+    return Launcher(
+        config.hydra.runtime.choices["hydra/launcher"], kind == BasicLauncher.__name__, "submitit" in module
+    )
 
 
 def knows_its_jobs(config: Any) -> bool:
-    """Whether all jobs of a sweep are known before the first one starts, and its launcher is what its name says."""
-    launches, sweeps = (
-        str(part["_target_"]).rpartition(".")[2] for part in (config.hydra.launcher, config.hydra.sweeper)
-    )
-    return sweeps == BasicSweeper.__name__ and (launcher(config) != BASIC or launches == BasicLauncher.__name__)
+    """Whether all jobs of a sweep are known before the first one starts."""
+    return str(config.hydra.sweeper["_target_"]).rpartition(".")[2] == BasicSweeper.__name__
 
 
 def jobs(config: Any, overrides: Sequence[str], sweeps: bool) -> list[list[str]] | None:
@@ -113,16 +126,16 @@ def _split(overrides: Sequence[str]) -> list[list[str]]:
     ]
 
 
-def run_main(primary: str, task: Callable[[Any], None], launcher: str, lose: Callable[[str, Path], None]) -> None:
+def run_main(primary: str, task: Callable[[Any], None], launcher: Launcher, lose: Callable[[str, Path], None]) -> None:
     """Hydra's own main, over `sys.argv`: launchers, and flags that print.
 
     Args:
         primary: the file of conf/ to begin from.
         task: called with the configuration of each job, in the process that its launcher gives it.
-        launcher: its name.
+        launcher: what starts them.
         lose: called for each job of submitit that ends without an answer: with what is known of it, and its log.
     """
-    with _all_awaited(lose) if launcher.startswith(SUBMITIT) else nullcontext():
+    with _all_awaited(lose) if launcher.has_logs else nullcontext():
         hydra.main(version_base=_VERSION, config_path=str(folder("conf")), config_name=primary)(task)()
 
 

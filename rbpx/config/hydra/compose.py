@@ -146,10 +146,10 @@ def requests(overrides: Overrides) -> list[Job] | None:
         RbpxError: the overrides name something that does not exist or has the wrong type.
     """
     launcher, jobs = sweep(overrides)
-    return jobs if launcher == adapter.BASIC else None
+    return jobs if launcher.is_basic else None
 
 
-def sweep(overrides: Overrides) -> tuple[str, list[Job] | None]:
+def sweep(overrides: Overrides) -> tuple[adapter.Launcher, list[Job] | None]:
     """The launcher of the jobs, and a function for the request of each.
 
     The functions are None where a flag asks Hydra to print something, and where a sweeper of another kind than Hydra's
@@ -159,8 +159,7 @@ def sweep(overrides: Overrides) -> tuple[str, list[Job] | None]:
         RbpxError: the overrides name something that does not exist or has the wrong type.
     """
     if overrides.is_for_main:
-        typed = [word.partition("=")[2] for word in overrides.words if word.startswith("hydra/launcher=")]
-        return (typed or [adapter.BASIC])[-1], None
+        return adapter.Launcher(), None
     with overrides.explained(), adapter.initialized():
         overrides.register()
         sweeps = bool({"-m", "--multirun"} & set(overrides.words))
@@ -170,14 +169,14 @@ def sweep(overrides: Overrides) -> tuple[str, list[Job] | None]:
         if not adapter.knows_its_jobs(config):
             return launcher, None
         jobs = adapter.jobs(config, overrides.values, sweeps)
-        if jobs is None and launcher != adapter.BASIC:
+        if jobs is None and not launcher.is_basic:
             _LOGGER.warning(
-                f"hydra/launcher={launcher} is for the jobs of a sweep; without -m this process does the work"
+                f"hydra/launcher={launcher.name} is for the jobs of a sweep; without -m this process does the work"
             )
-        if jobs is None or launcher == adapter.BASIC:
+        if jobs is None or launcher.is_basic:
             adapter.show_warnings(config)
         if jobs is None:
-            return adapter.BASIC, [_job(overrides, config)]
+            return adapter.Launcher(), [_job(overrides, config)]
         return launcher, [_job(overrides, adapter.composed(overrides.asking.primary, job)) for job in jobs]
 
 
