@@ -60,6 +60,14 @@ def test_the_condition_is_that_of_the_scaled_derivatives() -> None:
     assert on_line > 20 * fit.design.condition
 
 
+def test_constants_that_depend_on_each_other_exactly_have_no_condition() -> None:
+    """An infinite one could not be written into a record."""
+    S, D = grid(5, 4)
+    of_one_point = np.zeros((2, len(S)))
+    of_one_point[:, 0] = 1, 2
+    assert judge(S, D, of_one_point).condition is None
+
+
 def test_only_points_near_the_line_are_predicted() -> None:
     S, D = straight(8)
     runs = Runs.of(S, D, law(S, D))

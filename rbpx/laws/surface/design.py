@@ -38,7 +38,7 @@ class Design:
         slope: of the line in the other axis; 1 where D / S is fixed.
         intercept: of that line.
         condition: the condition number of the derivatives of ln y by the constants, each scaled to length 1; A and B
-            are those at the mean of ln S and ln D. None where they are not known, infinite where they are dependent.
+            are those at the mean of ln S and ln D. None where they are not known, or depend on each other exactly.
     """
 
     n_S: int
@@ -95,11 +95,11 @@ def n_different(ln_N: Floats) -> int:
     return 1 + int((np.diff(np.sort(ln_N)) > _ALIKE).sum()) if len(ln_N) else 0
 
 
-def _condition(J_PN: Floats) -> float:
+def _condition(J_PN: Floats) -> float | None:
     length_P = np.linalg.norm(J_PN, axis=1)
     moving_PN = J_PN[length_P > 0] / length_P[length_P > 0, None]
     singular_P = np.linalg.svd(moving_PN, compute_uv=False)
-    return float(singular_P[0] / singular_P[-1]) if singular_P[-1] > 0 else math.inf
+    return float(singular_P[0] / singular_P[-1]) if singular_P[-1] > 0 else None
 
 
 _PRIOR: Final = 1.0  # precision of each number of theta
