@@ -18,23 +18,8 @@ from rbpx.analyses.emergence.crossing import Crossing
 from rbpx.analyses.emergence.figures import figures
 from rbpx.analyses.emergence.words import sentences
 from rbpx.analyses.question import Question, each, one_by_one
-from rbpx.display.view import (
-    Cell,
-    Column,
-    Table,
-    View,
-    backtest,
-    constant,
-    decimal,
-    determination,
-    exponent,
-    magnitude,
-    place,
-    points_of,
-    state,
-    text,
-    with_ends,
-)
+from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
+from rbpx.display.view import Cell, Column, Table, View, decimal, magnitude, place, state, text, with_ends
 from rbpx.display.vocabulary import AXES, rough
 from rbpx.groups.group import Group, Run
 from rbpx.laws.intervals.estimate import Estimate

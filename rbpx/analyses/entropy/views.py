@@ -7,22 +7,9 @@ from rbpx.analyses.entropy.analysis import TERMS as NAMES
 from rbpx.analyses.entropy.analysis import Entropies, RunTerms, analyse, keep
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.chart.figure import Chart, Figure, Scale, bars, drawn, line, points, scale_of
+from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.section import interval_of
-from rbpx.display.view import (
-    Column,
-    Table,
-    View,
-    backtest,
-    constant,
-    decimal,
-    determination,
-    exponent,
-    place,
-    points_of,
-    state,
-    text,
-    with_ends,
-)
+from rbpx.display.view import Column, Table, View, decimal, place, state, text, with_ends
 from rbpx.display.vocabulary import decimals, law_title
 from rbpx.groups.fits import Law
 from rbpx.groups.origin import from_fits

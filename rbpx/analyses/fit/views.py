@@ -9,23 +9,8 @@ from rbpx.analyses.fit.figures import figures
 from rbpx.analyses.fit.words import about, by_methods, sentences
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.chart.figure import spread
-from rbpx.display.view import (
-    Cell,
-    Column,
-    Table,
-    View,
-    backtest,
-    constant,
-    decimal,
-    determination,
-    exponent,
-    place,
-    points_of,
-    state,
-    text,
-    whole,
-    with_ends,
-)
+from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
+from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, text, whole, with_ends
 from rbpx.display.vocabulary import AXES, law_title
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Run

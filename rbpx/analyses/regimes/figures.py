@@ -9,7 +9,8 @@ from typing import Final
 from rbpx.analyses.question import one_by_one
 from rbpx.analyses.regimes.analysis import Regime, Regimes
 from rbpx.display.chart.figure import Chart, Figure, Mark, Scale, Undrawn, bars, drawn, line, points, rule
-from rbpx.display.view import Column, View, determination, exponent, magnitude, state, text, whole, with_ends, written
+from rbpx.display.law_columns import determination, exponent
+from rbpx.display.view import Column, View, magnitude, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import AXES, decimals, rough
 from rbpx.groups.origin import from_fits
 from rbpx.laws.intervals.estimate import Estimate

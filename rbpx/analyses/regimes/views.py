@@ -6,8 +6,9 @@ from typing import Final
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.regimes.analysis import Regime, Regimes, analyse, keep
 from rbpx.analyses.regimes.figures import ALPHA, BY_NOISE, K, figures
+from rbpx.display.law_columns import backtest, constant, determination, points_of
 from rbpx.display.section import interval_of
-from rbpx.display.view import Cell, Column, Table, View, backtest, constant, determination, magnitude, points_of, whole
+from rbpx.display.view import Cell, Column, Table, View, magnitude, whole
 from rbpx.display.vocabulary import AXES, number, rough, short
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.status import Status

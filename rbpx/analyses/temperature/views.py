@@ -7,8 +7,9 @@ from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.temperature.analysis import RunTemperature, Temperatures, analyse, keep
 from rbpx.analyses.temperature.figures import PREFERRED, figures, labelled
 from rbpx.analyses.temperature.measure import measure
+from rbpx.display.law_columns import backtest, constant, determination, exponent
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View, backtest, constant, decimal, determination, exponent, state, text, with_ends
+from rbpx.display.view import Table, View, decimal, state, text, with_ends
 from rbpx.display.vocabulary import law_title, number, signed
 from rbpx.laws.power.law import PowerLawFit
 
