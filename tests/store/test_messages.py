@@ -48,7 +48,7 @@ def test_five_lines_of_damage_a_store_and_then_who_names_the_rest() -> None:
                 warn_damage(LOG, store, f"{store}: run 0 is corrupt")
     assert [line for line in messages if line.startswith("/a")] == [f"/a: run {n} is corrupt" for n in range(5)]
     assert [line for line in messages if line.startswith("more")] == [
-        f"more in store={store} is left out; rbpx store verify --store {store} names all of it"
+        f"more of store={store} is left out; rbpx store verify --store {store} names all of it"
         for store in ("/a", "/b")
     ]
     assert len(messages) == 12

@@ -85,15 +85,16 @@ class Launcher:
 
 def launcher(config: Any) -> Launcher:
     """What starts the jobs of a configuration."""
-    module, _, kind = str(config.hydra.launcher["_target_"]).rpartition(".")
-    return Launcher(
-        config.hydra.runtime.choices["hydra/launcher"], kind == BasicLauncher.__name__, "submitit" in module
-    )
+    name = config.hydra.runtime.choices["hydra/launcher"]
+    return Launcher(name, name == Launcher.name, "submitit" in config.hydra.launcher["_target_"])
 
 
 def knows_its_jobs(config: Any) -> bool:
-    """Whether all jobs of a sweep are known before the first one starts."""
-    return str(config.hydra.sweeper["_target_"]).rpartition(".")[2] == BasicSweeper.__name__
+    """Whether all jobs of a sweep are known before the first one starts, and `basic` is the launcher of that name."""
+    launches, sweeps = (
+        str(part["_target_"]).rpartition(".")[2] for part in (config.hydra.launcher, config.hydra.sweeper)
+    )
+    return sweeps == BasicSweeper.__name__ and (not launcher(config).is_basic or launches == BasicLauncher.__name__)
 
 
 def jobs(config: Any, overrides: Sequence[str], sweeps: bool) -> list[list[str]] | None:
