@@ -61,7 +61,7 @@ def test_a_command_that_is_stopped_ends_with_the_status_of_its_signal_and_the_sa
     n_cells = len(SHAPES) * (2 if sweeps else 1)
     assert 1 <= len(kept) < n_cells
     heartbeats = list((store / "running").glob("[!.]*.json"))
-    assert bool(heartbeats) == (status == 137), "only what is killed cannot say that it has stopped"
+    assert status == 137 or not heartbeats, "only what is killed, and not between two cells, leaves one"
     here(*words, "--store", store, cwd=cwd, check=0)
     assert len(run_folders(store)) == n_cells
     assert kept.items() <= {name: folder.stat().st_ino for name, folder in run_folders(store).items()}.items()
