@@ -42,7 +42,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from large_store import DATASETS, FAMILIES, N_CELLS, large_store  # noqa: E402
 
-from rbpx.display.plot import MOST, Axis, Series, print_plot  # noqa: E402  # noqa: E402
+from rbpx.display.plot import MOST, Axis, Series, print_plot  # noqa: E402
 from rbpx.store.store import Store  # noqa: E402
 from tests.support.synthetic import Truth, write_store  # noqa: E402
 

@@ -56,7 +56,7 @@ def stop_job_in_order() -> None:
     def stop(number: int, frame: FrameType | None) -> None:
         try:
             queue_again(number, frame)
-        except Exception:
+        except Exception:  # submitit raises one of its own where it does not queue the job again
             raise Stopped(number) from None
 
     if callable(queue_again):

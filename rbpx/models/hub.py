@@ -77,7 +77,9 @@ def needed_files(model: str, revision: str | None, pickled: bool, weights: bool)
             return commit, files_of("model", model, commit, list(names))
     except RbpxError:
         raise
-    except Exception:
+    except (
+        Exception
+    ):  # whatever the hub raises where it does not answer: then the cache has all of it, or `fetch` says why not
         folder, _ = fetch(model, revision, pickled, weights)
         return folder.name, [
             HubFile("model", model, folder.name, path.name, path.stat().st_size, path.resolve().name)
