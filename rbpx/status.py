@@ -41,9 +41,13 @@ class Status(StrEnum):
     # a law, and how it has failed or may fail
     backtest_failed = "backtest_failed"
     intervals_missed = "intervals_missed"
+    one_run = "one_run"
+    uneven_scatter = "uneven_scatter"
+    undertrained = "undertrained"
     collinear_design = "collinear_design"
     not_identified = "not_identified"
     mixed_checkpoints = "mixed_checkpoints"
+    families_differ = "families_differ"
     barely_determined = "barely_determined"
     one_document = "one_document"
     dependent_documents = "dependent_documents"
@@ -58,7 +62,7 @@ class Status(StrEnum):
 
     @property
     def label(self) -> str:
-        """The status as tables, figures and sentences write it."""
+        """The one word for it wherever people read: its value is for csv, json and SQL."""
         return _LABEL.get(self, self.value.replace("_", " "))
 
     @property
@@ -68,18 +72,21 @@ class Status(StrEnum):
 
 
 _LABEL = {
+    Status.ok: "passes",
     Status.power_law_limit: "limit",
     Status.beyond_vocabulary: "beyond V",
     Status.not_monotone: "turns",
     Status.backtest_failed: "failed",
-    Status.intervals_missed: "missed",
+    Status.intervals_missed: "narrow",
     Status.barely_determined: "barely",
+    Status.uneven_scatter: "uneven",
     Status.collinear_design: "collinear",
     Status.mixed_checkpoints: "mixed",
+    Status.families_differ: "differ",
     Status.dependent_documents: "dependent",
 }
 _REMEDY = {
-    Status.ok: "Nothing to do.",
+    Status.ok: "No test speaks against it, which is no proof of it: read its interval.",
     Status.too_few_sizes: "A power law needs 3 sizes (or k), 4 with an offset, 2 from outcomes: measure more models.",
     Status.not_positive: "A share of 0 or 1, or a value <= 0, has no law: choose another k or window, or more text.",
     Status.sign_change: "The term changes sign over the sizes, so no power law fits: read its values instead.",
@@ -92,6 +99,7 @@ _REMEDY = {
     Status.collinear_design: "Size and tokens vary together, so their effects are mixed: predict near their line.",
     Status.not_identified: "No point depends on a constant, so it has no value: read the others, or add runs that do.",
     Status.mixed_checkpoints: "States in the middle of a training lie above finished runs: add checkpoints=last.",
+    Status.families_differ: "The families do not share one curve: predict a model from runs of its own family.",
     Status.not_straddled: "All sizes of a budget lie on one side of its minimum: add larger or smaller models there.",
     Status.at_limit: "The best value is at the edge of the search: for ranks, read the simpler family.",
     Status.no_variances: "Weights need documents to resample: measure more than one, or choose method=ols.",
@@ -107,9 +115,12 @@ _REMEDY = {
     Status.one_sided: "Fewer than 3 sizes have both passes and failures: treat alpha as rough, or choose a smaller N.",
     Status.no_trend: "The exponent cannot be told from 0, so no effect of size shows: do not extrapolate.",
     Status.not_monotone: "The values turn round between the sizes, so no power law fits: read the values themselves.",
-    Status.bends: "The points curve: the law is a mean slope; to extrapolate, ask predict.",
-    Status.backtest_failed: "The smaller sizes do not predict the largest: do not extrapolate without more sizes.",
-    Status.intervals_missed: "Intervals of backtests missed too many values: take them as too narrow.",
+    Status.bends: "The points curve: the law is a mean slope, not to be extrapolated; predictions allow for it.",
+    Status.backtest_failed: "Its backtest failed: smaller sizes miss the largest, so do not extrapolate without more.",
+    Status.intervals_missed: "The largest size lies outside its backtest's interval: take this one as too narrow.",
+    Status.one_run: "One size lies off the law of the others: check its training, or train it again.",
+    Status.uneven_scatter: "Larger models scatter more: take intervals as too narrow, and train large sizes again.",
+    Status.undertrained: "The largest size saw fewer tokens than its ladder: train it for longer, or ask surface.",
     Status.barely_determined: "The interval of a constant is unbounded, or wider than the constant itself: add sizes "
     "(or tokens) beyond.",
     Status.beyond: "More than 10 times outside the sizes: no backtest reaches so far, so measure a larger model.",

@@ -1,5 +1,6 @@
 """Names of laws, of the forms of a surface and of the methods that fit them, as people type them."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from pkgutil import iter_modules
@@ -33,6 +34,31 @@ class Axis(StrEnum):
     D = "D"
     C = "C"
     step = "step"
+
+
+@dataclass(frozen=True)
+class OnText:
+    """A quantity on a text, which laws may be in too: loss to loss.
+
+    Attributes:
+        law: the quantity.
+        dataset: the text.
+    """
+
+    law: str
+    dataset: str
+
+    @property
+    def value(self) -> str:
+        """As it is typed, and stored."""
+        return f"{self.law}@{self.dataset}"
+
+
+class SizeBy(StrEnum):
+    """Which parameters of a model with experts its S counts: all of them, or those that one token uses."""
+
+    total = "total"
+    active = "active"
 
 
 class Method(StrEnum):

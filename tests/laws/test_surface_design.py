@@ -6,16 +6,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rbpx.laws.names import Axis, Objective
-from rbpx.laws.surface.averaged import predict_on_line
+from rbpx.laws.names import Axis
+from rbpx.laws.surface.averaged import draw_over_forms, predict_on_line, predict_over_forms
 from rbpx.laws.surface.checks import AXES, compare_each, largest, mean_error
-from rbpx.laws.surface.design import candidates, exponents, judge, next_runs, optimum_at, prediction_at
-from rbpx.laws.surface.fit import fit_surface
+from rbpx.laws.surface.design import judge
+from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.next_runs import LEAST, best_sizes, best_values, candidates, next_runs, predictions
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import Search, minimise
-from rbpx.laws.surface.surface import closed_form
 from rbpx.status import Status
-from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straight, surface_of
+from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straight, surface_of, true_optimum
 
 
 def test_a_line_is_judged_as_one_and_a_grid_is_not() -> None:
@@ -89,61 +88,109 @@ def test_two_sizes_have_a_law_in_tokens_at_each_of_them() -> None:
     assert predict_on_line(runs, design, 1e8, 1e11).y.value is None
 
 
-def refitted(runs: Runs, S: float, D: float, n_draws: int) -> np.ndarray:
-    """Theta of least squares in ln y over draws of all runs and of one more, by refitting each: [draws, 5]."""
-    all_S, all_D = np.append(runs.S_N, S), np.append(runs.D_N, D)
-    surface = surface_of("chinchilla", TRUE, runs)
-    noise = np.random.default_rng(0).standard_normal((n_draws, len(all_S)))
-    ln_y = np.log(law(all_S, all_D)) + 0.002 * noise
-    start = np.tile(surface.theta_P, (n_draws, 1))
-    at, none = runs.x.at(all_S, all_D), np.zeros(5, dtype=bool)
-    once = np.ones((1, len(all_S)))
-    found = minimise(Search(surface.form, at, Objective.log_huber, 1e3, ln_y, once, start, none))
-    assert found.converged_B.all()
-    return found.theta_BP
+def fits_of(runs: Runs) -> list[SurfaceFit]:
+    return [fit_surface(runs, form, n_resamples=0) for form in ("chinchilla", "kaplan")]
 
 
-def test_what_a_run_would_narrow_is_what_refits_with_it_narrow() -> None:
-    S, D = grid(5, 4)
-    noise = 0.002 * np.random.default_rng(4).standard_normal(20)
-    noise *= 0.002 / math.sqrt(float(noise @ noise) / 15)
-    runs = Runs.of(S, D, law(S, D))
-    surface = surface_of("chinchilla", TRUE, runs)
-    object.__setattr__(surface, "residual_N", noise)
-    object.__setattr__(surface, "n_free", 5)
-    targets = {
-        "exponents": exponents(surface),
-        "optimum": optimum_at(surface, BUDGET),
-        "prediction": prediction_at(surface, 1e10, 2e11),
-    }
-    at = surface.x.at([1e10], [2e11])
-    for S_new, D_new in ((1e9, 4e10), (1e7, 4e10), (1e9, 6e8)):
-        theta = refitted(runs, S_new, D_new, 1500)
-        brute = {
-            "exponents": math.sqrt(theta[:, 3].var() + theta[:, 4].var()),
-            "optimum": closed_form(surface.x, theta, BUDGET).std(),
-            "prediction": surface.form.evaluate(at, theta)[0][:, 0].std(),
-        }
-        for name, target in targets.items():
-            (chosen,) = next_runs(surface, runs, target, [S_new], [D_new], n=1)
-            assert chosen.sd_after == pytest.approx(brute[name], rel=0.08), (name, S_new, D_new)
-            assert chosen.sd_after < chosen.sd_before
+def test_draws_of_the_surface_are_those_of_its_predictions() -> None:
+    runs = draw((3,), grid(5, 4), 0.01).runs
+    points = [(1e10, 2e11), (3e8, 1e10), (1e7, 4e11)]
+    there = Runs.of(*np.array(points).T, np.ones(3))
+    drawn = draw_over_forms(fits_of(runs), there, 8000)
+    assert drawn is not None
+    ln_y, scatter = drawn
+    new = ln_y + scatter[:, None] * np.random.default_rng(1).standard_normal(ln_y.shape)
+    for at, answer in enumerate(predict_over_forms(fits_of(runs), points, ())):
+        lo, middle, hi = np.quantile(new[:, at], (0.025, 0.5, 0.975))
+        width = math.log(answer.y.hi / answer.y.lo)
+        assert middle == pytest.approx(math.log(answer.y.value), abs=0.03 * width)
+        assert (lo, hi) == pytest.approx((math.log(answer.y.lo), math.log(answer.y.hi)), abs=0.06 * width)
+
+
+@pytest.mark.parametrize("asked", ["prediction", "size", "value"])
+def test_what_a_run_narrows_is_what_its_value_explains(asked: str) -> None:
+    """The variance that a regression of what is asked for on what a run would show leaves, over draws."""
+    runs = draw((4,), grid(5, 4), 0.01).runs
+    fits = fits_of(runs)
+    wanted = {
+        "prediction": lambda: predictions([(1e10, 2e11)]),
+        "size": lambda: best_sizes(runs, [BUDGET]),
+        "value": lambda: best_values(runs, [BUDGET]),
+    }[asked]()
+    (plan,) = next_runs(fits, wanted, 2)
+    at = Runs.of(
+        np.append(wanted.S, [run.S for run in plan.runs]),
+        np.append(wanted.D, [run.D for run in plan.runs]),
+        np.ones(len(wanted.S) + len(plan.runs)),
+    )
+    drawn = draw_over_forms(fits, at, 40_000, seed=5)
+    assert drawn is not None
+    ln_y, scatter = drawn
+    n = len(wanted.S)
+    (target,) = wanted.of(ln_y[:, :n]).T
+    noise = math.sqrt(np.mean(scatter**2)) * np.random.default_rng(2).standard_normal((len(ln_y), len(plan.runs)))
+    shown = np.column_stack([np.ones(len(ln_y)), ln_y[:, n:] + noise])
+    assert plan.runs[0].sd_before == pytest.approx(target.std(), rel=0.08)
+    left = [target.std()]
+    for used, run in enumerate(plan.runs, 1):
+        rest = target - shown[:, : used + 1] @ np.linalg.lstsq(shown[:, : used + 1], target)[0]
+        left.append(rest.std())
+        assert run.sd_after / run.sd_before == pytest.approx(left[-1] / left[-2], rel=0.08)
 
 
 def test_runs_are_chosen_one_after_the_other_within_the_flops() -> None:
     runs = draw((3,), grid(5, 4), 0.01).runs
-    surface = fit_surface(runs, n_resamples=0).surface
-    assert surface is not None
-    S, D = candidates(runs, 3e19)
-    assert np.all(6 * S * D <= 3e19)
-    chosen = next_runs(surface, runs, exponents(surface), S, D, n=5, flops=3e19)
-    assert 1 <= len(chosen) <= 5
-    assert sum(each.C for each in chosen) <= 3e19
-    for before, after in pairwise(chosen):
-        assert after.sd_before == pytest.approx(before.sd_after)
-    alone = [next_runs(surface, runs, exponents(surface), [s], [d], n=1)[0] for s, d in zip(S, D, strict=True)]
-    assert chosen[0].per_flop == pytest.approx(max(each.per_flop for each in alone))
-    assert next_runs(surface, runs, exponents(surface), S, D, flops=1.0) == []
+    fits, wanted, flops = fits_of(runs), best_values(runs, [BUDGET]), 3e19
+    S, D = candidates(runs, flops)
+    assert np.all(6 * S * D <= flops)
+    assert np.all(6 * S * D >= 0.999 * (6 * runs.S_N * runs.D_N).min())
+    per_flop, budget = next_runs(fits, wanted, 5, flops)
+    assert (per_flop.name, budget.name) == ("per_flop", "budget")
+    for plan in (per_flop, budget):
+        assert 1 <= len(plan.runs) <= 5
+        assert sum(run.C for run in plan.runs) <= flops
+        for before, after in pairwise(plan.runs):
+            assert after.sd_before == pytest.approx(before.sd_after)
+        for run in plan.runs:
+            assert run.narrowed >= LEAST
+            assert run.C == pytest.approx(6 * run.S * run.D)
+    assert budget.sd <= per_flop.sd
+    assert budget.runs[-1].sd_after == pytest.approx(budget.sd)
+    assert per_flop.runs[0].per_flop >= budget.runs[0].per_flop * 0.999
+    assert next_runs(fits, wanted, flops=1.0) == []
+
+
+def test_where_more_runs_hardly_help_none_is_named() -> None:
+    """Hundreds of runs say what a point in their midst is, and one more does not."""
+    S, D = grid(20, 20)
+    runs = Runs.of(S, D, law(S, D) * np.exp(0.01 * np.random.default_rng(0).standard_normal(400)))
+    (plan,) = next_runs(fits_of(runs), predictions([(1e8, 5e9)]), 3)
+    assert plan.runs == ()
+    assert plan.next_narrows is not None
+    assert plan.next_narrows < LEAST
+
+
+def test_chosen_runs_narrow_more_than_as_many_flops_at_random() -> None:
+    widths: dict[str, list[float]] = {"plan": [], "random": []}
+    for seed in range(6):
+        runs = draw((seed,), ratios(6, 3), 0.004).runs
+        flops, rng = float((6 * runs.S_N * runs.D_N).sum()), np.random.default_rng(seed)
+        plan = next_runs(fits_of(runs), best_values(runs, [1e22]), 6, flops)[-1]
+        at = [(run.S, run.D) for run in plan.runs]
+        S_M, D_M = candidates(runs, flops)
+        random, left = list[tuple[float, float]](), flops
+        while len(random) < 6 and (can := np.flatnonzero(6 * S_M * D_M <= left)).size:
+            pick = rng.choice(can)
+            random.append((S_M[pick], D_M[pick]))
+            left -= 6 * S_M[pick] * D_M[pick]
+        for name, new in (("plan", at), ("random", random)):
+            S, D = np.array(new).T
+            y = np.append(runs.y_N, law(S, D) * np.exp(0.004 * rng.standard_normal(len(S))))
+            after = Runs.of(np.append(runs.S_N, S), np.append(runs.D_N, D), y)
+            size = true_optimum(1e22)
+            (answer,) = predict_over_forms(fits_of(after), [(size, 1e22 / 6 / size)], ())
+            widths[name].append(math.log(answer.y.hi / answer.y.lo))
+    assert np.mean(np.log(widths["plan"])) < np.mean(np.log(widths["random"])) - 0.03
 
 
 @pytest.mark.parametrize("axis", AXES)

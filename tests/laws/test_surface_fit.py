@@ -9,7 +9,7 @@ import pytest
 from scipy.special import huber
 from scipy.stats import binom
 
-from rbpx.laws.intervals.estimate import run_weights
+from rbpx.laws.intervals.estimate import Estimate, run_weights
 from rbpx.laws.names import Objective
 from rbpx.laws.surface.fit import FORMS, fit_surface
 from rbpx.laws.surface.runs import Runs
@@ -224,6 +224,11 @@ def test_points_without_a_surface_have_a_status_and_no_numbers(y: Any, n: int, s
 def test_points_that_are_nowhere_are_refused(S: Any, D: Any, U: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Runs.of(S, D, [1.0, 1.0], U)
+
+
+def test_a_number_that_no_resample_determines_has_no_ends() -> None:
+    surface = surface_of("kaplan", CONSTANTS["kaplan"], runs_of("kaplan"))
+    assert surface.estimate(1.0, np.array([1e300, 1.0] * 50)) == Estimate(1.0)
 
 
 def test_a_delta_of_0_is_refused() -> None:

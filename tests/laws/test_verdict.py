@@ -75,26 +75,31 @@ def test_an_error_below_a_twentieth_is_no_failure() -> None:
     assert Status.backtest_failed not in judged(y)[1]
 
 
-def compared(errors: list[tuple[int, float, bool]]) -> list[Backtest]:
-    return [
-        Backtest(m, 1e9, Prediction(1e9, 1 + error, *((0.5, 2.0) if held else (3.0, 4.0)), beyond=3), 1.0, error)
-        for m, error, held in errors
-    ]
+def compared(last: tuple[float, float]) -> list[Backtest]:
+    """Backtests that all miss, but for that of the largest size from all others, which has an interval about 1."""
+    wrong, own = Prediction(1e9, 2.0, 1.9, 2.1, beyond=3), Prediction(1e9, 1.0, *last, beyond=3)
+    return [*(Backtest(m, 1e9, wrong, 1.0, 1.0) for m in (3, 4, 5)), Backtest(6, 1e9, own, 1.1, -0.1)]
+
+
+OF_97 = 2.7764 / 3.4954  # the quantiles 97.5 % and 98.75 % of Student's t of 4, by a table
 
 
 @pytest.mark.parametrize(
-    ("held", "expected"),
+    ("last", "expected"),
     [
-        ([True, True, True, True, True, True], False),
-        ([False, True, True, True, True, True], False),  # one of six
-        ([False, False, True, True, True, True], True),  # two of six
-        ([True, True, True, True, True, False], True),  # the largest, from all others
+        ((0.8, 1.2), False),  # the smaller backtests are in the points, which have their own test
+        ((0.8, 1.0999), False),  # a miss by 95 %, not by 97.5 %
+        ((0.8, math.exp(math.log(1.1) * OF_97 * 1.001)), False),
+        ((0.8, math.exp(math.log(1.1) * OF_97 * 0.999)), True),
+        ((0.99, math.exp(math.log(1.1) * OF_97 * 1.001)), False),  # the other side says nothing
     ],
 )
-def test_intervals_are_missed_by_two_or_by_the_last(held: list[bool], expected: bool) -> None:
-    m = [3, 3, 3, 4, 4, 6]
-    tests = compared([(at, 0.01, is_held) for at, is_held in zip(m, held, strict=True)])
-    assert (Status.intervals_missed in judge(fit_power_law(S, law()), tests)) is expected
+def test_a_prediction_misses_where_the_largest_size_lies_outside_an_interval_of_a_higher_level(
+    last: tuple[float, float], expected: bool
+) -> None:
+    y, answers = law().tolist(), average_forms(S, law(), [1e9])
+    assert answers is not None
+    assert (Status.intervals_missed in judge_over_forms((), answers[0], S, y, compared(last))) is expected
 
 
 def test_an_exponent_with_an_interval_as_wide_as_itself_is_barely_determined() -> None:

@@ -138,4 +138,13 @@ def surface_of(form: str, constants: Mapping[str, float | None], runs: Runs) -> 
         theta_P = np.array([*terms, at["alpha"], at["beta"], *shares])
     equation = FORMS[form](1.0)
     residual_N = equation.evaluate(runs.x, theta_P[None])[0][0] - np.log(runs.y_N)
-    return Surface(equation, runs.x, theta_P, np.empty((0, len(theta_P))), runs.n_groups, 0, residual_N)
+    return Surface(
+        equation,
+        runs.x,
+        theta_P,
+        np.empty((0, len(theta_P))),
+        runs.n_groups,
+        0,
+        residual_N,
+        np.zeros(len(theta_P), bool),
+    )

@@ -5,8 +5,9 @@ above 1 the variant pays. A free E for each flatters whichever is given the lowe
 stands beside it. Shapes: M points of both, P parameters.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -16,6 +17,8 @@ from numpy.typing import ArrayLike
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.intervals.lack_of_fit import Stacked, stack
 from rbpx.laws.numeric import Floats, least_squares
+from rbpx.laws.pins import Pin
+from rbpx.laws.power.given import mapped, mixed, p_of_squares, values_of, weights_of
 from rbpx.laws.power.regression import TOLERANCES
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.status import Status
@@ -27,8 +30,9 @@ _BASE, _VARIANT = 0, 1
 
 
 class Offset(StrEnum):
-    """What the two laws share: `shared` one E, `free` an E each, `none` E = 0."""
+    """What the two laws share: `given` one E that is given, `shared` one, `free` an E each, `none` E = 0."""
 
+    given = "given"
     shared = "shared"
     free = "free"
     none = "none"
@@ -67,6 +71,7 @@ class MultiplierLaw:
         overall: geometric mean of those that both measured around; None where there are none.
         supported: the smallest and the largest loss that both measured; None where they do not overlap.
         status: why there are no numbers, else ok or, where nothing is supported, unsupported.
+        p: of the test of an E that is given against one that both share; None elsewhere.
     """
 
     offset: Offset
@@ -77,15 +82,17 @@ class MultiplierLaw:
     overall: Estimate
     supported: tuple[float, float] | None
     status: Status
+    p: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class _Laws:
-    """Fitted laws of both sides; parameters ln_C, alpha of each side, then one E, two or none."""
+    """Fitted laws of both sides; parameters ln_C, alpha of each side, then one E, two or none, where it is held."""
 
     points: Stacked
     theta_P: Floats
     offset: Offset
+    held_E: float = 0.0
 
     def of(self, side: int) -> tuple[float, float, float]:
         """ln_C at the reference, alpha and E of one side."""
@@ -93,7 +100,17 @@ class _Laws:
         return float(ln_C), float(alpha), self.E(side)
 
     def E(self, side: int) -> float:
-        return 0.0 if self.offset is Offset.none else float(self.theta_P[self.at_E(side)])
+        return float(self.theta_P[self.at_E(side)]) if self.has_E else self.held_E
+
+    @property
+    def has_E(self) -> bool:
+        """Whether an E is among the parameters."""
+        return self.offset in (Offset.shared, Offset.free)
+
+    @property
+    def squares(self) -> float:
+        """The sum of squares of ln y about both laws."""
+        return float(np.sum((self.ln_law_M - self.points.ln_y_M) ** 2))
 
     def at_E(self, side: Any) -> Any:
         """The place in theta of the E of a side, or of each of many."""
@@ -110,7 +127,7 @@ class _Laws:
         out_P = np.zeros(len(self.theta_P))
         out_P[2 * side] = 1 / alpha
         out_P[2 * side + 1] = -self.x_at(side, loss) / alpha
-        if self.offset is not Offset.none:
+        if self.has_E:
             out_P[self.at_E(side)] = 1 / (alpha * (loss - E))
         return out_P
 
@@ -118,10 +135,9 @@ class _Laws:
     def ln_law_M(self) -> Floats:
         of_M, theta_P = self.points.family_M, self.theta_P
         ln_power_M = theta_P[2 * of_M] - theta_P[2 * of_M + 1] * self.points.x_M
-        if self.offset is Offset.none:
-            return np.asarray(ln_power_M)
+        E_M = theta_P[self.at_E(of_M)] if self.has_E else np.full(len(of_M), self.held_E)
         with np.errstate(divide="ignore"):  # ln 0 = -inf is the neutral element of logaddexp
-            return np.asarray(np.logaddexp(ln_power_M, np.log(theta_P[self.at_E(of_M)])))
+            return np.asarray(np.logaddexp(ln_power_M, np.log(E_M)))
 
     @property
     def jacobian_MP(self) -> Floats:
@@ -130,7 +146,7 @@ class _Laws:
         share_M = np.exp(self.theta_P[2 * of_M] - self.theta_P[2 * of_M + 1] * x_M - ln_law_M)
         J_MP, each_M = np.zeros((len(x_M), len(self.theta_P))), np.arange(len(x_M))
         J_MP[each_M, 2 * of_M], J_MP[each_M, 2 * of_M + 1] = share_M, -x_M * share_M
-        if self.offset is not Offset.none:
+        if self.has_E:
             J_MP[each_M, self.at_E(of_M)] = np.exp(-ln_law_M)
         return J_MP
 
@@ -141,6 +157,7 @@ def fit_multiplier(
     y_resampled: Sequence[ArrayLike | None] | None = None,
     offset: Offset = Offset.shared,
     n_documents: int | None = None,
+    E: Pin | None = None,
 ) -> MultiplierLaw:
     """Fit both laws together by least squares of ln y and compare what they need for the same loss.
 
@@ -150,53 +167,87 @@ def fit_multiplier(
         y_resampled: the same under B resamples of the documents, drawn alike for both, shape [B, N] each.
         offset: what the two share.
         n_documents: that were resampled; None where they are not counted.
+        E: what is given for both, with offset `given`.
 
     Returns:
         The laws and multipliers. Intervals are over models (Student's t of the scatter about both laws) and documents.
         Its status is too_few_sizes, not_positive, no_trend where a law does not fall, barely_determined where the
         points do not tell the parameters apart (no intervals then), unsupported where the losses do not overlap.
 
+    Raises:
+        NotGiven: the E that is given is not below every loss.
+
     Source:
         The ratio of compute at equal loss is the "effective compute" of arXiv 2403.05812, section 2.
     """
     sizes, values = ([np.asarray(each, np.float64) for each in of] for of in (x, y))
-    n_free = {Offset.shared: 5, Offset.free: 6, Offset.none: 4}[offset]
+    n_free = {Offset.shared: 5, Offset.free: 6}.get(offset, 4)
     if min(len(np.unique(each)) for each in sizes) < _FEWEST or sum(map(len, sizes)) <= n_free:
         return _without(offset, Status.too_few_sizes)
     if any(np.any(~(each > 0) | ~np.isfinite(each)) for each in values):
         return _without(offset, Status.not_positive)
     points = stack(sizes, values, y_resampled, n_documents)
-    laws = _fit(points, offset)
+    if offset is Offset.given and E is not None:
+        return _with_given(points, E)
+    return _found(_fit(points, offset))
+
+
+def _with_given(points: Stacked, E: Pin) -> MultiplierLaw:
+    """The laws with an E that is given, beside those with one that both share, which test it."""
+    shared = _fit(points, Offset.shared)
+    about = _uncertainty(shared)
+    told = Estimate()
+    if about is not None:
+        told = Estimate(shared.E(_BASE), *about.interval(shared.E(_BASE), np.eye(len(shared.theta_P))[4]))
+    chosen = values_of({"E": E}, np.exp(points.ln_y_M), {"E": told})
+    found = [_fit(points, Offset.given, each.values["E"]) for each in chosen]
+    weights = weights_of([laws.squares for laws in found], len(points.x_M) - 4, chosen)
+    at_value = _fit(points, Offset.given, E.value)
+    p = p_of_squares(shared.squares, at_value.squares, len(points.x_M) - 5)
+    laws = [_found(each) for each in found]
+    best = laws[int(np.argmax(weights))]
+    if len(laws) == 1 or any(law.alpha is None for law in laws):
+        return replace(best, p=p)
+
+    def over(numbers: Sequence[Estimate]) -> Estimate:
+        return mapped(math.exp, mixed([mapped(math.log, each) for each in numbers], weights))
+
+    models = [replace(best.at[n], value=over([law.at[n].value for law in laws])) for n in range(len(best.at))]
+    return replace(best, p=p, at=tuple(models), overall=over([law.overall for law in laws]))
+
+
+def _found(laws: _Laws) -> MultiplierLaw:
+    offset = laws.offset
     if min(laws.of(side)[1] for side in (_BASE, _VARIANT)) <= 0:
         return _without(offset, Status.no_trend)
     return _compared(laws, _uncertainty(laws))
 
 
-def _fit(points: Stacked, offset: Offset) -> _Laws:
-    """The best of several starts, each searched by lmfit with E between 0 and the smallest loss."""
+def _fit(points: Stacked, offset: Offset, E: float = 0.0) -> _Laws:
+    """The best of several starts, each searched by lmfit with E between 0 and the smallest loss, or held."""
     smallest = [float(np.exp(points.ln_y_M[points.family_M == side].min())) for side in (_BASE, _VARIANT)]
-    limits = {Offset.shared: [min(smallest)], Offset.free: smallest, Offset.none: []}[offset]
+    limits = {Offset.shared: [min(smallest)], Offset.free: smallest}.get(offset, [])
     found = []
     for share in _SHARES if limits else (0.0,):
         theta_P, _ = least_squares(
-            lambda theta_P: _Laws(points, theta_P, offset).ln_law_M - points.ln_y_M,
-            lambda theta_P: _Laws(points, theta_P, offset).jacobian_MP,
-            [*_lines(points, share, limits), *(max(share, 1e-3) * limit for limit in limits)],
+            lambda theta_P: _Laws(points, theta_P, offset, E).ln_law_M - points.ln_y_M,
+            lambda theta_P: _Laws(points, theta_P, offset, E).jacobian_MP,
+            [*_lines(points, share, limits, E), *(max(share, 1e-3) * limit for limit in limits)],
             [*[-np.inf] * 4, *[0.0] * len(limits)],
             [*[np.inf] * 4, *(limit * (1 - 1e-9) for limit in limits)],
             x_scale="jac",
             **TOLERANCES,
         )
-        found.append(_Laws(points, theta_P, offset))
-    return min(found, key=lambda laws: float(np.sum((laws.ln_law_M - points.ln_y_M) ** 2)))
+        found.append(_Laws(points, theta_P, offset, E))
+    return min(found, key=lambda laws: laws.squares)
 
 
-def _lines(points: Stacked, share: float, limits: list[float]) -> list[float]:
+def _lines(points: Stacked, share: float, limits: list[float], held_E: float) -> list[float]:
     """ln_C and alpha of both lines in ln(y - E) for a start of E."""
     start = []
     for side in (_BASE, _VARIANT):
         own = points.family_M == side
-        E = share * limits[min(side, len(limits) - 1)] if limits else 0.0
+        E = share * limits[min(side, len(limits) - 1)] if limits else held_E
         slope, ln_C = np.polyfit(points.x_M[own], np.log(np.exp(points.ln_y_M[own]) - E), 1)
         start += [float(ln_C), float(-slope)]
     return start

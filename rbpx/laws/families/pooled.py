@@ -272,4 +272,4 @@ def _judged(test: NestedTest | None, curve: Estimate, runs: Sequence[float | Non
 def _without_numbers(method: Method, n_families: int, status: Status) -> PooledFit:
     nothing: tuple[None, ...] = (None,) * n_families
     pairs = (nothing,) * n_families
-    return PooledFit(method=method, C=nothing, correlation=pairs, runs=nothing, status=status, reasons=(status.label,))
+    return PooledFit(method=method, C=nothing, correlation=pairs, runs=nothing, status=status, reasons=(status.value,))

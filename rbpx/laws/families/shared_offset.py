@@ -103,13 +103,14 @@ def profile_ends(points: Stacked, best: SharedLaw, name: str, step: float, limit
         return known[value]
 
     lowest, highest = (0.0, float(np.exp(points.ln_y_M.max()))) if name == "E" else (-_STEEPEST, _STEEPEST)
-    down, up = _crossing(over, centre, -step, lowest), _crossing(over, centre, step, highest)
+    down, up = crossing(over, centre, -step, lowest), crossing(over, centre, step, highest)
     if name == "E" and down is None:
         down = 0.0
     return down, up
 
 
-def _crossing(over: Callable[[float], float], centre: float, step: float, last: float) -> float | None:
+def crossing(over: Callable[[float], float], centre: float, step: float, last: float) -> float | None:
+    """Where a function that is below 0 at the centre passes 0, in growing steps; None where not until `last`."""
     from scipy.optimize import brentq  # a fifth of a second, which only several families need
 
     inside, outside = centre, centre + step

@@ -16,10 +16,14 @@ were. The likelihood counts for nine tenths, because no form is exact and small 
 one from another with too much confidence (P. Gruenwald and T. van Ommen, Bayesian Analysis 12, 2017). The grid, the
 prior weights and both numbers were chosen by coverage and width (docs/explanation/uncertainty.md).
 
-Shapes: B series, N models, T other sizes, G components (a form with its E or bend, and a correlation), R correlations.
+Constants may be given (`rbpx.laws.pins`): forms have that E; an exponent or a C is held, without bends.
+
+Shapes: B series, N models, T other sizes, G components (a form with its E or bend, and a correlation), R correlations,
+H held numbers.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -30,6 +34,7 @@ from numpy.typing import NDArray
 
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.numeric import Floats
+from rbpx.laws.pins import Given
 
 _MIN_SIZES_TO_BEND: Final = 5
 _OFFSETS: Final = np.linspace(0, 0.98, 22)[1:]  # of the smallest y
@@ -45,6 +50,38 @@ _FLATNESS: Final = 0.35  # exponent of |J' R^-1 J|
 _STEPS: Final = 4  # of Gauss-Newton: each form has two parameters, and starts at its own weighted line
 _SINGULAR: Final = 8 * float(np.finfo(np.float64).eps)  # of a determinant
 _EXACT: Final = 1e-13  # relative to |ln y|: residuals below it are rounding, so the form is exact
+
+
+_HOLD: Final = 1e8  # models that a held number counts for
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Given constants of the forms, one set of their values.
+
+    Attributes:
+        share: E over the smallest y; None where it is not given.
+        alpha: None where it is not given.
+        ln_C: at S = 1; None where it is not given.
+        prior: of this set.
+    """
+
+    share: float | None = None
+    alpha: float | None = None
+    ln_C: float | None = None
+    prior: float = 1.0
+
+    @classmethod
+    def of(cls, given: Given, smallest: float) -> "Constants":
+        """Those of a set of values by name, for points of which the smallest is given."""
+        E, C = given.values.get("E"), given.values.get("C")
+        share, ln_C = None if E is None else E / smallest, None if C is None else math.log(C)
+        return cls(share, given.values.get("alpha"), ln_C, given.prior)
+
+    @property
+    def n_held(self) -> int:
+        """Numbers of a power law that are given."""
+        return sum(each is not None for each in (self.alpha, self.ln_C))
 
 
 class Shape(StrEnum):
@@ -90,6 +127,8 @@ class FormGrid:
         rho_G: correlation of two models half a decade apart.
         whiten_GNN: L of R^-1 = L L', with R the correlation of the scatter.
         ln_det_G: ln |R|.
+        held_GH2: what is held, as a combination of the two parameters.
+        held_GH: its value.
     """
 
     x_N: Floats
@@ -104,42 +143,55 @@ class FormGrid:
     rho_G: Floats
     whiten_GNN: Floats
     ln_det_G: Floats
+    held_GH2: Floats
+    held_GH: Floats
+
+    @property
+    def dof(self) -> int:
+        """Degrees of freedom that the models leave."""
+        return len(self.x_N) - 2 + int(self.held_GH.shape[1])
+
+    def placed(self, x_T: Floats) -> Floats:
+        """Ln S, bent and centred as that of the sizes, [T, G]."""
+        return np.asarray(_bent(x_T[:, None], self.bend_G, self.ratio_G) - self.middle_G)
 
     def onward(self, x_T: Floats) -> Onward:
         """To other sizes, given by ln S, shape [T]."""
-        u_TG = _bent(x_T[:, None], self.bend_G, self.ratio_G) - self.middle_G
+        u_TG = self.placed(x_T)
         # A new model of a size that was measured shares no more with that one than a neighbour half a decade away, or
         # than replicates do.
         most_R = [rho if common == 1.0 else common for rho, common in self.scatters]
         common_RTN = [common * _correlation(x_T, self.x_N, rho) for rho, common in self.scatters]
         R_RTN = np.array([np.minimum(*each) for each in zip(common_RTN, most_R, strict=True)])
-        carry_RTN = R_RTN @ np.array([np.linalg.inv(_scatter(self.x_N, *each)) for each in self.scatters])
+        carry_RTN = R_RTN @ np.array([np.linalg.inv(scatter_of(self.x_N, *each)) for each in self.scatters])
         rest_RT = 1 - (carry_RTN * R_RTN).sum(axis=2)
         n_forms = len(self.rho_G) // len(self.scatters)
         carry_TGN = np.repeat(carry_RTN, n_forms, axis=0).swapaxes(0, 1)
         return Onward(u_TG, carry_TGN, np.repeat(rest_RT, n_forms, axis=0).T)
 
 
+_Form = tuple[Shape, float, float, float, float]  # with its prior, share of E, bend and ratio of the exponents
+
+
 @lru_cache(maxsize=128)
-def form_grid(ln_S: tuple[float, ...]) -> FormGrid:
+def form_grid(ln_S: tuple[float, ...], given: tuple[Constants, ...] = (Constants(),)) -> FormGrid:
     """The components at some sizes.
 
     Args:
         ln_S: logarithms of the sizes, increasing, at least 3 different ones; equal ones are replicates.
+        given: sets of values of the constants that are given, the same ones in each.
     """
     x_N = np.array(ln_S)
     different = np.unique(x_N)
-    forms: list[tuple[Shape, float, float, float, float]] = [(Shape.power, _PRIOR[Shape.power], 0.0, 0.0, 1.0)]
-    forms += [(Shape.offset, _PRIOR[Shape.offset] / len(_OFFSETS), share, 0.0, 1.0) for share in _OFFSETS.tolist()]
-    if len(different) >= _MIN_SIZES_TO_BEND:
-        one = _PRIOR[Shape.bend] / len(_BENDS) / sum(_RATIOS.values())
-        for at in np.quantile(different, _BENDS).tolist():
-            forms += [(Shape.bend, one * weight, 0.0, at, ratio) for ratio, weight in _RATIOS.items()]
+    bends = np.quantile(different, _BENDS).tolist() if len(different) >= _MIN_SIZES_TO_BEND else []
+    each = [_forms(of, [] if of.n_held else bends) for of in given]
+    forms = [form for of_set in each for form in of_set]
+    held_F = [of for of, of_set in zip(given, each, strict=True) for _ in of_set]
     prior_F, offset_F, bend_F, ratio_F = np.array([form[1:] for form in forms]).T
     u_FN = _bent(x_N, bend_F[:, None], ratio_F[:, None])
     middle_F = u_FN.mean(axis=1)
     weights = _scatters(replicated=len(different) < len(x_N))
-    R_RNN = np.array([_scatter(x_N, *each) for each in weights])
+    R_RNN = np.array([scatter_of(x_N, *each) for each in weights])
     whiten_RNN, ln_det_R = np.linalg.cholesky(np.linalg.inv(R_RNN)), np.linalg.slogdet(R_RNN)[1]
 
     def of_form(column_F: Floats) -> Floats:
@@ -161,7 +213,29 @@ def form_grid(ln_S: tuple[float, ...]) -> FormGrid:
         rho_G=of_correlation(np.array([rho for rho, _ in weights])),
         whiten_GNN=of_correlation(whiten_RNN),
         ln_det_G=of_correlation(ln_det_R),
+        held_GH2=of_form(np.array([_held(of, at)[0] for of, at in zip(held_F, middle_F, strict=True)])),
+        held_GH=of_form(np.array([_held(of, at)[1] for of, at in zip(held_F, middle_F, strict=True)])),
     )
+
+
+def _forms(given: Constants, bends: Sequence[float]) -> list[_Form]:
+    """The forms with one set of given constants."""
+    prior = {shape: given.prior * weight for shape, weight in _PRIOR.items()}
+    share = given.share or 0.0
+    if given.share is None:
+        forms: list[_Form] = [(Shape.power, prior[Shape.power], 0.0, 0.0, 1.0)]
+        forms += [(Shape.offset, prior[Shape.offset] / len(_OFFSETS), at, 0.0, 1.0) for at in _OFFSETS.tolist()]
+    else:
+        forms = [(Shape.offset, prior[Shape.power] + prior[Shape.offset], share, 0.0, 1.0)]
+    one = prior[Shape.bend] / len(_BENDS) / sum(_RATIOS.values())
+    return forms + [(Shape.bend, one * weight, share, at, ratio) for at in bends for ratio, weight in _RATIOS.items()]
+
+
+def _held(given: Constants, middle: float) -> tuple[Floats, Floats]:
+    """What is held of ln C at the middle of the sizes and alpha, [H, 2], and its values [H]."""
+    rows = [] if given.alpha is None else [([0.0, 1.0], given.alpha)]
+    rows += [] if given.ln_C is None else [([1.0, middle], given.ln_C)]
+    return np.array([row for row, _ in rows]).reshape(-1, 2), np.array([value for _, value in rows])
 
 
 def _scatters(replicated: bool) -> dict[tuple[float, float], float]:
@@ -173,7 +247,7 @@ def _scatters(replicated: bool) -> dict[tuple[float, float], float]:
     return weights
 
 
-def _scatter(x_N: Floats, rho: float, common: float) -> Floats:
+def scatter_of(x_N: Floats, rho: float, common: float) -> Floats:
     """Correlation of the scatter of models: `common` rho^(half decades apart) of different ones; positive definite."""
     R_NN = common * _correlation(x_N, x_N, rho)
     np.fill_diagonal(R_NN, 1.0)
@@ -235,7 +309,7 @@ class FormFits:
         scale_BTG = np.sqrt(self.sigma2_BG[:, None] * (onward.rest_TG + spread_BTG))
         weight_BTG = np.broadcast_to(self.weight_BG[:, None], scale_BTG.shape)
         centre_BTG = ln_law_BTG + carried(self.residual_BGN)
-        return TMixture(centre_BTG, scale_BTG, weight_BTG, len(self.grid.x_N) - 2)
+        return TMixture(centre_BTG, scale_BTG, weight_BTG, self.grid.dof)
 
 
 def _spread(first_BTG: Floats, second_BTG: Floats, A_BTG22: Floats) -> Floats:
@@ -255,14 +329,15 @@ def fit_forms(grid: FormGrid, ln_y_BN: Floats) -> FormFits:
     y_B1N = np.exp(ln_y_B1N)
     E_BG = grid.offset_G * y_B1N.min(axis=2)
     share_BGN = 1 - E_BG[:, :, None] / y_B1N
-    theta_BG2 = _solve(grid, share_BGN, share_BGN * np.log(y_B1N - E_BG[:, :, None]))[0]
+    start_BG2 = np.zeros((*E_BG.shape, 2))
+    theta_BG2 = _solve(grid, share_BGN, share_BGN * np.log(y_B1N - E_BG[:, :, None]), start_BG2)[0]
     theta_BG2, law_BGN, share_BGN, sse_BG = _improve(grid, E_BG, ln_y_B1N, theta_BG2)
-    A_BG22 = _solve(grid, share_BGN, law_BGN)[1]
+    A_BG22 = _solve(grid, share_BGN, law_BGN, theta_BG2)[1]
 
     rounding_B1 = n * (_EXACT * np.maximum(1.0, np.abs(ln_y_BN).max(axis=1, keepdims=True))) ** 2
     exact_BG = sse_BG <= rounding_B1
     with np.errstate(divide="ignore"):
-        ln_likelihood_BG = -(n - 2) / 2 * np.log(sse_BG) - grid.ln_det_G / 2
+        ln_likelihood_BG = -grid.dof / 2 * np.log(sse_BG) - grid.ln_det_G / 2
         ln_det_BG = np.where(_tells_both(A_BG22), np.linalg.slogdet(A_BG22)[1], np.inf)  # which then has no weight
     ln_weight_BG = np.log(grid.prior_G) + _EVIDENCE * ln_likelihood_BG - _FLATNESS * ln_det_BG
     # Forms that pass through all points leave nothing to weigh: the first of them, the simplest, answers.
@@ -270,7 +345,7 @@ def fit_forms(grid: FormGrid, ln_y_BN: Floats) -> FormFits:
     ln_weight_BG = np.where(exact_BG.any(axis=1, keepdims=True), simplest_BG, ln_weight_BG)
     weight_BG = np.exp(ln_weight_BG - ln_weight_BG.max(axis=1, keepdims=True))
     weight_BG = weight_BG / weight_BG.sum(axis=1, keepdims=True)
-    sigma2_BG = np.where(exact_BG, 0.0, sse_BG / (n - 2))
+    sigma2_BG = np.where(exact_BG, 0.0, sse_BG / grid.dof)
     return FormFits(grid, E_BG, theta_BG2, ln_y_B1N - law_BGN, share_BGN, A_BG22, sigma2_BG, weight_BG)
 
 
@@ -289,7 +364,7 @@ def _improve(grid: FormGrid, E_BG: Floats, ln_y_B1N: Floats, theta_BG2: Floats) 
 
     law_BGN, share_BGN, sse_BG = at(theta_BG2)
     for _ in range(_STEPS):
-        new_theta_BG2 = theta_BG2 + _solve(grid, share_BGN, ln_y_B1N - law_BGN)[0]
+        new_theta_BG2 = theta_BG2 + _solve(grid, share_BGN, ln_y_B1N - law_BGN, theta_BG2)[0]
         new_law_BGN, new_share_BGN, new_sse_BG = at(new_theta_BG2)
         better_BG = new_sse_BG < sse_BG
         theta_BG2 = np.where(better_BG[..., None], new_theta_BG2, theta_BG2)
@@ -299,13 +374,17 @@ def _improve(grid: FormGrid, E_BG: Floats, ln_y_B1N: Floats, theta_BG2: Floats) 
     return theta_BG2, law_BGN, share_BGN, sse_BG
 
 
-def _solve(grid: FormGrid, share_BGN: Floats, target_BGN: Floats) -> tuple[Floats, Floats]:
-    """Least squares of the target on (share, -share u), whitened: the two coefficients, and J' R^-1 J."""
+def _solve(grid: FormGrid, share_BGN: Floats, target_BGN: Floats, theta_BG2: Floats) -> tuple[Floats, Floats]:
+    """Least squares of the target on (share, -share u), whitened, from some parameters on: the step, and J' R^-1 J."""
     J_BG2N = np.stack([share_BGN, -share_BGN * grid.u_GN], axis=2) @ grid.whiten_GNN
     white_BGN = np.einsum("bgn,gnm->bgm", target_BGN, grid.whiten_GNN)
-    A_BG22 = J_BG2N @ J_BG2N.swapaxes(2, 3)
+    A_BG22, toward_BG21 = J_BG2N @ J_BG2N.swapaxes(2, 3), J_BG2N @ white_BGN[..., None]
+    if grid.held_GH.size:
+        left_BGH = grid.held_GH - np.einsum("ghp,bgp->bgh", grid.held_GH2, theta_BG2)
+        A_BG22 = A_BG22 + _HOLD * grid.held_GH2.swapaxes(1, 2) @ grid.held_GH2
+        toward_BG21 = toward_BG21 + _HOLD * np.einsum("ghp,bgh->bgp", grid.held_GH2, left_BGH)[..., None]
     told_BG11 = _tells_both(A_BG22)[..., None, None]
-    coefficients_BG21 = np.linalg.solve(np.where(told_BG11, A_BG22, np.eye(2)), J_BG2N @ white_BGN[..., None])
+    coefficients_BG21 = np.linalg.solve(np.where(told_BG11, A_BG22, np.eye(2)), toward_BG21)
     return np.where(told_BG11, coefficients_BG21, 0.0)[..., 0], A_BG22
 
 

@@ -42,6 +42,15 @@ class TMixture:
         weight = weight / weight.sum(axis=-1, keepdims=True)
         return TMixture(self.centre[..., mask_G], self.scale[..., mask_G], weight, self.dof)
 
+    def at(self, place: int) -> "TMixture":
+        """One of the mixtures of the first axis."""
+        return TMixture(self.centre[place], self.scale[place], self.weight[place], self.dof)
+
+    def widened(self, factor: Floats, about: Floats) -> "TMixture":
+        """The mixtures with all distances from a value of each times a factor of each, both of shape [...]."""
+        factor, about = factor[..., None], about[..., None]
+        return TMixture(about + factor * (self.centre - about), factor * self.scale, self.weight, self.dof)
+
     def below(self, value: ArrayLike) -> Floats:
         """The probability of less than a value, by mixture, shape [...]; to 1e-15, however small it is."""
         away = np.asarray(value, dtype=np.float64)[..., None] - self.centre

@@ -7,7 +7,7 @@ Shapes: N sizes, B resamples of the documents, P parameters, L laws, G steps alo
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -17,8 +17,10 @@ from scipy.special import gammaincinv, ncfdtr, ndtri, stdtrit
 from rbpx.laws.intervals.estimate import TAILS, Moments, Resampled, moments, reaching, student_t
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, Problem, Searching, exp_or_none, roots
+from rbpx.laws.power.pinned import NOTHING, refit_pinned, regress_pinned
 from rbpx.laws.power.regression import Regression, profile_offset, refit, regress
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
+from rbpx.laws.power.unequal import Unequal, regress_unequal, uncertainty_over
 from rbpx.status import Status
 
 
@@ -34,6 +36,7 @@ class FoundLaw:
         spread: its uncertainty.
         sigma_N: standard deviation of each ln y; None unless it weighs.
         has_interval: not where resamples were given, of which too few are usable.
+        unequal: how runs count; None where they count alike.
     """
 
     ln_S_ref: float
@@ -43,11 +46,19 @@ class FoundLaw:
     spread: Uncertainty
     sigma_N: Floats | None
     has_interval: bool
+    unequal: Unequal | None = None
 
 
-def estimate(S_N: Floats, y_N: Floats, resampled: Resampled | None, method: Method) -> Searching[FoundLaw | Status]:
+def estimate(
+    S_N: Floats,
+    y_N: Floats,
+    resampled: Resampled | None,
+    method: Method,
+    given: Mapping[str, float] = NOTHING,
+    unequal: Unequal | None = None,
+) -> Searching[FoundLaw | Status]:
     """The law, or the status that says why there is none: no_variation where all y are equal."""
-    reason = doubt(S_N, y_N, method)
+    reason = doubt(S_N, y_N, method, given)
     if reason is not None:
         return reason
     if np.all(y_N == y_N[0]):
@@ -61,11 +72,22 @@ def estimate(S_N: Floats, y_N: Floats, resampled: Resampled | None, method: Meth
         if used is None or not np.all(np.ptp(used.ln_y_BN, axis=0) > 0):
             return Status.no_variances
         sigma_N = np.sqrt(np.diag(used.covariance_NN))
-    regression = yield from regress(x_N, ln_y_N, method, sigma_N)
+    if unequal is not None:
+        regression = regress_unequal(x_N, ln_y_N, unequal)
+        sigma_N = 1 / np.sqrt(regression.weight_N)
+    elif given:
+        regression = regress_pinned(x_N, ln_y_N, method, given, ln_S_ref)
+    else:
+        regression = yield from regress(x_N, ln_y_N, method, sigma_N)
     if not regression.converged:
         return Status.not_converged
+    if unequal is not None and unequal.over > 1:
+        spread = uncertainty_over(x_N, ln_y_N, unequal, used)
+        return FoundLaw(
+            ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, resampled is None or used is not None, unequal
+        )
     spread = yield from _spread(regression, method, x_N, used)
-    return FoundLaw(ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, resampled is None or spread.knows_text)
+    return FoundLaw(ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, resampled is None or spread.knows_text, unequal)
 
 
 def _spread(regression: Regression, method: Method, x_N: Floats, resampled: Resampled | None) -> Searching[Uncertainty]:
@@ -76,7 +98,10 @@ def _spread(regression: Regression, method: Method, x_N: Floats, resampled: Resa
         L_PN = regression.sensitivity_PN
         text: Moments | None = Moments(L_PN @ resampled.mean_N - regression.theta_P, resampled.covariance_of(L_PN))
         return uncertainty(regression, (text, resampled), x_N)
-    theta_BP = yield from refit(regression, method, x_N, resampled.ln_y_BN)
+    if regression.free_PF is not None:
+        theta_BP = refit_pinned(regression, x_N, resampled.ln_y_BN)
+    else:
+        theta_BP = yield from refit(regression, method, x_N, resampled.ln_y_BN)
     ended_B = np.isfinite(theta_BP).all(axis=1)
     text = moments(regression.theta_P, theta_BP[ended_B])
     if not ended_B.all():
@@ -85,9 +110,9 @@ def _spread(regression: Regression, method: Method, x_N: Floats, resampled: Resa
     return uncertainty(regression, (text, resampled), x_N)
 
 
-def doubt(S_N: Floats, y_N: Floats, method: Method) -> Status | None:
+def doubt(S_N: Floats, y_N: Floats, method: Method, given: Mapping[str, float] = NOTHING) -> Status | None:
     """Why no law can be fitted to these points."""
-    if len(set(S_N.tolist())) < (4 if method is Method.offset else 3):
+    if len(set(S_N.tolist())) < (4 if method is Method.offset and not given else 3):
         return Status.too_few_sizes
     if not np.all((y_N > 0) & np.isfinite(y_N)):
         return Status.not_positive
@@ -239,7 +264,10 @@ def intervals(found: FoundLaw, r2: float | None, method: Method) -> Searching[tu
     ln_C_ends: Ends = spread.interval(ln_C, of_ln_C_P)
     E_lo: float | None = None
     E_hi: float | None = None
-    if method is Method.offset:
+    if method is Method.offset and regression.free_PF is not None:
+        if np.any(regression.free_PF[2]):
+            E_lo, E_hi = spread.interval(float(regression.theta_P[2]), np.array([0.0, 0.0, 1.0]))
+    elif method is Method.offset:
         valley = yield from offset_ends(found.x_N, found.ln_y_N, regression.theta_P, spread, ln_S_ref)
         ends, ln_C_ends = valley.alpha, valley.ln_C
         E_lo, E_hi = valley.E
@@ -249,7 +277,7 @@ def intervals(found: FoundLaw, r2: float | None, method: Method) -> Searching[tu
             E_lo, E_hi = reaching(float(regression.theta_P[2]), (E_lo or 0.0, E_hi))
     C_ends = exp_or_none(ln_C_ends[0]), exp_or_none(ln_C_ends[1])
     r2_ends: Ends = (None, None)
-    if method in (Method.ols, Method.weighted) and r2 is not None and r2 < 1:
+    if method in (Method.ols, Method.weighted) and r2 is not None and 0 <= r2 < 1 and regression.free_PF is None:
         r2_ends = reaching(r2, (yield R2(r2, len(regression.residual_N))))
     return ends, Intervals(C_ends, (None if E_lo is None else max(E_lo, 0.0), E_hi), r2_ends)
 
@@ -264,7 +292,7 @@ def quality(
     if method is Method.robust or ss_residual == 0:
         return 1 - ss_residual / ss_total, None, None
     fit = n * math.log(ss_residual / n) - float(np.log(w_N).sum())
-    n_parameters = len(regression.theta_P)
+    n_parameters = n - regression.dof
     return 1 - ss_residual / ss_total, fit + 2 * n_parameters, fit + n_parameters * math.log(n)
 
 

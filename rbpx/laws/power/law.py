@@ -7,7 +7,7 @@ Shapes: N sizes, B resamples of the documents, P parameters.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,8 +18,10 @@ from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, Searching, alone, at_once, exp_or_none, together
 from rbpx.laws.power.intervals import NO_INTERVALS, Ends, FoundLaw, Intervals, doubt, estimate, intervals, quality
+from rbpx.laws.power.pinned import NOTHING, Pinned, regress_pinned
 from rbpx.laws.power.regression import EQUATIONS, NAMES, TOLERANCES, regress
 from rbpx.laws.power.uncertainty import Uncertainty, as_plain
+from rbpx.laws.power.unequal import Unequal, regress_unequal
 from rbpx.status import Status
 
 __all__ = ["LawFit", "PowerLawFit", "fit_offsets", "fit_power_law", "power_law", "reproduce"]
@@ -103,6 +105,8 @@ class PowerLawFit(LawFit):
             counts"; None where there are none.
         limited_by: what to collect more of, "models" or "text"; None where no documents were resampled.
         bend: of a law in k.
+        pinned: the constants that were given.
+        given: the values that they have in `found`; of priors the likeliest.
         reasons: every status that holds, in the order of `Status`; None before the law was judged.
     """
 
@@ -115,6 +119,8 @@ class PowerLawFit(LawFit):
     interval: str | None = None
     limited_by: str | None = None
     bend: Bend | None = None
+    pinned: tuple[Pinned, ...] = ()
+    given: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[Status, ...] | None = None
 
     @property
@@ -132,6 +138,9 @@ class PowerLawFit(LawFit):
     @property
     def offset(self) -> Estimate:
         """E with its interval; empty where the law has none."""
+        with_prior = next((each.now for each in self.pinned if each.name == "E" and each.pin.sd), None)
+        if with_prior is not None:
+            return with_prior
         E = None if self.theta_P is None or len(self.theta_P) < 3 else float(self.theta_P[2])
         return Estimate(E, *self.ends.E)
 
@@ -202,6 +211,10 @@ class PowerLawFit(LawFit):
             if about.knows_text:
                 record |= {"alpha_text_lo": self.alpha_text.lo, "alpha_text_hi": self.alpha_text.hi}
                 record |= {"alpha_text_sd": sd, "alpha_text_bias": float(about.bias_P[1])}
+        if found is not None and found.unequal is not None:
+            record |= {"over": found.unequal.over, "weights": found.unequal.weight_N.tolist()}
+        if self.pinned:
+            record |= {"pins": {each.name: each.record() for each in self.pinned}, "given": dict(self.given)}
         if self.bend is not None:
             curvature = self.bend.curvature
             record |= vars(self.bend) | {"curvature": None if curvature is None else vars(curvature)}
@@ -220,6 +233,8 @@ def power_law(
     method: Method = Method.ols,
     backtests: bool = True,
     signed: bool = False,
+    given: Mapping[str, float] = NOTHING,
+    unequal: Unequal | None = None,
 ) -> Searching[PowerLawFit]:
     """Fit y = C * S^(-alpha) by least squares of ln y on ln S, as the paper does, or by another method.
 
@@ -238,6 +253,8 @@ def power_law(
         backtests: whether to fit once more without the largest size, and to find the interval of R2, as for a law that
             is shown; if not, these are None.
         signed: whether y may be negative at every size; the law is then that of |y|.
+        given: constants that are held (`PINNABLE`), with `ols` and `offset`; E is below every y.
+        unequal: how runs count, with `ols` and nothing given.
 
     Returns:
         The fit. Its status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not
@@ -262,14 +279,17 @@ def power_law(
         sign = -1 if len(signs) and signs[0] < 0 else 1
         law = replace(law, sign=sign)
     y_N, resampled = sign * given_N, _usable(y_resampled, len(S_N), sign)
-    found = yield from estimate(S_N, y_N, resampled, method)
+    found = yield from estimate(S_N, y_N, resampled, method, given, unequal)
     if found is Status.no_variation:  # the same at every size: alpha is 0, R2 and intervals are undefined
         return replace(law, status=found, C=float(y_N[0]), alpha=0.0)
     if isinstance(found, Status):
         return replace(law, status=found)
     regression, spread, sigma_N, ln_S_ref = found.regression, found.spread, found.sigma_N, found.ln_S_ref
     ln_C_ref, alpha = float(regression.theta_P[0]), float(regression.theta_P[1])
+    r2: float | None
     r2, aic, bic = quality(regression, found.ln_y_N, method, sigma_N)
+    if unequal is not None and unequal.over > 1:  # runs that are badly tuned have no part in the law
+        r2, aic, bic = None, None, None
     alpha_ends: Ends = (None, None)
     ends = NO_INTERVALS
     if found.has_interval:
@@ -284,12 +304,13 @@ def power_law(
         r2=r2,
         aic=aic,
         bic=bic,
-        backtest_error=(yield from _backtest_error(S_N, y_N, method, sigma_N)) if backtests else None,
+        backtest_error=(yield from _backtest_error(S_N, y_N, method, sigma_N, given, unequal)) if backtests else None,
         status=Status.at_bound if regression.at_bound else Status.ok,
         ends=ends,
         found=found,
         n_resamples=None if resampled is None else len(resampled.y_BN),
         n_resamples_left_out=0 if resampled is None else resampled.n_left_out,
+        given=given,
         interval=("documents and models" if spread.knows_text else "models") if found.has_interval else None,
         limited_by=spread.limit(np.eye(len(regression.theta_P))[1]) if found.has_interval else None,
     )
@@ -311,20 +332,41 @@ def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
     """
     S_N, y_N = np.asarray(params["S"], float), params["sign"] * np.asarray(params["y"], float)
     sigma_N = None if params["sigma_ln"] is None else np.asarray(params["sigma_ln"], float)
-    regression = alone(regress(np.log(S_N) - np.log(S_N).mean(), np.log(y_N), Method(params["method"]), sigma_N))
+    x_N, ln_y_N, ln_S_ref = np.log(S_N) - np.log(S_N).mean(), np.log(y_N), float(np.log(S_N).mean())
+    method, given = Method(params["method"]), params.get("given")
+    if "over" in params:
+        unequal = Unequal(np.asarray(params["weights"], float), params["over"])
+        regression = regress_unequal(x_N, ln_y_N, unequal)
+    elif given:
+        regression = regress_pinned(x_N, ln_y_N, method, given, ln_S_ref)
+    else:
+        regression = alone(regress(x_N, ln_y_N, method, sigma_N))
     theta = dict(zip(NAMES, regression.theta_P.tolist(), strict=False))
-    ln_C = theta["ln_C_ref"] + theta["alpha"] * float(np.log(S_N).mean())
+    ln_C = theta["ln_C_ref"] + theta["alpha"] * ln_S_ref
     return {"C": exp_or_none(ln_C), "alpha": theta["alpha"], "E": theta.get("E", 0.0)}
 
 
-def _backtest_error(S_N: Floats, y_N: Floats, method: Method, sigma_N: Floats | None) -> Searching[float | None]:
+def _backtest_error(
+    S_N: Floats,
+    y_N: Floats,
+    method: Method,
+    sigma_N: Floats | None,
+    given: Mapping[str, float],
+    unequal: Unequal | None,
+) -> Searching[float | None]:
     rest, largest = np.flatnonzero(S_N < S_N.max()), np.flatnonzero(S_N == S_N.max())
     rest = rest[np.argsort(S_N[rest])]
-    if doubt(S_N[rest], y_N[rest], method) is not None or np.all(y_N[rest] == y_N[rest[0]]):
+    if doubt(S_N[rest], y_N[rest], method, given) is not None or np.all(y_N[rest] == y_N[rest[0]]):
         return None
     ln_S_ref = float(np.log(S_N[rest]).mean())
     sigma_of_rest = None if sigma_N is None else sigma_N[rest]
-    regression = yield from regress(np.log(S_N[rest]) - ln_S_ref, np.log(y_N[rest]), method, sigma_of_rest)
+    x_N, ln_y_N = np.log(S_N[rest]) - ln_S_ref, np.log(y_N[rest])
+    if unequal is not None:
+        regression = regress_unequal(x_N, ln_y_N, unequal.only(rest))
+    elif given:
+        regression = regress_pinned(x_N, ln_y_N, method, given, ln_S_ref)
+    else:
+        regression = yield from regress(x_N, ln_y_N, method, sigma_of_rest)
     if not regression.converged:
         return None
     x = math.log(S_N.max()) - ln_S_ref

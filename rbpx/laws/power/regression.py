@@ -18,10 +18,10 @@ HUBER: Final = 1.345  # in units of the scale: 95 % of the efficiency of least s
 TOLERANCES: Final[dict[str, Any]] = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
 _GRADIENT_TOLERANCE: Final = 1e-6  # of the largest product of a column of the Jacobian with the values to explain
 _WORST_CONDITION: Final = 1e8  # of the Jacobian: beyond it half of the digits of a parameter are noise
-_SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
+SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
 _MOST_STEPS: Final = 20  # of Newton's, which double the digits of each other
 _LAST_STEP: Final = 1e-13  # of each parameter
-_AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
+AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
 
 
 EQUATIONS: Final = {
@@ -47,6 +47,7 @@ class Regression:
         gradient_P: of half the sum of weighted squares, at theta.
         starts: where the search began.
         weighs_variances: the weights are one over the variances of the points.
+        free_PF: the directions in which theta was free; None where every parameter was.
     """
 
     theta_P: Floats
@@ -59,29 +60,34 @@ class Regression:
     gradient_P: Floats
     starts: tuple[tuple[float, ...], ...]
     weighs_variances: bool = False
+    free_PF: Floats | None = None
 
     @property
     def free_jacobian_NP(self) -> Floats:
-        """The columns of the parameters that the data decided."""
+        """The derivatives by the numbers that the data decided."""
+        if self.free_PF is not None:
+            return self.jacobian_NP @ self.free_PF
         return self.jacobian_NP[:, np.any(self.jacobian_NP != 0, axis=0)]
 
     @property
-    def n_free(self) -> int:
-        """Number of parameters that the data decided."""
-        return len(self.theta_P) - int(self.at_bound)
+    def dof(self) -> int:
+        """Degrees of freedom of the residuals; an E at its bound takes one."""
+        return len(self.residual_N) - (len(self.theta_P) if self.free_PF is None else self.free_PF.shape[1])
 
     def is_linear(self, method: Method) -> bool:
-        """Whether refits of this regression are linear in ln y: the weights of Huber's loss and an offset are not."""
+        """Whether refits are linear in ln y: Huber's weights, an offset and given constants are not."""
+        if self.free_PF is not None:
+            return False
         return method in (Method.ols, Method.weighted) or (method is Method.robust and not self.scale)
 
     @cached_property
     def sensitivity_PN(self) -> Floats:
         """Change of each parameter for a change of each ln y: (J' W J)^-1 J' W over the free parameters."""
-        free = slice(0, self.n_free)
-        J = self.jacobian_NP[:, free]
-        out_PN = np.zeros(self.jacobian_NP.T.shape)
-        out_PN[free] = np.linalg.solve((J.T * self.weight_N) @ J, J.T * self.weight_N)
-        return out_PN
+        free_PF = self.free_PF
+        if free_PF is None:
+            free_PF = np.eye(len(self.theta_P))[:, : len(self.theta_P) - int(self.at_bound)]
+        J = self.jacobian_NP @ free_PF
+        return np.asarray(free_PF @ np.linalg.solve((J.T * self.weight_N) @ J, J.T * self.weight_N))
 
 
 def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None = None) -> Searching[Regression]:
@@ -103,19 +109,21 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
     if method is Method.weighted:
         if sigma_N is None:
             raise ValueError("a weighted regression needs the standard deviation of each ln y")
-        line, weight_N = _line(x_N, ln_y_N, 1 / sigma_N**2), 1 / sigma_N**2
-        return replace(_regression(x_N, ln_y_N, np.array(line), weight_N, starts=(line,)), weighs_variances=True)
+        through, weight_N = line(x_N, ln_y_N, 1 / sigma_N**2), 1 / sigma_N**2
+        return replace(
+            regression_at(x_N, ln_y_N, np.array(through), weight_N, starts=(through,)), weighs_variances=True
+        )
     if method is Method.offset:
         starts = tuple(_offset_starts(x_N, ln_y_N))
         end = yield from _best_offset(x_N, ln_y_N, np.array(starts))
-        smallest_E = _AT_BOUND * float(np.exp(ln_y_N.min()))
+        smallest_E = AT_BOUND * float(np.exp(ln_y_N.min()))
         if end[2] > smallest_E:
             best = _polished(x_N, ln_y_N, np.array(end))
             if not best.converged:  # where the points hardly decide, lmfit has the word
                 best = _search(x_N, ln_y_N, end)
             if best.theta_P[2] > smallest_E:
                 return replace(best, starts=starts)
-        plain = _regression(x_N, ln_y_N, np.array(_line(x_N, ln_y_N)), np.ones(len(x_N)))  # the same with E fixed at 0
+        plain = regression_at(x_N, ln_y_N, np.array(line(x_N, ln_y_N)), np.ones(len(x_N)))  # the same with E fixed at 0
         return replace(
             plain,
             theta_P=np.append(plain.theta_P, 0.0),
@@ -127,8 +135,8 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
     if method is Method.robust:
         start = _median_line(x_N, ln_y_N)
         return _search(x_N, ln_y_N, start, scale=_scale(x_N, ln_y_N, start))
-    line = _line(x_N, ln_y_N)
-    return _regression(x_N, ln_y_N, np.array(line), np.ones(len(x_N)), starts=(line,))
+    through = line(x_N, ln_y_N)
+    return regression_at(x_N, ln_y_N, np.array(through), np.ones(len(x_N)), starts=(through,))
 
 
 def _polished(x_N: Floats, ln_y_N: Floats, end_P: Floats) -> Regression:
@@ -147,12 +155,12 @@ def _polished(x_N: Floats, ln_y_N: Floats, end_P: Floats) -> Regression:
         theta_P = theta_P + step_P
         if np.all(np.abs(step_P) <= _LAST_STEP * np.maximum(np.abs(theta_P), unit_P)):
             break
-    return _regression(x_N, ln_y_N, theta_P, np.ones(len(x_N)))
+    return regression_at(x_N, ln_y_N, theta_P, np.ones(len(x_N)))
 
 
 def _half_squares(x_N: Floats, ln_y_N: Floats, theta_P: Floats) -> tuple[Floats, Floats]:
     """Gradient and Hessian of half the sum of squares of ln y about a law with an offset, by theta."""
-    residual_N, jacobian_NP = ln_y_N - _ln_law(x_N, theta_P), _jacobian(x_N, theta_P)
+    residual_N, jacobian_NP = ln_y_N - ln_law(x_N, theta_P), jacobian(x_N, theta_P)
     share_N, per_E_N = jacobian_NP[:, 0], jacobian_NP[:, 2]
     # Second derivatives of ln(E + exp(u)), u = ln_C_ref - alpha x, whose derivatives are 1 and -x.
     of_u_NP = np.column_stack([np.ones(len(x_N)), -x_N])
@@ -167,8 +175,8 @@ def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float 
     """Search by lmfit from one start: E kept at 0 or above, Huber's loss where there is a scale."""
     loss: dict[str, Any] = {"loss": "huber", "f_scale": HUBER * scale} if scale else {}
     theta_P, ended = least_squares(
-        lambda theta_P: _ln_law(x_N, theta_P) - ln_y_N,
-        lambda theta_P: _jacobian(x_N, theta_P),
+        lambda theta_P: ln_law(x_N, theta_P) - ln_y_N,
+        lambda theta_P: jacobian(x_N, theta_P),
         start,
         [-np.inf, -np.inf, 0.0][: len(start)],
         [np.inf] * len(start),
@@ -176,11 +184,11 @@ def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float 
         **TOLERANCES,
         **loss,
     )
-    weight_N = huber_weight(ln_y_N - _ln_law(x_N, theta_P), scale)
-    return _regression(x_N, ln_y_N, theta_P, weight_N, scale, (start,), ended)
+    weight_N = huber_weight(ln_y_N - ln_law(x_N, theta_P), scale)
+    return regression_at(x_N, ln_y_N, theta_P, weight_N, scale, (start,), ended)
 
 
-def _regression(
+def regression_at(
     x_N: Floats,
     ln_y_N: Floats,
     theta_P: Floats,
@@ -188,43 +196,50 @@ def _regression(
     scale: float | None = None,
     starts: tuple[tuple[float, ...], ...] = (),
     ended: bool = True,
+    free_PF: Floats | None = None,
 ) -> Regression:
-    """The regression at these parameters, and whether its gradient vanishes."""
-    residual_N, jacobian_NP = ln_y_N - _ln_law(x_N, theta_P), _jacobian(x_N, theta_P)
-    gradient_P = jacobian_NP.T @ (weight_N * residual_N)
-    reach_P = np.abs(jacobian_NP).T @ (weight_N * np.abs(ln_y_N - ln_y_N.mean()))
-    converged = (
-        ended and bool(np.all(np.abs(gradient_P) <= _GRADIENT_TOLERANCE * reach_P)) and _is_identified(jacobian_NP)
+    """The regression at these parameters, and whether its gradient vanishes where they are free."""
+    residual_N, jacobian_NP = ln_y_N - ln_law(x_N, theta_P), jacobian(x_N, theta_P)
+    J_NF = jacobian_NP if free_PF is None else jacobian_NP @ free_PF
+    gradient_F = J_NF.T @ (weight_N * residual_N)
+    reach_F = np.abs(J_NF).T @ (weight_N * np.abs(ln_y_N - ln_y_N.mean()))
+    converged = ended and bool(np.all(np.abs(gradient_F) <= _GRADIENT_TOLERANCE * reach_F)) and _is_identified(J_NF)
+    return Regression(
+        theta_P, jacobian_NP, weight_N, residual_N, scale, False, converged, gradient_F, starts, free_PF=free_PF
     )
-    return Regression(theta_P, jacobian_NP, weight_N, residual_N, scale, False, converged, gradient_P, starts)
 
 
 def _is_identified(jacobian_NP: Floats) -> bool:
     """Whether the points decide every parameter; those of a step between two sizes decide an offset and little else."""
     length_P = np.linalg.norm(jacobian_NP, axis=0)
+    if not len(length_P):
+        return True
     if not length_P.all():
         return False
     stretch_P = np.linalg.svd(jacobian_NP / length_P, compute_uv=False)
     return bool(stretch_P[0] < _WORST_CONDITION * stretch_P[-1])
 
 
-def _ln_law(x_N: Floats, theta_P: Floats) -> Floats:
-    ln_power_N = theta_P[0] - theta_P[1] * x_N
-    if len(theta_P) == 2:
+def ln_law(x_N: Floats, theta_P: Floats) -> Floats:
+    """Ln y at each size, [..., N], of one set of parameters [P] or of many [..., P]."""
+    ln_power_N = theta_P[..., 0, None] - theta_P[..., 1, None] * x_N
+    if theta_P.shape[-1] == 2:
         return np.asarray(ln_power_N)
     with np.errstate(divide="ignore"):  # ln 0 = -inf is the neutral element of logaddexp
-        return np.asarray(np.logaddexp(ln_power_N, np.log(theta_P[2])))
+        return np.asarray(np.logaddexp(ln_power_N, np.log(theta_P[..., 2, None])))
 
 
-def _jacobian(x_N: Floats, theta_P: Floats) -> Floats:
-    if len(theta_P) == 2:
-        return np.column_stack([np.ones(len(x_N)), -x_N])
-    ln_law_N = _ln_law(x_N, theta_P)
-    share_N = np.exp(theta_P[0] - theta_P[1] * x_N - ln_law_N)
-    return np.column_stack([share_N, -x_N * share_N, np.exp(-ln_law_N)])
+def jacobian(x_N: Floats, theta_P: Floats) -> Floats:
+    """Its derivatives by the parameters, [..., N, P]."""
+    if theta_P.shape[-1] == 2:
+        x_N = np.broadcast_to(x_N, (*theta_P.shape[:-1], len(x_N)))
+        return np.stack([np.ones(x_N.shape), -x_N], axis=-1)
+    ln_law_N = ln_law(x_N, theta_P)
+    share_N = np.exp(theta_P[..., 0, None] - theta_P[..., 1, None] * x_N - ln_law_N)
+    return np.stack([share_N, -x_N * share_N, np.exp(-ln_law_N)], axis=-1)
 
 
-def _line(x_N: Floats, ln_y_N: Floats, weight_N: Floats | None = None) -> tuple[float, float]:
+def line(x_N: Floats, ln_y_N: Floats, weight_N: Floats | None = None) -> tuple[float, float]:
     """The closed form of (weighted) least squares: ln_C_ref and alpha, x being centred or not."""
     mean_x = x_N.mean() if weight_N is None else np.average(x_N, weights=weight_N)
     mean_ln_y = ln_y_N.mean() if weight_N is None else np.average(ln_y_N, weights=weight_N)
@@ -250,9 +265,9 @@ def _scale(x_N: Floats, ln_y_N: Floats, line: tuple[float, float]) -> float:
 def _offset_starts(x_N: Floats, ln_y_N: Floats) -> list[tuple[float, float, float]]:
     smallest = float(np.exp(ln_y_N.min()))
     starts = []
-    for share in _SHARES_OF_OFFSET:
+    for share in SHARES_OF_OFFSET:
         E = share * smallest
-        starts.append((*_line(x_N, np.log(np.exp(ln_y_N) - E)), max(E, 1e-3 * smallest)))
+        starts.append((*line(x_N, np.log(np.exp(ln_y_N) - E)), max(E, 1e-3 * smallest)))
     return starts
 
 

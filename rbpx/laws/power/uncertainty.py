@@ -254,7 +254,7 @@ def uncertainty(
             for alpha to be as uncertain (`rbpx.laws.power.uncertainty`). None if no two sizes are equal.
     """
     J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
-    dof: float = J_NP.shape[0] - J_NP.shape[1]
+    dof: float = regression.dof
     w_N, spread_PP, point = np.ones(len(J_NP)), L_PN @ L_PN.T, 1.0
     if regression.weighs_variances:
         w_N = regression.weight_N
@@ -267,7 +267,7 @@ def uncertainty(
         text_PP, bias_P = text.covariance_PP, text.bias_P
         explained = float(w_N @ resampled.mean_squares_of(np.eye(len(J_NP)) - J_NP @ L_PN)) / dof
     scatter, text_scatter = total**0.5, explained**0.5
-    if x_N is not None and len(set(x_N.tolist())) < len(x_N):
+    if x_N is not None and len(set(x_N.tolist())) < len(x_N) and regression.free_PF is None:
         root_N = np.sqrt(w_N)
         changes = None if resampled is None or text is None else (resampled.ln_y_BN - resampled.mean_N) * root_N
         points = stack_one(x_N, np.zeros(len(x_N)), changes)

@@ -14,22 +14,25 @@ Shapes: B series, N sizes, T other sizes, L levels, G components (a form with it
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.forms.candidates import FormFits, Shape, fit_forms, form_grid
+from rbpx.laws.forms.candidates import Constants, FormFits, Shape, fit_forms, form_grid
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, Resampled, Z, of_share
 from rbpx.laws.intervals.estimate import TAILS as ENDS
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, Searching, exp_or_none, roots
+from rbpx.laws.pins import Given
 from rbpx.laws.power.intervals import estimate
 from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.pinned import NOTHING
 from rbpx.laws.power.uncertainty import Uncertainty
+from rbpx.laws.power.unequal import Unequal
 from rbpx.status import Status
 
 
@@ -97,7 +100,13 @@ def predictor(fit: PowerLawFit) -> Predictor | None:
 
 
 def predictor_of(
-    S: ArrayLike, y: ArrayLike, resampled: Resampled | None, method: Method, sign: int = 1
+    S: ArrayLike,
+    y: ArrayLike,
+    resampled: Resampled | None,
+    method: Method,
+    sign: int = 1,
+    given: Mapping[str, float] = NOTHING,
+    unequal: Unequal | None = None,
 ) -> Searching[Predictor | None]:
     """The same of the fit to these points, without the rest of it.
 
@@ -107,9 +116,11 @@ def predictor_of(
         resampled: of |y|.
         method: how ln |y| is regressed on ln S.
         sign: of the law.
+        given: constants that are held.
+        unequal: how runs count.
     """
     S_N, y_N = np.asarray(S, dtype=np.float64), sign * np.asarray(y, dtype=np.float64)
-    found = yield from estimate(S_N, y_N, resampled, method)
+    found = yield from estimate(S_N, y_N, resampled, method, given, unequal)
     S_ref = math.exp(float(np.log(S_N).mean()))
     if found is Status.no_variation:
         return Predictor(np.array([math.log(y_N[0]), 0.0]), S_ref, sign, S_N.tolist(), None)
@@ -121,10 +132,6 @@ def predictor_of(
 
 def predict(fit: PowerLawFit, S: float) -> Prediction:
     """The value of the law at another size, with an interval for a single model of that size.
-
-    Args:
-        fit: a fit that has numbers.
-        S: non-embedding parameters.
 
     Raises:
         ValueError: the fit has no numbers, or S is not positive and finite.
@@ -141,11 +148,7 @@ def outside(S: float, sizes: Sequence[float]) -> float:
 
 
 def along(fit: PowerLawFit, n: int) -> list[Prediction]:
-    """The predictions of the law at n sizes from its smallest to its largest, evenly spaced in ln S.
-
-    Raises:
-        ValueError: the fit has no numbers.
-    """
+    """The predictions of a law that has numbers at n sizes from its smallest to its largest, evenly spaced in ln S."""
     return [predict(fit, float(S)) for S in np.geomspace(min(fit.S), max(fit.S), n)]
 
 
@@ -198,8 +201,8 @@ def score(y: float, lo: float, hi: float, measured: float) -> Score | None:
 def coverage(inside: Sequence[bool], models: Sequence[Hashable]) -> Estimate:
     """The share of intervals that contained what was measured, with an interval; all None without any.
 
-    The quantities of one model err together, so each model counts once, whatever the number of its forecasts: the
-    interval is Wilson's for as many independent forecasts as there are models. It is too wide where they err apart.
+    The quantities of one model err together, so the interval is Wilson's for as many forecasts as there are models; it
+    is too wide where they err apart.
 
     Args:
         inside: of each forecast.
@@ -251,19 +254,22 @@ class Averaged:
     within: dict[Shape, Within]
 
 
-def average_forms(S: ArrayLike, y: ArrayLike, targets: Sequence[float]) -> list[Averaged] | None:
+def average_forms(
+    S: ArrayLike, y: ArrayLike, targets: Sequence[float], given: Sequence[Given] = ()
+) -> list[Averaged] | None:
     """Predict y at each target over the forms of a law.
 
     Args:
         S: sizes, shape [N], positive; equal ones are replicates.
         y: the quantity at each, shape [N]; where all are negative, |y| has the law.
         targets: sizes to predict.
+        given: values of the constants that are given, `rbpx.laws.power.given.values_of`.
 
     Returns:
         A prediction for each target; None below 3 different sizes, or where a y is 0, not finite or of another sign. It
         does not include document sampling: a new model is measured on the same documents.
     """
-    fits = fit_over_forms(S, y)
+    fits = fit_over_forms(S, y, given)
     if fits is None:
         return None
     shape_G, weight_G = fits.grid.shape_G, fits.weight_BG[0]
@@ -284,9 +290,11 @@ def average_forms(S: ArrayLike, y: ArrayLike, targets: Sequence[float]) -> list[
     ]
 
 
-def predict_over_forms(S: ArrayLike, y: ArrayLike, targets: Sequence[float]) -> list[Within] | None:
+def predict_over_forms(
+    S: ArrayLike, y: ArrayLike, targets: Sequence[float], given: Sequence[Given] = ()
+) -> list[Within] | None:
     """The median and the interval of `average_forms` alone, without what each form says; None as there."""
-    fits = fit_over_forms(S, y)
+    fits = fit_over_forms(S, y, given)
     return None if fits is None else _answers(fits.at(np.log(np.asarray(targets, dtype=np.float64))), y)
 
 
@@ -297,13 +305,13 @@ def _answers(mixture: TMixture, y: ArrayLike) -> list[Within]:
     return [Within(y, *(sorted(ends) if np.all(np.isfinite(ends)) else (None, None))) for y, *ends in values]
 
 
-def fit_over_forms(S: ArrayLike, y: ArrayLike) -> FormFits | None:
+def fit_over_forms(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits | None:
     """Every form fitted to |y| at sizes in any order; None as in `average_forms`."""
     S_N, y_N = np.asarray(S, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if len(np.unique(S_N)) < MIN_SIZES or not np.all(np.isfinite(y_N)) or not (np.all(y_N > 0) or np.all(y_N < 0)):
         return None
     order = np.argsort(S_N)
-    return _fit(S_N[order], np.abs(y_N[order])[None])
+    return _fit(S_N[order], np.abs(y_N[order])[None], given)
 
 
 def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
@@ -317,9 +325,11 @@ def predict_batch(S: ArrayLike, y_BN: ArrayLike, S_new: float) -> Floats:
     return _ends(_fit(S, y_BN).at(np.log([S_new])))[:, 0]
 
 
-def _fit(S: ArrayLike, y_BN: ArrayLike) -> FormFits:
+def _fit(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits:
+    y_BN = np.asarray(y, dtype=np.float64)
     ln_S = tuple(np.log(np.asarray(S, dtype=np.float64)).tolist())
-    return fit_forms(form_grid(ln_S), np.log(np.asarray(y_BN, dtype=np.float64)))
+    constants = tuple(Constants.of(each, float(y_BN.min())) for each in given) or (Constants(),)
+    return fit_forms(form_grid(ln_S, constants), np.log(y_BN))
 
 
 def _ends(mixture: TMixture) -> Floats:

@@ -1,26 +1,30 @@
 """Whether a law stands, and whether it needs an offset: the one place that says when each status of a law holds.
 
 A referee asks of a law whether there is a trend, whether its form is that of the points, whether it predicts, and how
-well its exponent is known. Each question has a test, each failed test a status with its remedy (`rbpx.status`); `ok`
-means that none failed. Several may fail: `judge` gives all of them, in the order of `Status`, and the first is the
-status of the fit.
+well its exponent is known. Each failed test is a status with its remedy (`rbpx.status`); `ok` means that none failed.
+Several may fail: `judge` gives all of them, in the order of `Status`, and the first is the status of the fit.
 
 | status | holds where |
 |---|---|
 | no_trend | the 95 % interval of alpha contains 0 |
-| not_monotone | ln y curves significantly against ln S, and turns round between the sizes |
-| bends | it curves significantly, or its residuals come in runs (p < 0.05), or, where models of one size were trained more than once, the law is off by significantly more than these differ; (a prediction over forms) neither a power law nor an offset has a fifth of the weight |
-| backtest_failed | the largest size, predicted from the others, is off by more than 5 % and by no less than the next smaller size's own value would be |
-| intervals_missed | the 95 % interval of that prediction misses, or those of two or more backtests and fewer than 80 % hold |
+| bends, intervals_missed, one_run, uneven_scatter | the points depart from the law by a bend, by the largest sizes, by another size, by scatter that grows (`rbpx.laws.intervals.misfit`); (a prediction over forms) such a departure, other than a bend, is three times as likely as all forms |
+| bends | or, where models of one size were trained more than once, the law is off by significantly more than these differ (each test then has half of the level) |
+| not_monotone | it bends so, and turns round between the sizes |
+| intervals_missed | or, over forms, the interval of the largest size, predicted from the others, misses at a level of 97.5 % |
+| backtest_failed | intervals_missed holds, and that prediction is off by more than 5 % and by no less than the next smaller size's own value would be |
+| undertrained | the largest size saw fewer tokens than the smaller ones announce (`rbpx.laws.predict.doubts`) |
 | barely_determined | the 95 % interval of alpha is unbounded, or at least as wide as alpha; (a prediction over forms) the sizes span less than two decades |
 | beyond | (a prediction) S is more than 10 times outside the sizes |
+
+The first five say what tests found: of true laws, one in twenty has any of them, whatever the number of sizes. The
+others are facts.
 
 A backtest fits a law to the smallest sizes and compares it with each larger one; models of one size are fitted together
 or predicted together. A power law y = C S^(-alpha) is y = E + C S^(-alpha) with E = 0, so the interval of E says which
 of the two the data support: one that leaves out 0 calls for the offset, one that contains only small offsets for the
 power law, any other for neither.
 
-Shapes: N models, in increasing order of size.
+Shapes: N models, in increasing order of size; G different sizes.
 """  # noqa: E501
 
 import math
@@ -31,12 +35,17 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import stdtrit
 
-from rbpx.laws.forms.candidates import Shape
-from rbpx.laws.intervals.estimate import Resampled, student_t
-from rbpx.laws.intervals.lack_of_fit import curvature, runs_p
+from rbpx.laws.intervals.estimate import TAILS, Resampled, document_t, student_t
+from rbpx.laws.intervals.lack_of_fit import line_residuals
+from rbpx.laws.intervals.misfit import Departure, Misfit, misfit
 from rbpx.laws.names import Method
+from rbpx.laws.numeric import Floats
+from rbpx.laws.pins import Given
 from rbpx.laws.power.law import PowerLawFit, fit_offsets
+from rbpx.laws.predict.calibration import in_sd, widening
+from rbpx.laws.predict.doubts import departure_over_forms, is_undertrained
 from rbpx.laws.predict.prediction import Averaged, Prediction, Predictor, outside, predict_over_forms, predictor
 from rbpx.status import Status, first_of, in_order
 
@@ -160,11 +169,11 @@ def backtest(
     return tuple(tests)
 
 
-def backtest_over_forms(S: Sequence[float], y: Sequence[float]) -> tuple[Backtest, ...]:
+def backtest_over_forms(S: Sequence[float], y: Sequence[float], given: Sequence[Given] = ()) -> tuple[Backtest, ...]:
     """The same for the prediction over forms (`rbpx.laws.predict.prediction`); none where the y have no law."""
     tests = []
     for m in whole_sizes(S):
-        answers = predict_over_forms(S[:m], y[:m], S[m:])
+        answers = predict_over_forms(S[:m], y[:m], S[m:], given)
         for at, answer, value in zip(S[m:], answers or (), y[m:], strict=False):
             predicted = Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S[:m]))
             tests.append(_compare(m, predicted, value))
@@ -184,13 +193,22 @@ FAR: Final = 10  # times outside the sizes: beyond what any backtest covers
 SIGNIFICANT: Final = 0.05
 FAILED: Final = 0.05  # of y: a backtest that is closer has not failed
 SHORT: Final = 2.0  # decades of S, below which the sizes say little about the form
-OUTSIDE: Final = 0.8  # weight of a bend, above which neither a power law nor an offset fits
-HELD: Final = 0.8  # of the intervals of backtests, at least
-_OF_POINTS: Final = (Status.no_trend, Status.not_monotone, Status.one_document, Status.power_law_limit)  # of any form
+_OF_POINTS: Final = (  # of any form
+    *(Status.no_trend, Status.not_monotone, Status.one_document, Status.power_law_limit, Status.undertrained),
+)
+_SAYS: Final = {
+    Departure.bend: Status.bends,
+    Departure.end: Status.intervals_missed,
+    Departure.run: Status.one_run,
+    Departure.scatter: Status.uneven_scatter,
+}
 
 
 def judge(
-    fit: PowerLawFit, backtests: Sequence[Backtest] = (), y_resampled: ArrayLike | Resampled | None = None
+    fit: PowerLawFit,
+    backtests: Sequence[Backtest] = (),
+    y_resampled: ArrayLike | Resampled | None = None,
+    tokens: Sequence[float | None] | None = None,
 ) -> tuple[Status, ...]:
     """Every status that holds for a fitted law, in the order of `Status`; none where the law stands.
 
@@ -198,11 +216,14 @@ def judge(
         fit: a law; the status it has already is one of those returned, unless it is ok.
         backtests: of the same law, by the same method (`rbpx.laws.predict.verdict`).
         y_resampled: as in `rbpx.laws.power.law.fit_power_law`.
+        tokens: that each model was trained on, None where they are not known.
     """
     if fit.alpha is None or fit.status is Status.no_variation:
         return in_order([fit.status])
-    against = judge_backtests(fit.S, fit.y, backtests)
-    return in_order([fit.status, *_of_exponent(fit), *_of_form(fit, y_resampled), *against])
+    of_form = _of_form(fit, y_resampled)
+    against = _of_last(fit.S, fit.y, backtests) if Status.intervals_missed in of_form else []
+    against += [Status.undertrained] if is_undertrained(fit.S, tokens) else []
+    return in_order([fit.status, *_of_exponent(fit), *of_form, *against])
 
 
 def judge_over_forms(
@@ -218,13 +239,39 @@ def judge_over_forms(
         backtests: of the prediction over forms.
     """
     statuses: list[Status] = [status for status in reasons if status in _OF_POINTS]
-    if answer.weights.get(Shape.bend, 0.0) > OUTSIDE:
-        statuses.append(Status.bends)
+    departure = departure_over_forms(S, y)
+    if departure is not None:
+        statuses.append(_SAYS[departure])
     if math.log10(S[-1] / S[0]) < SHORT:
         statuses.append(Status.barely_determined)
     if outside(answer.S, S) > FAR:
         statuses.append(Status.beyond)
-    return in_order([*statuses, *judge_backtests(S, y, backtests)])
+    if departure is Departure.end:
+        statuses += [Status.intervals_missed, *_of_last(S, y, backtests)]
+    return in_order([*statuses, *missed_by_backtests(S, y, backtests)])
+
+
+def missed_by_backtests(S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
+    """intervals_missed where the interval of the largest size misses it, backtest_failed where it is far off too."""
+    return [Status.intervals_missed, *_of_last(S, y, backtests)] if _misses(S, backtests) else []
+
+
+_HELD: Final = 0.8  # of the intervals of backtests; where fewer hold, those of predictions are widened
+
+
+def widening_of(tests: Sequence[Backtest], n_models: int) -> float:
+    """By what factor backtests say that intervals are to be widened; 1 where four fifths of theirs hold.
+
+    Those from so many models count as one, by the models beyond the two that a power law takes.
+    """
+    errors: dict[int, list[float]] = {}
+    for test in tests:
+        error = in_sd(test.predicted.estimate, test.measured)
+        errors.setdefault(test.n_fitted, []).extend([] if error is None else [error])
+    held = [test.is_inside for test in tests if test.is_inside is not None]
+    if sum(held) >= _HELD * len(held):
+        return 1.0
+    return widening(((n - 2) / (n_models - 2), of_n) for n, of_n in errors.items())
 
 
 def _of_exponent(fit: PowerLawFit) -> list[Status]:
@@ -236,21 +283,43 @@ def _of_exponent(fit: PowerLawFit) -> list[Status]:
 
 
 def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | Resampled | None) -> list[Status]:
-    if fit.method is Method.offset:
-        return []  # an offset is how such points bend; that it still fails shows in its backtests
+    replicates, level, statuses = fit.replicates, SIGNIFICANT, []
+    if replicates is not None:
+        level /= 2
+        statuses += [Status.bends] if replicates.p < level else []
+    test = _misfit(fit, _absolute(y_resampled), level)
+    found = [] if test is None else test.found
     ln_S_N, ln_y_N = np.log(fit.S), np.log(np.abs(fit.y))
-    bent = curvature(ln_S_N, ln_y_N, _absolute(y_resampled))
-    statuses = []
-    if bent.leaves_out_0:
-        statuses.append(Status.bends)
-        slope_at_ends = np.polyval(np.polyder(np.polyfit(ln_S_N, ln_y_N, 2)), [ln_S_N.min(), ln_S_N.max()])
-        if slope_at_ends[0] * slope_at_ends[1] < 0:
-            statuses.append(Status.not_monotone)
-    replicates = fit.replicates  # these say what scatter is, so that no runs have to
-    chance = runs_p(ln_S_N, ln_y_N) if replicates is None else replicates.p
-    if chance is not None and chance < SIGNIFICANT:
-        statuses.append(Status.bends)
-    return statuses
+    slope_at_ends = np.polyval(np.polyder(np.polyfit(ln_S_N, ln_y_N, 2)), [ln_S_N.min(), ln_S_N.max()])
+    if Departure.bend in found and slope_at_ends[0] * slope_at_ends[1] < 0:
+        statuses.append(Status.not_monotone)
+    return [*statuses, *(_SAYS[departure] for departure in found)]
+
+
+def _misfit(fit: PowerLawFit, resampled: Resampled | None, level: float) -> Misfit | None:
+    """The test of the law by the means of its sizes; None where documents alone move them as far from it."""
+    of_size_GN = np.equal.outer(np.unique(fit.S), fit.S).astype(np.float64)
+    mean_GN = of_size_GN / np.sqrt(of_size_GN.sum(axis=1, keepdims=True))  # times the root of how many there are
+    residual_N, J_NP = _about(fit)
+    test = misfit(np.log(np.unique(fit.S)), mean_GN @ residual_N, mean_GN @ J_NP, level)
+    if test is None or resampled is None or not resampled.suffices:
+        return test
+    variance = float(resampled.covariance_of((test.direction_N @ mean_GN)[None])[0, 0])
+    return test if test.length**2 > document_t(resampled.n_documents) ** 2 * variance else None
+
+
+def _about(fit: PowerLawFit) -> tuple[Floats, Floats]:
+    """What the parameters may still change: ln y less that of the law, [N], and its derivatives by these, [N, P].
+
+    The line of ln y is linear, so that of an offset alone has to be near its best.
+    """
+    x_N, ln_y_N = np.log(fit.S) - math.log(fit.S_ref), np.log(np.abs(fit.y))
+    if fit.method is not Method.offset or fit.theta_P is None:
+        return line_residuals(x_N, ln_y_N), np.column_stack([np.ones(len(x_N)), x_N])
+    ln_C_ref, alpha, E = fit.theta_P.tolist()
+    power_N = np.exp(ln_C_ref - alpha * x_N)
+    of_power_N = power_N / (E + power_N)
+    return ln_y_N - np.log(E + power_N), np.column_stack([of_power_N, x_N * of_power_N, 1 / (E + power_N)])
 
 
 def _absolute(y_resampled: ArrayLike | Resampled | None) -> Resampled | None:
@@ -259,29 +328,45 @@ def _absolute(y_resampled: ArrayLike | Resampled | None) -> Resampled | None:
     return Resampled.of(np.abs(np.asarray(y_resampled, dtype=np.float64)))
 
 
-def judge_backtests(S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
-    """What the backtests of a law say against it.
-
-    Args:
-        S: sizes, increasing; of equal ones, replicates, the mean counts.
-        y: the values there.
-        backtests: of any method.
-    """
-    statuses = []
+def _last(S: Sequence[float], backtests: Sequence[Backtest]) -> list[Backtest]:
+    """The backtests of the models of the largest size by all smaller ones."""
     n_smaller = sum(size < S[-1] for size in S)
-    last = [test for test in backtests if test.n_fitted == n_smaller]
-    if last:
-        predicted, measured = last[0].predicted.y, float(np.mean([test.measured for test in last]))
-        next_smaller = float(np.mean([value for size, value in zip(S, y, strict=True) if size == S[n_smaller - 1]]))
-        is_off = abs(predicted - measured) > FAILED * abs(measured)
-        if is_off and abs(predicted - measured) >= abs(next_smaller - measured):
-            statuses.append(Status.backtest_failed)
-    inside = [test.is_inside for test in backtests if test.is_inside is not None]
-    missed = inside.count(False)
-    missed_last = sum(test.is_inside is False for test in last)
-    if (missed_last and 2 * missed_last >= len(last)) or (missed > 1 and missed > (1 - HELD) * len(inside)):
-        statuses.append(Status.intervals_missed)
-    return statuses
+    return [test for test in backtests if test.n_fitted == n_smaller]
+
+
+def _of_last(S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
+    """backtest_failed where the largest size is predicted badly; of equal sizes, replicates, the mean counts."""
+    last = _last(S, backtests)
+    if not last:
+        return []
+    predicted, measured = last[0].predicted.y, float(np.mean([test.measured for test in last]))
+    largest_smaller = max(size for size in S if size < S[-1])
+    naive = float(np.mean([value for size, value in zip(S, y, strict=True) if size == largest_smaller]))
+    off = abs(predicted - measured)
+    return [Status.backtest_failed] if off > FAILED * abs(measured) and off >= abs(naive - measured) else []
+
+
+def _misses(S: Sequence[float], backtests: Sequence[Backtest]) -> bool:
+    """Whether the interval of the largest size, widened to its share of the level, misses half of its models or more.
+
+    Ends are as far out in ln y as quantiles of Student's t of that level are.
+    """
+    last, dof = _last(S, backtests), len(set(S)) - 3
+    if not last or dof < 1:
+        return False
+    wider = float(stdtrit(dof, 1 - SIGNIFICANT / 4) / stdtrit(dof, TAILS[1]))
+    return 2 * sum(_lies_outside(test, wider) for test in last) >= len(last)
+
+
+def _lies_outside(test: Backtest, wider: float) -> bool:
+    predicted, measured = test.predicted, test.measured
+    if test.is_inside is None or test.is_inside:
+        return False
+    ends = abs(predicted.lo or 0.0), abs(predicted.hi or 0.0)
+    near = max(ends) if abs(measured) > abs(predicted.y) else min(ends)
+    if predicted.y * measured <= 0 or near == 0:
+        return True
+    return abs(math.log(measured / predicted.y)) > wider * abs(math.log(near / abs(predicted.y)))
 
 
 def trend_doubts(alpha: float | None, lo: float | None, hi: float | None) -> list[Status]:

@@ -1,30 +1,48 @@
 """A prediction at (S, D) over the forms of a surface, or, where size and tokens vary together, by a law in one axis.
 
-Far outside the runs the form matters, and a few runs do not decide it, so the predictive distributions of the forms
-are mixed with weights exp(-BIC / 2). Where size and tokens vary together no form is determined: along D = c S^m the
-surface is a law in S, whatever its constants, so the points say what it is there though they cannot say which part is
-due to size. Near that line the answer is the law's, and elsewhere there is none. With one or two sizes there is a law
-in D at each of them, and the other way round. Shapes: G forms.
+Far outside the runs the form matters, and a few runs do not decide it, so the forms are mixed as
+`rbpx.laws.forms.linearised` says, with misfit that is alike at neighbouring runs, and intervals are widened by what
+the runs of the largest budgets show when they are foretold from smaller ones (`rbpx.laws.predict.calibration`).
+
+Where size and tokens vary together no form is determined: along D = c S^m the surface is a law in S, whatever its
+constants, so the points say what it is there though they cannot say which part is due to size. Near that line the
+answer is the law's, and elsewhere there is none. With one or two sizes there is a law in D at each of them, and the
+other way round. Shapes: N points, T targets.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rbpx.laws.forms.linearised import Mixed, Nearby, draw, mix
 from rbpx.laws.forms.t_mixture import TMixture
-from rbpx.laws.intervals.estimate import Estimate, student_t
-from rbpx.laws.names import FORM_NAMES
-from rbpx.laws.numeric import Floats
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.names import FORM_NAMES, Axis
+from rbpx.laws.numeric import Floats, exp_or_none, together
+from rbpx.laws.pins import NO_PINS, Pins
+from rbpx.laws.predict.calibration import expected_error, in_sd, widening
 from rbpx.laws.predict.prediction import TAILS, average_forms
-from rbpx.laws.surface.design import Design
+from rbpx.laws.surface.checks import HeldOut, mean_error
+from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.given import fitting_given, has_constants
 from rbpx.laws.surface.runs import Runs
+from rbpx.laws.surface.surface import Surface
 
 _NEAR: Final = math.log(1.25)  # a point is near a line that is exact up to this factor
-_SAME: Final = 0.01
+_SAME: Final = 0.01  # of a logarithm
+BUDGET: Final = 3  # times the compute, from one budget to the next
+_ROUND_OFF: Final = 0.05  # of a budget: runs that are meant to be a factor of 3 apart are in two
+_MOST_BUDGETS: Final = 4  # of each gap
+_FEWEST_POINTS: Final = 7  # to foretell others from
+_FEWEST_RUNS: Final = 4
+_MOST_POINTS: Final = 200  # of the checkpoints of runs; the time rises with its third power
+_FEWEST_CHECKPOINTS: Final = 2
+_STEP: Final = 1e-5  # of a logarithm, for slopes
 
 
 @dataclass(frozen=True)
@@ -74,14 +92,17 @@ def _law(along_N: Floats, y_N: Floats, at: float, axis: str, away: float, near: 
     return OnLine(answer, axis, len(values), math.exp(away))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OverForms:
     """What a new run would show.
 
     Attributes:
-        y: the median with its 95 % interval; None where no form has an interval, or off the line of collinear runs.
+        y: the median with its 95 % interval; None where no form could be fitted, or off the line of collinear runs.
         weights: of each form, which sum to 1; empty where the answer is that of a law in one axis.
         within: the prediction of each form alone.
+        widened: by what factor backtests widened the interval, in ln y.
+        expected_error: median |error| to expect, relative; None without an interval.
+        mixture: the distribution of ln y, widened; None where the forms are not mixed.
         axis: of that law, "S" or "D"; None elsewhere.
         away: the factor by which the point is off the line of collinear runs; None elsewhere.
     """
@@ -89,42 +110,219 @@ class OverForms:
     y: Estimate
     weights: dict[str, float]
     within: dict[str, Estimate]
+    widened: float = 1.0
+    expected_error: float | None = None
+    mixture: TMixture | None = None
     axis: str | None = None
     away: float | None = None
 
 
-def forms_to_mix(runs: Runs) -> tuple[str, ...]:
-    """The forms that differ on these runs: without repeated tokens data_constrained is chinchilla."""
-    return FORM_NAMES if runs.repeats else tuple(name for name in FORM_NAMES if name != "data_constrained")
+@dataclass(frozen=True, eq=False)
+class BudgetTest:
+    """A backtest in compute: the runs near one budget, foretold from those with a third or a ninth of it.
+
+    Attributes:
+        gap: how many times more compute was foretold than was fitted.
+        fitted_N: which points were fitted.
+        held_out: those foretold.
+    """
+
+    gap: float
+    fitted_N: NDArray[np.bool_]
+    held_out: tuple[HeldOut, ...]
 
 
-def predict_over_forms(fits: Sequence[SurfaceFit], S: float, D: float, U: float | None = None) -> OverForms:
-    """Predict a new run at a point.
+def summary(tests: Sequence[BudgetTest]) -> tuple[float, int, int] | None:
+    """Mean |error| of all runs that were foretold, how many lie in their intervals, and of how many; None of none."""
+    held_out = [each for test in tests for each in test.held_out]
+    error = mean_error(held_out)
+    return None if error is None else (error, sum(each.is_inside is True for each in held_out), len(held_out))
+
+
+def forms_to_mix(runs: Runs, pins: Pins = NO_PINS) -> tuple[str, ...]:
+    """The forms that differ on these runs, and have all constants that are given.
+
+    Without repeated tokens data_constrained is chinchilla.
+    """
+    differ = [name for name in FORM_NAMES if runs.repeats or name != "data_constrained"]
+    return tuple(name for name in differ if has_constants(name, pins))
+
+
+def backtest_budgets(
+    several: Sequence[tuple[Runs, Sequence[str]]], pins: Pins = NO_PINS, **options: Any
+) -> list[tuple[BudgetTest, ...]]:
+    """Foretell the runs of each larger budget from smaller ones, over forms, for the points of each quantity.
+
+    A budget is a factor of 3 in C = 6 S D, counted down from the most compute.
+
+    Args:
+        several: the points of each, and the names of the forms.
+        pins: constants of the forms that are given.
+        options: objective and delta of `fit_surface`.
+    """
+    cuts = [_cuts(runs) for runs, _ in several]
+    asked = [
+        fitting_given(runs.only(fitted_N), form, pins, n_resamples=0, is_tested=False, **options)
+        for (runs, forms), of_runs in zip(several, cuts, strict=True)
+        for _, fitted_N, _ in of_runs
+        for form in forms
+    ]
+    fits = iter(together(asked))
+    found = []
+    for (runs, forms), of_runs in zip(several, cuts, strict=True):
+        budgets = []
+        for gap, fitted_N, held_N in of_runs:
+            mixed = _mixed([next(fits) for _ in forms], runs.only(held_N))
+            if mixed is not None:
+                budgets.append(BudgetTest(gap, fitted_N, _held_out(runs, np.flatnonzero(held_N), mixed)))
+        found.append(tuple(budgets))
+    return found
+
+
+def _cuts(runs: Runs) -> list[tuple[float, NDArray[np.bool_], NDArray[np.bool_]]]:
+    """For each budget and gap the points to fit, and those to foretell."""
+    if len(runs.S_N) == 0:
+        return []
+    ln_C_N = np.log(runs.along(Axis.C))
+    level_N = np.floor((ln_C_N.max() - ln_C_N) / math.log(BUDGET) + _ROUND_OFF).astype(int)
+    cuts = []
+    for gap in (1, 2):
+        for level in range(_MOST_BUDGETS):
+            fitted_N, held_N = level_N >= level + gap, level_N == level
+            few = fitted_N.sum() < _FEWEST_POINTS or len(np.unique(runs.group_N[fitted_N])) < _FEWEST_RUNS
+            if held_N.any() and not few and not judge(runs.S_N[fitted_N], runs.D_N[fitted_N]).is_collinear:
+                cuts.append((float(BUDGET**gap), fitted_N, held_N))
+    return cuts
+
+
+def _held_out(runs: Runs, at_T: NDArray[np.intp], mixed: Mixed) -> tuple[HeldOut, ...]:
+    return tuple(
+        HeldOut(Axis.C, float(runs.S_N[at]), float(runs.D_N[at]), y, float(runs.y_N[at]), _error(y, runs.y_N[at]), at)
+        for at, y in zip(at_T.tolist(), _estimates(mixed.mixture), strict=True)
+    )
+
+
+def _error(y: Estimate, measured: float) -> float | None:
+    return None if y.value is None else (y.value - measured) / measured
+
+
+def predict_over_forms(
+    fits: Sequence[SurfaceFit],
+    points: Sequence[tuple[float, float]],
+    budgets: Sequence[BudgetTest],
+    U: float | None = None,
+) -> list[OverForms]:
+    """Predict a new run at each point.
 
     Args:
         fits: of the forms to the same runs, at least one; without resampled documents, for a run on the same ones.
-        S: size.
-        D: tokens.
+        points: S and D of each.
+        budgets: what the forms foretold of these runs; those at the gap nearest to that of a point widen its interval.
         U: unique tokens among them; None where all are.
     """
-    fitted = [fit for fit in fits if fit.surface is not None]
-    within = {fit.form: fit.surface.predict(S, D, U, new_run=True) for fit in fitted if fit.surface is not None}
-    design = fits[0].design
+    runs, design = fits[0].runs, fits[0].design
+    within = [
+        {fit.form: fit.surface.predict(S, D, U, new_run=True) for fit in fits if fit.surface is not None}
+        for S, D in points
+    ]
+    gaps = [6 * S * D / float(runs.along(Axis.C).max()) if len(runs.S_N) else 1.0 for S, D in points]
     if design is not None and design.is_collinear:
-        on_line = predict_on_line(fits[0].runs, design, S, D)
-        return OverForms(on_line.y, {}, within, on_line.axis, on_line.away)
-    usable = [fit for fit in fitted if within[fit.form].ends is not None and fit.bic is not None]
-    if not usable:
-        first = within[fitted[0].form] if fitted else Estimate()
-        return OverForms(first, {fitted[0].form: 1.0} if fitted else {}, within)
-    bic_G = np.array([fit.bic for fit in usable], np.float64)
-    weight_G = np.exp(-(bic_G - bic_G.min()) / 2)
-    weight_G /= weight_G.sum()
-    ends_G2 = np.log(np.array([within[fit.form].ends for fit in usable], np.float64))
-    dofs = [fit.surface.n_runs - fit.surface.n_free for fit in usable if fit.surface is not None]
-    scale_G = np.diff(ends_G2, axis=1)[:, 0] / 2 / [student_t(dof) for dof in dofs]
-    y, lo, hi = np.exp(TMixture(ends_G2.mean(axis=1), scale_G, weight_G, min(dofs)).quantiles(TAILS)).tolist()
-    weights = dict(zip((fit.form for fit in usable), weight_G.tolist(), strict=True))
-    if len(usable) == 1:
-        return OverForms(within[usable[0].form], weights, within)
-    return OverForms(Estimate(y, lo, hi) if math.isfinite(hi) else Estimate(y), weights, within)
+        on_line = [predict_on_line(runs, design, S, D) for S, D in points]
+        return [
+            OverForms(at.y, {}, alone, 1.0, expected_error(at.y, math.sqrt(gap)), None, at.axis, at.away)
+            for at, alone, gap in zip(on_line, within, gaps, strict=True)
+        ]
+    S, D = np.array(points, np.float64).T
+    mixed = _mixed(fits, Runs.of(S, D, np.ones(len(S)), U))
+    if mixed is None:
+        return [OverForms(Estimate(), {}, alone) for alone in within]
+    factors = np.array([_factor(budgets, gap) for gap in gaps])
+    mixture = mixed.mixture.widened(factors, mixed.mixture.quantiles([0.5])[:, 0])
+    return [
+        OverForms(y, mixed.weights, alone, float(by), expected_error(y, math.sqrt(gap)), mixture.at(point))
+        for point, (y, alone, by, gap) in enumerate(zip(_estimates(mixture), within, factors, gaps, strict=True))
+    ]
+
+
+def _factor(budgets: Sequence[BudgetTest], gap: float) -> float:
+    """By what factor the intervals of a point with so many times the compute of the runs are widened."""
+    gaps = sorted({budget.gap for budget in budgets}, key=lambda known: abs(math.log(known / max(gap, BUDGET))))
+    tests = [budget for budget in budgets if budget.gap == gaps[0]]
+    most = max((int(test.fitted_N.sum()) for test in tests), default=1)
+    errors = [[in_sd(each.predicted, each.measured) for each in test.held_out] for test in tests]
+    return widening(
+        (test.fitted_N.sum() / most, [each for each in of_test if each is not None])
+        for test, of_test in zip(tests, errors, strict=True)
+    )
+
+
+def _mixed(fits: Sequence[SurfaceFit], there: Runs) -> Mixed | None:
+    """The mixture of ln y over the forms that were fitted; None where none was."""
+    given = _given(fits, there)
+    return None if given is None else mix(*given)
+
+
+def draw_over_forms(fits: Sequence[SurfaceFit], there: Runs, n: int, seed: int = 0) -> tuple[Floats, Floats] | None:
+    """Draws of ln y of the surface at some points together [n, T], and of the scatter of a run about it [n].
+
+    Args:
+        fits: of the forms to the same runs, at least one.
+        there: the points.
+        n: how many.
+        seed: of them.
+
+    Returns:
+        The draws; None where no form was fitted.
+    """
+    given = _given(fits, there)
+    return None if given is None else draw(*given, n, seed)
+
+
+_Given = tuple[list[Nearby], Floats, Floats, Floats, NDArray[np.int64]]
+
+
+def _given(fits: Sequence[SurfaceFit], there: Runs) -> _Given | None:
+    """What forms are mixed from: these near their optima, the logarithms of the axes, ln y, and which run is which."""
+    runs = fits[0].runs
+    kept_K = _thinned(runs)
+    forms = []
+    for fit in fits:
+        most = sum(prior for _, prior in fit.ways)
+        forms += [_nearby(fit.form, surface, prior / most, runs.only(kept_K), there) for surface, prior in fit.ways]
+    if not forms:
+        return None
+    x_NA, x_TA = (np.log(np.column_stack([each.S_N, each.D_N])) for each in (runs.only(kept_K), there))
+    return forms, x_NA, x_TA, np.log(runs.y_N[kept_K]), runs.group_N[kept_K]
+
+
+def _thinned(runs: Runs) -> NDArray[np.intp]:
+    """Of runs with many checkpoints those nearest to even steps in ln D, and all ends."""
+    of_run = max(_FEWEST_CHECKPOINTS, _MOST_POINTS // max(runs.n_groups, 1))
+    kept = []
+    for run in range(runs.n_groups):
+        at = np.flatnonzero(runs.group_N == run)
+        at = at[np.argsort(runs.D_N[at], kind="stable")]
+        if len(at) > of_run:
+            ln_D = np.log(runs.D_N[at])
+            wanted = np.linspace(ln_D[0], ln_D[-1], of_run)
+            at = at[np.unique(np.abs(ln_D - wanted[:, None]).argmin(axis=1))]
+        kept.append(at)
+    return np.concatenate(kept)
+
+
+def _nearby(name: str, surface: Surface, prior: float, runs: Runs, there: Runs) -> Nearby:
+    sd_P = surface.form.prior_sd(surface.theta_P) * ~surface.fixed_P
+
+    def at(of: Runs) -> tuple[Floats, Floats, Floats]:
+        x = surface.x.at(of.S_N, of.D_N, of.U_N)
+        ln_y_1N, J_1PN = surface.form.evaluate(x, surface.theta_P[None])
+        moved = (replace(x, s_N=x.s_N + _STEP), replace(x, d_N=x.d_N + _STEP))
+        slopes = [(surface.form.evaluate(each, surface.theta_P[None])[0] - ln_y_1N)[0] / _STEP for each in moved]
+        return ln_y_1N[0] + math.log(surface.form.y_ref), J_1PN[0].T * sd_P, np.column_stack(slopes)
+
+    return Nearby(name, prior, *at(runs), *at(there))
+
+
+def _estimates(mixture: TMixture) -> list[Estimate]:
+    """Median and 95 % interval of each of T mixtures of ln y."""
+    return [Estimate(*(exp_or_none(end) for end in ends)) for ends in mixture.quantiles(TAILS).tolist()]

@@ -3,7 +3,6 @@
 Held out are the largest models, the longest trainings, the most compute.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -15,7 +14,9 @@ from rbpx.laws.intervals.estimate import Estimate, from_stderr
 from rbpx.laws.intervals.lack_of_fit import curvature
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats, together
-from rbpx.laws.surface.fit import SurfaceFit, fitting
+from rbpx.laws.pins import NO_PINS, Pins
+from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.given import fitting_given
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Surface
 
@@ -36,7 +37,7 @@ class HeldOut:
         D: tokens.
         predicted: by the fit to the others, with the 95 % interval of a new run.
         measured: there.
-        error: (predicted - measured) / measured.
+        error: (predicted - measured) / measured; None where nothing could be predicted.
         at: the place of the point among all.
     """
 
@@ -45,7 +46,7 @@ class HeldOut:
     D: float
     predicted: Estimate
     measured: float
-    error: float
+    error: float | None
     at: int
 
     @property
@@ -79,7 +80,11 @@ def largest(runs: Runs, axis: Axis) -> NDArray[np.bool_]:
 
 
 def compare_each(
-    several: Sequence[tuple[Runs, Sequence[str]]], n_resamples: int = 200, same_documents: bool = False, **options: Any
+    several: Sequence[tuple[Runs, Sequence[str]]],
+    n_resamples: int = 200,
+    same_documents: bool = False,
+    pins: Pins = NO_PINS,
+    **options: Any,
 ) -> list[tuple[Compared, ...]]:
     """Fit several forms to the points of each quantity, and hold out the largest runs of each axis, all side by side.
 
@@ -87,6 +92,7 @@ def compare_each(
         several: the points of each, and names in `FORMS`.
         n_resamples: of the runs, for the intervals of all of it.
         same_documents: whether to fit each form without resampled documents too.
+        pins: constants of the forms that are given.
         options: objective and delta of `fit_surface`.
     """
     outs = [{axis: largest(runs, axis) for axis in AXES} for runs, _ in several]
@@ -95,8 +101,8 @@ def compare_each(
     for (runs, forms), rest in zip(several, rests, strict=True):
         whole = [runs] if runs.y_BN is None or not same_documents else [runs, replace(runs, y_BN=None)]
         for form in forms:
-            asked += [fitting(each, form, n_resamples=n_resamples, **options) for each in whole]
-            asked += [fitting(each, form, n_resamples=few, **options) for each in rest.values()]
+            asked += [fitting_given(each, form, pins, n_resamples, **options) for each in whole]
+            asked += [fitting_given(each, form, pins, few, is_tested=False, **options) for each in rest.values()]
     fits = iter(together(asked))
 
     def next_form(runs: Runs, out: dict[Axis, NDArray[np.bool_]], rest: dict[bytes, Runs]) -> Compared:
@@ -124,14 +130,14 @@ def _rows(runs: Runs, out: Mapping[Axis, NDArray[np.bool_]], fits: Mapping[bytes
         for i in np.flatnonzero(out_N).tolist():
             S, D, y = float(runs.S_N[i]), float(runs.D_N[i]), float(runs.y_N[i])
             predicted = surface.predict(S, D, None if runs.U_N is None else float(runs.U_N[i]), new_run=True)
-            error = math.nan if predicted.value is None else (predicted.value - y) / y
+            error = None if predicted.value is None else (predicted.value - y) / y
             rows.append(HeldOut(axis, S, D, predicted, y, error, i))
     return tuple(rows)
 
 
 def mean_error(tests: Sequence[HeldOut], axis: Axis | None = None) -> float | None:
     """The mean of |error|, of one axis or, where that is None, of all; None without any."""
-    errors = [abs(test.error) for test in tests if axis is None or test.axis is axis]
+    errors = [abs(test.error) for test in tests if axis in (None, test.axis) and test.error is not None]
     return float(np.mean(errors)) if errors else None
 
 

@@ -8,6 +8,7 @@ theta is that of chinchilla, then 1 / (1 + R_D) and 1 / (1 + R_N): at 0 a repeat
 near 1 it is worth nothing and N' = U_N.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -59,6 +60,12 @@ class DataConstrained(Chinchilla):
         J_BPN[:, 5] = by_d_BN * gain_by_v_BN / (1 + gain_BN)
         J_BPN[:, 6] = by_s_BN * more_by_v_BN / (1 + more_BN)
         return np.log(law_BN), J_BPN
+
+    def held(self, given: Mapping[str, float]) -> dict[str, float]:
+        """As `Form.held`."""
+        return {
+            name: 1 / (1 + given[name]) if name in self.saturating else at for name, at in super().held(given).items()
+        }
 
     def bend(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
         """As `Form.bend`, by differences."""

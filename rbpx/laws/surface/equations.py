@@ -7,7 +7,9 @@ so the best of them are found without any search (`non_negative`).
 Shapes: B sets of constants or of exponents, N points, P numbers, T terms.
 """
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar, Final
@@ -52,8 +54,27 @@ class Form(ABC):
         """Where searches start, [B, P]; where there are hundreds, the most promising first."""
 
     @abstractmethod
+    def prior_sd(self, theta_P: Floats) -> Floats:
+        """How far each number of theta may be from the optimum, before any point is seen: a standard deviation, [P].
+
+        One unit of the logarithm for what scales y, .3 for an exponent.
+        """
+
+    @abstractmethod
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
         """Each constant in the units of its source, [B]; not finite where it has no value."""
+
+    @abstractmethod
+    def reference(self, given: Mapping[str, float]) -> dict[str, float]:
+        """Ln S_ref or ln D_ref, by the axis, where a given constant is a number of theta; none for others."""
+
+    @abstractmethod
+    def held(self, given: Mapping[str, float]) -> dict[str, float]:
+        """The number of theta of each given constant, about the `reference` that it wants."""
+
+    @abstractmethod
+    def raised(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
+        """Theta of e^ln_factor times as large a y, [B, P]."""
 
     def bounded(self, theta_P: Floats) -> tuple[str, ...]:
         """The constants that lie at their bounds, by name."""
@@ -103,6 +124,11 @@ def non_negative(terms_BTN: Floats, y_N: Floats) -> Floats:
 
 
 _EXPONENTS: Final = (0.03, 0.1, 0.2, 0.35, 0.55, 0.9, 1.5)
+
+
+_OF_EXPONENT: Final = 0.3  # standard deviation beforehand
+_LEAST_TERM: Final = 0.02  # of y: a term at 0 may be as large as this
+_LEAST_E: Final = 0.1  # of y
 
 
 class Chinchilla(Form):
@@ -155,6 +181,11 @@ class Chinchilla(Form):
         )
         return np.column_stack([non_negative(terms_BTN, np.exp(ln_y_N)), alpha_B, beta_B])
 
+    def prior_sd(self, theta_P: Floats) -> Floats:
+        """As `Form.prior_sd`; theta has A, B and E themselves, and not their logarithms."""
+        scales = np.maximum(theta_P[:3], [_LEAST_TERM, _LEAST_TERM, _LEAST_E])
+        return np.append(scales, np.full(len(theta_P) - 3, _OF_EXPONENT))
+
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
         """As `Form.constants`: A, B and E have the unit of y at S = 1 and D = 1."""
         A_B, B_B, E_B, alpha_B, beta_B = theta_BP.T
@@ -166,6 +197,18 @@ class Chinchilla(Form):
                 "alpha": alpha_B,
                 "beta": beta_B,
             }
+
+    def reference(self, given: Mapping[str, float]) -> dict[str, float]:
+        """As `Form.reference`: A is y at S = 1."""
+        return {axis: 0.0 for name, axis in (("A", "S"), ("B", "D")) if name in given}
+
+    def held(self, given: Mapping[str, float]) -> dict[str, float]:
+        """As `Form.held`."""
+        return {name: at / self.y_ref if name in ("A", "B", "E") else at for name, at in given.items()}
+
+    def raised(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
+        """As `Form.raised`."""
+        return np.hstack([theta_BP[:, :3] * np.exp(ln_factor_B)[:, None], theta_BP[:, 3:]])
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
         """As `Form.unidentified`: the exponent of a term that is 0, both constants of an axis without two places.
@@ -230,6 +273,10 @@ class Kaplan(Form):
             )
         return np.concatenate([np.array(each, dtype=np.float64) for each in starts])
 
+    def prior_sd(self, theta_P: Floats) -> Floats:
+        """As `Form.prior_sd`."""
+        return np.array([1.0, 1.0, _OF_EXPONENT, _OF_EXPONENT])
+
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
         """As `Form.constants`; N_c and D_c are in parameters and tokens."""
         size_B, data_B, alpha_N_B, alpha_D_B = theta_BP.T
@@ -240,6 +287,18 @@ class Kaplan(Form):
                 "alpha_N": alpha_N_B,
                 "alpha_D": alpha_D_B,
             }
+
+    def reference(self, given: Mapping[str, float]) -> dict[str, float]:
+        """As `Form.reference`: y is 1 at S = N_c and at D = D_c, but for the other axis."""
+        return {axis: math.log(given[name]) for name, axis in (("N_c", "S"), ("D_c", "D")) if name in given}
+
+    def held(self, given: Mapping[str, float]) -> dict[str, float]:
+        """As `Form.held`."""
+        return {name: -math.log(self.y_ref) if name in ("N_c", "D_c") else at for name, at in given.items()}
+
+    def raised(self, theta_BP: Floats, ln_factor_B: Floats) -> Floats:
+        """As `Form.raised`."""
+        return np.hstack([theta_BP[:, :2] + ln_factor_B[:, None], theta_BP[:, 2:]])
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
         """As `Form.unidentified`: without a slope in S there is no N_c."""

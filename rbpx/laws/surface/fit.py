@@ -5,6 +5,7 @@ numbers of theta.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from rbpx.laws.intervals.estimate import Estimate, run_weights
 from rbpx.laws.names import DELTA, Objective
 from rbpx.laws.numeric import Floats, Searching, at_once
+from rbpx.laws.power.pinned import NOTHING, Pinned
 from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan
@@ -21,6 +23,7 @@ from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.solve import RESAMPLE, Search
 from rbpx.laws.surface.step import ln_likelihood, loss
 from rbpx.laws.surface.surface import Surface, exponential
+from rbpx.laws.tuned import Tuned, tuned
 from rbpx.status import Status, first_of, in_order
 
 FORMS: Final[dict[str, type[Form]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
@@ -57,6 +60,11 @@ class SurfaceFit:
         n_left_out: resamples that were not fitted.
         surface: the numbers to compute with; None without a fit.
         runs: the points.
+        pinned: the constants that were given.
+        ways: surfaces with the values of given constants, and how likely each was beforehand; the one that was fitted
+            without priors.
+        over: by what the loss of points above the surface was divided.
+        tuned: what was found of well-tuned runs, whose surface it is; None where `over` is 1.
     """
 
     form: str
@@ -74,6 +82,10 @@ class SurfaceFit:
     n_left_out: int = 0
     surface: Surface | None = None
     runs: Runs
+    pinned: tuple[Pinned, ...] = ()
+    ways: tuple[tuple[Surface, float], ...] = ()
+    over: float = 1.0
+    tuned: Tuned | None = None
 
     @property
     def status(self) -> Status:
@@ -88,6 +100,8 @@ def fitting(
     delta: float = DELTA,
     n_resamples: int = 200,
     seed: int = 0,
+    given: Mapping[str, float] = NOTHING,
+    over: float = 1.0,
 ) -> Searching[SurfaceFit]:
     """Fit a form to the points of runs.
 
@@ -98,6 +112,9 @@ def fitting(
         delta: where Huber's loss becomes linear, in ln y for `log_huber`, in the unit of y for `huber`.
         n_resamples: resamples of the runs, whole; with `y_BN` each also takes y under a resample of the documents.
         seed: of the resamples.
+        given: constants of the form that are held; none where `over` is not 1.
+        over: by what the loss of points above the surface is divided; it is then raised to the level of well-tuned runs
+            (`rbpx.laws.tuned`), and its intervals are theirs.
 
     Returns:
         The fit. Without numbers its status is not_positive (a y is not positive and finite), too_few_sizes (no more
@@ -117,6 +134,7 @@ def fitting(
     fixed_P = np.zeros(len(kind.names), dtype=bool)
     if kind is DataConstrained and not runs.repeats:
         fixed_P[5:] = True
+    fixed_P |= [name in given for name in kind.names]
     n_free = int((~fixed_P).sum())
 
     design = judge(runs.S_N, runs.D_N) if N else None
@@ -130,6 +148,7 @@ def fitting(
         design=design,
         reasons=(),
         runs=runs,
+        over=over,
     )
 
     def without(status: Status) -> SurfaceFit:
@@ -144,34 +163,45 @@ def fitting(
         return without(Status.no_variation)
     y_ref = float(np.exp(np.log(runs.y_N).mean()))
     equation = kind(y_ref)
+    held, origin = equation.held(given), equation.reference(given)
+    x = runs.x.about(origin.get("S", runs.x.ln_S_ref), origin.get("D", runs.x.ln_D_ref)) if origin else runs.x
+    held_P = np.array([held.get(name, 0.0) for name in kind.names])
     ln_y_N = np.log(runs.y_N / y_ref)
     unit = 1.0 if objective is Objective.log_huber else y_ref
     start_0P, once_1N = np.empty((0, len(fixed_P))), np.ones((1, N))
-    whole = Search(equation, runs.x, objective, delta / unit, ln_y_N[None], once_1N, start_0P, fixed_P, _MOST_STEPS)
-    end_WP, total, converged = yield from _search(whole)
+    if runs.weight_N is not None:
+        once_1N = once_1N * (runs.weight_N / runs.weight_N.mean())
+    whole = Search(
+        equation, x, objective, delta / unit, ln_y_N[None], once_1N, start_0P, fixed_P, _MOST_STEPS, over=over
+    )
+    end_WP, total, converged = yield from _search(whole, held_P)
     if not converged:
         return without(Status.not_converged)
-    theta_P = end_WP[0]
+    about, theta_P = _levelled(whole, end_WP[:1])
+    theta_P = theta_P[0]
     theta_BP = yield from _refit(whole, runs, end_WP, n_resamples, seed)
-    ln_fit_1N, J_1PN = equation.evaluate(runs.x, theta_P[None])
-    surface = Surface(equation, runs.x, theta_P, theta_BP, runs.n_groups, n_free, ln_fit_1N[0] - ln_y_N)
-    unidentified = equation.unidentified(runs.x, theta_P)
-    at_bound = tuple(name for name in equation.bounded(theta_P) if name not in unidentified)
-    judged = judge(runs.S_N, runs.D_N, J_1PN[0])
-    constants = {name: _of_constant(surface, name, name in unidentified) for name in kind.names}
+    ln_fit_1N, J_1PN = equation.evaluate(x, theta_P[None])
+    surface = Surface(equation, x, theta_P, theta_BP, runs.n_groups, n_free, ln_fit_1N[0] - ln_y_N, fixed_P)
+    surface = replace(
+        surface, weight_N=runs.weight_N, sd=None if about is None else about.sd_freed(runs.n_groups, n_free)
+    )
+    unidentified = [name for name in equation.unidentified(x, theta_P) if name not in given]
+    at_bound = tuple(name for name in equation.bounded(theta_P) if name not in (*unidentified, *given))
+    judged = judge(runs.S_N, runs.D_N, J_1PN[0][[name not in given for name in kind.names]])
+    constants = {name: of_constant(surface, name, name in unidentified) for name in kind.names}
     reasons = {
         Status.barely_determined: n_resamples > 0
         and any(
             _is_open(constants[name], name in kind.saturating)
             for name in (*kind.exponents, *kind.saturating)
-            if name not in unidentified
+            if name not in (*unidentified, *given)
         ),
         Status.not_identified: bool(unidentified),
         Status.collinear_design: judged.is_collinear,
         Status.at_bound: bool(at_bound),
     }
     objective_total = total * unit**2
-    ln_L = ln_likelihood(objective, delta, objective_total, N)
+    ln_L = ln_likelihood(objective, delta, objective_total, N, over)
     return replace(
         fit,
         constants=constants,
@@ -183,24 +213,27 @@ def fitting(
         reasons=in_order(status for status, holds in reasons.items() if holds),
         n_left_out=int((~np.isfinite(theta_BP).all(axis=1)).sum()),
         surface=surface,
+        ways=((surface, 1.0),),
+        tuned=about,
     )
 
 
 fit_surface = at_once(fitting)
 
 
-def _search(whole: Search) -> Searching[tuple[Floats, float, bool]]:
+def _search(whole: Search, held_P: Floats) -> Searching[tuple[Floats, float, bool]]:
     """The ends that many starts lead to, [W, P], the best first.
 
     Beside them the objective of the best, and whether nothing more is to be gained there.
 
     Args:
         whole: the search at all points, without a start.
+        held_P: the numbers that are fixed.
     """
     few = np.sort(np.random.default_rng(0).permutation(whole.ln_y_BN.shape[1])[:_FEW_POINTS])
     form, x, ln_y_1F = whole.form, whole.x.only(few), whole.ln_y_BN[:, few]
     start_BP = form.starts(x, ln_y_1F[0])[:_MOST_STARTS]
-    start_BP[:, whole.fixed_P] = 0.0
+    start_BP[:, whole.fixed_P] = held_P[whole.fixed_P]
     start_BP = np.unique(start_BP, axis=0)
     with np.errstate(all="ignore"):  # a start from which a form cannot be computed is left out
         ln_fit_BF, J_BPF = form.evaluate(x, start_BP)
@@ -230,7 +263,7 @@ def _refit(whole: Search, runs: Runs, end_WP: Floats, n_resamples: int, seed: in
     theta_BP = np.full((n_resamples, end_WP.shape[1]), np.nan)
     if n_resamples == 0 or runs.n_groups < 2:
         return theta_BP
-    weight_BN = run_weights(runs.n_groups, n_resamples, seed)[:, runs.group_N]
+    weight_BN = run_weights(runs.n_groups, n_resamples, seed)[:, runs.group_N] * whole.weight_BN
     ln_y_BN = np.broadcast_to(whole.ln_y_BN, weight_BN.shape)
     usable_B = np.full(n_resamples, True)
     if runs.y_BN is not None:
@@ -239,8 +272,9 @@ def _refit(whole: Search, runs: Runs, end_WP: Floats, n_resamples: int, seed: in
             ln_y_BN = np.log(runs.y_BN[drawn_B] / whole.form.y_ref)
         usable_B = np.asarray(np.isfinite(ln_y_BN).all(axis=1))
         ln_y_BN, weight_BN = ln_y_BN[usable_B], weight_BN[usable_B]
-    ln_fit_WN = whole.form.evaluate(runs.x, end_WP[:_MOST_WAYS])[0]
-    of_ways = [loss(whole.objective, whole.delta, ln_fit_N, ln_y_BN).value_BN for ln_fit_N in ln_fit_WN]
+    ln_fit_WN = whole.form.evaluate(whole.x, end_WP[:_MOST_WAYS])[0]
+    how = whole.objective, whole.delta
+    of_ways = [loss(*how, ln_fit_N, ln_y_BN, whole.over).value_BN for ln_fit_N in ln_fit_WN]
     at_BW = np.stack([(value_BN * weight_BN).sum(axis=1) for value_BN in of_ways], axis=1)
     resample_F, end_F = np.nonzero(
         (at_BW <= _WORSE * at_BW.min(axis=1, keepdims=True)) | (np.arange(at_BW.shape[1]) == 0)
@@ -248,11 +282,20 @@ def _refit(whole: Search, runs: Runs, end_WP: Floats, n_resamples: int, seed: in
     ways = replace(whole, ln_y_BN=ln_y_BN[resample_F], weight_BN=weight_BN[resample_F], start_BP=end_WP[end_F])
     found = yield replace(ways, most_steps=_MOST_STEPS_OF_RESAMPLE, end=RESAMPLE)
     best_B = np.lexsort((found.total_B, resample_F))[np.searchsorted(resample_F, np.arange(len(at_BW)))]
-    theta_BP[usable_B] = np.where(found.converged_B[best_B, None], found.theta_BP[best_B], np.nan)
+    _, best_BP = _levelled(replace(whole, ln_y_BN=ln_y_BN, weight_BN=weight_BN), found.theta_BP[best_B])
+    theta_BP[usable_B] = np.where(found.converged_B[best_B, None], best_BP, np.nan)
     return theta_BP
 
 
-def _of_constant(surface: Surface, name: str, has_none: bool) -> Estimate:
+def _levelled(search: Search, theta_BP: Floats) -> tuple[Tuned | None, Floats]:
+    """What each resample says of well-tuned runs, and its surface at their level; as it is where `over` is 1."""
+    if search.over == 1:
+        return None, theta_BP
+    about = tuned(search.ln_y_BN - search.form.evaluate(search.x, theta_BP)[0], search.weight_BN)
+    return about, search.form.raised(theta_BP, about.level_B)
+
+
+def of_constant(surface: Surface, name: str, has_none: bool) -> Estimate:
     """A constant with its interval: in its logarithm, or in 1 / (1 + R), where that is what the points determine."""
     value, value_B = surface.constants()[name]
     if has_none or not math.isfinite(value):

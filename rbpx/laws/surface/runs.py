@@ -50,6 +50,12 @@ class Coordinates:
             self.ln_D_ref,
         )
 
+    def about(self, ln_S_ref: float, ln_D_ref: float) -> "Coordinates":
+        """The same points about another reference."""
+        s_N, d_N = self.s_N + (self.ln_S_ref - ln_S_ref), self.d_N + (self.ln_D_ref - ln_D_ref)
+        u_N = None if self.u_N is None else self.u_N + (self.ln_D_ref - ln_D_ref)
+        return Coordinates(s_N, d_N, u_N, ln_S_ref, ln_D_ref)
+
     def only(self, keep_N: NDArray[Any]) -> "Coordinates":
         """Some of the points about the same reference, by a mask or their indices."""
         u_N = None if self.u_N is None else self.u_N[keep_N]
@@ -67,6 +73,7 @@ class Runs:
         U_N: unique tokens among them; None where not known.
         group_N: the run of each point, from 0 to n_groups - 1; the checkpoints of a run move together.
         y_BN: the same quantity under resampled documents, the same ones for every point; None where not known.
+        weight_N: how much each point counts, 1 on average over those that were given; None where all are alike.
     """
 
     S_N: Floats
@@ -75,6 +82,7 @@ class Runs:
     U_N: Floats | None
     group_N: NDArray[np.int64]
     y_BN: Floats | None
+    weight_N: Floats | None = None
 
     @classmethod
     def of(
@@ -85,6 +93,7 @@ class Runs:
         U: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         y_resampled: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
     ) -> "Runs":
         """Check and collect points.
 
@@ -95,6 +104,7 @@ class Runs:
             U: unique tokens, shape [N] or one number, positive; NaN stands for D.
             groups: an id of the run of each point, shape [N], of any type; without it each point is a run.
             y_resampled: y under B resamples of the documents, shape [B, N].
+            weights: how much each counts, shape [N], positive.
 
         Raises:
             ValueError: if shapes disagree, or an S, a D or a U is not positive and finite.
@@ -116,7 +126,8 @@ class Runs:
             of_resamples = None if y_BN is None else y_BN.shape
             raise ValueError(f"groups and resamples need {len(S_N)} points, got {ids.shape} and {of_resamples}")
         group_N = np.unique(ids, return_inverse=True)[1].reshape(-1).astype(np.int64)
-        return cls(S_N, D_N, y_N, U_N, group_N, y_BN)
+        weight_N = None if weights is None else np.asarray(weights, np.float64)
+        return cls(S_N, D_N, y_N, U_N, group_N, y_BN, weight_N)
 
     @property
     def n_groups(self) -> int:
@@ -147,4 +158,5 @@ class Runs:
             None if self.U_N is None else self.U_N[keep_N],
             self.group_N[keep_N],
             None if self.y_BN is None else self.y_BN[:, keep_N],
+            None if self.weight_N is None else self.weight_N[keep_N],
         )

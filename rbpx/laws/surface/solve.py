@@ -78,6 +78,7 @@ class Search(Problem):
         fixed_P: the numbers that stay as they are.
         most_steps: after which a search is ended.
         end: when it has ended by itself.
+        over: by what the loss of points above the fit is divided.
     """
 
     form: Form
@@ -90,12 +91,14 @@ class Search(Problem):
     fixed_P: NDArray[np.bool_]
     most_steps: int = 1000
     end: End = POINT
+    over: float = 1.0
 
     def kind(self) -> Hashable:
         """What searches have in common that can be done as one."""
         u_N = self.x.d_N if self.x.u_N is None else self.x.u_N
         at = tuple(each.tobytes() for each in (self.x.s_N, self.x.d_N, u_N, self.fixed_P))
-        return (self.form.name, self.objective, *at, self.x.ln_S_ref, self.x.ln_D_ref, self.most_steps, self.end)
+        how = (self.form.name, self.objective, self.over, self.most_steps, self.end)
+        return (*how, *at, self.x.ln_S_ref, self.x.ln_D_ref)
 
     def rows(self, name: str) -> Floats:
         """An array of the points with a row for each search."""
@@ -121,23 +124,23 @@ class Search(Problem):
 
 def minimise(search: Search) -> Found:
     """Minimise the objective from each start, downhill at every step."""
-    form, x, objective, end = search.form, search.x, search.objective, search.end
+    form, x, objective, end, over = search.form, search.x, search.objective, search.end, search.over
     B, theta_BP = len(search.start_BP), search.start_BP.copy()
     total_B, converged_B = np.full(B, np.inf), np.zeros(B, dtype=bool)
     left_B, damping_B, idle_B = np.arange(B), np.full(B, 0.1), np.zeros(B, dtype=np.int64)
     ln_y_BN, weight_BN = search.rows("ln_y_BN"), search.rows("weight_BN")
     delta_B1 = np.broadcast_to(search.delta, (B, 1))
     now_BP, unmeasured_B = search.start_BP.copy(), _UNMEASURED * weight_BN.sum(axis=1)
-    ln_fit_BN, losses, J_BPN, now_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, now_BP)
+    ln_fit_BN, losses, J_BPN, now_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, now_BP, over)
     bent_BN, straight_B, near_B = np.zeros(ln_fit_BN.shape), np.full(B, True), np.zeros(B, dtype=bool)
     for _ in range(search.most_steps):
         new_BP, left_to_gain_B = step(form, x, losses, J_BPN, weight_BN, now_BP, damping_B, search.fixed_P, bent_BN)
-        new_fit_BN, new_losses, new_J_BPN, new_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, new_BP)
+        new_fit_BN, new_losses, new_J_BPN, new_B = _at(form, x, objective, delta_B1, ln_y_BN, weight_BN, new_BP, over)
         better_B = new_B <= now_B
         # A step along a curved valley leads a little way up its side: once more, with what ln y has bent on it.
         with np.errstate(all="ignore"):
             tangent_BN = ln_fit_BN + ((new_BP - now_BP)[:, None] @ J_BPN)[:, 0]
-            expected_B = (loss(objective, delta_B1, tangent_BN, ln_y_BN).value_BN * weight_BN).sum(axis=1)
+            expected_B = (loss(objective, delta_B1, tangent_BN, ln_y_BN, over).value_BN * weight_BN).sum(axis=1)
         again_B = ~better_B & straight_B & (expected_B < now_B) & (new_B < (1 + _SLIGHT) * now_B)
         bent_BN = np.where(again_B[:, None], new_fit_BN - tangent_BN, 0.0)
         ln_fit_BN, straight_B = np.where(better_B[:, None], new_fit_BN, ln_fit_BN), ~again_B
@@ -173,10 +176,11 @@ def _at(
     ln_y_BN: Floats,
     weight_BN: Floats,
     theta_BP: Floats,
+    over: float,
 ) -> tuple[Floats, Loss, Floats, Floats]:
     with np.errstate(all="ignore"):  # a step too far has no objective, and is not taken
         ln_fit_BN, J_BPN = form.evaluate(x, theta_BP)
-        losses = loss(objective, delta_B1, ln_fit_BN, ln_y_BN)
+        losses = loss(objective, delta_B1, ln_fit_BN, ln_y_BN, over)
         total_B = (losses.value_BN * weight_BN).sum(axis=1)
     total_B = np.where(np.isfinite(total_B) & np.isfinite(J_BPN).all(axis=(1, 2)), total_B, np.inf)
     return ln_fit_BN, losses, J_BPN, total_B

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erf
+from scipy.special import erf, expit
 
 from rbpx.laws.names import Objective
 from rbpx.laws.numeric import Floats, roots
@@ -39,7 +39,7 @@ class Loss:
     weight_BN: Floats
 
 
-def loss(objective: Objective, delta: float | Floats, ln_fit_BN: Floats, ln_y_BN: Floats) -> Loss:
+def loss(objective: Objective, delta: float | Floats, ln_fit_BN: Floats, ln_y_BN: Floats, over: float = 1.0) -> Loss:
     """The loss of each point.
 
     Args:
@@ -48,7 +48,12 @@ def loss(objective: Objective, delta: float | Floats, ln_fit_BN: Floats, ln_y_BN
             or of a shape that broadcasts.
         ln_fit_BN: ln y_fit.
         ln_y_BN: ln y, of a shape that broadcasts.
+        over: by what the loss of points above the fit is divided.
     """
+    if over != 1:
+        alike, side_BN = loss(objective, delta, ln_fit_BN, ln_y_BN), np.where(ln_y_BN > ln_fit_BN, 1 / over, 1.0)
+        of_each = (alike.value_BN, alike.first_BN, alike.second_BN, alike.weight_BN)
+        return Loss(*(each * side_BN for each in of_each))
     if objective is Objective.log_huber:
         r_BN = ln_fit_BN - ln_y_BN
         value_BN, first_BN, flat_BN, weight_BN = _huber(r_BN, delta)
@@ -70,7 +75,7 @@ def _huber(r_BN: Floats, delta: float | Floats) -> tuple[Floats, Floats, Floats,
     return near_BN * (far_BN - near_BN / 2), np.clip(r_BN, -delta, delta), inside_BN, delta / np.maximum(far_BN, delta)
 
 
-def ln_likelihood(objective: Objective, delta: float, total: float, n: int) -> float | None:
+def ln_likelihood(objective: Objective, delta: float, total: float, n: int, over: float = 1.0) -> float | None:
     """The greatest logarithm of a likelihood whose density falls with the loss: exp(-loss / scale) / Z(scale).
 
     Least squares has a normal density; Huber's is normal in the middle with Laplace's tails, and nearly Laplace's where
@@ -81,6 +86,7 @@ def ln_likelihood(objective: Objective, delta: float, total: float, n: int) -> f
         delta: as in the fit.
         total: the sum of the losses.
         n: points.
+        over: as in `loss`; above the law the density has so many times the scale.
 
     Returns:
         The logarithm; None where the fit is exact.
@@ -88,17 +94,23 @@ def ln_likelihood(objective: Objective, delta: float, total: float, n: int) -> f
     if total <= 0:
         return None
     if objective is Objective.least_squares:
-        return -n / 2 * (math.log(2 * math.pi * total / n) + 1)
+        return -n / 2 * (math.log(2 * math.pi * total / n) + 1) - n * math.log((1 + math.sqrt(over)) / 2)
     mean = math.log(total / n)
     (ln_scale,) = roots(
-        lambda ln_scale: _density(delta, ln_scale)[1] - np.exp(mean - ln_scale), [mean - 5], [mean + 5], 1e-10
+        lambda ln_scale: _density(delta, ln_scale, over)[1] - np.exp(mean - ln_scale), [mean - 5], [mean + 5], 1e-10
     )
-    ln_Z, _ = _density(delta, ln_scale)
+    ln_Z, _ = _density(delta, ln_scale, over)
     return -n * float(ln_Z + np.exp(mean - ln_scale))
 
 
-def _density(delta: float, ln_scale: Floats) -> tuple[Floats, Floats]:
+def _density(delta: float, ln_scale: Floats, over: float) -> tuple[Floats, Floats]:
     """Ln Z of Huber's density, and its derivative by ln scale: 1/2 where it is normal, 1 where it is Laplace's."""
+    if over != 1:
+        (below, by_below), (above, by_above) = (
+            _density(delta, at, 1.0) for at in (ln_scale, ln_scale + math.log(over))
+        )
+        share = expit(above - below)
+        return np.logaddexp(below, above) - math.log(2), (1 - share) * by_below + share * by_above
     scale = np.exp(ln_scale)
     middle = np.sqrt(2 * math.pi * scale) * erf(delta / np.sqrt(2 * scale))
     tails = 2 * scale / delta * np.exp(-(delta**2) / (2 * scale))

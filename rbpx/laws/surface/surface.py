@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.intervals.estimate import MIN_RESAMPLES, MOST_LEFT_OUT, Estimate, around, half_width
 from rbpx.laws.numeric import Floats
@@ -32,6 +32,9 @@ class Surface:
         n_runs: that were resampled.
         n_free: constants that were fitted.
         residual_N: ln y_fit - ln y of each point.
+        fixed_P: the numbers of theta that were not searched.
+        weight_N: how much each point counts; None where all are alike.
+        sd: standard deviation of well-tuned runs about it; None where runs that are not were not told apart.
     """
 
     form: Form
@@ -41,6 +44,9 @@ class Surface:
     n_runs: int
     n_free: int
     residual_N: Floats
+    fixed_P: NDArray[np.bool_]
+    weight_N: Floats | None = None
+    sd: float | None = None
 
     def ln_y(self, S: ArrayLike, D: ArrayLike, U: ArrayLike | None = None) -> tuple[Floats, Floats]:
         """Ln y of the fit [N] and of each resample [B, N] at other points.
@@ -77,8 +83,11 @@ class Surface:
         if len(usable_B) < max(MIN_RESAMPLES, (1 - MOST_LEFT_OUT) * len(resampled_B)) or dof < 1:
             return Estimate(value)
         # Exponential weights give a mean of n numbers (n - 1) / (n + 1) of the variance that an unbiased estimate has.
-        of_resamples = float(usable_B.var(ddof=1)) * (self.n_runs + 1) / (self.n_runs - 1)
+        with np.errstate(over="ignore"):  # a constant that no resample determines has no end
+            of_resamples = float(usable_B.var(ddof=1)) * (self.n_runs + 1) / (self.n_runs - 1)
         sd = math.sqrt(of_resamples + of_run**2)
+        if not math.isfinite(sd):
+            return Estimate(value)
         return Estimate(value, *around(value, half_width(scatter=sd, dof=dof)))
 
     def of_constants(self, number: Callable[[Mapping[str, Floats]], Floats]) -> Estimate:
@@ -108,7 +117,9 @@ class Surface:
     def scatter(self) -> float:
         """Standard deviation of ln y of one run about the surface; NaN where runs leave no freedom."""
         dof = self.n_runs - self.n_free
-        return math.sqrt(float(np.mean(self.residual_N**2)) * self.n_runs / dof) if dof > 0 else math.nan
+        if self.sd is not None or dof <= 0:
+            return math.nan if self.sd is None else self.sd
+        return math.sqrt(float(np.average(self.residual_N**2, weights=self.weight_N)) * self.n_runs / dof)
 
 
 def exponential(of_logarithm: Estimate) -> Estimate:

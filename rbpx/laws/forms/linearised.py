@@ -1,0 +1,280 @@
+"""Forms in several axes, each near its optimum, with misfit that varies smoothly: weighed and mixed.
+
+Along one axis a grid over what is not linear in a form is small (`rbpx.laws.forms.candidates`). In size and tokens
+each form is taken as linear about its robust optimum, ln y = f + J (theta - theta_0), with a wide normal prior on its
+constants. It may bend: one more column says that the exponent of an axis changes at one place, or that it changes with
+the other axis. No form is exact, so what a form leaves is a Gaussian process in the logarithms of the axes plus
+scatter, of which the checkpoints of one run have a part in common. Form, bend, length and size of the misfit, that
+part, and the size of it all are averaged over, with weights prior * evidence^.85: the evidence is tempered because
+small deviations from all forms would otherwise tell one from another with too much confidence (P. Gruenwald and T. van
+Ommen, Bayesian Analysis 12, 2017). Points far off the best form have their scatter enlarged to what they are off.
+
+The numbers below were chosen on drawn worlds (benchmarks/surface_predictions.py; docs/explanation/surfaces.md).
+
+Shapes: N points, T targets, A axes, P constants, K columns of all forms side by side, V scales, G components.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from rbpx.laws.forms.t_mixture import TMixture
+from rbpx.laws.numeric import Floats
+
+_LENGTHS: Final = (0.7, 1.4, 2.8, 5.6)  # of the misfit, in the logarithm of an axis
+_MISFITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)  # its standard deviation over that of the scatter
+_NONE: Final = 0.2  # prior weight of no misfit
+_IN_COMMON: Final = (0.0, 0.5, 0.9, 0.97)  # share of the variance that the checkpoints of a run have in common
+_SCALES: Final = np.array([0.6, 0.8, 1.0, 1.25, 1.6, 2.2, 3.0])  # of the scatter over its estimate
+_STRAIGHT: Final = 0.6  # prior weight of a form without a bend
+_BENDS: Final = (0.33, 0.67)  # quantiles of an axis
+_BENDING: Final = 0.4  # prior standard deviation of the relative change of an exponent at a bend
+_MIXING: Final = 0.1  # of that of the first axis with one unit of the logarithm of the second
+_ROUNDING: Final = 0.5  # of a logarithm, the width of a bend
+_FEWEST: Final = 4  # places along an axis, for a bend
+_SAME: Final = 0.01  # of a logarithm
+_EVIDENCE: Final = 0.85
+_OUTLYING: Final = 5.0  # standard deviations by the median, beyond which a point counts less
+_EXACT: Final = 1e-7  # of ln y: the least scatter that is believed
+_NUGGET: Final = 1e-8  # of the variance of the misfit, so that rounding leaves it positive
+_NORMAL: Final = 10**6  # degrees of freedom
+
+
+@dataclass(frozen=True, eq=False)
+class Nearby:
+    """A form near its optimum.
+
+    Attributes:
+        name: of the form.
+        prior: of these constants; 1 in all where the form has several.
+        ln_y_N: at the points.
+        J_NP: derivatives by its constants, each times the prior standard deviation of the constant.
+        slope_NA: derivatives by the logarithm of each axis.
+        ln_y_T: at the targets.
+        J_TP: as J_NP.
+        slope_TA: as slope_NA.
+    """
+
+    name: str
+    prior: float
+    ln_y_N: Floats
+    J_NP: Floats
+    slope_NA: Floats
+    ln_y_T: Floats
+    J_TP: Floats
+    slope_TA: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Mixed:
+    """What the forms say of the targets: a mixture of ln y for each of T, and the form of each component."""
+
+    mixture: TMixture
+    name_G: NDArray[np.str_]
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each form; they sum to 1."""
+        names = dict.fromkeys(self.name_G.tolist())
+        return {name: float(self.mixture.weight[0, self.name_G == name].sum()) for name in names}
+
+
+def mix(forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]) -> Mixed:
+    """Weigh and mix forms.
+
+    Args:
+        forms: near their optima at the same points; at least one.
+        x_NA: logarithms of the axes at the points.
+        x_TA: at the targets.
+        ln_y_N: what was measured.
+        run_N: which run each point is of.
+    """
+    names, parts = [], []
+    for kind, way, left_N in _weighed(forms, x_NA, x_TA, ln_y_N, run_N):
+        form = forms[way.place]
+        centre_TV, scale_TV, ln_evidence_V = _posterior(way, left_N, kind)
+        parts.append((form.ln_y_T[:, None] + centre_TV, scale_TV, kind.ln_prior + way.ln_prior + ln_evidence_V))
+        names += [form.name] * len(_SCALES)
+    centre_TG, scale_TG = (np.hstack([part[i] for part in parts]) for i in (0, 1))
+    weight_G = _shares(np.concatenate([part[2] for part in parts]))
+    weight_TG = np.broadcast_to(weight_G, centre_TG.shape)
+    return Mixed(TMixture(centre_TG, scale_TG, weight_TG, _NORMAL), np.array(names))
+
+
+def draw(
+    forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64], n: int, seed: int = 0
+) -> tuple[Floats, Floats]:
+    """Draws of the law at all targets together, over forms, misfit and constants.
+
+    Args:
+        forms: as all but n and seed in `mix`.
+        x_NA: there.
+        x_TA: there.
+        ln_y_N: there.
+        run_N: there.
+        n: how many.
+        seed: of them.
+
+    Returns:
+        Ln y of the law [n, T], and the standard deviation of the scatter of a run about it [n].
+    """
+    found = list(_weighed(forms, x_NA, x_TA, ln_y_N, run_N))
+    ln_weight_GV = [kind.ln_prior + way.ln_prior + _posterior(way, left_N, kind)[2] for kind, way, left_N in found]
+    rng = np.random.default_rng(seed)
+    times_GV = rng.multinomial(n, _shares(np.concatenate(ln_weight_GV))).reshape(len(found), len(_SCALES))
+    apart_TT = ((x_TA[:, None] - x_TA) ** 2).sum(axis=2)
+    drawn, scatter = [], []
+    for (kind, way, left_N), times_V in zip(found, times_GV, strict=True):
+        if not times_V.any():
+            continue
+        scale_V, theta_PV, known_PV, toward_TP = _coefficients(way, left_N, kind)
+        root_TT = np.zeros((1, 1))
+        if kind.misfit:
+            left_TT = kind.misfit**2 * np.exp(-apart_TT / (2 * kind.length**2)) - kind.white_TN @ kind.white_TN.T
+            root_TT = np.linalg.cholesky(left_TT + _NUGGET * kind.misfit**2 * np.eye(len(left_TT)))
+        centre_T = forms[way.place].ln_y_T + kind.white_TN @ left_N
+        for v in np.flatnonzero(times_V).tolist():
+            constants_KP = theta_PV[:, v] + rng.standard_normal((times_V[v], len(theta_PV))) / np.sqrt(known_PV[:, v])
+            misfit_KT = rng.standard_normal((times_V[v], len(root_TT))) @ root_TT.T
+            drawn.append(centre_T + constants_KP @ toward_TP.T + scale_V[v] * misfit_KT)
+            scatter.append(np.full(times_V[v], scale_V[v]))
+    return np.vstack(drawn), np.concatenate(scatter)
+
+
+@dataclass(frozen=True, eq=False)
+class _Kind:
+    """One kind of scatter; what follows is whitened by it.
+
+    Attributes:
+        ln_prior: with what its determinant says.
+        length: of the misfit; infinite without.
+        misfit: its standard deviation over that of the scatter.
+        white_TN: covariance of targets and points.
+        rest_T: variance of a new run that the points leave, over that of the scatter.
+    """
+
+    ln_prior: float
+    length: float
+    misfit: float
+    white_TN: Floats
+    rest_T: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """One form with one bend or none.
+
+    Attributes:
+        place: of the form.
+        ln_prior: of the bend and of the constants.
+        J_NP: derivatives, whitened; the prior of their coefficients is standard normal.
+        J_TP: at the targets.
+    """
+
+    place: int
+    ln_prior: float
+    J_NP: Floats
+    J_TP: Floats
+
+
+def _weighed(
+    forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
+) -> Iterator[tuple[_Kind, _Way, Floats]]:
+    """Each kind of scatter with each way, and what the form leaves, whitened."""
+    ways = [(place, *way) for place, form in enumerate(forms) for way in _bending(form, x_NA, x_TA)]
+    left_KN = np.array([ln_y_N - form.ln_y_N for form in forms])
+    best_N = left_KN[np.argmin(np.abs(left_KN).sum(axis=1))]
+    typical = 1.4826 * float(np.median(np.abs(best_N))) + _EXACT
+    outlying_N = np.maximum(1.0, np.abs(best_N) / (_OUTLYING * typical))
+    columns = np.hstack([left_KN.T, *(J_NP for *_, J_NP, _ in ways)])
+    for ln_prior, length, misfit, R_NN, R_TN in _scatters(x_NA, x_TA, outlying_N, run_N):
+        L_NN = np.linalg.cholesky(R_NN)
+        white = solve_triangular(L_NN, np.hstack([columns, R_TN.T]), lower=True, check_finite=False)
+        white_TN = white[:, columns.shape[1] :].T
+        ln_det, at = 2 * float(np.log(np.diag(L_NN)).sum()), len(forms)
+        rest_T = 1 + misfit**2 - (white_TN**2).sum(axis=1)
+        kind = _Kind(ln_prior - _EVIDENCE * ln_det / 2, length, misfit, white_TN, rest_T)
+        for place, prior, J_NP, J_TP in ways:
+            way = _Way(place, math.log(prior * forms[place].prior), white[:, at : at + J_NP.shape[1]], J_TP)
+            yield kind, way, white[:, place]
+            at += J_NP.shape[1]
+
+
+def _shares(ln_weight_G: Floats) -> Floats:
+    weight_G = np.exp(ln_weight_G - ln_weight_G.max())
+    return np.asarray(weight_G / weight_G.sum())
+
+
+def _bending(form: Nearby, x_NA: Floats, x_TA: Floats) -> list[tuple[float, Floats, Floats]]:
+    """The prior weight and the columns of a form as it is, of each bend that it may have, and of exponents that mix."""
+    columns = []
+    for a, x_N in enumerate(x_NA.T):
+        places = np.unique(np.round(x_N / _SAME))
+        for at in np.quantile(places * _SAME, _BENDS).tolist() if len(places) >= _FEWEST else []:
+            knees = (_ROUNDING * np.logaddexp(0.0, (x - at) / _ROUNDING) for x in (x_N, x_TA[:, a]))
+            columns.append([_BENDING * slope[:, a] * knee for slope, knee in zip(_slopes(form), knees, strict=True)])
+    if x_NA.shape[1] > 1:
+        mixed = (np.prod((x - x_NA.mean(axis=0))[:, :2], axis=1) for x in (x_NA, x_TA))
+        columns.append([_MIXING * slope[:, 0] * both for slope, both in zip(_slopes(form), mixed, strict=True)])
+    bent = [
+        ((1 - _STRAIGHT) / len(columns), np.column_stack([form.J_NP, at_N]), np.column_stack([form.J_TP, at_T]))
+        for at_N, at_T in columns
+    ]
+    return [(_STRAIGHT if bent else 1.0, form.J_NP, form.J_TP), *bent]
+
+
+def _slopes(form: Nearby) -> tuple[Floats, Floats]:
+    return form.slope_NA, form.slope_TA
+
+
+def _scatters(
+    x_NA: Floats, x_TA: Floats, outlying_N: Floats, run_N: NDArray[np.int64]
+) -> Iterator[tuple[float, float, float, Floats, Floats]]:
+    """For each kind ln prior, length and size of the misfit, covariance [N, N], and that with the targets [T, N]."""
+    same_NN = run_N[:, None] == run_N
+    apart_NN = ((x_NA[:, None] - x_NA) ** 2).sum(axis=2)
+    apart_TN = ((x_TA[:, None] - x_NA) ** 2).sum(axis=2)
+    shares = _IN_COMMON if len(np.unique(run_N)) < len(run_N) else (0.0,)
+    kinds = [(math.inf, 0.0, _NONE)]
+    kinds += [
+        (length, misfit, (1 - _NONE) / len(_LENGTHS) / len(_MISFITS)) for length in _LENGTHS for misfit in _MISFITS
+    ]
+    for share in shares:
+        own_NN = (share * same_NN + (1 - share) * np.eye(len(run_N))) * np.outer(outlying_N, outlying_N)
+        for length, misfit, prior in kinds:
+            of_NN, of_TN = (misfit**2 * np.exp(-apart / (2 * length**2)) for apart in (apart_NN, apart_TN))
+            yield math.log(prior / len(shares)), length, misfit, own_NN + of_NN, of_TN
+
+
+def _posterior(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats]:
+    """What one kind of scatter, at each scale, says of the targets beyond the form, and how likely it makes the points.
+
+    Returns:
+        Centre and standard deviation [T, V], and the tempered ln evidence [V] but for ln |R|.
+    """
+    scale_V, theta_PV, known_PV, toward_TP = _coefficients(way, left_N, kind)
+    pull_PV = theta_PV * known_PV * scale_V**2
+    square_V = (left_N @ left_N - (pull_PV * theta_PV).sum(axis=0)) / scale_V**2
+    ln_evidence_V = -(square_V + 2 * len(left_N) * np.log(scale_V) + np.log(known_PV).sum(axis=0)) / 2
+    centre_TV = toward_TP @ theta_PV + (kind.white_TN @ left_N)[:, None]
+    variance_TV = scale_V**2 * kind.rest_T[:, None] + toward_TP**2 @ (1 / known_PV)
+    return centre_TV, np.sqrt(variance_TV), _EVIDENCE * ln_evidence_V
+
+
+def _coefficients(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats, Floats]:
+    """Scales [V], and independent combinations of the coefficients: mean and precision [P, V], derivatives [T, P]."""
+    (N, P), J_NP = way.J_NP.shape, way.J_NP
+    square_P, turn_PP = np.linalg.eigh(J_NP.T @ J_NP)
+    square_P = np.maximum(square_P, 0.0)
+    turned_NP, toward_TP = J_NP @ turn_PP, (way.J_TP - kind.white_TN @ J_NP) @ turn_PP
+    pull_P = turned_NP.T @ left_N
+    usable_P = square_P > _EXACT**2 * max(float(square_P.max()), 1.0)
+    unexplained = float(left_N @ left_N - (pull_P[usable_P] ** 2 / square_P[usable_P]).sum())
+    scale_V = _SCALES * max(math.sqrt(max(unexplained, 0.0) / max(N - P, 1)), _EXACT)
+    known_PV = square_P[:, None] / scale_V**2 + 1
+    return scale_V, pull_P[:, None] / scale_V**2 / known_PV, known_PV, toward_TP

@@ -1,0 +1,215 @@
+"""Foretells y from an x as measured: a regression of y on x over forms, y = E_y + K (x - E_x)^kappa with E on grids.
+
+Nothing is assumed of how x errs: a new model's x errs as those of the others do, and what a regression of y on x as
+measured says of y holds for such an x, whichever part of the scatter is whose. So constants are not read from it.
+
+The forms are weighed and their predictions averaged as those of laws in size are (`rbpx.laws.forms.candidates`), here
+with scatter that is independent, or correlated between models of neighbouring x.
+
+Of several families, what one family lies off as a whole is a scatter of its own: a model of a family without points
+lies off by as much as the families do, Student's t of one less than there are of them.
+
+Shapes: N models, T new ones, G components, F families.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbpx.laws.forms.candidates import FormFits, FormGrid, Shape, fit_forms, scatter_of
+from rbpx.laws.intervals.estimate import TAILS, Estimate, Z, student_t
+from rbpx.laws.numeric import Floats
+from rbpx.laws.predict.prediction import Prediction, outside
+from rbpx.laws.predict.verdict import Backtest
+
+FEWEST: Final = 3  # models
+FAR: Final = 0.5  # of the range of ln x that was measured: how far below it x may lie
+_SHARES: Final = np.linspace(0, 0.98, 13)[1:]  # of the smallest x or y: what E may be beside 0
+_SCATTERS: Final = {(0.0, 1.0): 0.4, (0.5, 0.8): 0.3, (0.8, 0.8): 0.3}  # rho, common share: prior weight
+_SPAN: Final = math.log(1e3)  # what the range of ln x counts as in ln S, along which scatter is correlated
+_MOST_CORRELATED: Final = 64  # models; of more, scatter is taken to be independent
+_MOST_BACKTESTS: Final = 10  # numbers of models that are fitted
+
+
+@dataclass(frozen=True, eq=False)
+class _Grid(FormGrid):
+    """Forms with E_x: the place of a model is -ln(x - E_x), and x_N is -ln x, stretched.
+
+    Attributes:
+        E_x_G: of each component.
+        stretch: of -ln x.
+    """
+
+    E_x_G: Floats
+    stretch: float
+
+    def placed(self, x_T: Floats) -> Floats:
+        """-ln(x - E_x), centred as that of the models, [T, G]."""
+        return -np.log(np.exp(-x_T[:, None] / self.stretch) - self.E_x_G) - self.middle_G
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The forms, fitted to the models.
+
+    Attributes:
+        fits: of them.
+        grid: the forms.
+        between: how many times a standard deviation of the families a half interval has beside the scatter, squared.
+    """
+
+    fits: FormFits
+    grid: _Grid
+    between: float = 0.0
+
+    def at(self, x: Sequence[float]) -> list[Estimate]:
+        """The median and the 95 % interval of y of new models, from their x as measured."""
+        mixture = self.fits.at(-self.grid.stretch * np.log(np.asarray(x, np.float64)))
+        ln_T3 = mixture.quantiles((0.5, *TAILS))[0]
+        middle_T, out_T2 = ln_T3[:, 0], ln_T3[:, 1:] - ln_T3[:, :1]
+        out_T2 = out_T2 * self._grows(np.asarray(x, np.float64))[:, None]
+        ends_T2 = middle_T[:, None] + np.sign(out_T2) * np.sqrt(out_T2**2 + self.between)
+        return [Estimate(*row) for row in np.exp(np.column_stack([middle_T, ends_T2])).tolist()]
+
+    def along(self, least: float, largest: float, n: int = 16) -> list[tuple[float, Estimate]]:
+        """The same at n places between two x, evenly in ln x, each with its place."""
+        x_T = np.geomspace(least, largest, n).tolist()
+        return list(zip(x_T, self.at(x_T), strict=True))
+
+    def _grows(self, x_T: Floats) -> Floats:
+        """How much larger the scatter is where the curve is steeper, if half of it is of x; never smaller."""
+        x_N = np.exp(-self.grid.x_N / self.grid.stretch)
+        mean_square = float((self._slope(x_N) ** 2).mean())
+        return np.sqrt(0.5 + 0.5 * np.maximum(self._slope(x_T) ** 2 / mean_square, 1.0))
+
+    def _slope(self, x_T: Floats) -> Floats:
+        """The slope of ln y by ln x, over forms."""
+        grid, theta_G2, weight_G = self.grid, self.fits.theta_BG2[0], self.fits.weight_BG[0]
+        ln_power_TG = theta_G2[:, 0] - theta_G2[:, 1] * grid.placed(-self.grid.stretch * np.log(x_T))
+        share_TG = 1 / (1 + self.fits.E_BG[0] * np.exp(-ln_power_TG))
+        return np.asarray((share_TG * theta_G2[:, 1] * x_T[:, None] / (x_T[:, None] - grid.E_x_G)) @ weight_G)
+
+
+def calibrate(x: ArrayLike, y: ArrayLike, least_x: float, family: Sequence[str] | None = None) -> Calibration | None:
+    """Fit every form; None for fewer than three different x, or an x or y that is not positive.
+
+    Args:
+        x: of each model, [N].
+        y: of each model, [N].
+        least_x: the smallest x that is known of any model: no E_x is above it.
+        family: of each model, where a new one may be of another; None where all are of one.
+    """
+    x_N, y_N = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    known = np.concatenate([x_N, y_N, [least_x]])
+    if len(np.unique(x_N)) < FEWEST or not np.all(np.isfinite(known) & (known > 0)):
+        return None
+    grid = _grid(x_N, min(least_x, float(x_N.min())))
+    fits = fit_forms(grid, np.log(y_N)[None])
+    return Calibration(fits, grid, 0.0 if family is None else _between(fits, family))
+
+
+def _grid(x_N: Floats, least_x: float) -> _Grid:
+    n, ln_x_N = len(x_N), np.log(x_N)
+    stretch = _SPAN / float(np.ptp(ln_x_N))
+    place_N = -stretch * ln_x_N
+    scatters = _SCATTERS if n <= _MOST_CORRELATED else {(0.0, 1.0): 1.0}
+    of_E = [(0.0, 0.5), *((share, 0.5 / len(_SHARES)) for share in _SHARES.tolist())]
+    forms = [(of_x, of_y, at * beside) for of_x, at in of_E for of_y, beside in of_E]
+    of_x_F, of_y_F, prior_F = np.array(forms).T
+    E_x_F, n_R = of_x_F * least_x, len(scatters)
+    u_FN = -np.log(x_N - E_x_F[:, None])
+    middle_F = u_FN.mean(axis=1)
+    R_RNN = np.array([scatter_of(place_N, *each) for each in scatters])
+    whiten_RNN, ln_det_R = np.linalg.cholesky(np.linalg.inv(R_RNN)), np.linalg.slogdet(R_RNN)[1]
+    whiten_GNN = np.repeat(whiten_RNN, len(forms), axis=0)
+    if n_R == 1:  # a view, as so many copies would take gigabytes
+        whiten_GNN = np.broadcast_to(whiten_RNN[0], (len(forms), n, n))
+    return _Grid(
+        x_N=place_N,
+        scatters=tuple(scatters),
+        shape_G=np.array([Shape.offset if of_x or of_y else Shape.power for of_x, of_y, _ in forms] * n_R),
+        offset_G=np.tile(of_y_F, n_R),
+        prior_G=np.outer(list(scatters.values()), prior_F).ravel(),
+        bend_G=np.zeros(len(forms) * n_R),
+        ratio_G=np.ones(len(forms) * n_R),
+        middle_G=np.tile(middle_F, n_R),
+        u_GN=np.tile(u_FN - middle_F[:, None], (n_R, 1)),
+        rho_G=np.repeat([rho for rho, _ in scatters], len(forms)),
+        whiten_GNN=whiten_GNN,
+        ln_det_G=np.repeat(ln_det_R, len(forms)),
+        held_GH2=np.empty((len(forms) * n_R, 0, 2)),
+        held_GH=np.empty((len(forms) * n_R, 0)),
+        E_x_G=np.tile(E_x_F, n_R),
+        stretch=stretch,
+    )
+
+
+def _between(fits: FormFits, family: Sequence[str]) -> float:
+    """The square by which half of an interval is larger for a model of a family without points.
+
+    The scatter of all points about one curve has the variance of the families in it already, as if it were known.
+    """
+    left_N = np.einsum("g,gn->n", fits.weight_BG[0], fits.residual_BGN[0])
+    _, of_N = np.unique(family, return_inverse=True)
+    n_F = np.bincount(of_N)
+    if len(n_F) < 2:
+        return 0.0
+    mean_F = np.bincount(of_N, left_N) / n_F
+    own_N = left_N - mean_F[of_N]
+    dof = len(left_N) - len(n_F)
+    within = float(own_N @ own_N) / dof if dof > 0 else 0.0
+    variance = max(float(mean_F.var(ddof=1)) - within * float((1 / n_F).mean()), 0.0)
+    return max(student_t(len(n_F) - 1) ** 2 * (1 + 1 / len(n_F)) - Z**2, 0.0) * variance
+
+
+def hold_out_best(x: ArrayLike, y: ArrayLike) -> tuple[Backtest, ...]:
+    """Fit the models of the largest x and compare with each of a smaller one, from three models up.
+
+    Places are 1 / x, which grows as models get better, as S does.
+    """
+    x_N, y_N = (np.asarray(each, np.float64) for each in (x, y))
+    order = np.argsort(-x_N, kind="stable")
+    x_N, y_N = x_N[order], y_N[order]
+    least = float(x_N.min())
+    numbers = (
+        sorted({round(m) for m in np.geomspace(FEWEST, len(x_N) - 1, _MOST_BACKTESTS)}) if len(x_N) > FEWEST else []
+    )
+    tests = []
+    for m in numbers:
+        fitted = calibrate(x_N[:m], y_N[:m], least)
+        tests += [] if fitted is None else _compared(m, x_N[:m], fitted.at(x_N[m:].tolist()), x_N[m:], y_N[m:])
+    return tuple(tests)
+
+
+def hold_out_family(x: ArrayLike, y: ArrayLike, family: Sequence[str]) -> dict[str, tuple[Backtest, ...]]:
+    """Fit all families but one, and compare with each model of that one; none of fewer than two families."""
+    x_N, y_N, of_N = np.asarray(x, np.float64), np.asarray(y, np.float64), np.asarray(family)
+    found = {}
+    for name in dict.fromkeys(family) if len(set(family)) > 1 else ():
+        others = of_N != name
+        fitted = calibrate(x_N[others], y_N[others], float(x_N.min()), of_N[others].tolist())
+        if fitted is not None:
+            at = ~others
+            told = fitted.at(x_N[at].tolist())
+            found[name] = tuple(_compared(int(others.sum()), x_N[others], told, x_N[at], y_N[at]))
+    return found
+
+
+def _compared(m: int, fitted_N: Floats, told: Sequence[Estimate], x_T: Floats, y_T: Floats) -> list[Backtest]:
+    tests, places = [], (1 / fitted_N).tolist()
+    for x, y, measured in zip(x_T.tolist(), told, y_T.tolist(), strict=True):
+        value = y.value or 0.0
+        predicted = Prediction(1 / x, value, y.lo, y.hi, outside(1 / x, places))
+        tests.append(Backtest(m, 1 / x, predicted, measured, (value - measured) / measured))
+    return tests
+
+
+def is_far(x: float, x_N: ArrayLike) -> bool:
+    """Whether an x lies outside those that were measured by more than half of their range, in ln x."""
+    ln_x_N = np.log(np.asarray(x_N, np.float64))
+    out = max(float(ln_x_N.min()) - math.log(x), math.log(x) - float(ln_x_N.max()))
+    return out > FAR * float(np.ptp(ln_x_N))

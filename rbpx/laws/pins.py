@@ -1,0 +1,91 @@
+"""Constants of a law that are given beforehand: pinned to a value, or with a normal prior.
+
+A prior becomes seven values at which the law is fitted with the constant held; each counts for its prior density times
+what the points say of it. They lie where both agree, so a wide prior is no coarse one.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from statistics import NormalDist
+from typing import Final
+
+_VALUES: Final = 7
+_LEAST: Final = 1e-4  # of a prior, where the constant may be
+_REACH: Final = 2.8  # standard deviations to either side: values lie .8 apart
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A given constant.
+
+    Attributes:
+        value: of it.
+        sd: standard deviation of its prior; 0 where it is pinned.
+    """
+
+    value: float
+    sd: float = 0.0
+
+    def __str__(self) -> str:
+        """As typed."""
+        return f"{self.value:g}" + (f" +- {self.sd:g}" if self.sd else "")
+
+    def values(
+        self, lower: float = -math.inf, upper: float = math.inf, told: tuple[float, float] | None = None
+    ) -> list[tuple[float, float]]:
+        """Values of the constant, each with its prior density; none where it cannot be what is given.
+
+        Args:
+            lower: the least that it may be.
+            upper: what it must be less than.
+            told: what the points say of it without the prior, and the standard deviation of that, where they do.
+        """
+        if not self.sd:
+            return [(self.value, 1.0)] if lower <= self.value < upper else []
+        prior, mean, sd = NormalDist(self.value, self.sd), self.value, self.sd
+        if prior.cdf(upper) - prior.cdf(lower) < _LEAST:
+            return []
+        if told is not None:
+            sd = 1 / math.hypot(1 / self.sd, 1 / told[1])
+            mean = sd**2 * (self.value / self.sd**2 + told[0] / told[1] ** 2)
+        lo, hi = max(lower, mean - _REACH * sd), min(upper, mean + _REACH * sd)
+        step = (hi - lo) / _VALUES
+        return [(at, prior.pdf(at)) for at in (lo + (n + 0.5) * step for n in range(_VALUES))] if step > 0 else []
+
+
+Pins = Mapping[str, Pin]
+"""Given constants by name, as sources print them: E, alpha, ..."""
+
+NO_PINS: Final[Pins] = {}
+
+
+@dataclass(frozen=True)
+class Given:
+    """Values of all given constants.
+
+    Attributes:
+        values: by name.
+        prior: their prior density; 1 without priors.
+    """
+
+    values: Mapping[str, float]
+    prior: float = 1.0
+
+
+def given_values(
+    pins: Pins, bounds: Mapping[str, tuple[float, float]], told: Mapping[str, tuple[float, float]]
+) -> list[Given]:
+    """The values that given constants may have together; none where one cannot be what is given.
+
+    Args:
+        pins: given.
+        bounds: the least that a constant may be and what it must be less than, where it is bounded.
+        told: as in `Pin.values`, by name.
+    """
+    each = [pin.values(*bounds.get(name, (-math.inf, math.inf)), told.get(name)) for name, pin in pins.items()]
+    return [
+        Given({name: at for name, (at, _) in zip(pins, chosen, strict=True)}, math.prod(prior for _, prior in chosen))
+        for chosen in product(*each)
+    ]

@@ -1,0 +1,170 @@
+"""The power law of points with constants that are given, pinned or with a prior, and how the points speak of these.
+
+A prior is several values (`rbpx.laws.pins`): the law is fitted with each of them held, weighed by
+prior * SSE^(-dof / 2), and its numbers are those of the mixture. A given value is tested by the squares with it and
+without it, all other constants free.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import f as fisher
+
+from rbpx.laws.forms.t_mixture import TMixture
+from rbpx.laws.intervals.estimate import TAILS, Estimate, Resampled, Z
+from rbpx.laws.names import Method
+from rbpx.laws.numeric import Searching, at_once
+from rbpx.laws.pins import Given, Pins, given_values
+from rbpx.laws.power.law import PowerLawFit, power_law
+from rbpx.laws.power.pinned import Pinned
+
+_TINY: Final = 1e-12
+_LONG: Final = 10_000  # degrees of freedom of a component that is taken as normal
+
+
+class NotGiven(ValueError):
+    """A constant cannot be what is given."""
+
+
+def pinned_law(
+    S: ArrayLike,
+    y: ArrayLike,
+    y_resampled: Resampled | None,
+    method: Method,
+    pins: Pins,
+    backtests: bool = True,
+    signed: bool = False,
+) -> Searching[PowerLawFit]:
+    """Fit a power law with given constants.
+
+    Args:
+        S: as all that follow but pins in `rbpx.laws.power.law.power_law`.
+        y: there.
+        y_resampled: there.
+        method: ols or offset.
+        pins: constants of the method, `rbpx.laws.power.pinned.PINNABLE`.
+        backtests: there.
+        signed: there.
+
+    Returns:
+        The law; where there is none without given constants, that one with its status.
+
+    Raises:
+        NotGiven: a constant cannot be what is given: an E that is not below every y, a C that is not positive.
+    """
+    free = yield from power_law(S, y, y_resampled, method, backtests, signed)
+    if free.found is None:
+        return free
+    told = {"E": free.offset, "alpha": free.exponent, "C": free.constant}
+    chosen = values_of(pins, free.y, told)
+    laws = []
+    for each in chosen:
+        laws.append((yield from power_law(S, y, y_resampled, method, backtests, signed, each.values)))
+    if any(law.found is None for law in laws):
+        return next(law for law in laws if law.found is None)
+    regressions = [law.found.regression for law in laws if law.found is not None]
+    squares = [float(each.residual_N @ each.residual_N) for each in regressions]
+    weights = weights_of(squares, regressions[0].dof, chosen)
+    best = laws[int(np.argmax(weights))]
+    alpha = mixed([law.exponent for law in laws], weights)
+    C = mapped(math.exp, mixed([mapped(math.log, law.constant) for law in laws], weights))
+    now = {"E": best.offset, "alpha": alpha, "C": C}
+    if "E" in pins and pins["E"].sd:
+        values = [each.values["E"] for each in chosen]
+        step = float(np.diff(sorted(set(values))).mean())
+        now["E"] = mixed([Estimate(E) for E in values], weights, step)
+    about = []
+    for name, pin in pins.items():
+        at = yield from power_law(S, y, None, method, False, signed, {name: pin.value})
+        about.append(Pinned(name, pin, p_of_given(free, at), told[name], now[name]))
+    return replace(
+        best,
+        C=C.value,
+        alpha=alpha.value,
+        alpha_lo=alpha.lo,
+        alpha_hi=alpha.hi,
+        ends=best.ends._replace(C=(C.lo, C.hi), E=(now["E"].lo, now["E"].hi)),
+        pinned=tuple(about),
+    )
+
+
+fit_pinned_law = at_once(pinned_law)
+
+
+def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Given]:
+    """The values that given constants of a law may have together.
+
+    Args:
+        pins: given.
+        y: the points' values, all of one sign.
+        told: what the points say of each constant without.
+
+    Raises:
+        NotGiven: as in `pinned_law`.
+    """
+    smallest = float(np.min(np.abs(y)))
+    spread = {name: known for name, each in told.items() if (known := _spread(each)) is not None}
+    chosen = given_values(pins, {"E": (0.0, smallest), "C": (_TINY, math.inf)}, spread)
+    if not chosen:
+        typed = " ".join(f"{name}={pin}" for name, pin in pins.items())
+        raise NotGiven(f"{typed}: E is at least 0 and below the smallest value, {smallest:.4g}, and C is positive")
+    return chosen
+
+
+def p_of_given(free: PowerLawFit, given: PowerLawFit) -> float | None:
+    """How often a law with this constant would be as far from its points: F of the squares; None where nothing says.
+
+    Args:
+        free: the law with all of its constants free.
+        given: the one with one of them given.
+    """
+    if free.found is None or given.found is None:
+        return None
+    regression, other_N = free.found.regression, given.found.regression.residual_N
+    return p_of_squares(float(regression.residual_N @ regression.residual_N), float(other_N @ other_N), regression.dof)
+
+
+def p_of_squares(free: float, given: float, dof: int) -> float | None:
+    """The same of sums of squares without a given constant and with it, and the degrees of freedom without."""
+    return float(fisher.sf(max(given - free, 0.0) / (free / dof), 1, dof)) if dof > 0 and free > 0 else None
+
+
+def mixed(of: Sequence[Estimate], weights: Sequence[float], step: float = 0.0) -> Estimate:
+    """A number with its 95 % interval over several values of a constant.
+
+    Args:
+        of: the number with each.
+        weights: of each; they sum to 1.
+        step: between the values, where they are the number.
+    """
+    if len(of) == 1 or any(each.value is None for each in of):
+        return of[0] if len(of) == 1 else Estimate()
+    ends = [each.ends for each in of]
+    half = [step / math.sqrt(12) if both is None else (both[1] - both[0]) / 2 / Z for both in ends]
+    mixture = TMixture(np.array([each.value for each in of]), np.array(half), np.array(weights), _LONG)
+    value, lo, hi = mixture.quantiles((0.5, *TAILS)).tolist()
+    return Estimate(value, lo, hi) if step or None not in ends else Estimate(value)
+
+
+def mapped(function: Callable[[float], float], number: Estimate) -> Estimate:
+    """An increasing function of a number and of its ends; None where it has no value."""
+    known = (number.value, number.lo, number.hi)
+    return Estimate(
+        *(None if each is None or (function is math.log and each <= 0) else function(each) for each in known)
+    )
+
+
+def _spread(of: Estimate) -> tuple[float, float] | None:
+    """A number and the standard deviation that its interval stands for; None without one."""
+    return None if of.value is None or of.ends is None else (of.value, max((of.ends[1] - of.ends[0]) / 2 / Z, _TINY))
+
+
+def weights_of(squares: Sequence[float], dof: int, chosen: Sequence[Given]) -> list[float]:
+    """Prior * SSE^(-dof / 2) of each; of laws that are exact all that counts is that they are."""
+    ln_V = np.log([each.prior for each in chosen]) - dof / 2 * np.log(np.maximum(squares, _TINY**2))
+    weight_V = np.exp(ln_V - ln_V.max())
+    return [float(each) for each in weight_V / weight_V.sum()]

@@ -1,0 +1,90 @@
+"""Power laws of runs that do not count alike: by weights, or less above the law than below (`over`).
+
+With weights a run scatters by 1 / sqrt(weight) times what one of weight 1 does. With `over` the squares of ln y above
+the line count that many times less, and the line is raised to the level of well-tuned runs (`rbpx.laws.tuned`); scatter
+is theirs, and the constants vary as over resampled runs, and documents where those are known.
+
+Shapes: N sizes, B resamples, P parameters.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.intervals.estimate import Resampled, run_weights
+from rbpx.laws.numeric import Floats
+from rbpx.laws.power.regression import Regression, line, regression_at
+from rbpx.laws.power.uncertainty import Uncertainty
+from rbpx.laws.tuned import Tuned, tuned
+
+_RESAMPLES: Final = 400
+_STEPS: Final = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Unequal:
+    """How runs count.
+
+    Attributes:
+        weight_N: of each.
+        over: how many times less one above the law counts.
+    """
+
+    weight_N: Floats
+    over: float = 1.0
+
+    def only(self, keep_N: NDArray[np.int64] | slice) -> "Unequal":
+        """The same of some of the runs."""
+        return replace(self, weight_N=self.weight_N[keep_N])
+
+
+def regress_unequal(x_N: Floats, ln_y_N: Floats, unequal: Unequal) -> Regression:
+    """The line of ln y on x, centred or not."""
+    weight_N = unequal.weight_N / unequal.weight_N.mean()
+    if unequal.over == 1:
+        theta_P = np.array(line(x_N, ln_y_N, weight_N))
+        return replace(regression_at(x_N, ln_y_N, theta_P, weight_N), weighs_variances=True)
+    regression, about = _lowest(x_N, ln_y_N, weight_N, unequal.over)
+    raised_P = regression.theta_P + np.array([float(about.level_B[0]), 0.0])
+    return replace(regression, theta_P=raised_P, residual_N=regression.residual_N - about.level_B[0])
+
+
+def uncertainty_over(x_N: Floats, ln_y_N: Floats, unequal: Unequal, resampled: Resampled | None) -> Uncertainty:
+    """The uncertainty of a line of well-tuned runs, for `over` above 1."""
+    weight_N = unequal.weight_N / unequal.weight_N.mean()
+    _, about = _lowest(x_N, ln_y_N, weight_N, unequal.over)
+    n, P = len(x_N), 2
+    weight_BN = run_weights(n, _RESAMPLES, 0) * weight_N
+    ln_y_BN = np.broadcast_to(ln_y_N, weight_BN.shape)
+    if resampled is not None:
+        ln_y_BN = resampled.ln_y_BN[np.random.default_rng(0).integers(len(resampled.ln_y_BN), size=_RESAMPLES)]
+    theta_BP = _lines(x_N, ln_y_BN, weight_BN, unequal.over)
+    left_BN = ln_y_BN - theta_BP[:, :1] + theta_BP[:, 1:] * x_N
+    theta_BP[:, 0] += tuned(left_BN, weight_BN).level_B
+    sd, dof = about.sd_freed(n, P), max(n * (1 - float(about.share_B[0])) - P - 1, 1.0)
+    spread_PP = np.cov(theta_BP.T) * (n + 1) / (n - 1) / max(sd, 1e-300) ** 2
+    return Uncertainty(np.zeros((P, P)), np.zeros(P), spread_PP, sd, 0.0, dof, knows_text=False)
+
+
+def _lowest(x_N: Floats, ln_y_N: Floats, weight_N: Floats, over: float) -> tuple[Regression, Tuned]:
+    """The line above which points count less, and what it says of well-tuned runs."""
+    theta_P = _lines(x_N, ln_y_N[None], weight_N[None], over)[0]
+    is_above_N = ln_y_N > theta_P[0] - theta_P[1] * x_N
+    regression = regression_at(x_N, ln_y_N, theta_P, weight_N * np.where(is_above_N, 1 / over, 1.0))
+    return regression, tuned(regression.residual_N[None], weight_N[None])
+
+
+def _lines(x_N: Floats, ln_y_BN: Floats, weight_BN: Floats, over: float) -> Floats:
+    """Ln C and alpha of each, [B, 2]: weighted lines until no point changes its side."""
+    is_above_BN = np.zeros(ln_y_BN.shape, bool)
+    for _ in range(_STEPS):
+        w_BN = weight_BN * np.where(is_above_BN, 1 / over, 1.0)
+        mean_x, mean_y = ((w_BN * each).sum(1, keepdims=True) / w_BN.sum(1, keepdims=True) for each in (x_N, ln_y_BN))
+        about_BN = x_N - mean_x
+        slope_B1 = ((w_BN * about_BN * ln_y_BN).sum(1) / (w_BN * about_BN**2).sum(1))[:, None]
+        was_BN, is_above_BN = is_above_BN, ln_y_BN > mean_y + slope_B1 * about_BN
+        if (was_BN == is_above_BN).all():
+            break
+    return np.hstack([mean_y - slope_B1 * mean_x, -slope_B1])

@@ -1,0 +1,179 @@
+"""What draws of a surface say about the next run: the best of a budget, what another size loses, and serving.
+
+All of it is over forms, bends and misfit (`rbpx.laws.surface.averaged.draw_over_forms`), with C = 6 S D. With serving,
+T tokens at 2 S FLOPs each, asked for is the least 6 S D + 2 S T that reaches the loss of the best training run of a
+budget.
+
+Source:
+    arXiv 2401.00448 (N. Sardana, J. Portes, S. Doubov, J. Frankle), eq. 3, for training and serving together.
+
+Shapes: K draws, G sizes along a budget.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rbpx.laws.intervals.estimate import TAILS, Estimate
+from rbpx.laws.numeric import Floats
+from rbpx.laws.surface.averaged import BudgetTest, draw_over_forms, predict_over_forms
+from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.runs import Runs, six_S
+
+HALF: Final = 2.0  # times smaller, with as many times the tokens
+FIVEFOLD: Final = 5.0
+_DRAWS: Final = 1000
+_SIZES: Final = 61  # along a budget
+_AROUND: Final = 100.0  # times the sizes of the runs, to either side
+_SERVED: Final = 25  # sizes, and tokens, where serving counts
+_SMALLER: Final = 30.0  # times: the least size that is looked at where serving counts
+_LONGER: Final = 300.0  # times the tokens
+_INSIDE: Final = 0.95  # of the draws: where fewer have a best size within the grid, there is none
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best run of a budget; None where too few draws have one.
+
+    Attributes:
+        C: training FLOPs.
+        S: its size.
+        D: its tokens.
+        y: what a new run of this size would show.
+        half: how much larger y is, relative, with half the size and twice the tokens.
+        fivefold: the same with five times the tokens and a fifth of the size.
+        beyond: the factor by which C lies above that of all runs; 1 within.
+    """
+
+    C: float
+    S: Estimate
+    D: Estimate
+    y: Estimate
+    half: Estimate
+    fivefold: Estimate
+    beyond: float
+
+
+@dataclass(frozen=True)
+class Served:
+    """The least of training and serving together that reaches the loss of the best run of a budget.
+
+    Attributes:
+        C: training FLOPs of that run.
+        T: tokens to serve.
+        S: size.
+        D: tokens to train on.
+        saved: share of all FLOPs that this saves beside the best training run and its serving.
+        ratio_beyond: the factor by which D / S lies above that of all runs; 1 within.
+    """
+
+    C: float
+    T: float
+    S: Estimate
+    D: Estimate
+    saved: Estimate
+    ratio_beyond: float
+
+
+def best_of(fits: Sequence[SurfaceFit], C: float, budgets: Sequence[BudgetTest] = (), seed: int = 0) -> Best | None:
+    """The best run of a budget, and what others lose.
+
+    Args:
+        fits: of the forms to the same runs.
+        C: training FLOPs.
+        budgets: backtests in compute, which widen the interval of y.
+        seed: of the draws.
+
+    Returns:
+        The best; None where no form was fitted.
+    """
+    runs = fits[0].runs
+    ln_S_G = np.linspace(math.log(runs.S_N.min() / _AROUND), math.log(runs.S_N.max() * _AROUND), _SIZES)
+    found = _draws(fits, ln_S_G, math.log(C / 6) - ln_S_G, seed)
+    if found is None:
+        return None
+    beyond = max(C / float((six_S(runs.S_N) * runs.D_N).max()), 1.0)
+    ln_S_K = _least(ln_S_G, found)
+    inner_K = np.isfinite(ln_S_K)
+    if inner_K.mean() < _INSIDE:
+        return Best(C, Estimate(), Estimate(), Estimate(), Estimate(), Estimate(), beyond)
+    S = _of(ln_S_K[inner_K])
+    middle = float(np.median(ln_S_K[inner_K]))
+    size = math.exp(middle)
+    (answer,) = predict_over_forms(fits, [(size, C / 6 / size)], budgets)
+    at_G = [middle, middle - math.log(HALF), middle - math.log(FIVEFOLD)]
+    best_K, half_K, fivefold_K = (np.array([np.interp(at, ln_S_G, row) for row in found]) for at in at_G)
+    D = Estimate(*(None if each is None else C / 6 / each for each in (S.value, S.hi, S.lo)))
+    return Best(C, S, D, answer.y, _of(half_K - best_K, less=1.0), _of(fivefold_K - best_K, less=1.0), beyond)
+
+
+def with_serving(fits: Sequence[SurfaceFit], C: float, T: float, seed: int = 0) -> Served | None:
+    """The size and tokens that serve T tokens at the loss of the best run of a budget with the fewest FLOPs.
+
+    Args:
+        fits: as in `best_of`.
+        C: training FLOPs of the best run whose loss is to be reached.
+        T: tokens to serve.
+        seed: of the draws.
+
+    Returns:
+        The best; None where there is no best run of the budget.
+    """
+    training = best_of(fits, C, seed=seed)
+    if training is None or training.S.value is None:
+        return None
+    runs, ln_S = fits[0].runs, math.log(training.S.value)
+    ln_S_G = np.linspace(ln_S - math.log(_SMALLER), ln_S + math.log(3), _SERVED)
+    ln_more_M = np.linspace(math.log(1 / 3), math.log(_LONGER), _SERVED)
+    ln_D = math.log(C / 6) - ln_S
+    ln_S_P, more_P = (each.ravel() for each in np.meshgrid(ln_S_G, ln_more_M, indexing="ij"))
+    found = _draws(fits, np.append(ln_S_P, ln_S), np.append(ln_D + more_P, ln_D), seed)
+    if found is None:
+        return None
+    wanted_K = found[:, -1]
+    ln_y_KGM = found[:, :-1].reshape(len(found), _SERVED, _SERVED)
+    ln_D_KG = np.full(ln_y_KGM.shape[:2], np.nan)
+    for k, wanted in enumerate(wanted_K.tolist()):
+        for g, ln_y_M in enumerate(ln_y_KGM[k]):
+            if ln_y_M.min() <= wanted <= ln_y_M[0]:
+                falling_M = np.minimum.accumulate(ln_y_M)
+                ln_D_KG[k, g] = ln_D + np.interp(-wanted, -falling_M, ln_more_M)
+    cost_KG = np.exp(ln_S_G) * (6 * np.exp(ln_D_KG) + 2 * T)
+    usable_K = np.isfinite(cost_KG).any(axis=1)
+    if usable_K.mean() < _INSIDE:
+        return Served(C, T, Estimate(), Estimate(), Estimate(), 1.0)
+    cost_KG, ln_D_KG = cost_KG[usable_K], ln_D_KG[usable_K]
+    best_K = np.nanargmin(cost_KG, axis=1)
+    each_K = np.arange(len(best_K))
+    plain = C + 2 * training.S.value * T
+    S, D = _of(ln_S_G[best_K]), _of(ln_D_KG[each_K, best_K])
+    saved = _of(np.log(cost_KG[each_K, best_K] / plain), less=1.0).times(-1.0)
+    ratio = float(np.exp(np.median(ln_D_KG[each_K, best_K] - ln_S_G[best_K])))
+    return Served(C, T, S, D, saved, max(ratio / float((runs.D_N / runs.S_N).max()), 1.0))
+
+
+def _draws(fits: Sequence[SurfaceFit], ln_S: Floats, ln_D: Floats, seed: int) -> Floats | None:
+    """Draws of ln y of the surface at points."""
+    drawn = draw_over_forms(fits, Runs.of(np.exp(ln_S), np.exp(ln_D), np.ones(len(ln_S))), _DRAWS, seed)
+    return None if drawn is None else drawn[0]
+
+
+def _least(ln_S_G: Floats, ln_y_KG: Floats) -> Floats:
+    """Where each draw is least, by the parabola through its least place and both beside it; NaN at an end."""
+    at_K = ln_y_KG.argmin(axis=1)
+    inner_K = (at_K > 0) & (at_K < len(ln_S_G) - 1)
+    at_K = np.clip(at_K, 1, len(ln_S_G) - 2)
+    each_K = np.arange(len(at_K))
+    before_K, here_K, after_K = (ln_y_KG[each_K, at_K + step] for step in (-1, 0, 1))
+    bend_K = before_K - 2 * here_K + after_K
+    shift_K = np.where(bend_K > 0, (before_K - after_K) / (2 * np.where(bend_K > 0, bend_K, 1.0)), 0.0)
+    return np.where(inner_K, ln_S_G[at_K] + shift_K * (ln_S_G[1] - ln_S_G[0]), np.nan)
+
+
+def _of(ln_K: Floats, less: float = 0.0) -> Estimate:
+    """Median and 95 % interval of exponentials of draws, less a number."""
+    value, lo, hi = (np.exp(np.quantile(ln_K, (0.5, *TAILS))) - less).tolist()
+    return Estimate(value, lo, hi)

@@ -1,0 +1,154 @@
+"""A surface with constants that are given, pinned or with a prior, and how the runs speak of these.
+
+A prior is several values (`rbpx.laws.pins`): the surface is fitted with each of them held, weighed by prior times
+likelihood, in which the checkpoints of a run count as one point; the resamples that intervals are made of are taken
+from each in proportion. A given value is tested by how much larger the objective is with it than without, all other
+constants free, beside the same for 199 draws in which it is true: the residuals about the surface with it, those of a
+run with one random sign (the wild bootstrap; C. Wu, Annals of Statistics 14 (1986) 1261).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from rbpx.laws.intervals.estimate import Z
+from rbpx.laws.names import Objective
+from rbpx.laws.numeric import Floats, Searching, at_once
+from rbpx.laws.pins import Given, Pins, given_values
+from rbpx.laws.power.given import NotGiven
+from rbpx.laws.power.pinned import Pinned
+from rbpx.laws.surface.equations import Kaplan
+from rbpx.laws.surface.fit import FORMS, SurfaceFit, fitting, of_constant
+from rbpx.laws.surface.runs import Runs
+from rbpx.laws.surface.solve import RESAMPLE, Search
+
+_DRAWS: Final = 199
+_STEPS: Final = 300
+_TINY: Final = 1e-12
+
+
+def has_constants(form: str, pins: Pins) -> bool:
+    """Whether a form has all of the constants that are given."""
+    return set(pins) <= set(FORMS[form].names)
+
+
+def fitting_given(
+    runs: Runs, form: str, pins: Pins, n_resamples: int = 200, is_tested: bool = True, **options: Any
+) -> Searching[SurfaceFit]:
+    """Fit a form with given constants.
+
+    Args:
+        runs: the points.
+        form: a name in `FORMS`, which has these constants.
+        pins: what is given; N_c and D_c have no prior.
+        n_resamples: of the runs.
+        is_tested: whether to test the values.
+        options: objective, delta and seed of `fit_surface`.
+
+    Returns:
+        The fit, with `pinned` and `ways`; without numbers where there are none without given constants.
+
+    Raises:
+        NotGiven: a constant cannot be what is given.
+    """
+    if not pins:
+        return (yield from fitting(runs, form, n_resamples=n_resamples, **options))
+    wide = [name for name, pin in pins.items() if pin.sd and name in Kaplan.logarithmic]
+    if wide:
+        raise NotGiven(f"{wide[0]}={pins[wide[0]]} is a prior; {wide[0]} can be pinned to a value")
+    free = yield from fitting(runs, form, n_resamples=n_resamples if is_tested else 0, **options)
+    if free.surface is None:
+        return free
+    chosen = _values(pins, free)
+    fits = []
+    for given in chosen:
+        fits.append((yield from fitting(runs, form, n_resamples=n_resamples, given=given.values, **options)))
+    failed = next((fit for fit in fits if fit.surface is None), None)
+    if failed is not None:
+        return failed
+    weights = _weights(fits, chosen)
+    fit = _together(fits, weights, [given.prior for given in chosen])
+    told = []
+    for name, pin in pins.items():
+        p = None
+        if is_tested and n_resamples:
+            at = yield from fitting(runs, form, n_resamples=0, given={name: pin.value}, **options)
+            p = yield from _p(free, at, options)
+        told.append(Pinned(name, pin, p, free.constants[name], fit.constants[name]))
+    return replace(fit, pinned=tuple(told))
+
+
+fit_given = at_once(fitting_given)
+
+
+def _values(pins: Pins, free: SurfaceFit) -> list[Given]:
+    """The values that given constants may have together."""
+    smallest, kind = float(free.runs.y_N.min()), FORMS[free.form]
+    bounds = {name: (0.0, math.inf) for name in kind.names} | {"E": (0.0, smallest)}
+    bounds |= {name: (_TINY, math.inf) for name in kind.logarithmic}
+    spread = {}
+    for name, each in free.constants.items():
+        if each.value is not None and each.ends is not None:
+            spread[name] = (each.value, max((each.ends[1] - each.ends[0]) / 2 / Z, _TINY))
+    chosen = given_values(pins, bounds, spread)
+    if not chosen:
+        typed = " ".join(f"{name}={pin}" for name, pin in pins.items())
+        raise NotGiven(
+            f"{typed}: E is at least 0 and below the smallest value, {smallest:.4g}; no constant is negative"
+        )
+    return chosen
+
+
+def _weights(fits: Sequence[SurfaceFit], chosen: Sequence[Given]) -> Floats:
+    """Prior times likelihood of each, a run counting once."""
+    if len(fits) == 1:
+        return np.ones(1)
+    bic_V = np.array([-math.inf if fit.bic is None else fit.bic for fit in fits])  # without one it is exact
+    if not np.all(np.isfinite(bic_V)):
+        return np.asarray(np.isinf(bic_V) / np.isinf(bic_V).sum())
+    a_run = fits[0].n_runs / fits[0].n_points
+    ln_V = np.log([given.prior for given in chosen]) - a_run * bic_V / 2
+    weight_V = np.exp(ln_V - ln_V.max())
+    return np.asarray(weight_V / weight_V.sum())
+
+
+def _together(fits: Sequence[SurfaceFit], weights: Floats, prior: Sequence[float]) -> SurfaceFit:
+    """The likeliest of fits that differ in the values of given constants, with the resamples of all."""
+    best = fits[int(np.argmax(weights))]
+    surfaces = [fit.surface for fit in fits if fit.surface is not None]
+    ways = tuple(zip(surfaces, prior, strict=True))
+    if len(fits) == 1 or best.surface is None:
+        return replace(best, ways=ways)
+    B = len(best.surface.theta_BP)
+    from_V = np.searchsorted(np.cumsum(weights), (np.arange(B) + 0.5) / max(B, 1) * weights.sum())
+    theta_VBP = np.array([surface.theta_BP for surface in surfaces])
+    middle_P = np.average([surface.theta_P for surface in surfaces], axis=0, weights=weights)
+    surface = replace(best.surface, theta_P=middle_P, theta_BP=theta_VBP[from_V, np.arange(B)])
+    constants = {name: of_constant(surface, name, each.value is None) for name, each in best.constants.items()}
+    return replace(best, surface=surface, constants=constants, ways=ways)
+
+
+def _p(free: SurfaceFit, at: SurfaceFit, options: dict[str, Any]) -> Searching[float | None]:
+    """How often the objective is so much larger with the value than without, where the value is true."""
+    if free.surface is None or at.surface is None or not free.objective or at.objective is None:
+        return None
+    surface, runs = at.surface, free.runs
+    ln_fit_N = surface.form.evaluate(surface.x, surface.theta_P[None])[0][0]
+    sign_BG = np.random.default_rng(0).choice([-1.0, 1.0], size=(_DRAWS, runs.n_groups))
+    ln_y_BN = ln_fit_N - sign_BG[:, runs.group_N] * surface.residual_N
+    objective = Objective(options.get("objective", Objective.log_huber))
+    unit = 1.0 if objective is Objective.log_huber else surface.form.y_ref
+    totals = []
+    for of in (surface, free.surface):
+        start_BP = np.tile(of.theta_P, (_DRAWS, 1))
+        found = yield Search(
+            of.form, of.x, objective, free.delta / unit, ln_y_BN, np.ones((1, len(runs.y_N))), start_BP, of.fixed_P,
+            _STEPS, RESAMPLE,
+        )  # fmt: skip
+        totals.append(found.total_B)
+    drawn_B = np.log(np.maximum(totals[0], _TINY)) - np.log(np.maximum(totals[1], _TINY))
+    here = math.log(max(at.objective, _TINY)) - math.log(max(free.objective, _TINY))
+    return float((1 + (drawn_B >= here - _TINY).sum()) / (1 + _DRAWS))

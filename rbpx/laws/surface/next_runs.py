@@ -1,0 +1,221 @@
+"""Chooses runs to train next: by how much each narrows what is asked for, over forms, misfit and scatter.
+
+What is asked for is a number of the surface: ln y at a point, or at the best size of a budget, or ln S of that size.
+Draws of the surface (`rbpx.laws.surface.averaged.draw_over_forms`) give it and ln y of all candidates together, so
+their covariance V knows what the forms disagree about. A run at m shows ln y with the scatter s of a run; the best
+linear use of it lowers the variance of a target t by V_tm^2 / (V_mm + s^2), which is what it narrows at least, and
+leaves V - V_m V_m' / (V_mm + s^2).
+
+Shapes: K draws, M candidates, T targets, P of both.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rbpx.laws.numeric import Floats
+from rbpx.laws.surface.averaged import draw_over_forms
+from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.runs import Runs, six_S
+
+LEAST: Final = 0.02  # of the standard deviation: a run that narrows by less does not inform
+TENFOLD: Final = 10  # times the most compute of the runs, where nothing else is asked for
+_DRAWS: Final = 3000
+_PER_AXIS: Final = 14
+_BEYOND: Final = 4  # times the largest S and D of the runs; D / S may be as many times beyond theirs
+_SIZES: Final = 41  # along a budget
+_AROUND: Final = 30  # times the sizes of the runs, to either side, where the best of a budget is looked for
+_SPLITS: Final = (1, 2, 3, 4, 6, 8)  # into so many runs a budget may be divided, each of at most its share
+_MOST: Final = 8  # runs, where no number is asked for
+_ROUNDING: Final = 1e-9
+
+
+@dataclass(frozen=True)
+class NextRun:
+    """A run to train.
+
+    Attributes:
+        S: size.
+        D: tokens.
+        C: its training FLOPs.
+        sd_before: standard deviation of what is asked for, with the runs that there are and those chosen before.
+        sd_after: with this run too.
+        narrowed: 1 - sd_after / sd_before.
+        per_flop: by how much the variance falls, over C.
+    """
+
+    S: float
+    D: float
+    C: float
+    sd_before: float
+    sd_after: float
+    narrowed: float
+    per_flop: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Runs in the order in which they were chosen.
+
+    Attributes:
+        name: "per_flop", each the one that narrows most per FLOP, or "budget", the best use of all that may be spent.
+        runs: none where no candidate informs.
+        sd: of what is asked for with all of them.
+        next_narrows: by how much one more run would narrow it; None where no more can be paid for.
+    """
+
+    name: str
+    runs: tuple[NextRun, ...]
+    sd: float
+    next_narrows: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What runs are to narrow.
+
+    Attributes:
+        S: sizes of the points that it depends on.
+        D: their tokens.
+        of: of draws of ln y at these points, [K, points], its numbers [K, T].
+        name: in words.
+    """
+
+    S: Floats
+    D: Floats
+    of: Callable[[Floats], Floats]
+    name: str
+
+
+def predictions(points: Sequence[tuple[float, float]]) -> Wanted:
+    """Ln y at points of size and tokens."""
+    S, D = np.array(points, np.float64).T
+    named = ", ".join(f"S = {at_S:.3g}, D = {at_D:.3g}" for at_S, at_D in points)
+    return Wanted(S, D, lambda ln_y_KP: ln_y_KP, f"ln y at {named}")
+
+
+def best_sizes(runs: Runs, budgets: Sequence[float]) -> Wanted:
+    """Ln S of the best run of each budget, C = 6 S D."""
+    S, D = _along(runs, budgets)
+    ln_S_T = np.log(S).reshape(1, -1, _SIZES)
+
+    def of(ln_y_KP: Floats) -> Floats:
+        best_KT = ln_y_KP.reshape(len(ln_y_KP), -1, _SIZES).argmin(axis=2)
+        return np.take_along_axis(ln_S_T, best_KT[..., None], axis=2)[..., 0]
+
+    return Wanted(S, D, of, f"ln S of the optimum at C = {', '.join(f'{C:.3g}' for C in budgets)}")
+
+
+def best_values(runs: Runs, budgets: Sequence[float]) -> Wanted:
+    """Ln y of the best run of each budget, C = 6 S D."""
+    S, D = _along(runs, budgets)
+    named = f"ln y of the best run at C = {', '.join(f'{C:.3g}' for C in budgets)}"
+    return Wanted(S, D, lambda ln_y_KP: ln_y_KP.reshape(len(ln_y_KP), -1, _SIZES).min(axis=2), named)
+
+
+def _along(runs: Runs, budgets: Sequence[float]) -> tuple[Floats, Floats]:
+    """Sizes along each budget, and their tokens."""
+    S = np.geomspace(runs.S_N.min() / _AROUND, runs.S_N.max() * _AROUND, _SIZES)
+    return np.tile(S, len(budgets)), np.concatenate([C / six_S(S) for C in budgets])
+
+
+def candidates(runs: Runs, flops: float = math.inf) -> tuple[Floats, Floats]:
+    """S and D [M] of runs that could be trained.
+
+    Up to four times the largest S and D of the runs, or as far as `flops` pay for; with as much compute as the least of
+    the runs or more, and a D / S that is at most four times beyond theirs.
+
+    Args:
+        runs: that there are.
+        flops: that one run may cost.
+    """
+    C_N, ratio_N = six_S(runs.S_N) * runs.D_N, runs.D_N / runs.S_N
+    times = _BEYOND if math.isinf(flops) else max(_BEYOND, math.sqrt(flops / float(C_N.max())))
+    S, D = (np.geomspace(of_N.min(), of_N.max() * times, _PER_AXIS) for of_N in (runs.S_N, runs.D_N))
+    S_M, D_M = (each.ravel() for each in np.meshgrid(S, D))
+    C_M, ratio_M = six_S(S_M) * D_M, D_M / S_M
+    fits_M = (C_M >= C_N.min() * (1 - _ROUNDING)) & (C_M <= flops)
+    fits_M &= (ratio_M >= ratio_N.min() / _BEYOND) & (ratio_M <= ratio_N.max() * _BEYOND)
+    return S_M[fits_M], D_M[fits_M]
+
+
+def next_runs(
+    fits: Sequence[SurfaceFit], wanted: Wanted, n: int | None = None, flops: float = math.inf, seed: int = 0
+) -> list[Plan]:
+    """Choose runs that narrow what is wanted.
+
+    Args:
+        fits: of the forms to the runs that there are.
+        wanted: what is asked for.
+        n: how many runs at most.
+        flops: that all of them may cost.
+        seed: of the draws.
+
+    Returns:
+        The plan per FLOP, and where `flops` are finite the best use of them: of one run of all, of two of half at most
+        and so on, and of the plan per FLOP itself, the one that leaves the least. Empty where nothing was fitted.
+    """
+    S_M, D_M = candidates(fits[0].runs, flops)
+    at = Runs.of(np.append(wanted.S, S_M), np.append(wanted.D, D_M), np.ones(len(wanted.S) + len(S_M)))
+    drawn = draw_over_forms(fits, at, _DRAWS, seed)
+    if drawn is None or len(S_M) == 0:
+        return []
+    ln_y_KP, scatter_K = drawn
+    target_KT = wanted.of(ln_y_KP[:, : len(wanted.S)])
+    V_PP = np.atleast_2d(np.cov(np.hstack([target_KT, ln_y_KP[:, len(wanted.S) :]]), rowvar=False))
+    told = _Told(V_PP, target_KT.shape[1], float(np.mean(scatter_K**2)), S_M, D_M)
+    most = n or _MOST
+    per_flop = told.plan("per_flop", most, flops, flops)
+    if math.isinf(flops):
+        return [per_flop]
+    best = min([*(told.plan("budget", m, flops, flops / m) for m in _SPLITS if m <= most), per_flop], key=_left)
+    return [per_flop, Plan("budget", best.runs, best.sd, best.next_narrows)]
+
+
+def _left(plan: Plan) -> float:
+    return plan.sd
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What candidates would tell.
+
+    Attributes:
+        V_PP: covariance of the targets, which stand first, and of ln y at the candidates.
+        T: targets.
+        noise: variance of a run about the surface.
+        S_M: sizes of the candidates.
+        D_M: their tokens.
+    """
+
+    V_PP: Floats
+    T: int
+    noise: float
+    S_M: Floats
+    D_M: Floats
+
+    def plan(self, name: str, most: int, flops: float, each: float) -> Plan:
+        """Choose runs one after the other until none informs, most per FLOP or, in a split budget, most."""
+        V_PP, C_M, left, runs = self.V_PP, six_S(self.S_M) * self.D_M, flops, list[NextRun]()
+        while True:
+            before = float(np.trace(V_PP[: self.T, : self.T]))
+            own_M = np.diag(V_PP)[self.T :] + self.noise
+            gain_M = (V_PP[: self.T, self.T :] ** 2).sum(axis=0) / own_M
+            narrows_M = 1 - np.sqrt(np.maximum(1 - gain_M / before, 0.0))
+            affordable_M = C_M <= min(each, left) * (1 + _ROUNDING)
+            informs_M = affordable_M & (narrows_M >= LEAST)
+            if len(runs) == most or not informs_M.any():
+                narrows = float(narrows_M[affordable_M].max()) if affordable_M.any() else None
+                return Plan(name, tuple(runs), math.sqrt(before), narrows)
+            worth_M = gain_M / C_M if name == "per_flop" else gain_M
+            best = int(np.argmax(np.where(informs_M, worth_M, -np.inf)))
+            V_m = V_PP[:, self.T + best]
+            V_PP = V_PP - np.outer(V_m, V_m) / own_M[best]
+            gain, C = float(gain_M[best]), float(C_M[best])
+            left -= C
+            ends = math.sqrt(before), math.sqrt(max(before - gain, 0.0))
+            at = float(self.S_M[best]), float(self.D_M[best])
+            runs.append(NextRun(*at, C, *ends, float(narrows_M[best]), gain / C))

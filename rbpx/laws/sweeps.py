@@ -1,0 +1,239 @@
+"""The best of a sweep: the least of a quantity over what runs of one size and as many tokens vary, with intervals.
+
+The least of n noisy runs is biased low. So a quadratic is fitted to the runs nearest to its own minimum, y against the
+logarithm of each knob (learning rate, batch size), and its minimum is what the best setting gives; noise is what the
+runs scatter about it. The minimum of a fitted quadratic lies below that of the true one by half of tr(H Cov(z)), which
+is added. Runs that differ in their seed alone have a mean. Where neither can be had, the least stands as it is.
+
+Shapes: N runs, V knobs that vary, P coefficients, B draws.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rbpx.laws.intervals.estimate import TAILS, Estimate, around, by_name, student_t
+from rbpx.laws.numeric import Floats
+
+# Of a quadratic: the nearest so many; more where these have no minimum, or do not say where it is.
+_RUNS_A_COEFFICIENT: Final = (4, 8)
+_FEWEST_VALUES: Final = 3  # of a knob, for a quadratic in it
+_MOST_MOVES: Final = 20  # of the runs that are nearest to the minimum
+_DRAWS: Final = 2000
+_MOST_OPEN: Final = 0.05  # of the draws without a minimum, beyond which the best setting has no interval
+
+
+class How(StrEnum):
+    """How the best of a cell was found."""
+
+    quadratic = "quadratic"
+    seeds = "mean of seeds"
+    least = "least"
+    only = "only run"
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The best of the runs of one cell.
+
+    Attributes:
+        y: the quantity at the best setting, with a 95 % interval; without one where noise is not known.
+        at: the best value of each knob that was fitted, with a 95 % interval; of the others that of the least run.
+        how: how it was found.
+        least: the place of the least run.
+        n_runs: of the cell.
+        weight_N: what each run adds to y; they sum to 1, and are 0 of those that do not stand behind it.
+    """
+
+    y: Estimate
+    at: dict[str, Estimate]
+    how: How
+    least: int
+    n_runs: int
+    weight_N: Floats
+
+    @property
+    def n_used(self) -> int:
+        """Runs that stand behind y."""
+        return int((self.weight_N != 0).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """The runs of one size that were trained on as many tokens, and the best of them in one quantity.
+
+    Attributes:
+        law: name of the quantity.
+        k: None where it has none.
+        size: the label of S.
+        S: size.
+        D: tokens; None where they are not known.
+        C: training FLOPs, as stated, else 6 S D.
+        best: what the runs show.
+        y_least: the least of them as it is.
+    """
+
+    law: str
+    k: int | None
+    size: str
+    S: float
+    D: float | None
+    C: float | None
+    best: Best
+    y_least: float
+
+    def row(self) -> dict[str, Any]:
+        """What programs are told of it."""
+        named = {name: each for name, each in self.best.at.items()}
+        told = {"law": self.law, "k": self.k, "size": self.size, "S": self.S, "D": self.D, "C": self.C}
+        told |= {"n_runs": self.best.n_runs, "n_used": self.best.n_used, "how": self.best.how.value}
+        return told | by_name(y=self.best.y) | {"y_least": self.y_least} | by_name(**named)
+
+
+def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False, seed: int = 0) -> Best:
+    """The best of runs of one size, trained on as many tokens.
+
+    Args:
+        y_N: the quantity, less being better; finite.
+        knobs: what they vary, by name, each [N]; NaN where it is not known. Positive ones count by their logarithms.
+        are_seeds: whether runs with the same knobs differ in nothing but their seed.
+        seed: of the draws behind the intervals of knobs.
+    """
+    least, n = int(np.argmin(y_N)), len(y_N)
+    varied = {name: value_N for name, value_N in knobs.items() if np.isfinite(value_N).all() and np.ptp(value_N) > 0}
+    scaled = [name for name, value_N in varied.items() if len(np.unique(value_N)) >= _FEWEST_VALUES]
+    alike_N = np.full(n, True)  # runs with the setting of the least one in all that takes no quadratic
+    for name, value_N in knobs.items():
+        if name not in scaled:
+            alike_N &= (value_N == value_N[least]) | (np.isnan(value_N) & np.isnan(value_N[least]))
+    here = {name: Estimate(float(value_N[least])) for name, value_N in knobs.items() if math.isfinite(value_N[least])}
+    near_N = np.flatnonzero(alike_N)
+    if scaled:
+        found = _quadratic(y_N[near_N], [varied[name][near_N] for name in scaled], seed)
+        if found is not None:
+            y, at, weight_N = found
+            return Best(
+                y, here | dict(zip(scaled, at, strict=True)), How.quadratic, least, n, _spread(weight_N, near_N, n)
+            )
+    elif are_seeds and len(near_N) > 1:
+        y_S = y_N[near_N]
+        half = student_t(len(y_S) - 1) * float(y_S.std(ddof=1)) / math.sqrt(len(y_S))
+        mean, equal_S = float(y_S.mean()), np.full(len(y_S), 1 / len(y_S))
+        return Best(Estimate(mean, *around(mean, half)), here, How.seeds, least, n, _spread(equal_S, near_N, n))
+    how = How.least if n > 1 else How.only
+    return Best(Estimate(float(y_N[least])), here, how, least, n, _spread(np.ones(1), np.array([least]), n))
+
+
+def _spread(weight_K: Floats, at_K: NDArray[np.int64], n: int) -> Floats:
+    weight_N = np.zeros(n)
+    weight_N[at_K] = weight_K
+    return weight_N
+
+
+def _quadratic(y_N: Floats, knobs: Sequence[Floats], seed: int) -> tuple[Estimate, list[Estimate], Floats] | None:
+    """The minimum, where it is, and what each run adds to it; None where the runs have no minimum among them."""
+    in_ln = [bool((value_N > 0).all()) for value_N in knobs]
+    x_NV = np.column_stack([np.log(each) if ln else each for each, ln in zip(knobs, in_ln, strict=True)])
+    known = None
+    for a_coefficient in _RUNS_A_COEFFICIENT:
+        found = _minimum(y_N, x_NV, a_coefficient, seed)
+        known = known or found
+        if found is not None and all(each.ends is not None for each in found[1]):
+            known = found
+            break
+    if known is None:
+        return None
+    y, at, weight_N = known
+    return y, [_exponential(each) if ln else each for each, ln in zip(at, in_ln, strict=True)], weight_N
+
+
+def _exponential(of: Estimate) -> Estimate:
+    return Estimate(*(None if each is None else math.exp(each) for each in (of.value, of.lo, of.hi)))
+
+
+def _minimum(
+    y_N: Floats, x_NV: Floats, a_coefficient: int, seed: int
+) -> tuple[Estimate, list[Estimate], Floats] | None:
+    """The same in the coordinates of the quadratic, from the runs that are nearest to its minimum."""
+    V, unit_V = x_NV.shape[1], x_NV.std(axis=0)
+    P = (V + 1) * (V + 2) // 2
+    centre_V, before_N = x_NV[np.argmin(y_N)], np.zeros(len(y_N), bool)
+    for _ in range(_MOST_MOVES):
+        away_N = (((x_NV - centre_V) / unit_V) ** 2).sum(axis=1)
+        reach = np.sort(away_N)[min(a_coefficient * P, len(y_N)) - 1]
+        near_N = away_N <= reach * (1 + 1e-9)
+        settled, before_N = bool((near_N == before_N).all()), near_N
+        X_KP = _terms(x_NV[near_N] - centre_V)
+        dof = len(X_KP) - P
+        if dof < 1 or np.linalg.matrix_rank(X_KP / np.linalg.norm(X_KP, axis=0).clip(1e-300)) < P:
+            return None
+        theta_P = np.linalg.lstsq(X_KP, y_N[near_N], rcond=None)[0]
+        H_VV = _curvature(theta_P, V)
+        if np.linalg.eigvalsh(H_VV * np.outer(unit_V, unit_V)).min() <= 0:
+            return None
+        z_V = -np.linalg.solve(H_VV, theta_P[1 : V + 1])
+        lowest_V, highest_V = x_NV[near_N].min(axis=0), x_NV[near_N].max(axis=0)
+        is_inside = bool(((centre_V + z_V >= lowest_V) & (centre_V + z_V <= highest_V)).all())
+        if settled:
+            break
+        centre_V = np.clip(centre_V + z_V, lowest_V, highest_V)
+    if not is_inside:
+        return None
+    inverse_PP, at_P = np.linalg.inv(X_KP.T @ X_KP), _terms(z_V[None])[0]
+    sd = math.sqrt(float(((y_N[near_N] - X_KP @ theta_P) ** 2).sum()) / dof)
+    se = sd * math.sqrt(float(at_P @ inverse_PP @ at_P))
+    slope_VP = np.array([_curvature_and_slope(unit_P, z_V) for unit_P in np.eye(P)]).T
+    too_low = sd**2 * float(np.trace(np.linalg.solve(H_VV, slope_VP @ inverse_PP @ slope_VP.T))) / 2
+    value = float(at_P @ theta_P) + min(too_low, se)
+    at = _drawn(theta_P, np.asarray(inverse_PP * sd**2), dof, V, seed)
+    estimates = [Estimate(float(c + z), *(None if e is None else float(c + e) for e in ends))
+                 for c, z, ends in zip(centre_V, z_V, at, strict=True)]  # fmt: skip
+    return (
+        Estimate(value, *around(value, student_t(dof) * se)),
+        estimates,
+        _spread(at_P @ inverse_PP @ X_KP.T, np.flatnonzero(near_N), len(y_N)),
+    )
+
+
+def _terms(z_KV: Floats) -> Floats:
+    """1, z, and half of each square, then each product of two."""
+    K, V = z_KV.shape
+    products = [z_KV[:, a] * z_KV[:, b] for a in range(V) for b in range(a)]
+    return np.column_stack([np.ones(K), z_KV, z_KV**2 / 2, *products])
+
+
+def _curvature(theta_P: Floats, V: int) -> Floats:
+    """The matrix of second derivatives, [V, V]; of many sets of coefficients [..., V, V]."""
+    H_VV = np.zeros((*theta_P.shape[:-1], V, V))
+    H_VV[..., np.arange(V), np.arange(V)] = theta_P[..., V + 1 : 2 * V + 1]
+    rows, columns = np.tril_indices(V, -1)  # in the order of the products
+    H_VV[..., rows, columns] = H_VV[..., columns, rows] = theta_P[..., 2 * V + 1 :]
+    return H_VV
+
+
+def _curvature_and_slope(theta_P: Floats, z_V: Floats) -> Floats:
+    """The gradient at z, linear in the coefficients."""
+    V = len(z_V)
+    return np.asarray(theta_P[1 : V + 1] + _curvature(theta_P, V) @ z_V)
+
+
+def _drawn(
+    theta_P: Floats, covariance_PP: Floats, dof: int, V: int, seed: int
+) -> list[tuple[float, float] | tuple[None, None]]:
+    """95 % intervals of the place of the minimum: quantiles over quadratics drawn about the fitted one."""
+    draws = np.random.default_rng(seed)
+    root_PP = np.linalg.cholesky(covariance_PP + 1e-14 * np.diag(np.diag(covariance_PP)))
+    wide_B1 = np.sqrt(dof / draws.chisquare(dof, (_DRAWS, 1)))
+    theta_BP = theta_P + wide_B1 * (draws.standard_normal((_DRAWS, len(theta_P))) @ root_PP.T)
+    H_BVV = _curvature(theta_BP, V)
+    has_B = np.linalg.eigvalsh(H_BVV).min(axis=1) > 0
+    if (~has_B).mean() > _MOST_OPEN:
+        return [(None, None)] * V
+    z_BV = -np.linalg.solve(H_BVV[has_B], theta_BP[has_B, 1 : V + 1, None])[..., 0]
+    lo_V, hi_V = np.quantile(z_BV, TAILS, axis=0)
+    return list(zip(lo_V.tolist(), hi_V.tolist(), strict=True))

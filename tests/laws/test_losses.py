@@ -1,0 +1,253 @@
+"""Loss to loss: the constants of its curve, predictions from a measured x, one curve for families; their coverage."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import curve_fit
+
+from rbpx.laws.losses.calibration import calibrate, hold_out_best, hold_out_family, is_far
+from rbpx.laws.losses.curve import CONSTANTS, LossPoints, fit_curve, fit_losses, kappa_of
+from rbpx.laws.losses.noise import EQUAL, NONE_IN_X, NONE_IN_Y, Noise, Source, noise_of
+from rbpx.laws.losses.shared import share_one_curve
+from rbpx.status import Status
+
+Floats = NDArray[np.float64]
+
+E_X, E_Y, A, B, a, b = 1.7, 1.4, 300.0, 200.0, 0.3, 0.27
+TRUE = {"K": B * A ** -(b / a), "kappa": b / a, "E_x": E_X, "E_y": E_Y}  # where both losses are power laws in S
+
+
+def losses(S: Floats) -> tuple[Floats, Floats]:
+    """Both losses of models of some sizes."""
+    return E_X + A * S**-a, E_Y + B * S**-b
+
+
+def covariance(sd_x: float, sd_y: float, rho: float) -> Floats:
+    return np.array([[sd_x**2, rho * sd_x * sd_y], [rho * sd_x * sd_y, sd_y**2]])
+
+
+def drawn(S: Floats, C_22: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Both losses with errors of that covariance, in ln."""
+    x, y = losses(S)
+    error = rng.multivariate_normal([0.0, 0.0], C_22, len(S))
+    return x * np.exp(error[:, 0]), y * np.exp(error[:, 1])
+
+
+def of(x: Floats, y: Floats, noise: Noise) -> LossPoints:
+    return LossPoints(np.log(x), np.log(y), noise.C_22)
+
+
+@pytest.mark.parametrize("noise", [EQUAL, NONE_IN_X, NONE_IN_Y, Noise(covariance(2, 1, 0.7), Source.seeds)])
+def test_two_power_laws_in_S_are_one_curve_with_their_constants(noise: Noise) -> None:
+    fit = fit_losses(of(*losses(np.geomspace(1e6, 1e9, 8)), noise), noise)
+    assert {name: fit.constants[name].value for name in CONSTANTS} == pytest.approx(TRUE, rel=1e-6)
+    assert fit.reasons == ()
+    assert fit.at_bound == ()
+    assert fit.scatter == pytest.approx(0, abs=1e-9)
+
+
+def test_with_no_errors_in_x_it_is_least_squares_of_ln_y() -> None:
+    x, y = drawn(np.geomspace(1e6, 1e9, 30), covariance(0, 0.002, 0), np.random.default_rng(1))
+
+    def ln_law(x: Floats, ln_K: float, kappa: float, E_x: float, E_y: float) -> Floats:
+        return np.asarray(np.log(E_y + np.exp(ln_K) * (x - E_x) ** kappa))
+
+    bounds = ([-9, 0.1, 0, 0], [9, 9, 0.99 * x.min(), 0.99 * y.min()])
+    best, _ = curve_fit(
+        ln_law, x, np.log(y), [math.log(TRUE["K"]), 0.9, 1.7, 1.4], bounds=bounds, xtol=1e-14, ftol=1e-14
+    )
+    curve = fit_curve(of(x, y, NONE_IN_X))
+    assert [curve.ln_K, *curve.theta_P[1:]] == pytest.approx(best, rel=1e-3)
+    assert kappa_of(of(x, y, EQUAL), NONE_IN_X) == pytest.approx(best[1], rel=1e-3)
+
+
+def test_the_slope_of_a_straight_line_is_that_of_deming() -> None:
+    rng = np.random.default_rng(2)
+    ln_x = np.linspace(0.5, 1.5, 12) + 0.05 * rng.normal(size=12)
+    ln_y = 0.3 + 0.8 * np.linspace(0.5, 1.5, 12) + 0.1 * rng.normal(size=12)
+    ratio = 4.0  # of the variance of ln y over that of ln x
+    (xx, xy), (_, yy) = np.cov(ln_x, ln_y)
+    deming = (yy - ratio * xx + math.sqrt((yy - ratio * xx) ** 2 + 4 * ratio * xy**2)) / (2 * xy)
+    noise = Noise(np.diag([1.0, ratio]), Source.assumed)
+    assert fit_losses(LossPoints(ln_x, ln_y, noise.C_22), noise).slope.value == pytest.approx(deming, rel=1e-5)
+
+
+def test_distances_are_those_of_the_nearest_points_by_the_covariance() -> None:
+    x, y = drawn(np.geomspace(1e6, 1e9, 9), covariance(0.02, 0.02, 0.5), np.random.default_rng(3))
+    C_22 = covariance(0.02, 0.01, -0.3)
+    curve = fit_curve(LossPoints(np.log(x), np.log(y), C_22))
+    floor = math.log(curve.theta_P[2]) + 1e-9 if curve.theta_P[2] > 0 else -1.0
+    w = np.linspace(floor, math.log(x.max()) + 0.3, 200_001)
+    ln_f = curve.ln_at(w)
+    for at in range(len(x)):
+        off = np.stack([math.log(x[at]) - w, math.log(y[at]) - ln_f])
+        squares = (off * np.linalg.solve(C_22, off)).sum(axis=0)
+        assert curve.r_N[at] ** 2 == pytest.approx(squares.min(), rel=1e-3, abs=1e-4)
+
+
+def test_fewer_models_than_constants_have_a_slope_alone() -> None:
+    x, y = losses(np.geomspace(1e6, 1e9, 4))
+    fit = fit_losses(of(x, y, EQUAL), EQUAL)
+    assert fit.reasons == (Status.too_few_sizes,)
+    assert fit.constants["kappa"].value is None
+    assert fit.slope.value is not None
+    two = fit_losses(of(x[:2], y[:2], EQUAL), EQUAL)
+    assert two.reasons == (Status.too_few_sizes,)
+    assert two.slope.value is None
+
+
+def test_losses_that_do_not_rise_together_have_no_trend() -> None:
+    x, _ = losses(np.geomspace(1e6, 1e9, 8))
+    y = 3 + 0.1 * np.random.default_rng(4).normal(size=8)
+    assert Status.no_trend in fit_losses(of(x, y, EQUAL), EQUAL).reasons
+
+
+def test_documents_widen_the_intervals_of_constants() -> None:
+    rng = np.random.default_rng(5)
+    x, y = drawn(np.geomspace(1e6, 1e9, 9), covariance(0.002, 0.002, 0), rng)
+    z_N2 = np.log(np.stack([x, y], axis=1))
+    z_BN2 = z_N2 + 0.02 * rng.normal(size=(200, 1, 2)) * (1 + z_N2)  # a line in the level moves the curve
+    without = fit_losses(of(x, y, EQUAL), EQUAL)
+    within = fit_losses(of(x, y, EQUAL), EQUAL, z_BN2, 50)
+    for name in ("K", "kappa"):
+        (lo, hi), (least, most) = without.constants[name].ends, within.constants[name].ends  # type: ignore[misc]
+        assert least < lo
+        assert hi < most
+        assert within.constants[name].value == without.constants[name].value
+
+
+def test_the_covariance_is_of_seeds_else_of_documents_else_assumed() -> None:
+    rng = np.random.default_rng(6)
+    z_N2 = rng.normal(size=(6, 2))
+    models = ["a", "a", "b", "b", "c", "c"]
+    halves = (z_N2[::2] - z_N2[1::2]) / 2
+    of_seeds = noise_of(z_N2, models)
+    assert of_seeds.source is Source.seeds
+    assert of_seeds.C_22 == pytest.approx(2 * halves.T @ halves / 3)
+    own = rng.multivariate_normal([0, 0], covariance(0.3, 0.1, 0.8), size=(2000, 6))
+    z_BN2 = z_N2 + own + rng.normal(size=(2000, 1, 2))  # what moves all models alike is no error of one
+    same, apart = (noise_of(z_N2, range(6), z_BN2, is_same) for is_same in (True, False))
+    assert same.source is apart.source is Source.documents
+    assert same.ratio == pytest.approx(3, rel=0.05)
+    assert same.correlation == pytest.approx(0.8, abs=0.03)
+    assert apart.correlation == 0
+    assert noise_of(z_N2, range(6)) is EQUAL
+
+
+def test_a_measured_x_foretells_y_of_the_curve() -> None:
+    S = np.geomspace(1e6, 1e9, 12)
+    x, y = drawn(S, covariance(1e-4, 1e-4, 0), np.random.default_rng(7))
+    new_x, new_y = losses(np.array([3e7, 4e9]))
+    calibration = calibrate(x, y, float(new_x.min()))
+    assert calibration is not None
+    for told, true in zip(calibration.at(new_x.tolist()), new_y, strict=True):
+        assert told.value == pytest.approx(true, rel=5e-3)
+        assert told.ends is not None
+        assert told.ends[0] < true < told.ends[1]
+    assert calibrate(x[:2], y[:2], 1.0) is None
+    assert calibrate(x, -y, 1.0) is None
+    assert not is_far(float(x.min() * (x.min() / x.max()) ** 0.49), x)
+    assert is_far(float(x.min() / x.max() * x.min()), x)
+
+
+def test_many_models_are_calibrated_without_a_matrix_for_each_form() -> None:
+    S = np.geomspace(1e6, 1e9, 300)
+    x, y = drawn(S, covariance(0.003, 0.003, 0), np.random.default_rng(8))
+    calibration = calibrate(x, y, float(x.min()))
+    assert calibration is not None
+    assert calibration.fits.grid.whiten_GNN.strides[0] == 0
+    (told,) = calibration.at([3.0])
+    assert told.value == pytest.approx(E_Y + TRUE["K"] * (3.0 - E_X) ** TRUE["kappa"], rel=2e-3)
+
+
+def test_backtests_hold_out_the_models_of_the_smallest_x() -> None:
+    x, y = drawn(np.geomspace(1e6, 1e9, 6), covariance(0.002, 0.002, 0), np.random.default_rng(9))
+    order = np.random.default_rng(0).permutation(6)
+    tests = hold_out_best(x[order], y[order])
+    assert [(test.n_fitted, round(1 / test.S, 9)) for test in tests] == [
+        (m, round(float(each), 9)) for m in (3, 4, 5) for each in x[m:]
+    ]
+    assert [test.measured for test in tests] == pytest.approx([each for m in (3, 4, 5) for each in y[m:]])
+    of_families = hold_out_family(x, y, ["f", "g"] * 3)
+    assert {name: [1 / test.S for test in each] for name, each in of_families.items()} == {
+        "f": pytest.approx(x[::2]),
+        "g": pytest.approx(x[1::2]),
+    }
+    assert hold_out_family(x, y, ["f"] * 6) == {}
+
+
+def two_families(C_22: Floats, off: float, rng: np.random.Generator) -> tuple[LossPoints, list[str]]:
+    x, y = (
+        np.concatenate(each) for each in zip(*(drawn(np.geomspace(1e6, 1e9, 6), C_22, rng) for _ in "fg"), strict=True)
+    )
+    y[6:] *= 1 + off
+    return LossPoints(np.log(x), np.log(y), C_22), [*"ffffff", *"gggggg"]
+
+
+def rejected(off: float, n: int) -> float:
+    C_22, rng, count = covariance(0.005, 0.005, 0.3), np.random.default_rng(10), 0
+    for at in range(n):
+        points, family = two_families(C_22, off, rng)
+        test = share_one_curve(points, fit_curve(points), family, at)
+        assert test is not None
+        count += test.p < 0.05
+    return count / n
+
+
+def test_families_off_each_other_share_no_curve_and_others_are_rarely_rejected() -> None:
+    assert rejected(0.03, 20) >= 0.8
+    assert rejected(0.0, 40) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 40)
+    points, _ = two_families(covariance(0.01, 0.01, 0), 0.0, np.random.default_rng(1))
+    assert share_one_curve(points, fit_curve(points), ["f"] * 12, 0) is None
+
+
+@pytest.mark.long
+def test_one_curve_in_twenty_is_rejected_where_families_share_it() -> None:
+    assert rejected(0.0, 500) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 500)
+
+
+def held(C_22: Floats, noise: Noise, n: int, draws: int, S: Floats) -> dict[str, float]:
+    """The share of draws in which each interval has the true constant, and that of a new model its y."""
+    rng, counts = np.random.default_rng(11), dict.fromkeys((*CONSTANTS, "prediction"), 0)
+    for _ in range(draws):
+        x, y = drawn(np.append(S, 10 ** rng.uniform(np.log10(S.min()), np.log10(S.max()))), C_22, rng)
+        fit = fit_losses(of(x[:n], y[:n], noise), noise)
+        for name, true in TRUE.items():
+            each = fit.constants[name]
+            counts[name] += (each.lo is None or each.lo <= true) and (each.hi is None or true <= each.hi)
+        calibration = calibrate(x[:n], y[:n], float(x.min()))
+        assert calibration is not None
+        (told,) = calibration.at([float(x[n])])
+        assert told.ends is not None
+        counts["prediction"] += told.ends[0] <= y[n] <= told.ends[1]
+    return {name: count / draws for name, count in counts.items()}
+
+
+def test_intervals_of_constants_and_predictions_hold() -> None:
+    C_22 = covariance(0.01, 0.006, 0.5)
+    found = held(C_22, Noise(C_22, Source.seeds), 10, 60, np.geomspace(1e6, 1e9, 10))
+    assert min(found.values()) >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 60)
+
+
+WIDE = np.geomspace(1e6, 1e9, 10)
+NARROW = np.geomspace(3e6, 3e8, 300)  # many models, whose errors are a tenth of what they differ by
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("C_22", [covariance(0.003, 0.003, 0), covariance(0.02, 0.005, 0), covariance(0.01, 0.01, 0.8)])
+def test_constants_hold_by_the_covariance_and_predictions_by_none(C_22: Floats) -> None:
+    found = held(C_22, Noise(C_22, Source.seeds), 10, 400, WIDE)
+    assert min(found.values()) >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 400)
+
+
+@pytest.mark.long
+def test_a_wrong_covariance_moves_constants_and_no_prediction() -> None:
+    C_22 = covariance(0.06, 0.004, 0)
+    right = held(C_22, Noise(C_22, Source.seeds), len(NARROW), 100, NARROW)
+    wrong = held(C_22, NONE_IN_X, len(NARROW), 100, NARROW)
+    least = 0.95 - 3 * math.sqrt(0.05 * 0.95 / 100)
+    assert min(right.values()) >= least
+    assert min(wrong[name] for name in CONSTANTS) < 0.8
+    assert wrong["prediction"] == right["prediction"] >= least

@@ -1,0 +1,136 @@
+"""The test of a law against its own points: against draws and densities in N dimensions, and what it finds."""
+
+import numpy as np
+import pytest
+
+from rbpx.laws.intervals.misfit import Departure, departures, misfit
+from rbpx.laws.names import Method
+from rbpx.laws.numeric import Floats
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.predict.doubts import departure_over_forms, is_undertrained
+from rbpx.laws.predict.verdict import judge
+from rbpx.status import Status
+
+X = np.log([1.2e6, 4e6, 1.9e7, 8.5e7, 3.0e8, 1.2e9, 6.4e9])
+LINE = np.column_stack([np.ones(7), X - X.mean()])
+
+
+def statistics(y_N: Floats, J_NP: Floats) -> dict[Departure, float]:
+    """The mean likelihood of each kind of departure, from projections in N dimensions and their eigenvalues."""
+    keep_NN = np.eye(len(y_N)) - J_NP @ np.linalg.pinv(J_NP)
+    left_N, dof = keep_NN @ y_N, len(y_N) - J_NP.shape[1]
+    mean = dict.fromkeys(Departure, 0.0)
+    for each in departures(X):
+        seen_NN = keep_NN @ each.R_NN @ keep_NN
+        values = np.sort(np.linalg.eigvalsh(seen_NN))[-dof:]
+        form = left_N @ np.linalg.pinv(seen_NN, rcond=1e-12) @ left_N / (left_N @ left_N)
+        mean[each.kind] += each.prior * float(np.prod(values) ** -0.5 * form ** (-dof / 2))
+    return mean
+
+
+@pytest.mark.parametrize("parameters", [2, 3])
+def test_p_is_the_share_of_draws_about_the_law_that_depart_as_much(parameters: int) -> None:
+    rng = np.random.default_rng(1)
+    J = np.column_stack([LINE, np.exp(0.2 * (X - X[0]))])[:, :parameters]
+    null = [statistics(rng.normal(size=7), J) for _ in range(3000)]
+    for y in (rng.normal(size=7), X**2 / 50 + rng.normal(size=7), rng.normal(size=7) + 4.0 * (np.arange(7) == 6)):
+        found, own = misfit(X, y, J), statistics(y, J)
+        assert found is not None
+        for kind in Departure:
+            assert found.p[kind] == pytest.approx(np.mean([each[kind] >= own[kind] for each in null]), abs=0.04)
+
+
+@pytest.mark.parametrize("n", [4, 5, 7])
+def test_of_true_laws_one_in_twenty_is_doubted_at_any_number_of_sizes(n: int) -> None:
+    rng, draws = np.random.default_rng(n), 1500
+    tests = [misfit(X[:n], rng.normal(size=n), LINE[:n]) for _ in range(draws)]
+    doubted = np.mean([bool(test.found) for test in tests if test is not None])
+    assert 0.05 - 3 * 0.0056 < doubted < 0.05 + 3 * 0.0056  # three standard deviations of a share of 1,500
+
+
+def test_neither_the_law_nor_the_scale_of_its_scatter_matters() -> None:
+    y = np.random.default_rng(2).normal(size=7)
+    one, other = misfit(X, y, LINE), misfit(X, 3 - 0.1 * X + 1e-3 * y, LINE)
+    assert one is not None
+    assert other is not None
+    assert (other.p, other.found) == (one.p, one.found)
+    assert other.length == pytest.approx(1e-3 * one.length, rel=1e-9)
+
+
+def test_there_is_no_test_without_two_degrees_of_freedom_or_without_scatter() -> None:
+    assert misfit(X[:3], [1.0, 0.8, 0.7], LINE[:3]) is None
+    assert misfit(X, 1 - 0.1 * X, LINE) is None
+
+
+@pytest.mark.parametrize(
+    ("departs", "kind"),
+    [
+        (0.004 * (X - X.mean()) ** 2, Departure.bend),
+        (0.05 * (np.arange(7) == 6), Departure.end),
+        (0.05 * (np.arange(7) == 3), Departure.run),
+        (np.array([0, 0, 0, 0, 0.02, -0.06, 0.05]), Departure.scatter),
+    ],
+)
+def test_what_departs_is_named(departs: Floats, kind: Departure) -> None:
+    found = misfit(X, 1 - 0.1 * X + departs + 1e-3 * np.array([1, -1, 0.5, 1, -0.5, -1, 0.5]), LINE)
+    assert found is not None
+    assert kind in found.found
+    assert min(found.p, key=lambda each: found.p[each]) is kind
+
+
+def test_a_bend_is_one_of_the_forms_and_a_run_that_lies_off_is_none() -> None:
+    noise = 1e-3 * np.array([1, -1, 0.5, 1, -0.5, -1, 0.5])
+    S, bent = np.exp(X).tolist(), np.exp(1 - 0.1 * X - 0.025 * np.logaddexp(0, (X - X[3]) / 0.5) + noise)
+    off = np.exp(1 - 0.1 * X + noise + 0.05 * (np.arange(7) == 2))
+    assert departure_over_forms(S, bent.tolist()) is None
+    assert departure_over_forms(S, off.tolist()) is Departure.run
+    assert departure_over_forms(S, (-off).tolist()) is Departure.run
+    assert departure_over_forms(S[:3], off[:3].tolist()) is None
+
+
+def test_a_bend_that_documents_alone_would_make_is_no_misfit() -> None:
+    rng, curve = np.random.default_rng(3), 0.002 * (X - X.mean()) ** 2
+    y = np.exp(1 - 0.1 * X + curve + 1e-4 * rng.normal(size=7))
+    resampled = y * np.exp(rng.normal(size=(400, 1)) * curve)
+    assert Status.bends in judge(fit_power_law(np.exp(X), y))
+    assert Status.bends not in judge(fit_power_law(np.exp(X), y), (), resampled)
+    assert Status.bends in judge(fit_power_law(np.exp(X), y), (), y * np.exp(0.1 * rng.normal(size=(400, 1)) * curve))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ([3e11] * 7, False),  # all on the same
+        ((20 * np.exp(X)).tolist(), False),  # Chinchilla's ratio
+        ((1e5 * np.exp(0.5 * X)).tolist(), False),
+        ([3e11] * 6 + [2e11], True),
+        ([3e11] * 6 + [2.8e11], False),  # within a tenth
+        ([3e11] * 6 + [6e11], False),  # more is not less
+        ([3e11] * 5 + [2.5e11, 2e11], True),  # through which the smaller six already fall
+        ([3e11, 2e11, 4e11, 2e11, 4e11, 3e11, 2e11], False),  # no more than others are off
+        ([3e11] * 6 + [None], False),
+        (None, False),
+    ],
+)
+def test_the_largest_size_is_undertrained_where_the_smaller_ones_announce_more_tokens(
+    tokens: list[float | None] | None, expected: bool
+) -> None:
+    S = np.exp(X).tolist()
+    assert is_undertrained(S, tokens) is expected
+    assert (Status.undertrained in judge(fit_power_law(S, np.exp(1 - 0.1 * X)), (), None, tokens)) is expected
+
+
+def test_seeds_of_the_largest_size_are_undertrained_together() -> None:
+    S = np.repeat(np.exp(X), 2).tolist()
+    assert is_undertrained(S, [3e11] * 12 + [2e11] * 2)
+    assert not is_undertrained(S, [3e11] * 14)
+
+
+def test_an_offset_is_tested_against_laws_with_an_offset() -> None:
+    """What an offset cannot follow is found by its own test; what it can is found by that of the power law."""
+    S, noise = np.exp(X), 1e-3 * np.array([1, -1, 0.5, 1, -0.5, -1, 0.5])
+    law = np.log(1 + 30 * np.exp(-0.25 * X + 0.25 * X[0])) + noise
+    fits = [fit_power_law(S, np.exp(law), None, method) for method in (Method.ols, Method.offset)]
+    assert [Status.bends in judge(fit) for fit in fits] == [True, False]
+    off = fit_power_law(S, np.exp(law + 0.1 * (np.arange(7) == 3)), None, Method.offset)
+    assert Status.one_run in judge(off)

@@ -1,0 +1,208 @@
+"""Predictions over forms in size and tokens, against a plain computation with dense covariances, and by coverage."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import multivariate_normal, norm
+
+from rbpx.laws.forms.linearised import Mixed, Nearby, mix
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.predict.calibration import expected_error, in_sd, widened, widening
+from rbpx.laws.surface.averaged import backtest_budgets, predict_over_forms
+from rbpx.laws.surface.fit import fit_surface
+from rbpx.laws.surface.runs import Runs
+from tests.support.surfaces import draw, grid
+
+Floats = NDArray[np.float64]
+FORMS = ("chinchilla", "kaplan")
+
+
+def small(runs: bool = False) -> tuple[list[Nearby], Floats, Floats, Floats, NDArray[np.int64]]:
+    """Two forms at six points and two targets; no axis has places enough to bend."""
+    rng = np.random.default_rng(4)
+    x_NA = np.array(list(itertools.product([0.0, 1.1, 2.3], [0.0, 1.7])))
+    x_TA = np.array([[3.4, 2.0], [1.0, 3.9]])
+    forms = []
+    for name in ("one", "other"):
+        ln_y, J, slope = rng.normal(0, 0.02, 8), rng.normal(0, 0.3, (8, 3)), rng.normal(-0.1, 0.02, (8, 2))
+        forms.append(Nearby(name, 1.0, ln_y[:6], J[:6], slope[:6], ln_y[6:], J[6:], slope[6:]))
+    run_N = np.repeat(np.arange(3), 2) if runs else np.arange(6)
+    return forms, x_NA, x_TA, rng.normal(0, 0.02, 6), run_N
+
+
+def plainly(
+    forms: list[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of ln y at each target, by one conditioned normal distribution a component."""
+    N = len(ln_y_N)
+    lefts = [ln_y_N - form.ln_y_N for form in forms]
+    best = min(lefts, key=lambda left: float(np.abs(left).sum()))
+    far = np.maximum(1, np.abs(best) / (5 * (1.4826 * np.median(np.abs(best)) + 1e-7)))
+    both = np.vstack([x_NA, x_TA])
+    apart2 = ((both[:, None] - both) ** 2).sum(axis=2)
+    shares = (0.0, 0.5, 0.9, 0.97) if len(set(run_N.tolist())) < N else (0.0,)
+    misfits = [(1.0, 0.0, 0.2)] + [
+        (length, misfit, 0.04) for length in (0.7, 1.4, 2.8, 5.6) for misfit in (0.5, 1, 2, 4, 8)
+    ]
+    about = (x_NA - x_NA.mean(axis=0)).prod(axis=1), (x_TA - x_NA.mean(axis=0)).prod(axis=1)
+    rows = []
+    for form, left in zip(forms, lefts, strict=True):
+        mixing = np.concatenate([0.1 * form.slope_NA[:, 0] * about[0], 0.1 * form.slope_TA[:, 0] * about[1]])
+        J = np.vstack([form.J_NP, form.J_TP])
+        for columns, prior in ((J, 0.6), (np.column_stack([J, mixing]), 0.4)):
+            for share, (length, misfit, weight) in itertools.product(shares, misfits):
+                own = share * (run_N[:, None] == run_N) + (1 - share) * np.eye(N)
+                smooth = misfit**2 * np.exp(-apart2 / 2 / length**2)
+                R = own * np.outer(far, far) + smooth[:N, :N]
+                whole = smooth.copy()
+                whole[:N, :N] = R
+                whole[range(N, N + 2), range(N, N + 2)] = 1 + misfit**2
+                inverse = np.linalg.inv(R)
+                theta = np.linalg.lstsq(columns[:N].T @ inverse @ columns[:N], columns[:N].T @ inverse @ left)[0]
+                rest = left - columns[:N] @ theta
+                estimate = math.sqrt(rest @ inverse @ rest / (N - columns.shape[1]))
+                for scale in np.array([0.6, 0.8, 1, 1.25, 1.6, 2.2, 3]) * estimate:
+                    covariance = scale**2 * whole + columns @ columns.T
+                    seen = covariance[:N, :N]
+                    evidence = multivariate_normal(np.zeros(N), seen).logpdf(left)
+                    onto = covariance[N:, :N] @ np.linalg.inv(seen)
+                    variance = np.diag(covariance[N:, N:] - onto @ covariance[:N, N:])
+                    centre = form.ln_y_T + onto @ left
+                    rows.append((math.log(prior * weight / len(shares)) + 0.85 * evidence, *centre, *variance))
+    table = np.array(rows)
+    weights = np.exp(table[:, 0] - table[:, 0].max())
+    weights /= weights.sum()
+    mean = weights @ table[:, 1:3]
+    return mean, np.sqrt(weights @ (table[:, 3:] + (table[:, 1:3] - mean) ** 2))
+
+
+def moments(of: Mixed) -> tuple[Floats, Floats]:
+    weight, centre, scale = of.mixture.weight, of.mixture.centre, of.mixture.scale
+    mean = (weight * centre).sum(axis=1)
+    return mean, np.sqrt((weight * (scale**2 + (centre - mean[:, None]) ** 2)).sum(axis=1))
+
+
+@pytest.mark.parametrize("runs", [False, True], ids=["alone", "checkpoints"])
+def test_the_mixture_is_that_of_normal_distributions_conditioned_one_by_one(runs: bool) -> None:
+    of = small(runs)
+    mean, sd = plainly(*of)
+    found_mean, found_sd = moments(mix(*of))
+    assert found_mean == pytest.approx(mean, abs=1e-9)
+    assert found_sd == pytest.approx(sd, rel=1e-6)
+    assert sum(mix(*of).weights.values()) == pytest.approx(1)
+
+
+def test_checkpoints_of_a_run_count_less_than_as_many_runs() -> None:
+    forms, x_NA, x_TA, ln_y_N, run_N = small()
+    thrice = [
+        replace(form, **{name: np.repeat(getattr(form, name), 3, axis=0) for name in ("ln_y_N", "J_NP", "slope_NA")})
+        for form in forms
+    ]
+    noise = np.random.default_rng(1).normal(0, 0.001, 18)
+    many = (np.repeat(x_NA, 3, axis=0), x_TA, np.repeat(ln_y_N, 3) + noise)
+    of_runs, of_points = mix(thrice, *many, np.repeat(run_N, 3)), mix(thrice, *many, np.arange(18))
+    assert np.all(moments(of_runs)[1] > moments(of_points)[1])
+
+
+def forms_of(runs: Runs) -> list[Estimate]:
+    fits = [fit_surface(runs, form, n_resamples=0) for form in FORMS]
+    (budgets,) = backtest_budgets([(runs, FORMS)])
+    return [answer.y for answer in predict_over_forms(fits, [(3e9, 6e10), (1e8, 2e9)], budgets)]
+
+
+def test_neither_order_nor_units_matter() -> None:
+    runs = draw((3,), grid(5, 4), 0.005).runs
+    mixed = np.random.default_rng(0).permutation(len(runs.S_N))
+    plain = forms_of(runs)
+    for other, unit in ((runs.only(mixed), 1.0), (replace(runs, y_N=1000 * runs.y_N), 1000.0)):
+        for a, b in zip(plain, forms_of(other), strict=True):
+            for name in ("value", "lo", "hi"):
+                assert getattr(b, name) == pytest.approx(unit * getattr(a, name), rel=1e-4)
+
+
+def test_what_is_held_out_has_no_part_in_its_prediction() -> None:
+    runs = draw((5,), grid(5, 4), 0.005).runs
+    (budgets,) = backtest_budgets([(runs, FORMS)])
+    C = 6 * runs.S_N * runs.D_N
+    assert {budget.gap for budget in budgets} == {3.0, 9.0}
+    for budget in budgets:
+        held = np.array([6 * test.S * test.D for test in budget.held_out])
+        assert C[budget.fitted_N].max() < held.min(), "only runs of less compute foretell"
+        assert held.max() / held.min() < 3
+    first = budgets[0]
+    moved = runs.y_N.copy()
+    moved[~first.fitted_N] *= 1.5
+    (again,) = backtest_budgets([(replace(runs, y_N=moved), FORMS)])
+    for test, same in zip(first.held_out, again[0].held_out, strict=True):
+        assert same.predicted.value == pytest.approx(test.predicted.value, rel=1e-9)
+        assert same.measured == pytest.approx(1.5 * test.measured)
+
+
+@pytest.mark.parametrize("checkpoints", [1, 4])
+def test_intervals_of_a_new_run_hold_what_they_say_where_the_form_is_right(checkpoints: int) -> None:
+    inside = []
+    for seed in range(20):
+        drawn = draw((seed, 9), grid(5, 4), 0.006, checkpoints)
+        fits = [fit_surface(drawn.runs, form, n_resamples=0) for form in FORMS]
+        (budgets,) = backtest_budgets([(drawn.runs, FORMS)])
+        (answer,) = predict_over_forms(fits, [drawn.new], budgets)
+        assert answer.y.ends is not None
+        inside.append(answer.y.ends[0] <= drawn.new_y <= answer.y.ends[1])
+    assert sum(inside) >= 17, "of 20: fewer by chance once in 60 where 95 % hold"
+
+
+def test_a_surface_that_is_no_candidate_is_held_where_one_form_misses() -> None:
+    """ln y = ln(1.5 + 25 S^-.16 (1 + 60 D^-.22)): what tokens do depends on size, in no form that is fitted."""
+    over, alone = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        S, D = (each.ravel() for each in np.meshgrid(3e7 * np.geomspace(1, 30, 5), 6e8 * np.geomspace(1, 40, 5)))
+        y = (1.5 + 25 * S**-0.16 * (1 + 60 * D**-0.22)) * np.exp(0.002 * rng.standard_normal(25))
+        C = 6 * S * D
+        fitted, held = C <= C.max() / 3, C > C.max() / 3 * 1.01
+        runs = Runs.of(S[fitted], D[fitted], y[fitted])
+        fits = [fit_surface(runs, form, n_resamples=50) for form in FORMS]
+        (budgets,) = backtest_budgets([(runs, FORMS)])
+        answers = predict_over_forms(fits, list(zip(S[held], D[held], strict=True)), budgets)
+        for answer, truth in zip(answers, y[held], strict=True):
+            for found, into in ((answer.y, over), (answer.within["chinchilla"], alone)):
+                into.append(found.ends is not None and found.ends[0] <= truth <= found.ends[1])
+    assert np.mean(over) >= 0.9
+    assert np.mean(alone) < np.mean(over)
+
+
+def test_intervals_are_widened_by_what_backtests_missed_and_never_narrowed() -> None:
+    q = norm.ppf(0.9)
+    assert widening([]) == widening([(1.0, [0.1, -0.2, 0.05])]) == 1.0
+    errors = [3 * q, -3 * q, 3 * q]
+    assert widening([(1.0, errors)]) == pytest.approx(math.sqrt((4 + 2 * 9) / 6))
+    assert widening([(0.5, errors)]) == pytest.approx(math.sqrt((4 + 9) / 5)), "half of the points count half"
+    assert widening([(1.0, errors), (1.0, [])]) == widening([(1.0, errors)])
+
+
+def test_an_error_is_counted_in_the_standard_deviation_of_its_side() -> None:
+    y = Estimate(2.0, 2.0 * math.exp(-0.1), 2.0 * math.exp(0.3))
+    assert in_sd(y, 2.0 * math.exp(0.3)) == pytest.approx(norm.ppf(0.975))
+    assert in_sd(y, 2.0 * math.exp(-0.05)) == pytest.approx(-norm.ppf(0.975) / 2)
+    assert in_sd(y.times(-1), -2.0 * math.exp(0.3)) == pytest.approx(norm.ppf(0.975))
+    assert in_sd(Estimate(2.0), 2.1) is in_sd(y, 0.0) is None
+    twice = widened(y, 2.0)
+    assert (twice.lo, twice.hi) == (pytest.approx(2 * math.exp(-0.2)), pytest.approx(2 * math.exp(0.6)))
+
+
+def test_the_expected_error_grows_with_the_interval_and_the_distance() -> None:
+    def expected(half: float, beyond: float) -> float:
+        found = expected_error(Estimate(1.0, math.exp(-half), math.exp(half)), beyond)
+        assert found is not None
+        return found
+
+    assert expected(0.1, 10) == pytest.approx(0.21 * (norm.ppf(0.75) * 0.1 / norm.ppf(0.975)) ** 0.57)
+    assert expected(0.02, 10) < expected(0.1, 10) < expected(0.1, 100)
+    assert expected(0.1, 1) == pytest.approx(expected(0.1, 10**0.1)), (
+        "within the models it is as at a tenth of a decade"
+    )
+    assert expected_error(Estimate(1.0), 10) is None

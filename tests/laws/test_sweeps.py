@@ -1,0 +1,139 @@
+"""The best of a sweep, and laws of runs that do not count alike."""
+
+import csv
+import math
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.power.unequal import Unequal
+from rbpx.laws.sweeps import How, best_of
+from rbpx.laws.tuned import tuned
+from tests.support.draws import few_or_all, plausible
+
+LR, BATCH = (each.ravel() for each in np.meshgrid(np.geomspace(1e-4, 1e-2, 13), np.geomspace(32, 2048, 10)))
+TRUE = {"y": 2.5, "lr": 1.3e-3, "batch": 300.0}
+
+
+def swept(seed: int, scatter: float = 0.004) -> np.ndarray:
+    """Losses of a sweep whose cost is quadratic in ln lr and ln batch."""
+    of_lr, of_batch = np.log(LR / TRUE["lr"]), np.log(BATCH / TRUE["batch"])
+    cost = 0.02 * of_lr**2 + 0.01 * of_batch**2 - 0.006 * of_lr * of_batch
+    return np.asarray(TRUE["y"] + cost + scatter * np.random.default_rng(seed).standard_normal(len(LR)))
+
+
+def test_without_noise_the_best_is_that_of_the_quadratic() -> None:
+    best = best_of(swept(0, scatter=0.0), {"lr": LR, "batch": BATCH})
+    assert best.how is How.quadratic
+    assert best.y.value == pytest.approx(TRUE["y"], abs=1e-9)
+    assert best.at["lr"].value == pytest.approx(TRUE["lr"], rel=1e-6)
+    assert best.at["batch"].value == pytest.approx(TRUE["batch"], rel=1e-6)
+    assert best.weight_N.sum() == pytest.approx(1)
+
+
+@few_or_all(150, 2000)
+def test_the_least_of_noisy_runs_is_too_low_and_the_minimum_of_the_quadratic_is_not(n_draws: int) -> None:
+    off, least, held = [], [], dict.fromkeys(("y", "lr", "batch"), 0)
+    for seed in range(n_draws):
+        y = swept(seed)
+        best = best_of(y, {"lr": LR, "batch": BATCH}, seed=seed)
+        assert best.how is How.quadratic
+        off.append(best.y.value - TRUE["y"])
+        least.append(y.min() - TRUE["y"])
+        for name, estimate in (("y", best.y), *best.at.items()):
+            held[name] += estimate.lo <= TRUE[name] <= estimate.hi
+    assert abs(np.mean(off)) < 4 * np.std(off) / math.sqrt(n_draws) + 3e-4
+    assert np.mean(least) < -0.002
+    for name, n in held.items():
+        assert n > 0.89 * n_draws or plausible(n, n_draws), name
+
+
+def test_seeds_have_a_mean_and_a_cell_without_noise_its_least() -> None:
+    y = np.array([2.51, 2.53, 2.49, 2.8])
+    seeds = best_of(y, {"lr": np.array([1e-3, 1e-3, 1e-3, 1e-2])}, are_seeds=True)
+    assert (seeds.how, seeds.n_used) == (How.seeds, 3)
+    assert seeds.y.value == pytest.approx(2.51)
+    assert seeds.y.hi - seeds.y.value == pytest.approx(4.3027 * 0.02 / math.sqrt(3), rel=1e-3)  # Student's t, 2 dof
+    few = best_of(np.array([2.5, 2.6]), {"lr": np.array([1e-3, 2e-3])})
+    assert (few.how, few.y.value, few.y.lo) == (How.least, 2.5, None)
+    assert best_of(np.array([2.5]), {}).how is How.only
+
+
+def test_the_best_of_step_law_is_that_of_a_plain_quadratic_through_the_runs_nearest_to_it(shared_data: Path) -> None:
+    cells = defaultdict(list)
+    with (shared_data / "reference" / "steplaw_dense.csv").open() as file:
+        for row in csv.DictReader(file):
+            cell = (row["non_embedding_params"], row["training_tokens"])
+            cells[cell].append([float(row[name]) for name in ("lr", "batch_size", "smooth_loss")])
+    assert len(cells) == 17
+    assert sum(map(len, cells.values())) == 1911
+    lower = 0
+    for runs in cells.values():
+        lr, batch, y = np.array(runs).T
+        best = best_of(y, {"lr": lr, "batch": batch})
+        assert best.how is How.quadratic
+        lower += best.y.value > y.min()
+        near = best.weight_N != 0
+        u, v = np.log(lr[near] / best.at["lr"].value), np.log(batch[near] / best.at["batch"].value)
+        theta = np.linalg.lstsq(np.column_stack([np.ones_like(u), u, v, u * u, u * v, v * v]), y[near])[0]
+        H = np.array([[2 * theta[3], theta[4]], [theta[4], 2 * theta[5]]])
+        flat = np.exp(-np.linalg.solve(H, theta[1:3])) * [best.at["lr"].value, best.at["batch"].value]
+        for at, knob in zip(flat, ("lr", "batch"), strict=True):
+            assert best.at[knob].lo < at < best.at[knob].hi
+            assert at == pytest.approx(best.at[knob].value, rel=0.2)
+        assert best.y.value == pytest.approx(theta[0], abs=best.y.hi - best.y.lo)
+    assert lower >= 12
+
+
+# -------------------------------------------------------------------------------------- runs that do not count alike
+
+
+def badly_tuned(seed: int, n: int = 24, share: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
+    """Sizes and losses of which a share is too high by an exponential excess."""
+    rng = np.random.default_rng(seed)
+    S = np.geomspace(1e7, 1e10, n)
+    excess = np.where(rng.random(n) < share, rng.exponential(0.05, n), 0.0)
+    return S, 40 * S**-0.1 * np.exp(0.004 * rng.standard_normal(n) + excess)
+
+
+def test_the_level_of_well_tuned_runs_is_that_which_was_drawn() -> None:
+    rng = np.random.default_rng(0)
+    left = 0.01 * rng.standard_normal((1, 4000)) + np.where(
+        rng.random((1, 4000)) < 0.3, rng.exponential(0.1, (1, 4000)), 0
+    )
+    found = tuned(left, np.ones((1, 4000)))
+    assert found.level_B[0] == pytest.approx(0, abs=0.001)
+    assert found.sd_B[0] == pytest.approx(0.01, rel=0.1)
+    assert found.share_B[0] == pytest.approx(0.3, abs=0.05)
+    assert found.excess_B[0] == pytest.approx(0.1, rel=0.15)
+
+
+@few_or_all(100, 1000)
+def test_over_gives_the_law_of_well_tuned_runs_and_least_squares_does_not(n_draws: int) -> None:
+    held, missed = dict.fromkeys(("alpha", "level"), 0), 0
+    for seed in range(n_draws):
+        S, y = badly_tuned(seed)
+        law = fit_power_law(S, y, backtests=False, unequal=Unequal(np.ones(len(S)), 10.0))
+        held["alpha"] += law.alpha_lo <= 0.1 <= law.alpha_hi
+        about, gradient = law.uncertainty, np.array([1.0, 0.0])
+        lo, hi = about.interval(float(law.theta_P[0]), gradient)
+        truth = math.log(40) - 0.1 * float(np.log(S).mean())
+        held["level"] += lo <= truth <= hi
+        plain = fit_power_law(S, y, backtests=False)
+        lo, hi = plain.uncertainty.interval(float(plain.theta_P[0]), gradient)
+        missed += not lo <= truth <= hi
+    for name, n in held.items():
+        assert n > 0.88 * n_draws, name
+    assert missed > 0.4 * n_draws
+
+
+def test_a_run_of_weight_two_counts_as_two_runs() -> None:
+    S, y = badly_tuned(1, 8, 0.0)
+    weights = np.array([1.0, 2, 1, 1, 3, 1, 1, 1])
+    weighed = fit_power_law(S, y, backtests=False, unequal=Unequal(weights))
+    slope, level = np.polyfit(np.log(S), np.log(y), 1, w=np.sqrt(weights))
+    assert weighed.alpha == pytest.approx(-slope, rel=1e-9)
+    assert math.log(weighed.C) == pytest.approx(level, rel=1e-9)
