@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 
 from rbpx.cli.argv import parse
-from rbpx.cli.stopped import Stopped, stop_in_order, stop_no_more
+from rbpx.cli.stopped import Stopped, leave_no_heartbeat, stop_in_order, stop_no_more
 from rbpx.cores import is_main_process, share_cores
 from rbpx.display.visible import visible_line
 from rbpx.errors import MeasureError, RbpxError, first_line
@@ -29,6 +29,7 @@ def main(argv: list[str]) -> int:
         return _status(argv)
     except KeyboardInterrupt as stop:
         stop_no_more()
+        leave_no_heartbeat()
         number = stop.signal if isinstance(stop, Stopped) else signal.SIGINT
         if is_main_process():
             by = f" by {number.name}" if number != signal.SIGINT else ""

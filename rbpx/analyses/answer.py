@@ -20,7 +20,7 @@ from rbpx.groups.points.sizes import evidence_kept
 from rbpx.groups.processes import are_elsewhere, in_processes, n_processes, several_processes
 from rbpx.groups.select.sizes import select, select_alike, select_runs, with_enough_sizes
 from rbpx.groups.select.trainings import select_along, select_trainings
-from rbpx.laws.names import Axis
+from rbpx.laws.names import Axis, OnText
 from rbpx.store.index import refresh_index
 from rbpx.store.named import is_remote, open_store
 from rbpx.store.sql.bounded import SqlLimits
@@ -254,10 +254,18 @@ def _selected(
     connection: duckdb.DuckDBPyConnection, question: Analysis, request: Request, cell_keys: Sequence[str] | None
 ) -> Sequence[Group]:
     if request.axis is not Axis.S:
-        if "axis" not in question.keys:
-            verbs = ", ".join(name for name, each in analyses().items() if "axis" in each.keys)
-            raise RbpxError(f"axis={request.axis.value} is not for this verb, which is about S; it is for: {verbs}")
-        return select_along(connection, request, cell_keys, choose=not question.across)
+        of_loss = isinstance(request.axis, OnText)
+        if not (question.pairs if of_loss else question.along):
+            verbs = [name for name, each in analyses().items() if (each.pairs if of_loss else each.along)]
+            raise RbpxError(
+                f"axis={request.axis.value} is not for this verb, which is about S; it is for: {', '.join(verbs)}"
+            )
+    if isinstance(request.axis, OnText):
+        from rbpx.groups.select.losses import select_pairs  # which laws in size do without
+
+        return select_pairs(connection, request, request.axis, cell_keys)
+    if request.axis is not Axis.S:
+        return select_along(connection, request, cell_keys, choose=not (question.across or request.frontier))
     if question.raw and request.checkpoints is Checkpoints.last:
         raise RbpxError("checkpoints=last keeps one point of each training, and this verb needs several; drop it")
     if question.of_any_runs:

@@ -44,6 +44,8 @@ class Analysis:
         needs_tokens: whether trainings with unknown tokens are left out, and `last=` is applied; otherwise the question
             averages checkpoints itself.
         trainings_with: a key that makes it look at all trainings.
+        pairs: whether `axis=` may be a quantity on another text, so that its groups hold models that have both.
+        only_pairs: whether `axis=` may be nothing else but that and S.
         of_any_runs: whether its groups hold all runs that are alike, however many are of one size, as no law is fitted.
         small: whether it has something to say about groups with fewer sizes than a law needs.
         completes: whether it first measures what the store lacks for it.
@@ -69,6 +71,8 @@ class Analysis:
     raw: bool = False
     needs_tokens: bool = True
     trainings_with: str = ""
+    pairs: bool = False
+    only_pairs: bool = False
     of_any_runs: bool = False
     small: bool = False
     completes: bool = False
@@ -78,6 +82,11 @@ class Analysis:
     words: tuple[str, ...] = ()
     lacking: str = ""
     primary: str = "analyse"
+
+    @property
+    def along(self) -> bool:
+        """Whether its laws may be in training tokens, FLOPs or steps."""
+        return "axis" in self.keys and not self.only_pairs
 
 
 @cache

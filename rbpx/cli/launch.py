@@ -20,7 +20,7 @@ from typing import Any
 from rbpx.analyses.registry import analyses, analysis
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import Job, Outcome, Verb, about, asking, module
-from rbpx.cli.stopped import Stopped, stop_job_in_order
+from rbpx.cli.stopped import Stopped, leave_no_heartbeat, stop_job_in_order
 from rbpx.cli.sweep_folder import leave, logs, sweep_folder
 from rbpx.cli.watch import watched
 from rbpx.config.hydra import adapter
@@ -120,6 +120,7 @@ def _run_job(line: CommandLine, read_request: Callable[[], Any], alone: bool = F
     try:
         return replace(_outcome(line, read_request, alone, *place, quiet), log=log)
     except KeyboardInterrupt as stop:
+        leave_no_heartbeat()
         which = f"job {number}" if n_jobs is None else f"job {number}/{n_jobs}"
         how = stop if isinstance(stop, Stopped) else signal.SIGINT.name
         return Outcome(error=f"{which} was stopped by {how}; the same command continues", status=1, log=log)

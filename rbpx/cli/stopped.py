@@ -5,11 +5,12 @@ Schedulers send SIGTERM and kill half a minute later; submitit has Slurm send SI
 
 import os
 import signal
+import sys
 import threading
 from types import FrameType
 from typing import Any
 
-__all__ = ["Stopped", "stop_in_order", "stop_job_in_order", "stop_no_more"]
+__all__ = ["Stopped", "leave_no_heartbeat", "stop_in_order", "stop_job_in_order", "stop_no_more"]
 
 
 class Stopped(KeyboardInterrupt):
@@ -67,3 +68,10 @@ def stop_no_more() -> None:
     """Pass SIGTERM over while the last line is written, where it is raised: it may come more than once."""
     if callable(signal.getsignal(signal.SIGTERM)):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def leave_no_heartbeat() -> None:
+    """Remove the heartbeat of a cell that is given up, or was just done: the signal may have come amid its removal."""
+    cell_states = sys.modules.get("rbpx.store.cell_states")  # else nothing was measured
+    if cell_states is not None:
+        cell_states.end_heartbeats()

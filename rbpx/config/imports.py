@@ -18,7 +18,7 @@ HOW: Final = "runs='{loss_nats: {COLUMN: 60M, OTHER: 1.2B}}', with the S of each
 _MORE: Final = "runs='{loss_nats: {NAME: {S: 60M, column: COLUMN, variant: muon}}}'"
 _NAMES: Final = ("size", "revision", "variant")
 _COUNTS: Final = ("training_seed", "unique_tokens", "tokens_per_step")
-_POSITIVE: Final = ("S", "total_params")
+_POSITIVE: Final = ("S", "active_params", "total_params")
 _FIELDS: Final = {"S": "non_embedding_params"}
 
 

@@ -5,13 +5,15 @@ from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any, Final, Self
 
 from rbpx.config.keys.key import Key
-from rbpx.config.keys.laws import LawKeys, PredictionKeys, points
+from rbpx.config.keys.laws import LawKeys, PredictionKeys, pinned, points
 from rbpx.config.keys.runs import LARGEST_SAMPLE, SEED, MeasuringKeys, RunKeys
 from rbpx.config.keys.shown import LOOKS, ShownKeys, StudyKeys
 from rbpx.config.keys.tasks import N_AVERAGED, TaskKeys, TokenKeys
 from rbpx.config.options import Bos, Device, Format, Padding
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.errors import RbpxError
+from rbpx.laws.names import Axis, OnText, SizeBy
+from rbpx.laws.pins import Pins
 from rbpx.ties import OFFICIAL
 
 __all__ = ["KEYS", "Asking", "Request"]
@@ -36,7 +38,12 @@ class Request(RunKeys, MeasuringKeys, LawKeys, PredictionKeys, TaskKeys, TokenKe
         super().__init__(**typed)
         if self.protocol is not None and self.dataset is not None and self.dataset.has_items:
             self.typed["protocol"] = self.protocol.of_items()
-        for check in (_check_measuring, _check_official, _check_engine, _check_shown):
+        if self.pins and self.over != 1:
+            raise RbpxError(f"over={self.over:g} and E= or pin= do not go together; drop one")
+        if self.pins and not self.laws.by_name:
+            self.typed["laws"] = ["cross_entropy"]
+        checks = (_check_measuring, _check_official, _check_engine, _check_forecast, _check_shown, _check_axis)
+        for check in checks:
             check(self)
         self.points_to_predict()
 
@@ -45,6 +52,12 @@ class Request(RunKeys, MeasuringKeys, LawKeys, PredictionKeys, TaskKeys, TokenKe
         other = type(self)(**{**self.typed, **typed})
         other.download = self.download
         return other
+
+    @property
+    def along(self) -> Axis:
+        """What laws through trainings are in; never asked of loss to loss."""
+        assert isinstance(self.axis, Axis)
+        return self.axis
 
     @property
     def batch_budget(self) -> int:
@@ -65,6 +78,11 @@ class Request(RunKeys, MeasuringKeys, LawKeys, PredictionKeys, TaskKeys, TokenKe
     def conditions(self) -> dict[str, str]:
         """The slices of tokens that are given by SQL conditions, by name; none where they are built in."""
         return self.slices if isinstance(self.slices, dict) else {}
+
+    @property
+    def pins(self) -> Pins:
+        """The constants that are given, by name; of one law."""
+        return pinned(self.E, self.pin, self.laws, self.k)
 
     def points_to_predict(self) -> list[tuple[float, float]]:
         """The points (S, D) to predict; none where no D is asked for."""
@@ -175,6 +193,29 @@ def _check_engine(request: Request) -> None:
         if value not in plain:
             value = getattr(value, "value", value)
             raise RbpxError(f"{key}={value} is of rbpx's own measuring, not of engine={request.engine.name}; drop it")
+
+
+def _check_axis(request: Request) -> None:
+    """Refuse what a law in a quantity on another text does not have, and what only such a law has."""
+    if not isinstance(request.axis, OnText):
+        if request.x:
+            raise RbpxError(
+                "x= is what models show on another text; say what and where, as in axis=cross_entropy@stdlib"
+            )
+        return
+    sizes_only = {"S": None, "D": None, "register": None, "E": None, "pin": None, "method": "ols"}
+    for name, default in sizes_only.items():
+        if request.typed.get(name) not in (None, default):
+            raise RbpxError(
+                f"{name}= is of laws in size or tokens, and axis={request.axis.value} is of neither; drop it"
+            )
+
+
+def _check_forecast(request: Request) -> None:
+    if request.register is not None and request.size_by is SizeBy.active:
+        raise RbpxError(
+            f"register={request.register} foretells models by their S, all experts of them; drop it, or size_by=active"
+        )
 
 
 def _check_shown(request: Request) -> None:

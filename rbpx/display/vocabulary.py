@@ -202,7 +202,7 @@ def headline(law: str, k: int | None) -> tuple[int, int]:
 
 
 def status_name(status: Status) -> str:
-    """A status in rich's markup: yellow unless all is well."""
+    """A status in rich's markup: yellow unless it passes."""
     return status.label if status is Status.ok else f"[yellow]{status.label}[/yellow]"
 
 

@@ -14,6 +14,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "model": ("model", "hub_id", "model_name"),
     "revision": ("revision",),
     "non_embedding_params": ("non_embedding_params", "s"),
+    "active_params": ("active_params",),
     "total_params": ("total_params",),
     "training_tokens": ("training_tokens", "d"),
     "training_flops": ("training_flops", "c"),
@@ -38,6 +39,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "bits_per_byte_stderr": ("bits_per_byte_stderr",),
     "accuracy": ("accuracy",),
     "accuracy_stderr": ("accuracy_stderr",),
+    "weight": ("weight",),
     "passed": ("passed", "pass", "n_passed", "correct"),
     "trials": ("trials", "n_trials", "n_sequences"),
     "group": ("group", "task", "task_id", "document", "doc_id"),
@@ -46,9 +48,10 @@ TRIAL_FIELDS = ("size", "model", "non_embedding_params", "n", "passed", "trials"
 OBSERVATION_FIELDS = tuple(field for field in ALIASES if field not in ("passed", "trials", "group"))
 QUANTITIES: Final = ("cross_entropy_nats", "loss_bits", "bits_per_byte", "accuracy")  # beside RBP_k
 _OF_TEXTS: Final = (*QUANTITIES, *(f"{name}_stderr" for name in QUANTITIES), "rbp", "k", "n", "n_tokens")
-_OF_RUNS: Final = (*_OF_TEXTS, "non_embedding_params", "total_params", "model", "size")
+_OF_RUNS: Final = (*_OF_TEXTS, "non_embedding_params", "active_params", "total_params", "model", "size")
 _OF_WINDOWS = ("p_all_n_in_topk", "p_nk")
 _WIDE = re.compile(r"rbp_([1-9]\d*)")  # rbp_10 holds RBP_10
+_VARY = re.compile(r"vary_[a-z0-9_]+")  # what runs of one size vary: a learning rate, a batch size
 _BITS = {"bit", "bits", "bpb", "bpc", "bpt"}
 _OF_ENTROPY = {"ce", "crossentropy", "entropy", "loss", "nll", "per", "surprisal"}
 _OF_NO_UNIT = {"loss", "losses", "nll", "perplexity", "ppl", "train_loss", "val_loss", "valid_loss", "validation_loss"}
@@ -155,6 +158,7 @@ def match_columns(
     for name, column in named_columns(list(free.values()), fields).items():
         if name not in named and not (name == "rbp" and wide):
             named[name] = free.pop(_plain(column))
+    named |= {_plain(c): free.pop(name) for name, c in list(free.items()) if _VARY.fullmatch(_plain(c))}
     if "rbp" not in chosen and not apart:
         wide |= {int(_plain(c)[4:]): free.pop(name) for name, c in list(free.items()) if _WIDE.fullmatch(name)}
     problems = []
@@ -192,6 +196,8 @@ def _chosen(
             raise RbpxError(f"{where} has no column {column!r} for {name}; it has: {', '.join(by_name.values())}")
         wide_field = _WIDE.fullmatch(name)
         meant = next((known for known in fields if _plain(name) in (known, *ALIASES[known])), None)
+        if _VARY.fullmatch(name) and "variant" in fields:  # of a run, whatever its texts
+            meant = name
         if wide_field:
             wide[int(wide_field[1])] = by_name[_plain(column)]
         elif meant is not None and meant not in named:
@@ -202,7 +208,7 @@ def _chosen(
             raise RbpxError(f"{where}: {name} has no unit; {_units(column)}")
         else:
             known = ", ".join(_shown(known) for known in fields)
-            raise RbpxError(f"{where}: {name} is not a field of an observation; known: {known}, rbp_K")
+            raise RbpxError(f"{where}: {name} is not a field of an observation; known: {known}, rbp_K, vary_NAME")
     return named, wide
 
 
@@ -214,8 +220,8 @@ def _shown(field: str) -> str:
 def _units(column: str) -> str:
     """What to do about a loss whose unit is not known."""
     return (
-        f"say which: columns='{{loss_nats: {column}}}' for nats a token, loss_bits for bits a token, bits_per_byte for "
-        "bits a byte"
+        f"say which: columns='{{loss_nats: {column}}}' for nats per token, loss_bits for bits per token, "
+        "bits_per_byte for bits per byte"
     )
 
 
@@ -228,8 +234,8 @@ def _problems(
     bits = next((column for column in candidates if _in_bits(column)), None)
     if bits is not None:
         return [
-            f"{file}: column {bits!r} is in bits; say of what: columns='{{loss_bits: {bits}}}' for bits a token, "
-            f"bits_per_byte for bits a byte, or convert to nats (times ln 2 = 0.693147) and rename it"
+            f"{file}: column {bits!r} is in bits; say of what: columns='{{loss_bits: {bits}}}' for bits per token, "
+            f"bits_per_byte for bits per byte, or convert to nats (times ln 2 = 0.693147) and rename it"
         ]
     if not {*QUANTITIES, "rbp"} & set(named) and not wide:
         unit = next((column for column in free.values() if _plain(column) in _OF_NO_UNIT), None)

@@ -1,22 +1,29 @@
 """A law fitted to the points of a group: its fit, and its row of the relation `fits`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
+from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.sizes import Points
 from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Resampled
-from rbpx.laws.names import Axis, Method
+from rbpx.laws.names import Axis, Method, SizeBy
 from rbpx.laws.numeric import Searching, together
+from rbpx.laws.pins import NO_PINS, Pins
+from rbpx.laws.power.given import NotGiven, pinned_law
 from rbpx.laws.power.law import LawFit, PowerLawFit, fit_power_law, power_law
+from rbpx.laws.power.pinned import PINNABLE
+from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.predict.prediction import Predictor, predictor_of
 from rbpx.laws.predict.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, whole_sizes, with_reasons
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import RankFit
+from rbpx.laws.sweeps import Cell
 from rbpx.status import Status, in_order
 from rbpx.store.schema import FITS
 from rbpx.store.store import Record, Store, now
@@ -49,24 +56,35 @@ class Law:
     backtests: tuple[Backtest, ...] = ()
 
 
-def fit_points(points: Points, method: Method) -> Law:
+def fit_points(points: Points, method: Method, pins: Pins = NO_PINS) -> Law:
     """Fit one law to its points and judge it by `rbpx.laws.predict.verdict`.
 
     A doubt known beforehand is one of its reasons, or prevents the fit.
     """
-    (law,) = fit_all([points], method, compares=False)
+    (law,) = fit_all([points], method, compares=False, pins=pins)
     return law
 
 
-def fit_all(series: Sequence[Points], method: Method, compares: bool = True) -> list[Law]:
-    """Fit laws, each as `fit_points`, and compare their forms where the method is ordinary least squares."""
+def fit_all(
+    series: Sequence[Points], method: Method, compares: bool = True, pins: Pins = NO_PINS, over: float = 1.0
+) -> list[Law]:
+    """Fit laws, each as `fit_points`, and compare their forms where the method is ordinary least squares.
+
+    With weights, or with `over`, no forms are compared.
+
+    Raises:
+        RbpxError: a constant cannot be what is given, or runs do not count alike in what takes them so alone.
+    """
+    method = pinning(method, pins)
+    _check_unequal(series, method, pins, over)
     is_known = [points.doubt not in (Status.not_known, Status.beyond_vocabulary) for points in series]
-    known = [_series(points) for points, knows in zip(series, is_known, strict=True) if knows]
-    fits = together([each.law(method) for each in known])
+    known = [_series(points, over) for points, knows in zip(series, is_known, strict=True) if knows]
+    with naming(f"{series[0].runs[0].family} on {series[0].runs[0].dataset}" if series else ""):
+        fits = together([each.law(method, pins) for each in known])
     choices: list[FormVerdict | None] = [None] * len(known)
-    if compares and method is Method.ols:
+    if compares and method is Method.ols and not pins and not any(each.unequal for each in known):
         choices = compare_forms([(fit, each.absolute()) for fit, each in zip(fits, known, strict=True)])
-    fitted = iter(zip(known, fits, choices, _backtests(known, method), strict=True))
+    fitted = iter(zip(known, fits, choices, _backtests(known, fits, method), strict=True))
     return [
         _judged(*next(fitted), method) if knows else _unfitted(points, method)
         for points, knows in zip(series, is_known, strict=True)
@@ -82,12 +100,14 @@ class _Series:
         S: its sizes.
         sign: of the law; -1 where a signed quantity is negative.
         resampled: its resamples, times that sign; None where there are none, or one document.
+        unequal: how its runs count; None where they count alike.
     """
 
     points: Points
     S: list[float]
     sign: int
     resampled: Resampled | None
+    unequal: Unequal | None = None
 
     def absolute(self) -> Resampled | None:
         """The resamples whatever their sign."""
@@ -95,28 +115,74 @@ class _Series:
             return self.resampled
         return Resampled.of(np.abs(self.resampled.y_BN), self.resampled.n_documents)
 
-    def law(self, method: Method) -> Searching[PowerLawFit]:
+    def law(self, method: Method, pins: Pins) -> Searching[PowerLawFit]:
         """The law of all sizes."""
-        return power_law(self.S, self.points.y_N, self.resampled, method, signed=_is_signed(self.points.law))
+        points, signed = (self.S, self.points.y_N, self.resampled, method), _is_signed(self.points.law)
+        if pins:
+            return pinned_law(*points, pins, signed=signed)
+        return power_law(*points, signed=signed, unequal=self.unequal)
 
-    def smallest(self, m: int, method: Method) -> Searching[Predictor | None]:
-        """The law of the m smallest sizes."""
+    def smallest(self, m: int, method: Method, given: Mapping[str, float]) -> Searching[Predictor | None]:
+        """The law of the m smallest sizes, with some constants held."""
         # The larger model was measured on the same documents; an offset is slow to fit to all their resamples again.
         kept = None if self.resampled is None or method is Method.offset else self.resampled.smallest(m)
-        return predictor_of(self.S[:m], self.points.y_N[:m], kept, method, self.sign)
+        unequal = None if self.unequal is None else self.unequal.only(slice(m))
+        return predictor_of(self.S[:m], self.points.y_N[:m], kept, method, self.sign, given, unequal)
 
 
-def _series(points: Points) -> _Series:
+def _check_unequal(series: Sequence[Points], method: Method, pins: Pins, over: float) -> None:
+    what = f"over={over:g}" if over != 1 else ""
+    what = what or ("a column weight" if any(points.weight_N is not None for points in series) else "")
+    beside = next((f"{name}={pin}" for name, pin in pins.items()), "" if method is Method.ols else f"method={method}")
+    if what and beside:
+        raise RbpxError(f"{what} and {beside} do not go together: runs that do not count alike take method=ols alone")
+
+
+def _series(points: Points, over: float) -> _Series:
     sign = -1 if _is_signed(points.law) and len(points.y_N) > 0 and points.y_N[0] < 0 else 1
     y_BN = None if points.doubt is Status.one_document else points.y_BN
     resampled = None if y_BN is None else Resampled.of(sign * y_BN, points.n_documents)
-    return _Series(points, points.S_N, sign, resampled)
+    weight_N = points.weight_N
+    unequal = None if weight_N is None and over == 1 else Unequal(np.ones(len(points.runs)), over)
+    if unequal is not None and weight_N is not None:
+        unequal = replace(unequal, weight_N=weight_N)
+    return _Series(points, points.S_N, sign, resampled, unequal)
 
 
-def _backtests(known: Sequence[_Series], method: Method) -> list[tuple[Backtest, ...]]:
-    """The backtests of each, with the laws of all of them fitted side by side."""
+@contextmanager
+def naming(title: str) -> Iterator[None]:
+    """Say of which runs it is that a constant cannot be what is given.
+
+    Raises:
+        RbpxError: so it is.
+    """
+    try:
+        yield
+    except NotGiven as error:
+        raise RbpxError(f"{title}: {error}") from error
+
+
+def pinning(method: Method, pins: Pins) -> Method:
+    """How a law with given constants is fitted: with an E by `offset`.
+
+    Raises:
+        RbpxError: the method has no such constant.
+    """
+    if not pins:
+        return method
+    chosen = Method.offset if method is Method.ols and "E" in pins else method
+    constants = PINNABLE.get(chosen, ())
+    foreign = [f"{name}={pin}" for name, pin in pins.items() if name not in constants]
+    if foreign:
+        methods = "; ".join(f"method={each.value} has {', '.join(names)}" for each, names in PINNABLE.items())
+        raise RbpxError(f"{', '.join(foreign)} is no constant that can be given with method={chosen.value}; {methods}")
+    return chosen
+
+
+def _backtests(known: Sequence[_Series], fits: Sequence[PowerLawFit], method: Method) -> list[tuple[Backtest, ...]]:
+    """The backtests of each, with the laws of all of them fitted side by side, constants held as in the fit."""
     smallest = [(at, m) for at, each in enumerate(known) for m in whole_sizes(each.S)]
-    fitted = together([known[at].smallest(m, method) for at, m in smallest])
+    fitted = together([known[at].smallest(m, method, fits[at].given) for at, m in smallest])
     laws: list[dict[int, Predictor | None]] = [{} for _ in known]
     for (at, m), law in zip(smallest, fitted, strict=True):
         laws[at][m] = law
@@ -132,7 +198,7 @@ def _judged(
     series: _Series, fit: PowerLawFit, choice: FormVerdict | None, tests: tuple[Backtest, ...], method: Method
 ) -> Law:
     points = series.points
-    reasons = judge(fit, tests, series.absolute())
+    reasons = judge(fit, tests, series.absolute(), [run.training_tokens for run in points.runs])
     if points.doubt is not None:
         reasons = in_order([*reasons, points.doubt])
     if points.doubt is Status.one_document:
@@ -200,6 +266,14 @@ def alike(rows: Sequence[Record]) -> list[Record]:
     return [{name: row.get(name) for name in columns} for row in rows]
 
 
+def with_cells(group: Group, rows: list[Record], cells: Sequence[Cell]) -> list[Record]:
+    """Rows for programs with one for each best of a sweep, of kind cell, after those of laws; the same without any."""
+    if not cells:
+        return rows
+    of_cells = [{"kind": "cell", **group.names(), **cell.row()} for cell in cells]
+    return alike([*({"kind": "law", **row} for row in rows), *of_cells])
+
+
 def fit_record(group: Group, law: Law, resamples: int, own: Record | None = None) -> Record:
     """A row of the relation `fits`; `own` is what its params have beside those of any law."""
     run_ids = [run_id for run in law.runs for run_id in run.run_ids]
@@ -229,6 +303,12 @@ def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], metho
         *filter(None, [names["variant"], names.get("model")]),
     ]
     apart += [] if group.axis is Axis.S else [group.axis.value]
+    by = group.first.size_by
+    apart += [] if by is SizeBy.total else [f"size_by={by.value}"]
+    apart += [{name: [pin["value"], pin["sd"]] for name, pin in pins.items()}] if (pins := _pins_of(more)) else []
+    params = more.get("params") or {}
+    apart += [name for name in ("frontier",) if params.get(name)]
+    apart += [{name: params[name]} for name in ("over", "weights") if name in params]
     values: Record = {
         **names,
         **vars(fit),
@@ -240,7 +320,13 @@ def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], metho
         "created_at": now(),
         **more,
     }
+    if by is not SizeBy.total:
+        values["params"] = (values.get("params") or {}) | {"size_by": by.value}
     return {name: values.get(name) for name in FITS.names}
+
+
+def _pins_of(record: Record) -> dict[str, Record]:
+    return (record.get("params") or {}).get("pins") or {}
 
 
 def write_rank_fit(store: Store, run: Run, ties: Ties, fit: RankFit, implied: Record) -> Record:

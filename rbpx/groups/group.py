@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.errors import number_of
-from rbpx.laws.names import Axis
+from rbpx.laws.names import Axis, SizeBy
 from rbpx.status import Status
 from rbpx.ties import Ties
 
@@ -33,6 +33,10 @@ class Run:
         observed: {(k, n): p} of an imported run, shares; empty for a measured one, which is counted.
         imported: quantities beside RBP and cross-entropy, of `rbpx.laws.names.IMPORTED`.
         training_seed: tells it from other trainings of its size.
+        varied: numbers that a sweep varies, as learning rate and batch size, by name.
+        weight: how much it counts beside others.
+        active_params: those of S that one token uses; None where not known, as of a dense model.
+        size_by: which parameters its S counts.
     """
 
     run_ids: tuple[str, ...]
@@ -58,24 +62,44 @@ class Run:
     imported: dict[str, float] = field(default_factory=dict)
     training_seed: int | None = None
     model: str | None = None
+    active_params: float | None = None
     total_params: int | None = None
     training_tokens: int | None = None
     training_flops: float | None = None
     training_step: int | None = None
     unique_tokens: int | None = None
     variant: str | None = None
+    varied: dict[str, float] = field(default_factory=dict)
+    weight: float = 1.0
     engine: str | None = None
     axis: Axis = Axis.S
+    size_by: SizeBy = SizeBy.total
+
+    @property
+    def used_params(self) -> float:
+        """Parameters of S that a token uses, which C counts: all of them in a dense model."""
+        return self.active_params or self.non_embedding_params
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether a token uses only some of the parameters that its S counts."""
+        return self.used_params < self.non_embedding_params
+
+    def by_active(self) -> "Run":
+        """The same model, as if the experts that a token is not sent to were not there: its S are the active ones."""
+        S, idle = self.used_params, self.non_embedding_params - self.used_params
+        total = None if self.total_params is None else round(self.total_params - idle)
+        return replace(self, non_embedding_params=S, total_params=total, size_by=SizeBy.active)
 
     @property
     def x(self) -> float | None:
-        """Its place on the axis: S; D, or C / (6 S) where it is not known; C, or 6 S D; or steps."""
-        S, D, C = self.non_embedding_params, self.training_tokens, self.training_flops
+        """Its place on the axis: S; D, or C / (6 S) where it is not known; C, or 6 S D, S the active ones; or steps."""
+        S, D, C = self.used_params, self.training_tokens, self.training_flops
         if self.axis is Axis.D:
             return D if D is not None or C is None else C / (6 * S)
         if self.axis is Axis.C:
             return C if C is not None or D is None else 6.0 * S * D
-        return self.training_step if self.axis is Axis.step else S
+        return self.training_step if self.axis is Axis.step else self.non_embedding_params
 
     @property
     def training(self) -> tuple[Any, ...]:
@@ -187,8 +211,11 @@ class Group:
     @property
     def notes(self) -> list[str]:
         """What was computed, left out or chosen to come to these runs, a line each."""
+        routed = sum(run.is_routed for run in self.runs)
+        counts = f"S counts all experts of {number_of(routed, 'model')}, C = 6 S D those that a token uses"
+        experts = [f"{counts}; size_by=active makes these S."] if routed else []
         earlier = f"Left out: {number_of(self.n_earlier, 'run')}; each is before the last checkpoint of its training."
-        return [*([earlier] if self.n_earlier else []), *(self.documents.notes if self.documents else [])]
+        return [*experts, *([earlier] if self.n_earlier else []), *(self.documents.notes if self.documents else [])]
 
     @property
     def has_trainings(self) -> bool:
@@ -223,6 +250,7 @@ class Group:
         choices += [f"bos {first.bos}" if first.bos not in (None, "tokenizer") else None]
         choices += ["padding masked" if first.padding == "masked" else None]
         choices += [f"variant {first.variant}" if first.variant else None]
+        choices += ["by active parameters" if first.size_by is SizeBy.active else None]
         choices += [first.engine]
         named = ", ".join([what, *(choice for choice in choices if choice)])
         return named if self.is_measured else f"{named} ({first.source})"

@@ -2,13 +2,13 @@
 -- $families, $sizes, $datasets, $protocols, $revisions, $cell_keys: VARCHAR[], or NULL for all.
 -- returns: cell_key, run_id, source, family, size, dataset, text_hash, protocol, window, stride, padding, bos, dtype,
 --          revision, non_embedding_params, vocab_size, n_documents, n_skipped, n_tokens, cross_entropy_nats,
---          training_seed, model, total_params, training_tokens, training_flops, training_step, unique_tokens, variant, engine
+--          training_seed, model, active_params, total_params, training_tokens, training_flops, training_step, unique_tokens, variant, engine
 SELECT
     cell_key, run_id, 'measured' AS source, family, size, dataset, text_hash, protocol, "window",
     stride, coalesce(padding, 'counted') AS padding, coalesce(bos, 'tokenizer') AS bos, -- as runs of older versions did
     dtype, revision,
     non_embedding_params, vocab_size, n_documents, n_skipped, n_tokens, cross_entropy_nats, training_seed,
-    model, total_params, training_tokens, training_flops, training_step, unique_tokens, variant,
+    model, active_params, total_params, training_tokens, training_flops, training_step, unique_tokens, variant,
     engine || coalesce(' ' || engine_version, '') AS engine
 FROM runs
 WHERE ($families IS NULL OR list_contains($families, family))

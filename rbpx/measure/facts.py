@@ -46,6 +46,7 @@ def run_facts(
         "dtype": cell.precision,
         **computed,
         "non_embedding_params": model.non_embedding_params,
+        "active_params": model.active_params,
         "total_params": model.total_params,
         "vocab_size": model.vocab_size,
         **text_facts(windows, documents),

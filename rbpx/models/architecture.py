@@ -28,6 +28,7 @@ class Architecture:
 
     Attributes:
         non_embedding_params: S.
+        active_params: those of S that one token uses; None where the experts do not say how many it is sent to.
         total_params: all parameters, each once.
         vocab_size: V, rows of the vocabulary.
         head_width: D, width of the head's input.
@@ -42,6 +43,7 @@ class Architecture:
     """
 
     non_embedding_params: int
+    active_params: int | None
     total_params: int
     vocab_size: int
     head_width: int
@@ -167,6 +169,7 @@ def architecture_of(model: Any) -> Architecture | None:
     state = getattr(config, "state_size", None) or 0
     return Architecture(
         non_embedding_params=non_embedding_params(model),
+        active_params=active_params(model),
         total_params=total_params(model),
         vocab_size=vocab_size,
         head_width=head_width,
@@ -192,6 +195,39 @@ def non_embedding_params(model: nn.Module) -> int:
         model: a causal language model with the `get_output_embeddings` of transformers, on any device, meta too.
     """
     return sum(parameter.numel() for parameter in _inside(model))
+
+
+def active_params(model: nn.Module) -> int | None:
+    """Count the parameters of S that one token uses: S without the experts that it is not sent to; S of a dense model.
+
+    Of E experts of a layer, each token is sent to k: k / E of their weights count, and the router and the experts that
+    all tokens share count whole.
+
+    Args:
+        model: as for `non_embedding_params`.
+
+    Returns:
+        None where a layer of experts does not say its k.
+    """
+    idle, inside = 0.0, {id(parameter) for parameter in _inside(model)}
+    for name, layer in model.named_modules():
+        above, _, own = name.rpartition(".")
+        if not type(layer).__name__.endswith("Experts") or own.startswith("shared"):
+            continue
+        weights = [parameter for parameter in layer.parameters() if id(parameter) in inside]
+        k = _experts_of_a_token(model, model.get_submodule(above))
+        if k is None:
+            return None
+        E = getattr(layer, "num_experts", None) or max(len(weight) for weight in weights)
+        idle += sum(weight.numel() for weight in weights) * max(0.0, 1 - k / E)
+    return non_embedding_params(model) - round(idle)
+
+
+def _experts_of_a_token(model: Any, around: nn.Module) -> int | None:
+    """How many experts of a layer a token is sent to, as the layer, its router or the configuration says."""
+    said = [vars(module).get("top_k") for module in (around, *around.children())]
+    said.append(getattr(model.config.get_text_config(decoder=True), "top_k_experts", None))
+    return next((k for k in said if isinstance(k, int)), None)
 
 
 def _inside(model: nn.Module) -> list[nn.Parameter]:

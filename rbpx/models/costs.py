@@ -1,7 +1,7 @@
 """Estimates what measuring a cell costs, FLOPs and peak memory, from the model's architecture and the tokens it reads.
 
-Symbols: S non-embedding parameters, V rows of the vocabulary, D width of what the head reads, L layers, T tokens of a
-window, H heads, A width of all heads together.
+Symbols: S non-embedding parameters that a token uses, V rows of the vocabulary, D width of what the head reads, L
+layers, T tokens of a window, H heads, A width of all heads together.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def flops(model: Architecture, text: TokensRead) -> float:
     2 N + 2 d_model n_vocab of Kaplan et al. (arXiv 2001.08361, table 1); for attention that table has 2 n_layer n_ctx
     d_attn, the scores alone, and Hoffmann et al. (arXiv 2203.15556, appendix F) count both products, as here.
     """
-    dense = 2.0 * model.non_embedding_params * text.n_read
+    dense = 2.0 * (model.active_params or model.non_embedding_params) * text.n_read
     head = 2.0 * model.vocab_size * model.head_width * text.n_scored
     return dense + head + 4.0 * model.layers * model.attention_width * text.n_pairs
 

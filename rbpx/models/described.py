@@ -25,6 +25,7 @@ class Model:
         commit: the hub's commit; None for a folder.
         context: longest input in tokens; None if it has no limit.
         non_embedding_params: S.
+        active_params: as of an `Architecture`.
         total_params: all parameters.
         weights_hash: of the configuration and the bytes of the weights; None where these are not here.
         tokenizer_hash: of the vocabulary, the merges and the special tokens.
@@ -35,6 +36,7 @@ class Model:
     commit: str | None
     context: int | None
     non_embedding_params: int
+    active_params: int | None
     total_params: int
     weights_hash: str | None
     tokenizer_hash: str
@@ -83,6 +85,7 @@ def describe_model(name: str, revision: str | None, cache: Path | None = None, p
         commit=commit,
         context=architecture.context,
         non_embedding_params=architecture.non_embedding_params,
+        active_params=architecture.active_params,
         total_params=architecture.total_params,
         weights_hash=hash_model(folder, name, cache, pickled) if commit is None else None,
         tokenizer_hash=hash_tokenizer(tokenizer),

@@ -18,7 +18,7 @@ from torch import nn
 from rbpx.config.model.placement import Split
 from rbpx.config.options import Quantise
 from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
-from rbpx.models.architecture import context_of, non_embedding_params, total_params
+from rbpx.models.architecture import active_params, context_of, non_embedding_params, total_params
 from rbpx.models.described import Model
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import hash_model
@@ -108,7 +108,7 @@ def load_model(
         model = load_here() if group is None else group.together(load_here)
         in_one_pass(model)
         # Counted before it runs, which separates tied weights that are offloaded.
-        S, n_params = non_embedding_params(model), total_params(model)
+        S, active, n_params = non_embedding_params(model), active_params(model), total_params(model)
         if quantise is not None:
             quantise_linear(model, quantise, name)
         tokenizer = load_tokenizer(folder, name)
@@ -134,6 +134,7 @@ def load_model(
             commit=commit,
             context=context_of(model),
             non_embedding_params=S,
+            active_params=active,
             total_params=n_params,
             weights_hash=weights_hash,
             tokenizer_hash=hash_tokenizer(tokenizer),

@@ -22,6 +22,7 @@ from rbpx.display.view import Table
 from rbpx.errors import RbpxError, number_of
 from rbpx.groups.group import Group, titles_of
 from rbpx.groups.processes import in_processes
+from rbpx.laws.names import OnText
 from rbpx.report.across import figures_across
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
 from rbpx.store.index import refresh_index
@@ -143,6 +144,11 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     """
     grids = [(request.but(D=None), cell_keys) for request, cell_keys in grids]  # predictions are in S alone
     request = grids[0][0]
+    if isinstance(request.axis, OnText):
+        raise RbpxError(
+            f"axis={request.axis.value} is not of a report, whose laws are of one text; ask fit and predict, each with "
+            "--format html"
+        )
     store = open_store(request.store)
     n_failed = sum(1 for _ in store.records("failures"))
     if not any(store.records("cells")) and not store.import_files():

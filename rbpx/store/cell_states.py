@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from rbpx.config.grid import Cell
 from rbpx.config.options import Bos
@@ -61,15 +62,17 @@ class Heartbeat:
 
     def begin(self) -> None:
         """Write the heartbeat and keep it fresh."""
+        _SHOWN.add(self)
         self._thread.start()
 
     def end(self) -> None:
         """Stop writing and remove the file."""
         self._over.set()
-        if self._thread.ident is not None:  # else a signal came before it began
+        if self._thread.is_alive():  # else a signal came before it began, and it writes nothing more
             self._thread.join()
         with suppress(OSError):
             self._store.end_heartbeat(self._path)
+        _SHOWN.discard(self)
 
     def _beat(self) -> None:
         while not self._over.is_set():
@@ -84,6 +87,15 @@ class Heartbeat:
                 )
                 self._store.send_heartbeat(self._path)
             self._over.wait(_BEAT_S)
+
+
+_SHOWN: Final = set[Heartbeat]()
+
+
+def end_heartbeats() -> None:
+    """End those of this process that a signal left, as it came amid the end of one."""
+    for beat in list(_SHOWN):
+        beat.end()
 
 
 @contextmanager

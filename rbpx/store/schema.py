@@ -1,5 +1,6 @@
 """Columns and types of the relations in a store; the reference of the documentation has their units."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import pyarrow as pa
@@ -40,6 +41,19 @@ def with_all(table: pa.Table, columns: pa.Schema) -> pa.Table:
     return pa.table(each, names=columns.names).cast(columns)
 
 
+VARY: Final = "vary_"  # begins the names of columns of observations that only some files have: what a sweep varies
+
+
+def varied(names: Iterable[str]) -> list[str]:
+    """The columns among these that hold what runs of one size and as many tokens vary, sorted."""
+    return sorted({name for name in names if name.startswith(VARY)})
+
+
+def with_varied(columns: pa.Schema, names: Iterable[str]) -> pa.Schema:
+    """Columns, and after them those of `names` that hold what runs vary."""
+    return pa.schema([*columns, *(pa.field(name, pa.float64()) for name in varied(names) if name not in columns.names)])
+
+
 # `first_byte` and `n_bytes` are null in runs of earlier versions.
 TOKENS = columns_of(
     "run_id, doc_id int32, position int32, token_id int32, greater int32, ties int32, logprob float, "
@@ -66,11 +80,11 @@ TRAINING = columns_of(
     "training_tokens int64, training_flops double, training_step int64, unique_tokens int64, training_seed int64, "
     "variant",
 )
-# `engine` and its version are null where rbpx measured itself.
+# `engine` and its version are null where rbpx measured itself, `active_params` in runs of earlier versions.
 RUNS = columns_of(
     "run_id, cell_key, family, size, model, revision, dataset, dataset_commit, protocol, window int32, stride int32, "
-    "padding, bos, dtype, quantise, deterministic bool, head, non_embedding_params int64, total_params int64, "
-    "vocab_size int32",
+    "padding, bos, dtype, quantise, deterministic bool, head, non_embedding_params int64, active_params int64, "
+    "total_params int64, vocab_size int32",
     *TRAINING,
     "n_documents int32, n_skipped int32, n_tokens int64, n_bytes int64, n_bytes_scored int64, "
     "cross_entropy_nats double, text_hash, tokenizer_hash, weights_hash, engine, engine_version, device, "
@@ -83,7 +97,7 @@ OBSERVATIONS = columns_of(
     "cross_entropy_nats_stderr double, bits_per_byte double, bits_per_byte_stderr double, accuracy double, "
     "accuracy_stderr double",
     *TRAINING,
-    "run_id",
+    "weight double, active_params double, run_id",
 )
 # Null, as `model` often is: all that is not the same for all runs of a law.
 FITS = columns_of(

@@ -1,4 +1,4 @@
-"""Closure (verb closure): fits forms of the rank distribution to the smaller sizes and tests them on the largest.
+"""Closure (verb closure): chooses a form of the rank distribution by the smaller sizes and tests it on the largest.
 
 Source: that cross-entropy and RBP follow from one distribution is a conjecture of the RBP paper (arXiv 2510.20387,
 section 5), for a lognormal whose parameters are laws in S. Shapes: N sizes, Y quantities, as in `held_out`.
@@ -37,11 +37,12 @@ class Closures:
         group: the runs, in order of S.
         k_grid: the k of RBP.
         reach: the largest k whose law stands, up to which RBP_k is scored; None where no law stands.
-        forms: what each form predicts; most quantities within their intervals first, then the closest.
+        forms: what each form predicts; the one that comes closest at the sizes that choose first.
+        chosen_on: the sizes that choose; empty where there are too few to hold one out beside the largest.
         separate: median error of separate laws over the same quantities; None where nothing is scored.
         exponents: the measured law of -ln RBP_1 over cross-entropy, whose alpha is the difference of both exponents;
             None where k = 1 is not asked for.
-        residuals: by rank, of the closest form when fitted to the largest size itself.
+        residuals: by rank, of the first form when fitted to the largest size itself.
         status: ok, or why there are no forms.
     """
 
@@ -49,6 +50,7 @@ class Closures:
     k_grid: tuple[int, ...]
     reach: int | None
     forms: tuple[FormResult, ...]
+    chosen_on: tuple[str, ...]
     separate: float | None
     exponents: PowerLawFit | None
     residuals: tuple[Residual, ...]
@@ -59,7 +61,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     """Fit every form to the smaller sizes of a group, and judge what it predicts of the largest."""
     k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     if group.ties is Ties.mid:
-        return Closures(group, tuple(k_grid), None, (), None, None, (), Status.mid_ranks)
+        return Closures(group, tuple(k_grid), None, (), (), None, None, (), Status.mid_ranks)
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
     points = size_points(group, evidence, request, k_grid, ("rbp", "cross_entropy"))
     reach = largest_standing(fit_points(each, Method.ols) for each in points[:-1])
@@ -78,7 +80,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     forms, residuals, separate = judge_forms(sizes, k_grid, scored_Y)
     ratio = points[k_grid.index(1)].over(points[-1]) if 1 in k_grid else None
     exponents = None if ratio is None else fit_power_law(sizes.S_N, ratio.y_N, ratio.resampled)
-    return Closures(group, tuple(k_grid), reach, forms, separate, exponents, residuals, Status.ok)
+    chosen_on = tuple(dict.fromkeys(run.size for run in group.runs if run.non_embedding_params in sizes.choosing_S))
+    return Closures(group, tuple(k_grid), reach, forms, chosen_on, separate, exponents, residuals, Status.ok)
 
 
 def _quantities(evidence: Sequence[Evidence], group: Group) -> Floats:
@@ -104,7 +107,7 @@ def _spread(evidence: Sequence[Evidence], group: Group) -> Floats:
 
 
 def keep(store: Store, closures: Closures) -> list[Record]:
-    """A row for each form and for each of its quantities, and the residuals of the closest; no law is stored."""
+    """A row for each form and for each of its quantities, and the residuals of the first; no law is stored."""
     names = closures.group.names() | {"run_ids": list(closures.group.run_ids)}
     measured = NO_ESTIMATE if closures.exponents is None else closures.exponents.exponent
     rows: list[Record] = []
@@ -112,6 +115,7 @@ def keep(store: Store, closures: Closures) -> list[Record]:
         about: Record = names | {"distribution": form.name, "n_parameters": form.n_parameters}
         row: Record = {"kind": "form", **about, "reach": closures.reach, "status": form.status.value}
         row |= {name: getattr(form, name) for name in ("closes", "n_inside", "n_scored", "error", "error_own")}
+        row |= {"error_choice": form.error_choice, "chosen_on": list(closures.chosen_on)}
         row |= {"error_separate": closures.separate, "heldout_nats": form.heldout_nats, **by_name(behind=form.behind)}
         row |= {"alpha_rbp_1": form.alpha_rbp_1, "alpha_cross_entropy": form.alpha_cross_entropy}
         row |= {"difference_derived": form.difference, **by_name(difference=measured)}

@@ -1,10 +1,10 @@
-"""Predicts the largest size by forms of the rank distribution that are fitted to the smaller ones, and judges them.
+"""Chooses a form of the rank distribution by the smaller sizes, and judges all forms by the largest.
 
 Shapes: N sizes, D documents, R ranks that occur, Q places, Y quantities: -ln RBP_k at each k, H(P), cross-entropy.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
@@ -55,7 +55,20 @@ class Measured:
     @property
     def ln_largest_Y(self) -> Floats:
         """Ln of each quantity of the largest size, the mean of its replicates."""
-        return np.asarray(self.ln_y_NY[~self.smaller_N].mean(axis=0))
+        return self.ln_y_Y(float(self.S_N.max()))
+
+    @property
+    def choosing_S(self) -> Floats:
+        """The sizes that choose a form: below the largest, each predicted from at least three smaller ones.
+
+        From two where there are no more; none where one size would have to predict.
+        """
+        smaller_S = np.unique(self.S_N[self.smaller_N])
+        return smaller_S[min(3, max(2, len(smaller_S) - 1)) :]
+
+    def ln_y_Y(self, S: float) -> Floats:
+        """Ln of each quantity of one size, the mean of its replicates."""
+        return np.asarray(self.ln_y_NY[self.S_N == S].mean(axis=0))
 
 
 @dataclass(frozen=True)
@@ -107,7 +120,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Residual(RankBin):
-    """A bin of ranks at the largest size, with the ratio of its tokens to those that the closest form expects.
+    """A bin of ranks at the largest size, with the ratio of its tokens to those that the chosen form expects.
 
     The interval of the ratio is over documents; all of it is None where the form expects none.
     """
@@ -128,6 +141,8 @@ class FormResult:
         error: median of |ln predicted - ln measured| over the scored quantities; None where none is scored. A mean
             square would be decided by the largest k, with its few misses.
         error_own: the same when fitted to the largest size itself.
+        error_choice: median of |ln predicted - ln measured| over all quantities, mean over the sizes that choose; where
+            there are none, over those that are fitted; None where half of the quantities have no logarithm.
         heldout_nats: mean log-likelihood of a token of the largest size.
         behind: nats per token that it loses there to the most likely form, with an interval over documents.
         alpha_rbp_1: exponent of -ln RBP_1 that it implies over all sizes; None where k = 1 is not asked for.
@@ -143,6 +158,7 @@ class FormResult:
     held: tuple[Held, ...]
     error: float | None
     error_own: float | None
+    error_choice: float | None
     heldout_nats: float
     behind: Estimate
     alpha_rbp_1: float | None
@@ -176,33 +192,33 @@ class FormResult:
 def judge_forms(
     sizes: Measured, k_grid: Sequence[int], scored_Y: Sequence[bool]
 ) -> tuple[tuple[FormResult, ...], tuple[Residual, ...], float | None]:
-    """Test every form on the largest size.
+    """Choose a form by the smaller sizes, and test every form on the largest, which has no part in the choice.
 
     Returns:
-        The forms, those with the most quantities within their intervals first and the closest of these before others;
-        the residuals of the first form at the largest size; the median error of separate laws.
+        The forms, the chosen one first; its residuals at the largest size; the median error of separate laws.
     """
     places, smaller = places_of(sizes.V, k_grid), sizes.smaller_N
     counted = [_by_document(counts, sizes.weights_BD) for counts in sizes.counts]
     seen = [places.nodes.moved(rank_R, np.asarray(tokens_DR.sum(axis=0), float)) for rank_R, tokens_DR in counted]
     seen_NQ = np.array(seen)
     separate_Y = _separate(sizes)
-    fits = {}
+    before, fits = {S: sizes.S_N < S for S in sizes.choosing_S.tolist()}, {}
     for name, form in RANK_FORMS.items():
         fit = fit_form(form, places, sizes.S_N[smaller], seen_NQ[smaller])
         whole = fit_form(form, places, sizes.S_N, seen_NQ)
         own = fit_form(form, places, sizes.S_N[~smaller][:1], seen_NQ[~smaller].sum(axis=0, keepdims=True))
         if all(np.isfinite(each.loglik) for each in (fit, whole, own)):
             nats = float(fit.likelihood(sizes.S_N[~smaller], seen_NQ[~smaller]).sum() / seen_NQ[~smaller].sum())
-            fits[name] = _Fits(fit, whole, own, nats)
+            below = {S: fit_form(form, places, sizes.S_N[at], seen_NQ[at]) for S, at in before.items()}
+            below = below or dict.fromkeys(sizes.S_N[smaller].tolist(), fit)
+            fits[name] = _Fits(fit, whole, own, nats, _error_choice(sizes, below))
     if not fits:
         return (), (), None
     behind = _behind(sizes, fits, *counted[-1])
     results = []
-    for name, each in fits.items():
+    for name, each in sorted(fits.items(), key=lambda of: (not of[1].fit.converged, of[1].error_choice)):
         held = tuple(_held(sizes, each, k_grid, scored_Y, separate_Y))
         results.append(_result(name, sizes.S_N, each, held, k_grid, behind[name]))
-    results.sort(key=_key)
     with np.errstate(divide="ignore", invalid="ignore"):  # a share of 0 or 1 has no law, and no error
         off_Y = np.log(separate_Y) - sizes.ln_largest_Y
     residuals = _residuals(sizes, fits[results[0].name].own, *counted[-1])
@@ -211,18 +227,27 @@ def judge_forms(
 
 @dataclass(frozen=True, eq=False)
 class _Fits:
-    """A form fitted to the smaller sizes, to all, and to the largest; mean nats of a token of the largest by `fit`."""
+    """A form fitted to the smaller sizes, to all, and to the largest; mean nats of a token of the largest by `fit`.
+
+    `error_choice` is that of `FormResult`.
+    """
 
     fit: FormFit
     whole: FormFit
     own: FormFit
     heldout_nats: float
+    error_choice: float
 
 
-def _key(result: FormResult) -> tuple[bool, float, float]:
-    """Sorts forms: converged ones, those with more quantities inside, and closer ones come first."""
-    off = -result.heldout_nats if result.error is None else result.error
-    return result.status is not Status.ok, -float(result.n_inside), off
+def _error_choice(sizes: Measured, fits: Mapping[float, FormFit]) -> float:
+    """Mean over some sizes of the median error of a form, each size by a fit of its own."""
+    errors = []
+    for S, fit in fits.items():
+        ln_y_Y = sizes.ln_y_Y(S)
+        known_Y = np.isfinite(ln_y_Y)  # a measured share of 1 has no error
+        with np.errstate(divide="ignore"):
+            errors.append(np.median(np.abs(np.log(fit.derived(np.array([S]))[0][known_Y]) - ln_y_Y[known_Y])))
+    return float(np.mean(errors))
 
 
 def _typical(off: Floats) -> float | None:
@@ -285,6 +310,7 @@ def _result(
         held=held,
         error=_typical(np.array([math.log(each.predicted / each.measured) for each in scored])),
         error_own=_typical(np.array([math.log(each.own / each.measured) for each in scored])),
+        error_choice=fits.error_choice if math.isfinite(fits.error_choice) else None,
         heldout_nats=fits.heldout_nats,
         behind=behind,
         alpha_rbp_1=_slope(x_N, derived_NY[:, k_grid.index(1)]) if 1 in k_grid else None,

@@ -1,4 +1,4 @@
-"""Tables of closure: every form at the largest size, and each quantity by the closest form; the same in sentences."""
+"""Tables of closure: every form at the largest size, and each quantity by the chosen form; the same in sentences."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -24,13 +24,14 @@ from rbpx.display.view import (
     with_ends,
 )
 from rbpx.display.vocabulary import law_title, percent, short
+from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.ranks.shapes import RANK_FORMS
 
 
 @one_by_one
 def tables(closures: Closures) -> Iterator[Table]:
-    """Every form, then the closest one."""
+    """Every form, then the chosen one."""
     group, last = closures.group, closures.group.runs[-1]
     smaller = [run.size for run in group.runs if run.non_embedding_params < last.non_embedding_params]
     title = f"Forms of the distribution of ranks: {last.size}, from {smaller[0]} to {smaller[-1]}"
@@ -39,9 +40,9 @@ def tables(closures: Closures) -> Iterator[Table]:
         "lines in ln S. A form without kinds of tokens takes CE to be H(P)."
     )
     yield FORMS.table(title, closures.forms, group.title, note=note)
-    for closest in closures.forms[:1]:
-        title = f"The closest form, {closest.label}: {RANK_FORMS[closest.name].equation}"
-        yield CLOSEST.table(title, closest.held, group.title)
+    for chosen in closures.forms[:1]:
+        title = f"The chosen form, {chosen.label}: {RANK_FORMS[chosen.name].equation}"
+        yield CHOSEN.table(title, chosen.held, group.title)
 
 
 def _error_of(quantity: str) -> Callable[[FormResult], float | None]:
@@ -65,6 +66,10 @@ FORMS: Final = View[FormResult](
         "off", "error", lambda form: form.error,
         means="median error at the largest size, over −ln RBP_k up to the largest k whose law stands, H(P) and CE",
     ),
+    share(
+        "choice", "error_choice", lambda form: form.error_choice,
+        means="median error of all quantities at the sizes that chose the first form, each predicted from those below",
+    ),
     share("own fit", "error_own", lambda form: form.error_own, means="off when fitted to that size itself", spare=3),
     error("H(P)", "error_of_error_entropy", _error_of("error_entropy"), "error of error-entropy", 1),
     error("CE", "error_of_cross_entropy", _error_of("cross_entropy"), "error of cross-entropy", 1),
@@ -78,8 +83,8 @@ FORMS: Final = View[FormResult](
     text("closes", "closes", lambda form: "yes" if form.closes else "no", "whether all are inside"),
     state(lambda form: form.status),
 )  # fmt: skip
-CLOSEST: Final = View[Held](
-    "closest",
+CHOSEN: Final = View[Held](
+    "chosen",
     text("quantity", "quantity", lambda held: law_title(held.quantity, held.k)),
     magnitude("measured", "measured", lambda held: held.measured),
     with_ends(
@@ -101,26 +106,37 @@ CLOSEST: Final = View[Held](
 
 @one_by_one
 def sentences(closures: Closures) -> Iterator[str]:
-    """Which forms yield all laws, how far off the closest is, and the difference of exponents that it implies."""
+    """Whether the chosen form yields all laws, which others would, and the difference of exponents that it implies."""
     if not closures.forms:
         yield f"No form was fitted: {closures.status.label}. {closures.status.remedy}"
         return
-    closest, measured = closures.forms[0], closures.exponents
-    names = [form.label for form in closures.forms if form.closes]
-    if closest.error is None:
+    chosen, measured = closures.forms[0], closures.exponents
+    if chosen.error is None:
         return
     reach = "RBP at no k" if closures.reach is None else f"RBP up to k = {closures.reach:,}"
-    found = f"All laws follow from {'; '.join(names)}" if names else "No form yields all laws"
     separate = "" if closures.separate is None else f", separate laws by {closures.separate:.1%}"
+    judge = closures.group.runs[-1].size
     yield (
-        f"{found} ({reach}): at the largest size the closest form, {closest.label}, has {closest.n_inside} of "
-        f"{closest.n_scored} quantities within their intervals and is off by {closest.error:.1%}{separate}."
+        f"{'All' if chosen.closes else 'Not all'} laws follow from {chosen.label} ({reach}). Chosen by "
+        f"{_choice(closures)}, it has {chosen.n_inside} of {chosen.n_scored} quantities of {judge}, which took no part "
+        f"in the choice, within their intervals and is off by {chosen.error:.1%}{separate}."
     )
-    if measured is not None and measured.alpha is not None and closest.difference is not None:
+    if others := [form.label for form in closures.forms[1:] if form.closes]:
+        yield (
+            f"Of the other forms, {'; '.join(others)} would have all within. That is known from {judge} alone, and "
+            f"{number_of(len(closures.forms), 'form')} were tried: let a larger size judge."
+        )
+    if measured is not None and measured.alpha is not None and chosen.difference is not None:
         yield (
             f"The exponent of −ln RBP_1 minus that of cross-entropy is {interval_of(measured.exponent)}; "
-            f"{closest.label} implies {closest.difference:.3f}."
+            f"{chosen.label} implies {chosen.difference:.3f}."
         )
+
+
+def _choice(closures: Closures) -> str:
+    if closures.chosen_on:
+        return f"how it predicts {', '.join(closures.chosen_on)} from the sizes below"
+    return "how it fits the smaller sizes, which are too few to hold one of them out"
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)

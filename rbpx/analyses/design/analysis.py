@@ -5,17 +5,26 @@ from dataclasses import asdict, dataclass
 from itertools import product
 
 import duckdb
-import numpy as np
-import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.fits import alike
-from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, trained_quantities
+from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, refuse_routed, trained_quantities
 from rbpx.groups.select.trainings import TrainingGroup
-from rbpx.laws.surface.design import NextRun, candidates, exponents, next_runs, optimum_at, prediction_at
+from rbpx.laws.names import Axis
+from rbpx.laws.surface.averaged import forms_to_mix
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
-from rbpx.laws.surface.surface import Surface
+from rbpx.laws.surface.next_runs import (
+    TENFOLD,
+    Plan,
+    Wanted,
+    best_sizes,
+    best_values,
+    candidates,
+    next_runs,
+    predictions,
+)
+from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status, first_of
 from rbpx.store.store import Record, Store
 
@@ -28,15 +37,11 @@ class Designed:
         trained: its points.
         fit: the surface through them.
         reasons: every status that holds.
-        target: what the chosen runs narrow, in words; None where none were asked for.
-        chosen: runs to train next, in order; empty where none were asked for, or there is no surface.
     """
 
     trained: Trained
     fit: SurfaceFit
     reasons: tuple[Status, ...]
-    target: str | None
-    chosen: tuple[NextRun, ...]
 
     @property
     def status(self) -> Status:
@@ -51,11 +56,27 @@ class Designed:
 
 
 @dataclass(frozen=True, eq=False)
+class Chosen:
+    """Runs to train next for one quantity, over forms.
+
+    Attributes:
+        trained: the points that there are.
+        target: what the runs narrow, in words.
+        plans: per FLOP, and the best use of a budget.
+    """
+
+    trained: Trained
+    target: str
+    plans: tuple[Plan, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Designs:
-    """The design of one group, by quantity and form."""
+    """The design of one group, by quantity and form, and by quantity the runs to train next."""
 
     group: TrainingGroup
     of: tuple[Designed, ...]
+    chosen: tuple[Chosen, ...]
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Designs:
@@ -63,44 +84,37 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     quantities = trained_quantities(connection, group, request)
     if not request.laws.by_name:
         quantities = sorted(quantities, key=lambda each: each.law != "cross_entropy")[:1]
-    of, n_resamples = [], min(request.resamples, MOST_RESAMPLES)
+    n_resamples, how = min(request.resamples, MOST_RESAMPLES), (request.objective, request.delta)
+    of = []
     for trained, form in product(quantities, request.form):
-        fit = fit_surface(trained.runs, form, request.objective, request.delta, n_resamples)
-        of.append(Designed(trained, fit, doubts_of_points(group, trained, fit), *_chosen(fit, trained, request)))
-    return Designs(group, tuple(of))
+        fit = fit_surface(trained.runs, form, *how, n_resamples)
+        of.append(Designed(trained, fit, doubts_of_points(group, trained, fit)))
+    is_asked = request.next is not None or request.flops is not None
+    chosen = [_chosen(trained, request) for trained in quantities] if is_asked else []
+    return Designs(group, tuple(of), tuple(each for each in chosen if each is not None))
 
 
-def _chosen(fit: SurfaceFit, trained: Trained, request: Request) -> tuple[str | None, tuple[NextRun, ...]]:
-    if request.next is None or fit.surface is None:
-        return None, ()
-    flops = math.inf if request.flops is None else request.flops
-    S_M, D_M = candidates(trained.runs, flops)
-    if len(S_M) == 0:
-        least = float(6 * trained.runs.S_N.min() * trained.runs.D_N.min())
-        raise RbpxError(
-            f"flops={flops:g} pays for no run: the smallest model with the fewest tokens takes {least:.3g}; give more"
-        )
-    target, derivatives_TP = _target(fit.surface, request)
-    chosen = next_runs(fit.surface, trained.runs, derivatives_TP, S_M, D_M, request.next, flops)
-    return target, tuple(chosen)
+def _chosen(trained: Trained, request: Request) -> Chosen | None:
+    """The runs to train next; None where the points have no surface."""
+    refuse_routed(trained)
+    runs, flops = trained.runs, math.inf if request.flops is None else request.flops
+    fits = [fit_surface(runs, form, request.objective, request.delta, 0) for form in forms_to_mix(runs)]
+    if all(fit.surface is None for fit in fits):
+        return None
+    if not len(candidates(runs, flops)[0]):
+        least = float((six_S(runs.S_N) * runs.D_N).min())
+        raise RbpxError(f"flops={flops:g} pays for no run that informs: the least that there is took {least:.3g}")
+    wanted = _wanted(runs, request)
+    return Chosen(trained, wanted.name, tuple(next_runs(fits, wanted, request.next, flops, request.seed)))
 
 
-def _target(surface: Surface, request: Request) -> tuple[str, npt.NDArray[np.float64]]:
-    """What the runs are to narrow, in words, and its derivatives by the constants, [T, P]."""
-    points, budgets = request.points_to_predict(), request.budgets
-    if points:
-        named = ", ".join(f"S = {S:.3g}, D = {D:.3g}" for S, D in points)
-        return f"ln y at {named}", np.vstack([prediction_at(surface, S, D) for S, D in points])
-    if budgets:
-        try:
-            derivatives = np.vstack([optimum_at(surface, C) for C in budgets])
-        except ValueError:
-            raise RbpxError(
-                f"budgets={request.typed['budgets']}: the surface has no optimum there that a run could narrow; leave "
-                "budgets= out to narrow the exponents"
-            ) from None
-        return f"ln S of the optimum at C = {', '.join(f'{C:.3g}' for C in budgets)}", derivatives
-    return f"the exponents {' and '.join(surface.form.exponents)}", exponents(surface)
+def _wanted(runs: Runs, request: Request) -> Wanted:
+    """What the runs are to narrow."""
+    if request.points_to_predict():
+        return predictions(request.points_to_predict())
+    if request.budgets:
+        return best_sizes(runs, request.budgets)
+    return best_values(runs, [TENFOLD * float(runs.along(Axis.C).max())])
 
 
 def keep(store: Store, designs: Designs) -> list[Record]:
@@ -114,6 +128,10 @@ def keep(store: Store, designs: Designs) -> list[Record]:
         ratios = dict(zip(("least_D_per_S", "greatest_D_per_S"), each.ratios, strict=True))
         counts = {"n_points": each.fit.n_points, "n_runs": each.fit.n_runs}
         rows.append({"kind": "design", **named, **counts, **ratios, **judged, **reasons})
-        for rank, run in enumerate(each.chosen, 1):
-            rows.append({"kind": "next", **named, "target": each.target, "rank": rank, **asdict(run), **reasons})
+    for chosen in designs.chosen:
+        about = {**names, "law": chosen.trained.law, "k": chosen.trained.k, "target": chosen.target}
+        for plan in chosen.plans:
+            of_plan = {"kind": "next", **about, "plan": plan.name, "next_narrows": plan.next_narrows}
+            rows += [{**of_plan, "rank": rank, **asdict(run)} for rank, run in enumerate(plan.runs, 1)]
+            rows += [] if plan.runs else [of_plan]
     return alike(rows)

@@ -33,6 +33,7 @@ from rbpx.laws.success.chain import (
     second_step,
 )
 from rbpx.laws.success.sigmoid import SigmoidFit, fit_sigmoid
+from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.design import judge
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.runs import Runs
@@ -95,7 +96,7 @@ class FeatureSteps:
     Attributes:
         values: the feature.
         form: of step 1: that of a surface, or `combined` for a law in size over all forms.
-        surface: step 1 where it is a surface, else None.
+        surface: the first form of step 1 where it is a surface, else None.
         sigmoid: step 2; None without a fit.
         n_trainings: how many trainings were fitted.
         n_points: how many points step 2 has, the anchor included.
@@ -144,7 +145,9 @@ def fit_steps(task: TaskValues, values: FeatureValues, parts: Split, request: Re
     predictions = [predicted(each.S, each.D, each) for each in parts.held_out]
     predictions += [predicted(S, D) for S, D in asked] if asked else [predicted(S, None) for S in request.S]
     n_points = 0 if sigmoid is None else sigmoid.n_points
-    return FeatureSteps(values, first.form, first.surface, sigmoid, len(fitted), n_points, tuple(predictions))
+    return FeatureSteps(
+        values, first.form, next(iter(first.surfaces), None), sigmoid, len(fitted), n_points, tuple(predictions)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,22 +155,26 @@ class _First:
     """Step 1: a surface or a law in size, and the sizes and tokens of its trainings."""
 
     form: str
-    surface: SurfaceFit | None
+    surfaces: tuple[SurfaceFit, ...]
     S: tuple[float, ...]
     D: tuple[float, ...]
     fits: FormFits | None
     reasons: tuple[Status, ...]
+    budgets: tuple[BudgetTest, ...] = ()
 
     @classmethod
     def fit(cls, trainings: Sequence[Training], x_T: npt.NDArray[np.float64], request: Request) -> "_First":
-        """Fit a surface where tokens are known, not collinear with size, and runs are enough; else a law in size."""
+        """Fit surfaces where tokens are known, not collinear with size, and runs are enough; else a law in size."""
         S, D = [each.S for each in trainings], [each.D for each in trainings if each.D]
-        form = request.form[0]
         if len(D) == len(S) > 5 and not judge(np.array(S, float), np.array(D, float)).is_collinear:
-            n_resamples = min(request.resamples, _RESAMPLES)
+            n_resamples, runs = min(request.resamples, _RESAMPLES), Runs.of(S, D, x_T)
             of = (request.objective, request.delta, n_resamples, request.seed)
-            surface = fit_surface(Runs.of(S, D, x_T), form, *of)
-            return cls(form, surface, tuple(S), tuple(D), None, surface.reasons)
+            forms = request.form if "form" in request.typed else forms_to_mix(runs)
+            surfaces = tuple(fit_surface(runs, form, *of) for form in forms)
+            if len(surfaces) == 1:
+                return cls(forms[0], surfaces, tuple(S), tuple(D), None, surfaces[0].reasons)
+            (budgets,) = backtest_budgets([(runs, forms)], objective=request.objective, delta=request.delta)
+            return cls(COMBINED, surfaces, tuple(S), tuple(D), None, surfaces[0].reasons, budgets)
         reasons = [] if np.all((x_T > 0) & np.isfinite(x_T)) else [Status.not_positive]
         if len(set(S)) < MIN_SIZES:
             reasons.append(Status.too_few_sizes)
@@ -179,13 +186,12 @@ class _First:
                 fits = fit_over_forms(S, x_T)
             except np.linalg.LinAlgError:  # a form that bends away from features that rise with size
                 reasons.append(Status.not_converged)
-        return cls(COMBINED, None, tuple(S), tuple(D), fits, tuple(reasons))
+        return cls(COMBINED, (), tuple(S), tuple(D), fits, tuple(reasons))
 
     def at(self, S: float, D: float | None, seed: int) -> Feature:
         """The feature that step 1 predicts of a new model."""
-        surface = None if self.surface is None else self.surface.surface
-        if surface is not None and D is not None:
-            return of_estimate(surface.predict(S, D, new_run=True), surface.n_runs - surface.n_free, seed)
+        if self.surfaces and D is not None:
+            return self._on_surface(S, D, seed)
         if self.fits is None:
             return Feature(NO_ESTIMATE, None)
         mixture = self.fits.at(np.log([S]))
@@ -193,6 +199,15 @@ class _First:
         mixture = mixture.only(np.isfinite(mixture.scale)[0, 0])
         ends = (exp_or_none(end) for end in mixture.quantiles(TAILS)[0, 0].tolist())
         return of_mixture(mixture, Estimate(*ends), seed)
+
+    def _on_surface(self, S: float, D: float, seed: int) -> Feature:
+        alone = self.surfaces[0].surface
+        if self.form != COMBINED:
+            if alone is None:
+                return Feature(NO_ESTIMATE, None)
+            return of_estimate(alone.predict(S, D, new_run=True), alone.n_runs - alone.n_free, seed)
+        (answer,) = predict_over_forms(self.surfaces, [(S, D)], self.budgets)
+        return Feature(answer.y, None) if answer.mixture is None else of_mixture(answer.mixture, answer.y, seed)
 
 
 def _second(

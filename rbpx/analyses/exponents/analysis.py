@@ -1,13 +1,13 @@
 """Whether exponents agree (verb exponents): compares the laws in S of each family and text, and averages over all.
 
-The means have intervals for other families and other texts.
+The means have intervals for other families, other texts and other models.
 Source: RBP paper (arXiv 2510.20387), table 2 and section 5, which finds those of cross-entropy and -ln RBP_1 alike.
-Shapes: N sizes, D documents, B resamples, K ranks, M pairs of a family and a text.
+Shapes: N sizes, D documents, B resamples, K ranks, P pairs of a family and a text, M points of all pairs.
 """
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,8 +19,7 @@ from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import Points, known_points
-from rbpx.laws.in_k import fit_joint_law
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Resampled, by_name, student_t
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Resampled, around, by_name, half_width, student_t
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
@@ -30,15 +29,29 @@ from rbpx.store.store import Record
 DEFAULT_K: Final = (1, 10, 100)
 UP_TO: Final = 100  # k: beyond it published laws bend towards the vocabulary
 _CE: Final = "CE"
+_ROUNDING: Final = 1e-9  # of a degree of freedom
 _COLUMNS: Final = ("dataset", "family", "k", "slope")  # of published slopes
 
 
-def mean_over(value_M: Sequence[float], families: Sequence[Hashable], texts: Sequence[Hashable]) -> Estimate:
-    """The mean over M pairs of a family and a text, with a 95 % interval over both: two-way clusters.
+def mean_over(
+    value_P: Sequence[float],
+    families: Sequence[Hashable],
+    texts: Sequence[Hashable],
+    points: Sequence[Points | None] = (),
+) -> Estimate:
+    """The mean over P pairs of a family and a text, with a 95 % interval over families, texts and models.
 
-    Pairs of one family are off alike, and so are pairs of one text. The variance is V_family + V_text - V_pair, each
-    times G / (G - 1) for its G clusters, and not below either of the first two; Student's t has one degree of freedom
-    fewer than the smaller number of clusters. A way with a single cluster says nothing of others and is left out.
+    Pairs of one family are off alike, and so are pairs of one text: two-way clusters. The variance between them is
+    V_family + V_text - V_pair, each times G / (G - 1) for its G clusters, and not below either of the first two;
+    Student's t has one degree of freedom fewer than the smaller number of clusters. A way with a single cluster says
+    nothing of others and is left out. What all pairs have in common does not show between them; `_in_common` adds it.
+
+    Args:
+        value_P: the exponents.
+        families: of each.
+        texts: of each.
+        points: whose exponents they are, None where only slopes are known. Then one family has no interval over texts,
+            since what its models have in common on them is not known.
 
     Returns:
         The mean; without an interval for one family and one text.
@@ -46,25 +59,59 @@ def mean_over(value_M: Sequence[float], families: Sequence[Hashable], texts: Seq
     Source:
         A. C. Cameron, J. B. Gelbach, D. L. Miller, Robust Inference with Multiway Clustering, JBES 29, 2011.
     """
-    value = np.asarray(value_M, dtype=np.float64)
-    mean = float(value.mean())
+    value = np.asarray(value_P, dtype=np.float64)
+    mean, known = float(value.mean()), [each for each in points if each is not None]
     ways = [labels for labels in (families, texts) if len(set(labels)) > 1]
-    if not ways:
+    if not ways or (len(known) < len(value) and len(set(families)) == 1):
         return Estimate(mean, None, None)
     variances = [_clustered(value - mean, labels) for labels in ways]
     variance = max(variances)
     if len(ways) == 2:
         own = _clustered(value - mean, list(range(len(value))))
         variance = max(sum(variances) - own, variance)
-    half = student_t(min(len(set(labels)) for labels in ways) - 1) * variance**0.5
-    return Estimate(mean, mean - half, mean + half)
+    squared = student_t(min(len(set(labels)) for labels in ways) - 1) ** 2 * variance
+    if len(known) == len(value):
+        squared += _in_common(known, ways, len(set(texts)) == 1)
+    return Estimate(mean, *around(mean, squared**0.5))
 
 
-def _clustered(off_M: np.ndarray, labels: Sequence[Hashable]) -> float:
+def _in_common(points: Sequence[Points], ways: Sequence[Sequence[Hashable]], one_text: bool) -> float:
+    """Square of the half width that the mean exponent has by what all pairs have in common.
+
+    A model that is better than its law on one text is so on the others, and so are trainings of its size in other
+    families. Its variance tau^2 is that of residuals at one size in pairs that differ in every way, r'Ar over its mean
+    at tau^2 = 1; Student's t has Satterthwaite's degrees of freedom: N - 2 where all pairs have the same N sizes. The
+    documents of a text are common too where it is the only one.
+    """
+    ln_S_M = np.log(np.concatenate([each.S_N for each in points]))
+    pair_M = np.repeat(np.arange(len(points)), [len(each.S_N) for each in points])
+    J_MP = np.hstack([(pair_M == at)[:, None] * np.column_stack([np.ones(len(ln_S_M)), ln_S_M]) for at in set(pair_M)])
+    L_PM = np.linalg.pinv(J_MP)
+    influence_M, rest_MM = L_PM[1::2].mean(axis=0), np.eye(len(ln_S_M)) - J_MP @ L_PM
+    same_MM = ln_S_M[:, None] == ln_S_M
+    labels = [np.unique(list(map(str, way)), return_inverse=True)[1][pair_M] for way in ways]
+    apart_MM = same_MM & np.logical_and.reduce([of_M[:, None] != of_M for of_M in labels])
+    spread_MM = apart_MM @ rest_MM @ same_MM @ rest_MM
+    expected, squared = float(np.trace(spread_MM)), 0.0
+    if expected > _ROUNDING:
+        residual_M = rest_MM @ np.log(np.concatenate([each.y_N for each in points]))
+        tau2 = max(float(residual_M @ apart_MM @ residual_M) / expected, 0.0)
+        dof = expected**2 / float(np.sum(spread_MM * spread_MM.T))
+        squared = student_t(dof) ** 2 * tau2 * float(influence_M @ same_MM @ influence_M)
+    drawn = [each.y_BN for each in points if each.y_BN is not None]
+    if one_text and len(drawn) == len(points):
+        resampled = Resampled.of(np.concatenate(drawn, axis=1), points[0].n_documents)
+        if resampled.suffices:
+            shared = float(resampled.covariance_of(influence_M[None])[0, 0])
+            squared += half_width(shared, n_documents=points[0].n_documents) ** 2
+    return squared
+
+
+def _clustered(off_P: Floats, labels: Sequence[Hashable]) -> float:
     """Variance of the mean where the members of a cluster are off alike."""
     clusters = {label: at for at, label in enumerate(dict.fromkeys(labels))}
-    sums_G, G = np.bincount([clusters[label] for label in labels], off_M), len(clusters)
-    return float(np.sum(np.square(sums_G))) * G / (G - 1) / len(off_M) ** 2
+    sums_G, G = np.bincount([clusters[label] for label in labels], off_P), len(clusters)
+    return float(np.sum(np.square(sums_G))) * G / (G - 1) / len(off_P) ** 2
 
 
 @dataclass(frozen=True)
@@ -94,6 +141,7 @@ class Pair:
         whole: its exponents, of all tokens.
         alphas: exponents of -ln RBP_k, by k.
         drift: change of alpha per unit of ln k, up to k = 100; None below two k.
+        points: the quantities whose exponents are the difference and the drift; None where it has no such points.
         classes: the exponents among the tokens that improve, and among the others; empty where tokens are unknown.
     """
 
@@ -102,6 +150,7 @@ class Pair:
     whole: OfTokens
     alphas: dict[int, float]
     drift: Estimate
+    points: tuple[Points | None, Points | None] = (None, None)
     classes: tuple[OfTokens, ...] = ()
 
 
@@ -127,16 +176,17 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
 
 
 def _averaged(group: Group | None, pairs: Sequence[Pair], run_ids: tuple[str, ...] = ()) -> Exponents:
-    mean, drift = _mean(pairs, [p.whole.difference for p in pairs]), _mean(pairs, [p.drift for p in pairs])
+    of_difference = [(pair, pair.whole.difference, pair.points[0]) for pair in pairs]
+    mean, drift = _mean(of_difference), _mean([(pair, pair.drift, pair.points[1]) for pair in pairs])
     status = Status.ok if mean.leaves_out_0 else Status.no_trend
     return Exponents(group, tuple(pairs), mean, drift, status, run_ids)
 
 
-def _mean(pairs: Sequence[Pair], estimates: Sequence[Estimate]) -> Estimate:
+def _mean(estimates: Sequence[tuple[Pair, Estimate, Points | None]]) -> Estimate:
     """The mean over families and texts; a single pair keeps its own interval."""
-    if len(pairs) == 1:
-        return estimates[0]
-    known = [(e.value, *_of(p)) for p, e in zip(pairs, estimates, strict=True) if e.value is not None]
+    if len(estimates) == 1:
+        return estimates[0][1]
+    known = [(each.value, *_of(pair), points) for pair, each, points in estimates if each.value is not None]
     return mean_over(*zip(*known, strict=True)) if known else NO_ESTIMATE
 
 
@@ -153,12 +203,18 @@ def _pair(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
     if loss is None or one is None or one.runs != loss.runs:
         return None
     ratio = one.over(loss)
-    difference = fit_power_law(ratio.S_N, ratio.y_N, ratio.resampled, backtests=False).exponent
     alphas = {k: _slope(p) for k, p in of_k.items()}
-    drift = _drift([of_k[k] for k in sorted(of_k) if k <= UP_TO and of_k[k].runs == one.runs])
+    in_k = _in_k([of_k[k] for k in sorted(of_k) if k <= UP_TO and of_k[k].runs == one.runs])
     classes = _classes(connection, group, request) if group.is_measured and group.n_resampled > 1 else ()
-    whole = OfTokens(None, None, _slope(loss), difference)
-    return Pair(group.names(), group.title_of_text, whole, alphas, drift, classes)
+    whole = OfTokens(None, None, _slope(loss), _exponent(ratio))
+    return Pair(group.names(), group.title_of_text, whole, alphas, _exponent(in_k), (ratio, in_k), classes)
+
+
+def _exponent(points: Points | None) -> Estimate:
+    """The exponent of the law of some points, with its interval over documents and models."""
+    if points is None:
+        return NO_ESTIMATE
+    return fit_power_law(points.S_N, points.y_N, points.resampled, backtests=False).exponent
 
 
 def _slope(points: Points) -> float:
@@ -171,23 +227,20 @@ def _usable(points: Points) -> bool:
     return bool(known) and len(set(points.S_N)) >= 3 and points.doubt in (None, Status.one_document)
 
 
-def _drift(points: Sequence[Points]) -> Estimate:
-    """The change of alpha per unit of ln k; an interval from 3 k on."""
+def _in_k(points: Sequence[Points]) -> Points | None:
+    """The quantity whose exponent in S is the change of alpha per unit of ln k: exp of the slope of ln y in ln k."""
     if len(points) < 2:
-        return NO_ESTIMATE
-    ks = [p.k for p in points if p.k is not None]
-    if len(ks) < 3:
-        return Estimate(_change(ks, list(map(_slope, points))))
-    resampled = [p.y_BN for p in points if p.y_BN is not None]
-    y_NBK = np.stack(resampled, axis=-1).transpose(1, 0, 2) if len(resampled) == len(points) else None
-    y_NK, n_documents = np.column_stack([p.y_N for p in points]), points[0].n_documents
-    joint = fit_joint_law(points[0].S_N, ks, y_NK, y_NBK, n_documents)
-    return NO_ESTIMATE if joint is None else joint.drift
+        return None
+    of_K = _slope_in_k([p.k for p in points if p.k is not None])
+    drawn = [p.y_BN for p in points if p.y_BN is not None]
+    with np.errstate(divide="ignore", invalid="ignore"):  # a resample with a share of 0 or 1 is left out
+        y_BN = np.exp(np.log(np.stack(drawn, axis=-1)) @ of_K) if len(drawn) == len(points) else None
+    return replace(points[0], y_N=np.exp(np.log(np.column_stack([p.y_N for p in points])) @ of_K), y_BN=y_BN)
 
 
-def _change(ks: Sequence[int], alphas: Sequence[float]) -> float:
-    """Slope of the line through alpha against ln k."""
-    return -float(line(np.log(ks), alphas)[1])
+def _slope_in_k(ks: Sequence[int]) -> Floats:
+    """What each k adds to the slope of the line in ln k."""
+    return np.asarray(np.linalg.pinv(np.column_stack([np.ones(len(ks)), np.log(ks)]))[1])
 
 
 def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> tuple[OfTokens, ...]:
@@ -257,7 +310,7 @@ def analyse_file(path: Path, request: Request) -> Exponents:
 def _published(dataset: str, family: str, of_k: dict[str, float]) -> Pair:
     alphas = {int(k): alpha for k, alpha in of_k.items() if k != _CE}
     ks = [k for k in sorted(alphas) if k <= UP_TO]
-    drift = _change(ks, [alphas[k] for k in ks]) if len(ks) > 1 else None
+    drift = float(_slope_in_k(ks) @ [alphas[k] for k in ks]) if len(ks) > 1 else None
     whole = OfTokens(None, None, of_k[_CE], Estimate(alphas[1] - of_k[_CE]))
     return Pair({"family": family, "dataset": dataset}, dataset, whole, alphas, Estimate(drift))
 

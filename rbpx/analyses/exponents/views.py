@@ -23,6 +23,8 @@ def tables(results: Sequence[Exponents]) -> list[Table]:
 def sentences(result: Exponents) -> Iterator[str]:
     """The means over all pairs."""
     unclear = "" if result.status is Status.ok else ", which cannot be told from 0"
+    if result.difference.ends is None:
+        unclear = "" if result.group else ", since slopes of one family do not say how its models scatter"
     yield (
         f"Mean over {number_of(len(result.pairs), 'pair')}: α of −ln RBP_1 minus that of CE is "
         f"{interval_of(result.difference, 4)}{unclear}; α changes by {interval_of(result.drift, 4)} per unit of ln k."
@@ -51,7 +53,7 @@ def _view(ks: Sequence[int]) -> View[_Row]:
         with_ends(
             "k = 1 − CE", "difference", lambda row: row[1].difference,
             means="α of −ln RBP_1 minus that of cross-entropy, from the law of their ratio; 95 % over documents and "
-            "models, for the mean over families and texts (clusters of both)",
+            "models, for the mean over families and texts too; what models of a size have in common counts once",
         ),
         with_ends(
             "for each ln k", "drift", lambda row: row[0].drift if row[1].tokens is None else None,

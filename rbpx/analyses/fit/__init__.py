@@ -7,6 +7,14 @@ an irreducible term y = E + C S^-alpha (offset), Huber's loss (robust), or all. 
 sampling and the scatter of the models; --format json gives each separately. `form` says whether the data call for
 an offset. axis=D, C or step fits laws in training tokens, FLOPs or steps: along D and step a law for each size,
 through its checkpoints and runs; along C one law, through the best model of each budget.
+
+axis=QUANTITY@TEXT, as axis=cross_entropy@stdlib, fits loss to loss: what models show on this text against what
+they show on that one, whatever their size, y = E_y + K (x - E_x)^kappa, by errors in variables; x of rbp is -ln RBP
+at the k of k=. Several families are tested for one curve.
+Of sweeps (several runs of one size and as many tokens) frontier=true takes the best of each, the minimum of a quadratic
+in what they vary, and along C the best of those. over=10 gives the law of well-tuned runs: squares above it count a
+tenth, and its level and intervals are those of runs that are not badly tuned. A column `weight` of an import weighs
+runs. Both take method=ols, without a choice of form.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -20,10 +28,14 @@ ANALYSIS = Analysis(
         "python -m rbpx fit laws='[rbp,cross_entropy]' method=all",
         "python -m rbpx fit k='[1,10,100]' --plot",
         "python -m rbpx fit axis=D size=25k",
+        "python -m rbpx fit axis=C source=sweep frontier=true",
+        "python -m rbpx fit laws='[cross_entropy]' E='1.7 +- .05'",
+        "python -m rbpx fit dataset=pydoc axis=cross_entropy@stdlib",
     ),
     title="Scaling laws",
     sizes=3,
     draws=True,
     small=True,
-    keys=("k", "ties", "resamples", "seed", "laws", "axis", "method"),
+    pairs=True,
+    keys=("k", "ties", "resamples", "seed", "laws", "axis", "size_by", "method", "E", "pin", "frontier", "over"),
 )

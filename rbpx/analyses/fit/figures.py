@@ -43,8 +43,8 @@ _BAND: Final = "Lines: laws fitted by {method}. Bands: where 95 % of new models 
 _BARS: Final = " Bars: 95 % over documents."
 _BOUNDED: Final = ("rbp", "cross_entropy")  # resampling shifts other quantities, so its intervals would mislead
 _SHARES: Final = Scale("neg_ln_rbp", "−ln RBP_k", log=True)
-_LOSS: Final = Scale("nats", "nats a token", log=True)
-_OTHERS: Final = Scale("y", "nats, bits a byte, or misses", log=True)
+_LOSS: Final = Scale("nats", "nats per token", log=True)
+_OTHERS: Final = Scale("y", "nats, bits per byte, or misses", log=True)
 _POINTS: Final = "A law needs three sizes; only the points are drawn."
 _NATS: Final = ("cross_entropy", "lognormal_cross_entropy", "error_entropy")  # drawn together, as alike in size
 _Point = tuple[str, Run, Estimate]
@@ -106,7 +106,7 @@ def _known(law: Law) -> list[tuple[int, float]]:
 
 def _within(result: Laws, law: Law, at: int, y: float) -> Estimate:
     """A point with its 95 % interval over documents; without an interval where no documents were resampled."""
-    if not result.evidence or result.group.n_resampled < 2 or law.law not in _BOUNDED:
+    if not result.evidence or result.cells or result.group.n_resampled < 2 or law.law not in _BOUNDED:
         return Estimate(y, None, None)
     y_B = result.evidence[at].resampled[law.law]
     if law.k is not None:

@@ -1,14 +1,16 @@
 """Shows the laws of size as tables: what each model scores, the distribution of its ranks, and every law."""
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from rbpx.analyses.fit.analysis import Laws, analyse, keep
 from rbpx.analyses.fit.figures import figures
 from rbpx.analyses.fit.words import about, by_methods, sentences
 from rbpx.analyses.question import Question, each, one_by_one
-from rbpx.display.chart.figure import spread
+from rbpx.display.chart.figure import Figure, Undrawn, spread
+from rbpx.display.frontier import frontier_table
+from rbpx.display.given import GIVEN
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, text, whole, with_ends
 from rbpx.display.vocabulary import AXES, law_title
@@ -18,6 +20,9 @@ from rbpx.groups.points.sizes import Evidence
 from rbpx.laws.names import IMPORTED, Axis, Method
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.ranks.family import RankFit
+
+if TYPE_CHECKING:
+    from rbpx.analyses.fit.losses import LossLaws
 
 _Score = tuple[Run, Evidence | None]
 _Ranked = tuple[Run, Evidence, RankFit, RankFit]  # the distribution of ranks from 2 up, and of all
@@ -30,12 +35,22 @@ _FORM: Final = (
 
 
 @one_by_one
-def tables(laws: Laws) -> Iterator[Table]:
+def tables(laws: "Laws | LossLaws") -> Iterator[Table]:
     """What the models of a group score, how their ranks are distributed, and their laws."""
+    if not isinstance(laws, Laws):
+        from rbpx.analyses.fit import losses_views  # which laws in size do without, as below
+
+        yield from losses_views.tables(laws)
+        return
     yield _models(laws)
     yield from _ranks(laws)
+    if laws.cells:
+        yield frontier_table(laws.cells, laws.group.title)
     if laws.group.n_sizes >= 3:
         yield _laws(laws)
+    given = [(law_title(law.law, law.k), each) for law in laws.laws for each in law.fit.pinned]
+    if given:
+        yield GIVEN.table("Constants that were given", given, laws.group.title)
 
 
 def _models(laws: Laws) -> Table:
@@ -58,7 +73,7 @@ def _models(laws: Laws) -> Table:
         whole("tokens", "n_tokens", lambda row: row[0].n_tokens, spare=3),
     )  # fmt: skip
     rows: list[_Score] = list(zip(runs, laws.evidence or [None] * len(runs), strict=True))
-    shown = rows if group.axis is Axis.S else spread(rows, _MOST)
+    shown = rows if group.axis is Axis.S and not laws.cells else spread(rows, _MOST)
     note = f"{len(shown)} of {len(rows)} runs." if len(shown) < len(rows) else ""
     title, of = "What each model scores", f"{group.title}: {about(group)}"
     return view.table(title, shown, of, group.axis, note)
@@ -153,4 +168,22 @@ def _laws(laws: Laws) -> Table:
     return LAWS.table(title, laws.laws, group.title, group.axis, note)
 
 
-QUESTION = Question(each(analyse), keep, tables, sentences, figures)
+@one_by_one
+def _sentences(laws: "Laws | LossLaws") -> Iterable[str]:
+    if isinstance(laws, Laws):
+        return sentences([laws])
+    from rbpx.analyses.fit import losses_views
+
+    return losses_views.sentences(laws)
+
+
+@one_by_one
+def _figures(laws: "Laws | LossLaws", fit_ids: Sequence[str]) -> Iterable[Figure | Undrawn]:
+    if isinstance(laws, Laws):
+        return figures([laws], fit_ids)
+    from rbpx.analyses.fit import losses_views
+
+    return losses_views.figures(laws, fit_ids)
+
+
+QUESTION = Question(each(analyse), keep, tables, _sentences, _figures)

@@ -5,11 +5,14 @@ from typing import Final
 
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.question import one_by_one
+from rbpx.display.frontier import said_of_frontier
+from rbpx.display.given import said_of_given
 from rbpx.display.section import interval_of, of_ten
 from rbpx.display.vocabulary import AXES, AxisWords, law_title, short
 from rbpx.errors import number_of
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Group
+from rbpx.groups.points.frontier import said_of_cells
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.predict.verdict import SIGNIFICANT
 from rbpx.status import Status
@@ -56,6 +59,11 @@ def largest(group: Group) -> str:
 @one_by_one
 def sentences(laws: Laws) -> Iterator[str]:
     """The laws of a group in words, RBP first; what its few models score where there is no law."""
+    if laws.cells:
+        yield from said_of_frontier(laws.cells)
+    elif crowded := said_of_cells(laws.group.runs):
+        yield crowded
+    yield from _unequal(laws)
     if laws.group.n_sizes >= 3:
         yield from _of_laws(laws)
         return
@@ -63,6 +71,16 @@ def sentences(laws: Laws) -> Iterator[str]:
     yield from (_values(laws, at) for at in range(len(runs)))
     are, names = "is" if len(runs) == 1 else "are", ", ".join(run.size for run in runs)
     yield f"There {are} {number_of(laws.group.n_sizes, point)} ({names}); a law needs at least 3."
+
+
+def _unequal(laws: Laws) -> Iterator[str]:
+    """Which runs count more than others."""
+    found = [law.fit.found.unequal for law in laws.laws if law.fit.found is not None and law.fit.found.unequal]
+    over = max((each.over for each in found), default=1.0)
+    if any((each.weight_N != 1).any() for each in found):
+        yield "Runs count by their column weight."
+    if over > 1:
+        yield f"Laws of well-tuned runs: squares above a law count 1/{over:g}, and its level is that of the others."
 
 
 def _values(laws: Laws, at: int) -> str:
@@ -85,6 +103,8 @@ def _of_laws(laws: Laws) -> Iterator[str]:
     ]
     if errors:
         yield f"Fitted without {largest(laws.group)}, the laws predict its {' and '.join(errors)}."
+    for law in laws.laws:
+        yield from said_of_given(law_title(law.law, law.k), law.fit.pinned)
     yield from _limits(laws.laws)
     yield from _replicates(laws.laws)
     stands = sum(law.fit.status is Status.ok for law in laws.laws)
@@ -106,7 +126,7 @@ def _sentence(law: Law, words: AxisWords) -> str:
         return f"{subject} {turn} {words.grows}, but not as a power law: the points curve about it ({exponent})."
     r2 = "" if fit.r2 is None else f", R² = {fit.r2:.3f}"
     said = f"{subject} {turn} as {words.x}^−α with {exponent}{r2}: {words.at_tenfold} it is {of_ten(alpha)}"
-    return said + (f"; but {fit.status.label}." if fit.status is not Status.ok else ".")
+    return said + (f"; its status: {fit.status.label}." if fit.status is not Status.ok else ".")
 
 
 def _limits(laws: Sequence[Law]) -> Iterator[str]:

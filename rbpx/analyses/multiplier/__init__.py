@@ -19,10 +19,11 @@ ANALYSIS = Analysis(
     examples=(
         "python -m rbpx multiplier base=pythia variant=pythia-deduped",
         "python -m rbpx multiplier base=mine variant=theirs axis=C k=1 dataset=c4",
+        "python -m rbpx multiplier base=mine variant=theirs E=1.69",
     ),
     title="What a change is worth",
     across=True,
     words=("base", "variant"),
-    keys=("base", "axis", "k", "ties", "resamples", "seed", "laws", "features", "chance"),
+    keys=("base", "axis", "size_by", "k", "ties", "resamples", "seed", "laws", "features", "chance", "E"),
     lacking="multiplier needs two families that were measured on the same text; store={store} has none",
 )

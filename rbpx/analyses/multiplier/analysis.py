@@ -10,6 +10,7 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
+from rbpx.groups.fits import naming
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.sizes import Points, size_points, weigh_group
 from rbpx.groups.points.tasks import task_values
@@ -169,7 +170,9 @@ def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, r
     for one, other in pairs:
         x, y = ([points.S_N for points in (one, other)], [points.y_N for points in (one, other)])
         resampled = [points.y_BN for points in (one, other)]
-        laws = tuple(fit_multiplier(x, y, resampled, offset, one.n_documents) for offset in Offset)
+        offsets = [each for each in Offset if each is not Offset.given or request.E is not None]
+        with naming(f"{base.title}: {other.law}"):
+            laws = tuple(fit_multiplier(x, y, resampled, each, one.n_documents, request.E) for each in offsets)
         compared.append(Compared(other.law, other.k, tuple(sorted(other.runs, key=lambda run: run.x or 0.0)), laws))
     names = tuple(_name(group.first.family, group.first.variant) for group in (base, variant))
     return Worth(base, variant, names, tuple(compared), notes)
@@ -247,7 +250,8 @@ def keep(store: Store, worth: Worth) -> list[Record]:
         row: Record = {"kind": "overall", **of, **by_name(multiplier=law.overall)}
         row |= {"loss_from": supported[0], "loss_to": supported[1]}
         row |= {"alpha_base": alphas[0], "alpha_variant": alphas[1], "E_base": offsets[0], "E_variant": offsets[1]}
-        rows.append(row | {"residual_sd": law.residual_sd, "status": law.status.value})
+        row |= {"residual_sd": law.residual_sd, "status": law.status.value}
+        rows.append(row | ({} if law.p is None else {"p": law.p}))
         for run, at in zip(compared.runs, law.at, strict=False):
             row = {"kind": "at", **of, "size": model_name(run), "training_seed": run.training_seed}
             row |= {"loss": at.loss, "x_base": at.x_base, "x_variant": at.x_variant}

@@ -10,7 +10,7 @@ from rbpx.display.vocabulary import decimals, law_title, significant
 from rbpx.groups.group import Run
 from rbpx.laws.families.multiplier import Multiplier, MultiplierLaw, Offset
 
-_OFFSETS: Final = {Offset.shared: "one E", Offset.free: "own E", Offset.none: "E = 0"}
+_OFFSETS: Final = {Offset.given: "given", Offset.shared: "one E", Offset.free: "own E", Offset.none: "E = 0"}
 _Overall = tuple[Compared, MultiplierLaw]
 _Model = tuple[Compared, Run, Multiplier]
 
@@ -23,7 +23,8 @@ def tables(worth: Worth) -> Iterator[Table]:
     laws = [(each, law) for each in worth.compared for law in each.laws]
     models = [(each, *of) for each in worth.compared for of in zip(each.runs, each.laws[0].at, strict=False)]
     yield OVERALL.table("Multipliers overall", laws, about, axis, note)
-    yield MODELS.table("Multipliers model by model, one E", models, about, axis)
+    of = "given" if any(law.offset is Offset.given for _, law in laws) else "one"
+    yield MODELS.table(f"Multipliers model by model, {of} E", models, about, axis)
 
 
 def _about(worth: Worth) -> str:
@@ -56,6 +57,10 @@ OVERALL: Final = View[_Overall](
     ends("loss_from loss_to", lambda row: row[1].supported or (None, None), decimals(3), "for losses", spare=3),
     written("α of base", "alpha_base", lambda row: (row[1].alpha or [None])[0], _three, spare=2),
     written("α of variant", "alpha_variant", lambda row: (row[1].alpha or [None])[-1], _three, spare=1),
+    written(
+        "p", "p", lambda row: row[1].p, lambda value: significant(value, 2),
+        "of an E that is given, beside one that both share; below 0.05 the models speak against it", spare=4,
+    ),
     state(lambda row: row[1].status),
 )  # fmt: skip
 MODELS: Final = View[_Model](

@@ -72,7 +72,12 @@ def tables(results: Sequence[Pooled]) -> list[Table]:
             rows += [(*of, "pooled, with E" if fit.method is Method.offset else "pooled", fit, fit) for fit in law.fits]
     one, group = len(results) == 1, results[0].group
     view = View(LAWS.name, LAWS.columns[1:]) if one else LAWS
-    note = "y = C_f · S^−α, with E: y = E + C_f · S^−α; α and E are shared, each family has its own C_f."
+    note = (
+        "y = C_f · S^−α, with E: y = E + C_f · S^−α; α and E are shared, each family has its own C_f. Neither form is "
+        "chosen: each is tested by the points that it is fitted to; `predict` holds sizes out."
+    )
+    if not one:
+        note += " Texts of the same models are not independent: a model that is off its law on one may be so on all."
     return [view.table("one exponent", rows, group.title if one else group.title_of_family, note=note)]
 
 

@@ -6,26 +6,35 @@ measure how well a law predicts, it is fitted to the m smallest sizes and compar
 tokens, for m from 3 up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 import numpy as np
 
 from rbpx.analyses.predict.register import register_answers, targets_of
-from rbpx.analyses.predict.surface import SurfaceForesights, foresee, keep_foreseen
+from rbpx.analyses.predict.surface import Beside, SurfaceForesights, foresee, keep_foreseen
 from rbpx.config.request import Request
 from rbpx.display.vocabulary import law_title
 from rbpx.groups.fits import Law, alike, doubted, fit_points, fit_record, keep_fits
 from rbpx.groups.group import Group
+from rbpx.groups.points.frontier import frontier
 from rbpx.groups.points.sizes import Points, known_points
 from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.forms.candidates import Shape
-from rbpx.laws.names import Method
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.names import Method, OnText
+from rbpx.laws.pins import Given, Pins
+from rbpx.laws.power.given import values_of
+from rbpx.laws.predict.calibration import expected_error, widened
 from rbpx.laws.predict.prediction import COMBINED, Averaged, Prediction, Within, average_forms, outside, predict
-from rbpx.laws.predict.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms
+from rbpx.laws.predict.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms, widening_of
 from rbpx.status import Doubted, Status, in_order
 from rbpx.store.store import Record, Store
+
+if TYPE_CHECKING:
+    from rbpx.analyses.predict.losses import LossForesights
 
 
 @dataclass(frozen=True)
@@ -35,10 +44,14 @@ class Foreseen(Doubted):
     Attributes:
         prediction: value and interval of a new model of this size on the same text.
         reasons: every status that holds for it.
+        expected_error: median |error| to expect, relative; None unless combined.
+        widened: by what factor backtests widened the interval, in ln y; None unless combined.
     """
 
     prediction: Prediction
     reasons: tuple[Status, ...]
+    expected_error: float | None = None
+    widened: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +64,7 @@ class Foresight:
         predictions: the predictions at the sizes asked for.
         backtests: the backtests of that method.
         weights: the weights of the forms; None unless combined.
+        beside: what the combined answer would be without given constants, and with others.
     """
 
     law: Law
@@ -58,6 +72,7 @@ class Foresight:
     predictions: tuple[Foreseen, ...]
     backtests: tuple[Backtest, ...]
     weights: dict[Shape, float] | None = None
+    beside: tuple[Beside, ...] = ()
 
     @property
     def title(self) -> str:
@@ -97,24 +112,35 @@ class Foresights:
         return tuple(firsts.values())
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Foresights | SurfaceForesights:
+Answered: TypeAlias = "Foresights | SurfaceForesights | LossForesights"
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Answered:
     """Backtest every requested law and extrapolate it to the requested sizes, by default ten times the largest.
 
-    With `D` given, predict at points of size and tokens, from all trainings of the group.
+    With `D` given, predict at points of size and tokens, from all trainings of the group; in a loss on another text,
+    from that.
     """
+    if isinstance(request.axis, OnText):
+        from rbpx.analyses.predict.losses import foretell  # which laws in size do without, as below
+
+        return foretell(connection, group, request)
     if isinstance(group, TrainingGroup):
         return foresee(connection, group, request)
     points, targets = known_points(connection, group, request, set(request.laws.names)), targets_of(group, request)
-    foreseen = [_foresee(group, series, request.method, targets) for series in points]
+    points = frontier(points)[0] if request.frontier else points
+    foreseen = [_foresee(group, series, request.method, targets, request.pins) for series in points]
     foreseen.sort(key=lambda of_law: (of_law[0].mean_error is None, of_law[0].mean_error))
     laws = tuple(each for of_law in foreseen for each in of_law)
     return Foresights(group, laws, tuple(targets), request.resamples, request.register)
 
 
-def _foresee(group: Group, points: Points, methods: Sequence[Method], targets: list[float]) -> list[Foresight]:
+def _foresee(
+    group: Group, points: Points, methods: Sequence[Method], targets: list[float], pins: Pins
+) -> list[Foresight]:
     """The answers for one law: the combined one, those of single forms, and those by each method."""
-    laws = [doubted(group, fit_points(points, method)) for method in methods]
-    return [*_over_forms(laws[0], targets), *(_by_method(law, targets) for law in laws)]
+    laws = [doubted(group, fit_points(points, method, pins)) for method in methods]
+    return [*_over_forms(laws[0], targets, pins), *(_by_method(law, targets) for law in laws)]
 
 
 def _by_method(law: Law, targets: Sequence[float]) -> Foresight:
@@ -126,27 +152,69 @@ def _by_method(law: Law, targets: Sequence[float]) -> Foresight:
     return Foresight(law, law.method.value, tuple(foreseen), law.backtests)
 
 
-def _over_forms(law: Law, targets: Sequence[float]) -> list[Foresight]:
+def _over_forms(law: Law, targets: Sequence[float], pins: Pins) -> list[Foresight]:
     """The combined answer, then each form by itself; nothing where no forms can be averaged."""
     S, y = [float(run.non_embedding_params) for run in law.runs], law.fit.y
-    answers = None if law.fit.alpha is None else average_forms(S, y, targets)
+    given: Sequence[Given] = ()
+    if law.fit.pinned:
+        given = values_of(pins, y, {each.name: each.free for each in law.fit.pinned})
+    answers = None if law.fit.alpha is None else average_forms(S, y, targets, given)
     if answers is None:
         return []
 
-    def foreseen(at: float, answer: Averaged | Within, reasons: tuple[Status, ...] = ()) -> Foreseen:
-        return Foreseen(Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S)), reasons)
+    def alone(at: float, answer: Within) -> Foreseen:
+        return Foreseen(Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S)), ())
 
-    tests, reasons = backtest_over_forms(S, y), law.fit.reasons or ()
-    combined = tuple(foreseen(a.S, a, judge_over_forms(reasons, a, S, y, tests)) for a in answers)
-    forms = {shape: tuple(foreseen(a.S, a.within[shape]) for a in answers) for shape in answers[0].within}
-    of_forms = [Foresight(law, shape.value, predictions, ()) for shape, predictions in forms.items()]
-    return [Foresight(law, COMBINED, combined, tests, answers[0].weights), *of_forms]
+    combined, tests = _combined(law, S, answers, given)
+    forms = {shape: tuple(alone(a.S, a.within[shape]) for a in answers) for shape in answers[0].within}
+    of_forms = [Foresight(law, shape, predictions, ()) for shape, predictions in forms.items()]
+    beside = tuple(_beside(law, S, targets, combined))
+    return [Foresight(law, COMBINED, combined, tests, answers[0].weights, beside), *of_forms]
 
 
-def keep(store: Store, foresights: Foresights | SurfaceForesights) -> list[Record]:
+def _combined(
+    law: Law, S: list[float], answers: Sequence[Averaged], given: Sequence[Given]
+) -> tuple[tuple[Foreseen, ...], tuple[Backtest, ...]]:
+    """The answers over forms, judged and widened by their backtests, and these."""
+    tests, reasons = backtest_over_forms(S, law.fit.y, given), law.fit.reasons or ()
+    by = widening_of(tests, len(S))
+
+    def over_all(answer: Averaged) -> Foreseen:
+        told = judge_over_forms(reasons, answer, S, law.fit.y, tests)
+        y_new = widened(Estimate(answer.y, answer.lo, answer.hi), by)
+        prediction = Prediction(answer.S, answer.y, y_new.lo, y_new.hi, outside(answer.S, S))
+        return Foreseen(prediction, told, expected_error(y_new, prediction.beyond), by)
+
+    return tuple(over_all(answer) for answer in answers), tests
+
+
+def _beside(law: Law, S: list[float], targets: Sequence[float], now: Sequence[Foreseen]) -> Iterator[Beside]:
+    """For each given constant the answer with it, without any, and at the ends of the interval that the points give."""
+    for pinned in law.fit.pinned:
+        yield from (Beside(pinned.name, pinned.now, "given", pinned.p, each.prediction) for each in now)
+        ends = [("lower end", pinned.free.lo), ("upper end", pinned.free.hi)]
+        others = [("free", pinned.free, list[Given]())]
+        others += [(what, Estimate(end), [Given({pinned.name: end})]) for what, end in ends if end is not None]
+        for what, value, given in others:
+            answers = average_forms(S, law.fit.y, targets, given) if _is_below(value, pinned.name, law) else None
+            if answers is not None:
+                told, _ = _combined(law, S, answers, given)
+                yield from (Beside(pinned.name, value, what, None, each.prediction) for each in told)
+
+
+def _is_below(value: Estimate, name: str, law: Law) -> bool:
+    """Whether a law can have this constant: an E is below every y."""
+    return name != "E" or value.value is None or value.value < min(map(abs, law.fit.y))
+
+
+def keep(store: Store, foresights: Answered) -> list[Record]:
     """Write the laws to the store with their predictions and backtests; return a row for each of these."""
     if isinstance(foresights, SurfaceForesights):
         return keep_foreseen(store, foresights)
+    if not isinstance(foresights, Foresights):
+        from rbpx.analyses.predict.losses import keep_told
+
+        return keep_told(foresights)
     laws = {id(foresight.law): foresight.law for foresight in foresights.laws}
     records = {at: _record(foresights, law) for at, law in laws.items()}
     keep_fits(store, list(records.values()))
@@ -157,11 +225,14 @@ def keep(store: Store, foresights: Foresights | SurfaceForesights) -> list[Recor
         named |= {"method": foresight.method}
         for each in foresight.predictions:
             row = {"kind": "prediction", **named, "n_fitted": len(foresight.law.runs), **vars(each.prediction)}
+            row |= {"expected_error": each.expected_error, "widened": each.widened}
             row |= {"status": each.status.value, "reasons": [reason.value for reason in each.reasons]}
             rows.append(row | {"weights": foresight.weights})
         for test in foresight.backtests:
             row = {"kind": "backtest", **named, "n_fitted": test.n_fitted, **vars(test.predicted)}
             rows.append(row | {"measured": test.measured, "error": test.error, "held": test.is_inside})
+        for beside in foresight.beside:
+            rows.append({"kind": "constant", **named, "n_fitted": len(foresight.law.runs)} | beside.row())
         if not foresight.predictions:
             rows.append({"kind": "none", **named, "status": foresight.law.fit.status})
     if foresights.registers is not None:
@@ -176,6 +247,7 @@ def _answers(foresights: Foresights, records: dict[int, Record]) -> list[Record]
         fit, points = records[id(of.law)], [of.law.fit.S, of.law.fit.y]
         for each in of.predictions if of.method == COMBINED else ():
             answer = {"law": fit["law"], "k": fit["k"], "D": None, **vars(each.prediction)}
+            answer |= {"expected_error": each.expected_error}
             answer |= {"status": each.status.value, "weights": of.weights, "fit_id": fit["fit_id"]}
             answers.append(answer | {"n_points": len(fit["run_ids"]), "run_ids": fit["run_ids"], "points": points})
     return answers

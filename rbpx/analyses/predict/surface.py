@@ -4,7 +4,8 @@ The answer is the prediction over forms (`rbpx.laws.surface.averaged`), method `
 Each form is also fitted without the largest runs in S, D and C, and compared with them.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +13,25 @@ import duckdb
 
 from rbpx.analyses.predict.register import register_answers
 from rbpx.config.request import Request
-from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, surface_record, trained_quantities
+from rbpx.groups.fits import alike, naming
+from rbpx.groups.points.surfaces import (
+    MOST_RESAMPLES,
+    Trained,
+    doubts_of_points,
+    surface_record,
+    trained_quantities,
+    with_constants,
+)
 from rbpx.groups.select.trainings import TrainingGroup
-from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.predict.prediction import COMBINED, outside
+from rbpx.laws.intervals.estimate import Estimate, flat
+from rbpx.laws.numeric import together
+from rbpx.laws.pins import Pin, Pins
+from rbpx.laws.predict.prediction import COMBINED, Prediction, outside
 from rbpx.laws.predict.verdict import FAR
-from rbpx.laws.surface.averaged import OverForms, forms_to_mix, predict_over_forms
-from rbpx.laws.surface.checks import Compared, compare_each, mean_error
+from rbpx.laws.surface.averaged import BudgetTest, OverForms, backtest_budgets, forms_to_mix, predict_over_forms
+from rbpx.laws.surface.checks import Compared, HeldOut, compare_each, mean_error
 from rbpx.laws.surface.fit import SurfaceFit
+from rbpx.laws.surface.given import fitting_given
 from rbpx.status import Doubted, Status, in_order
 from rbpx.store.store import Record, Store
 
@@ -43,13 +55,44 @@ class AtPoint(Doubted):
     reasons: tuple[Status, ...]
 
 
+@dataclass(frozen=True)
+class Beside:
+    """A combined answer under another value of a given constant.
+
+    Attributes:
+        name: of the constant.
+        value: that it has.
+        what: "given", "free", or which end of the interval that it has where it is free.
+        p: of the test of a given value; None elsewhere.
+        prediction: value and interval of a new model.
+        D: its tokens; None where the law is in size alone.
+    """
+
+    name: str
+    value: Estimate
+    what: str
+    p: float | None
+    prediction: Prediction
+    D: float | None = None
+
+    def row(self) -> Record:
+        """What a row for programs says of it."""
+        of = {**vars(self.prediction), "D": self.D, "constant": self.name, "given": self.what, "p": self.p}
+        return of | flat({"at": self.value})
+
+
 @dataclass(frozen=True, eq=False)
 class SurfaceForesight:
-    """One quantity: its points, its forms with their held-out runs, and its predictions."""
+    """One quantity: its points, its forms with their held-out runs, what all forms foretold, and its predictions.
+
+    `beside` is what they would be without given constants, and with others.
+    """
 
     trained: Trained
     forms: tuple[Compared, ...]
+    budgets: tuple[BudgetTest, ...]
     points: tuple[AtPoint, ...]
+    beside: tuple[Beside, ...] = ()
 
     @property
     def best(self) -> Compared:
@@ -77,17 +120,51 @@ def foresee(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     targets = request.points_to_predict()
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     quantities, laws = trained_quantities(connection, group, request), []
-    several = [(each.runs, forms_to_mix(each.runs)) for each in quantities]
-    compared = compare_each(several, n_resamples, same_documents=True, **options)
-    for trained, forms in zip(quantities, compared, strict=True):
+    several = [(each.runs, forms_to_mix(each.runs, request.pins)) for each in quantities]
+    for _, names in several:
+        with_constants(names, request.pins)
+    with naming(group.title):
+        compared = compare_each(several, n_resamples, same_documents=True, pins=request.pins, **options)
+        foretold = backtest_budgets(several, request.pins, **options)
+    for trained, forms, budgets in zip(quantities, compared, foretold, strict=True):
         fits = [each.same_documents for each in forms]  # a new run is read on the same documents
-        points = tuple(_at(group, trained, fits, S, D) for S, D in targets)
-        laws.append(SurfaceForesight(trained, forms, points))
+        answers = predict_over_forms(fits, targets, budgets)
+        points = [_at(group, trained, fits, *at, answer) for at, answer in zip(targets, answers, strict=True)]
+        beside = tuple(_beside(fits, points, budgets, options))
+        laws.append(SurfaceForesight(trained, forms, budgets, tuple(points), beside))
     return SurfaceForesights(group, tuple(laws), request.register)
 
 
-def _at(group: TrainingGroup, trained: Trained, fits: Sequence[SurfaceFit], S: float, D: float) -> AtPoint:
-    answer = predict_over_forms(fits, S, D)
+def _beside(
+    fits: Sequence[SurfaceFit], points: Sequence[AtPoint], budgets: Sequence[BudgetTest], options: dict[str, Any]
+) -> Iterator[Beside]:
+    """For each given constant the answer with it, without any, and at the ends of the interval that the runs give."""
+    runs, targets = fits[0].runs, [(point.S, point.D) for point in points]
+
+    def all_with(pins: Pins, name: str, value: Estimate, what: str, p: float | None) -> Iterator[Beside]:
+        refits = together([fitting_given(runs, fit.form, pins, 0, is_tested=False, **options) for fit in fits])
+        for answer, at in zip(predict_over_forms(refits, targets, budgets), points, strict=True):
+            if answer.y.value is not None:
+                prediction = Prediction(at.S, answer.y.value, answer.y.lo, answer.y.hi, at.beyond)
+                yield Beside(name, value, what, p, prediction, at.D)
+
+    likeliest = max(fits, key=lambda fit: -math.inf if fit.bic is None else -fit.bic)
+    for pinned in likeliest.pinned:
+        for point in points:
+            y = point.over_forms.y
+            if y.value is not None:
+                prediction = Prediction(point.S, y.value, y.lo, y.hi, point.beyond)
+                yield Beside(pinned.name, pinned.now, "given", pinned.p, prediction, point.D)
+        yield from all_with({}, pinned.name, pinned.free, "free", None)
+        most = float(runs.y_N.min()) if pinned.name == "E" else math.inf
+        for what, end in (("lower end", pinned.free.lo), ("upper end", pinned.free.hi)):
+            if end is not None and end < most:
+                yield from all_with({pinned.name: Pin(end)}, pinned.name, Estimate(end), what, None)
+
+
+def _at(
+    group: TrainingGroup, trained: Trained, fits: Sequence[SurfaceFit], S: float, D: float, answer: OverForms
+) -> AtPoint:
     runs = trained.runs
     beyond = max(outside(S, runs.S_N.tolist()), outside(D, runs.D_N.tolist())) if len(runs.S_N) else 1.0
     heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=fits[0].form)
@@ -120,6 +197,7 @@ def _answers(law: SurfaceForesight, fit: Record) -> list[Record]:
     points = [runs.S_N.tolist(), runs.D_N.tolist(), (law.trained.sign * runs.y_N).tolist()]
     for point in law.points:
         answer = {"law": fit["law"], "k": fit["k"], "S": point.S, "D": point.D, **_values(law, point.over_forms.y)}
+        answer |= {"expected_error": point.over_forms.expected_error}
         answer |= {"beyond": point.beyond, "status": point.status.value, "weights": point.over_forms.weights}
         answer |= {"fit_id": fit["fit_id"], "n_points": law.best.fit.n_points}
         answers.append(answer | {"run_ids": fit["run_ids"], "points": points})
@@ -137,18 +215,32 @@ def _rows(group: TrainingGroup, law: SurfaceForesight, records: dict[str, Record
             of_form = law.best.fit.form if is_answer else method
             row = {"kind": "prediction", "fit_id": records[of_form]["fit_id"], **of_no_run, **named, "method": method}
             row |= {"n_fitted": law.best.fit.n_points, "axis": point.over_forms.axis if is_answer else None}
-            row |= {"S": point.S, "D": point.D, **_values(law, y), "beyond": point.beyond, "measured": None}
-            row |= {"error": None, "held": None, "weights": point.over_forms.weights if is_answer else None}
+            row |= {"S": point.S, "D": point.D, **_values(law, y)}
+            row |= {"expected_error": point.over_forms.expected_error if is_answer else None}
+            row |= {"widened": point.over_forms.widened if is_answer else None}
+            row |= {
+                "beyond": point.beyond,
+                "measured": None,
+                "error": None,
+                "held": None,
+                "weights": point.over_forms.weights if is_answer else None,
+            }
             told = [reason.value for reason in point.reasons]
             rows.append(row | {"status": point.status.value, "reasons": told})
-    for form in law.forms:
-        for test in form.held_out:
-            row = {"kind": "backtest", "fit_id": records[form.fit.form]["fit_id"]}
-            row |= {**named, **law.trained.members[test.at].names(), "method": form.fit.form}
-            row |= {"n_fitted": None, "axis": test.axis.value, "S": test.S, "D": test.D, **_values(law, test.predicted)}
-            row |= {"beyond": None, "measured": law.trained.sign * test.measured, "error": test.error}
-            rows.append(row | {"held": test.is_inside, "weights": None, "status": None, "reasons": None})
-    return rows
+    for beside in law.beside:
+        row = {"kind": "constant", "fit_id": records[law.best.fit.form]["fit_id"], **of_no_run, **named}
+        rows.append(row | {"method": COMBINED, "n_fitted": law.best.fit.n_points, "axis": None} | beside.row())
+    tests: list[tuple[str, str, int | None, HeldOut]] = []
+    tests += [(law.best.fit.form, COMBINED, int(of.fitted_N.sum()), test) for of in law.budgets for test in of.held_out]
+    tests += [(form.fit.form, form.fit.form, None, test) for form in law.forms for test in form.held_out]
+    for form, method, n_fitted, test in tests:
+        row = {"kind": "backtest", "fit_id": records[form]["fit_id"], **named}
+        row |= {**law.trained.members[test.at].names(), "method": method, "n_fitted": n_fitted}
+        row |= {"axis": test.axis.value, "S": test.S, "D": test.D, **_values(law, test.predicted)}
+        row |= {"expected_error": None, "widened": None, "beyond": None}
+        row |= {"measured": law.trained.sign * test.measured, "error": test.error}
+        rows.append(row | {"held": test.is_inside, "weights": None, "status": None, "reasons": None})
+    return alike(rows) if law.beside else rows
 
 
 def _values(law: SurfaceForesight, y: Estimate) -> Record:

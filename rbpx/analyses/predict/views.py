@@ -3,22 +3,37 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from rbpx.analyses.predict.analysis import Foresight, Foresights, analyse, keep
+from rbpx.analyses.predict.analysis import Answered, Foresight, Foresights, analyse, keep
 from rbpx.analyses.predict.register import check
-from rbpx.analyses.predict.surface import SurfaceForesights
+from rbpx.analyses.predict.surface import Beside, SurfaceForesight, SurfaceForesights
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, drawn, points, rule
-from rbpx.display.view import Cell, Column, Table, View, decimal, error, magnitude, share, state, text, with_ends
-from rbpx.display.vocabulary import UNKNOWN, law_title, short
+from rbpx.display.given import said_of_given
+from rbpx.display.view import (
+    Cell,
+    Column,
+    Table,
+    View,
+    decimal,
+    error,
+    magnitude,
+    share,
+    state,
+    text,
+    with_ends,
+    written,
+)
+from rbpx.display.vocabulary import UNKNOWN, law_title, short, significant
 from rbpx.groups.origin import from_fits
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.predict.prediction import COMBINED, outside
 from rbpx.laws.predict.verdict import FAR, Backtest
-from rbpx.laws.surface.checks import mean_error
+from rbpx.laws.surface.averaged import summary
 from rbpx.status import Status
 
 _MOST_LEFT_OUT: Final = 3  # of the sizes in a backtest
+_WIDER: Final = 1.05  # times: less is not worth a word
 
 
 class Foretold(NamedTuple):
@@ -30,6 +45,7 @@ class Foretold(NamedTuple):
         S: its size.
         D: its tokens; None where the law is in size alone.
         y: the value with the interval of one new model.
+        expected_error: median |error| to expect, relative; None unless combined.
         beyond: the factor by which it lies outside the measured models.
         weights: the weights of the forms in percent; None unless combined.
         status: the first of the doubts.
@@ -40,19 +56,24 @@ class Foretold(NamedTuple):
     S: float
     D: float | None
     y: Estimate
+    expected_error: float | None
     beyond: float
     weights: str | None
     status: Status
 
 
 @one_by_one
-def tables(of: Foresights | SurfaceForesights) -> list[Table]:
+def tables(of: Answered) -> list[Table]:
     """The backtests of a group, then its predictions."""
-    return _of_sizes(of) if isinstance(of, Foresights) else [_at(of)]
+    if not isinstance(of, Foresights | SurfaceForesights):
+        from rbpx.analyses.predict import losses_views
+
+        return losses_views.tables(of)
+    return _of_sizes(of) if isinstance(of, Foresights) else _at(of)
 
 
 def _of_sizes(of: Foresights) -> list[Table]:
-    shown = [law for law in of.laws if law.method in (COMBINED, law.law.method.value)]  # no form within the combined
+    shown = [law for law in of.laws if not isinstance(law.method, Shape)]  # no form within the combined
     n = len(of.group.runs)
     rows = [_foretold(law, at, S) for at, S in enumerate(of.targets) for law in shown]
     note = (
@@ -60,13 +81,15 @@ def _of_sizes(of: Foresights) -> list[Table]:
         "same text. Beside it stands the law by each method."
     )
     weighted = "of the power law, the law with an offset and the one with a bend, in percent"
+    beside = [(law.title, each) for law in of.laws for each in law.beside]
     return [
         _backtests(n).table("Backtest", shown, of.group.title),
         _predictions(weighted).table("Predictions for new models", rows, of.group.title, note=note),
+        *_beside(beside, of.group.title),
     ]
 
 
-def _at(of: SurfaceForesights) -> Table:
+def _at(of: SurfaceForesights) -> list[Table]:
     forms = list(dict.fromkeys(form.fit.form for law in of.laws for form in law.forms))
     rows = []
     for law in of.laws:
@@ -76,26 +99,38 @@ def _at(of: SurfaceForesights) -> Table:
             by = {COMBINED: point.over_forms.y, **point.over_forms.within}
             name, at = law_title(law.trained.law, law.trained.k), (point.S, point.D)
             rows += [
-                Foretold(name, form, *at, law.signed(y), point.beyond, said if form == COMBINED else None, point.status)
+                Foretold(name, form, *at, law.signed(y), None, point.beyond, None, point.status)
+                if form != COMBINED
+                else Foretold(
+                    name, form, *at, law.signed(y), point.over_forms.expected_error, point.beyond, said, point.status
+                )
                 for form, y in by.items()
-            ]
+            ]  # fmt: skip
     note = (
-        "Take the combined answer: over the forms of a surface, weighted by exp(-BIC / 2), with the 95 % interval of "
-        "one new run; where size and tokens vary together, it is a law in one axis near the line of the runs."
+        "Combined: over the forms of a surface and their misfit, with the 95 % interval of one new run, widened where "
+        "larger budgets were foretold worse; where size and tokens vary together, a law in one axis near the line of "
+        "the runs."
     )
     view = _predictions(f"of {', '.join(forms)}, in percent", has_tokens=True)
-    return view.table("Predictions for new runs", rows, of.group.title, note=note)
+    beside = [(law_title(law.trained.law, law.trained.k), each) for law in of.laws for each in law.beside]
+    return [view.table("Predictions for new runs", rows, of.group.title, note=note), *_beside(beside, of.group.title)]
+
+
+def _beside(rows: Sequence[tuple[str, Beside]], about: str) -> list[Table]:
+    return [BESIDE.table("What the given constants do", rows, about)] if rows else []
 
 
 def _foretold(law: Foresight, at: int, S: float) -> Foretold:
     names = law.title, law.method
     if not law.predictions:
         far = outside(S, [run.non_embedding_params for run in law.law.runs])
-        return Foretold(*names, S, None, Estimate(None, None, None), far, None, law.law.fit.status)
+        return Foretold(*names, S, None, Estimate(None, None, None), None, far, None, law.law.fit.status)
     foreseen, weights = law.predictions[at], law.weights
     said = None if weights is None else "/".join(f"{100 * weights.get(form, 0.0):.0f}" for form in Shape)
     prediction = foreseen.prediction
-    return Foretold(*names, S, None, prediction.estimate, prediction.beyond, said, foreseen.status)
+    return Foretold(
+        *names, S, None, prediction.estimate, foreseen.expected_error, prediction.beyond, said, foreseen.status
+    )
 
 
 def _predictions(weights: str, has_tokens: bool = False) -> View[Foretold]:
@@ -107,10 +142,30 @@ def _predictions(weights: str, has_tokens: bool = False) -> View[Foretold]:
         magnitude("S", "S", lambda row: row.S),
         [D] if has_tokens else [],
         with_ends("predicted", "y", lambda row: row.y, short),
-        magnitude("outside", "beyond", lambda row: row.beyond, "how many times beyond the measured models", 2),
-        text("weights", "weights", lambda row: row.weights, weights, spare=1),
+        share(
+            "|error|", "expected_error", lambda row: row.expected_error,
+            means="to expect: half of such predictions are nearer to the truth", spare=1,
+        ),
+        magnitude("outside", "beyond", lambda row: row.beyond, "how many times beyond the measured models", 3),
+        text("weights", "weights", lambda row: row.weights, weights, spare=2),
         state(lambda row: row.status),
-    )
+    )  # fmt: skip
+
+
+BESIDE: Final = View[tuple[str, Beside]](
+    "given",
+    text("law", "law", lambda row: row[0], spare=1),
+    text("constant", "constant", lambda row: row[1].name),
+    text("is", "given", lambda row: row[1].what, "given as typed, free, or at an end of the interval that it has free"),
+    with_ends("value", "at", lambda row: row[1].value, lambda value: significant(value, 4), ends_spare=2),
+    written(
+        "p", "p", lambda row: row[1].p, lambda value: significant(value, 2),
+        "of the given value; below 0.05 the points speak against it",
+    ),
+    magnitude("S", "S", lambda row: row[1].prediction.S),
+    magnitude("D", "D", lambda row: row[1].D, spare=3),
+    with_ends("predicted", "y", lambda row: row[1].prediction.estimate, short),
+)  # fmt: skip
 
 
 def _inside(law: Foresight) -> Cell:
@@ -157,8 +212,12 @@ ERRORS: Final = View[tuple[Foresight, Backtest]](
 
 
 @one_by_one
-def figures(of: Foresights | SurfaceForesights, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    """Draw the errors at the largest size; surfaces have no figure."""
+def figures(of: Answered, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """Draw the errors at the largest size, or what losses foretell; surfaces have no figure."""
+    if not isinstance(of, Foresights | SurfaceForesights):
+        from rbpx.analyses.predict import losses_views
+
+        return losses_views.figures(of)
     return [_errors(of, fit_ids)] if isinstance(of, Foresights) else []
 
 
@@ -192,8 +251,12 @@ def _errors(of: Foresights, fit_ids: Sequence[str]) -> Figure | Undrawn:
 
 
 @one_by_one
-def sentences(of: Foresights | SurfaceForesights) -> Iterator[str]:
+def sentences(of: Answered) -> Iterator[str]:
     """How good the backtests are, and to which predictions there are objections."""
+    if not isinstance(of, Foresights | SurfaceForesights):
+        from rbpx.analyses.predict import losses_views
+
+        return losses_views.sentences(of)
     return _said_of_sizes(of) if isinstance(of, Foresights) else _held_out(of)
 
 
@@ -206,11 +269,17 @@ def _said_of_sizes(of: Foresights) -> Iterator[str]:
             f"{tested[0].mean_error:.1%} off on average; the 95 % intervals over forms contained {sum(inside)} of "
             f"{len(inside)} measured values."
         )
+    wider = {law.title: max((each.widened or 1.0 for each in law.predictions), default=1.0) for law in of.answers}
+    named = ", ".join(f"{title} ({by:.2g} times)" for title, by in wider.items() if by > _WIDER)
+    if named:
+        yield f"Fewer than four fifths of these intervals hold, so those of predictions are wider in ln y: {named}."
     standing = [law.title for law in of.answers if Status.ok in (each.status for each in law.predictions)]
     if tested and not standing:
         yield "No law here can be relied on for a prediction; the status of each says why."
     elif 0 < len(standing) < len(of.answers):
         yield f"No check objects to the predictions of {', '.join(standing)}; there are objections to the others."
+    for law in of.answers:
+        yield from said_of_given(law.title, law.law.fit.pinned)
     far = [each.prediction for law in of.answers[:1] for each in law.predictions if each.prediction.beyond > FAR]
     if far:
         sizes = ", ".join(f"{each.S:.3g} ({each.beyond:.3g} times)" for each in far)
@@ -219,12 +288,20 @@ def _said_of_sizes(of: Foresights) -> Iterator[str]:
 
 def _held_out(of: SurfaceForesights) -> Iterator[str]:
     for law in of.laws:
-        error = mean_error(law.best.held_out)
-        if error is not None:
+        foretold = summary(law.budgets)
+        if foretold is not None:
+            error, inside, n = foretold
             yield (
-                f"{law_title(law.trained.law, law.trained.k)}: the largest S, D and C, each predicted from the others "
-                f"by {law.best.fit.form}, are {error:.1%} off on average."
+                f"{law_title(law.trained.law, law.trained.k)}: the runs of larger budgets, each foretold from smaller "
+                f"ones over forms, are {error:.1%} off on average; {inside} of {n} lie in their 95 % "
+                f"intervals{_widened(law)}."
             )
+        yield from said_of_given(law_title(law.trained.law, law.trained.k), law.best.fit.pinned)
+
+
+def _widened(law: SurfaceForesight) -> str:
+    most = max((point.over_forms.widened for point in law.points), default=1.0)
+    return f", so intervals here are {most:.2g} times as wide in ln y" if most > _WIDER else ""
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures, check=check)

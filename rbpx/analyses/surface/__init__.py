@@ -8,6 +8,11 @@ Intervals are over trainings, each with all its checkpoints, and over documents 
 constants stand the best S and D for each of budgets=, C = 6 S D, how they move if the head counts, and IsoFLOP and
 envelope estimates. Where size and tokens vary together, as at a fixed D/S, the status is collinear; `design` says
 which runs would help. Kept in `fits`.
+
+Of sweeps (several runs of one size and as many tokens, imported with vary_lr and the like, or seeds) frontier=true
+takes the best of each, the minimum of a quadratic in what they vary, and lists it with the best settings. over=10
+gives the law of well-tuned runs where some are badly tuned: those above it weigh a tenth, and its level and intervals
+are those of the others. A column `weight` of an import weighs runs.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -17,13 +22,18 @@ ANALYSIS = Analysis(
     examples=(
         "python -m rbpx surface",
         "python -m rbpx surface laws='[cross_entropy]' form=all budgets='[1e18,1e20]' --plot",
+        "python -m rbpx surface pin='{E: 1.69, alpha: 0.34 +- 0.02}'",
         "python -m rbpx surface source=them checkpoints=last delta=1e-4 --format json",
+        "python -m rbpx surface source=sweep frontier=true",
     ),
     title="Size and tokens",
     sizes=3,
     draws=True,
     trainings=True,
-    keys=("k", "ties", "resamples", "seed", "laws", "form", "objective", "delta", "budgets", "unique_tokens", "last"),
+    keys=(
+        *("k", "ties", "resamples", "seed", "laws", "size_by", "form", "objective", "delta", "budgets"),
+        *("unique_tokens", "last", "E", "pin", "frontier", "over"),
+    ),
     lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "
     "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",
 )

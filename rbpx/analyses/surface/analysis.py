@@ -12,20 +12,23 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.errors import number_of
-from rbpx.groups.fits import keep_fits
+from rbpx.groups.fits import keep_fits, naming, with_cells
 from rbpx.groups.points.surfaces import (
     MOST_RESAMPLES,
     Trained,
     doubts_of_points,
     flops_as_stated,
+    flops_used,
     flops_with_head,
     listed,
     surface_record,
     trained_quantities,
+    with_constants,
 )
 from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.numeric import Floats
+from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix
 from rbpx.laws.surface.checks import AgainstAxis, Compared, against_axes, compare_each, mean_error
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.isoflop import (
@@ -39,7 +42,7 @@ from rbpx.laws.surface.isoflop import (
     lined_up,
     reached_budgets,
 )
-from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Optimum, optima, split
 from rbpx.status import Doubted, Status
 from rbpx.store.store import Record, Store
@@ -101,6 +104,7 @@ class SurfaceLaw:
         isoflop_with_head: the same along budgets C = 6 N D, N all parameters; None where they are not known.
         envelope: the best size of those trained, C as in `isoflop`; None as before.
         chosen: how the budgets were chosen.
+        foretold: larger budgets, foretold from smaller ones over all forms.
     """
 
     trained: Trained
@@ -109,6 +113,7 @@ class SurfaceLaw:
     isoflop_with_head: IsoFlop | None
     envelope: Envelope | None
     chosen: Chosen
+    foretold: tuple[BudgetTest, ...]
 
     @property
     def compute(self) -> str:
@@ -128,7 +133,7 @@ class SurfaceLaw:
     def flops_per_token(self) -> Callable[[Floats], Floats]:
         """Training FLOPs per token at a size, as figures count them: as stated, else with the head if it counts."""
         with_head = flops_with_head(self.trained.members) if self.head_counts else None
-        return flops_as_stated(self.trained) or with_head or six_S
+        return flops_as_stated(self.trained) or with_head or flops_used(self.trained.members)
 
     @property
     def pictured_budgets(self) -> Sequence[Budget]:
@@ -167,12 +172,25 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     """Fit every requested form to each quantity of a group, and find the best of each budget in every known way."""
     n_resamples, quantities = min(request.resamples, MOST_RESAMPLES), trained_quantities(connection, group, request)
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
-    compared = compare_each([(each.runs, request.form) for each in quantities], n_resamples, **options)
-    laws = tuple(_law(*each, group, request) for each in zip(quantities, compared, strict=True))
+    pins = request.pins
+    with_constants(request.form, pins)
+    with naming(group.title):
+        several = [(each.runs, request.form) for each in quantities]
+        compared = compare_each(several, n_resamples, pins=pins, over=request.over, **options)
+        mixed = [(each.runs, forms_to_mix(each.runs, pins)) for each in quantities]
+        # The engine of predictions has no badly tuned runs.
+        foretold = backtest_budgets(mixed, pins, **options) if request.over == 1 else [()] * len(mixed)
+    laws = tuple(_law(*each, group, request) for each in zip(quantities, compared, foretold, strict=True))
     return Surfaces(group, laws, n_resamples, request.unique_tokens)
 
 
-def _law(trained: Trained, compared: Sequence[Compared], group: TrainingGroup, request: Request) -> SurfaceLaw:
+def _law(
+    trained: Trained,
+    compared: Sequence[Compared],
+    foretold: tuple[BudgetTest, ...],
+    group: TrainingGroup,
+    request: Request,
+) -> SurfaceLaw:
     runs, C_N = trained.runs, trained.C_N
     is_positive = len(runs.y_N) > 0 and bool((runs.y_N > 0).all())
     asked = tuple(request.budgets)
@@ -181,13 +199,14 @@ def _law(trained: Trained, compared: Sequence[Compared], group: TrainingGroup, r
     budgets = asked or (*reached, 10 * largest)
     forms = tuple(_form(each, trained, group, budgets, request.unique_tokens) for each in compared)
     if not is_positive:
-        return SurfaceLaw(trained, forms, None, None, None, chosen)
-    with_head, stated = flops_with_head(trained.members), flops_as_stated(trained) or six_S
+        return SurfaceLaw(trained, forms, None, None, None, chosen, foretold)
+    with_head, stated = flops_with_head(trained.members), flops_as_stated(trained) or flops_used(trained.members)
     counted = None
     if with_head is not None:
         of_head_N = runs.D_N * with_head(runs.S_N)
         counted = isoflop(runs, _budgets(runs, asked, of_head_N)[1], with_head, of_head_N)
-    return SurfaceLaw(trained, forms, isoflop(runs, reached, stated, C_N), counted, envelope(runs, C_N=C_N), chosen)
+    by_parabola, lowest = isoflop(runs, reached, stated, C_N), envelope(runs, C_N=C_N)
+    return SurfaceLaw(trained, forms, by_parabola, counted, lowest, chosen, foretold)
 
 
 def _budgets(runs: Runs, asked: tuple[float, ...], C_N: Floats) -> tuple[Chosen, tuple[float, ...]]:
@@ -202,7 +221,9 @@ def _form(
 ) -> FormFit:
     fit = compared.fit
     reasons = doubts_of_points(group, trained, fit)
-    surface, against = fit.surface, () if fit.surface is None else against_axes(fit.surface, trained.runs)
+    surface = fit.surface
+    # What is left of badly tuned runs says nothing of the form.
+    against = () if surface is None or fit.over != 1 else against_axes(surface, trained.runs)
     if surface is None or Status.collinear_design in reasons:
         return FormFit(compared, reasons, against)
 
@@ -214,7 +235,8 @@ def _form(
         return tuple(optima(surface, budgets, flops_per_token, U))
 
     is_split = {"alpha", "beta"} <= fit.constants.keys() and Status.not_identified not in reasons
-    by = best(six_S), best(flops_with_head(trained.members)), best(flops_as_stated(trained))
+    members = trained.members
+    by = best(flops_used(members)), best(flops_with_head(members)), best(flops_as_stated(trained))
     return FormFit(compared, reasons, against, *by, split(surface) if is_split else None)
 
 
@@ -222,7 +244,8 @@ def keep(store: Store, surfaces: Surfaces) -> list[Record]:
     """Write the surfaces of a group to `fits`, and return a row for each quantity and form."""
     fitted = [(law, form) for law in surfaces.laws for form in law.forms]
     records = keep_fits(store, [_record(surfaces, law, form) for law, form in fitted])
-    return [_row(record, form) for record, (_, form) in zip(records, fitted, strict=True)]
+    rows = [_row(record, form) for record, (_, form) in zip(records, fitted, strict=True)]
+    return with_cells(surfaces.group, rows, [cell for law in surfaces.laws for cell in law.trained.cells])
 
 
 def _record(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record:
@@ -247,6 +270,8 @@ def _record(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record:
             for test in form.compared.held_out
         ],
     }
+    if law.trained.cells:
+        more["frontier"] = [cell.row() for cell in law.trained.cells]
     return surface_record(surfaces.group, law.trained, form.fit, form.reasons, form.held_out_error, more)
 
 

@@ -7,6 +7,8 @@ from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.analyses.surface.analysis import FormFit, SurfaceLaw, Surfaces, analyse, keep
 from rbpx.analyses.surface.figures import figures
 from rbpx.analyses.surface.words import computes, sentences
+from rbpx.display.frontier import frontier_table
+from rbpx.display.given import GIVEN
 from rbpx.display.view import (
     Cell,
     Column,
@@ -132,6 +134,12 @@ def tables(of: Surfaces) -> Iterator[Table]:
         rows, kind = [row for row in fitted if row.form.fit.form == name], FORMS[name]
         view = View(f"{SURFACES.name}-{name}", SURFACES.columns)
         yield view.table(f"{name}: {kind.equation}", rows, about, note=f"{name}: {kind.source}.")
+    given = [(f"{row.law.trained.title}, {row.form.fit.form}", each) for row in fitted for each in row.form.fit.pinned]
+    if given:
+        yield GIVEN.table("Constants that were given", given, about)
+    cells = [cell for law in of.laws for cell in law.trained.cells]
+    if cells:
+        yield frontier_table(cells, about)
     best = [row for law in of.laws for row in _best(law)]
     if best:
         yield OPTIMA.table(f"The best of a budget, {computes(row.law for row in best)}", best, about)

@@ -5,11 +5,15 @@ from collections.abc import Iterable, Iterator
 from rbpx.analyses.question import one_by_one
 from rbpx.analyses.surface.analysis import FormFit, SurfaceLaw, Surfaces
 from rbpx.config.model.training import is_raw
+from rbpx.display.frontier import said_of_frontier
+from rbpx.display.given import said_of_given
 from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import number, percent, rough, short
 from rbpx.errors import number_of
+from rbpx.groups.points.frontier import said_of_cells
 from rbpx.groups.points.surfaces import Trained
 from rbpx.groups.select.trainings import TrainingGroup
+from rbpx.laws.surface.averaged import summary
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.isoflop import Chosen
 from rbpx.status import Status
@@ -18,16 +22,30 @@ from rbpx.status import Status
 @one_by_one
 def sentences(of: Surfaces) -> Iterator[str]:
     """Which runs the surfaces are fitted to, what they leave, which form fits best, and how the best size grows."""
-    yield _about(of.group)
+    cells = [cell for law in of.laws for cell in law.trained.cells]
+    yield _about(of.group, "run" if cells else "point")
+    if cells:
+        yield from said_of_frontier(cells)
+    elif crowded := said_of_cells(of.group.runs):
+        yield crowded
+    if any(run.weight != 1 for run in of.group.runs) and not cells:
+        yield "Runs count by their column weight."
     for law in of.laws:
-        ways = (together(law.trained, law.best.fit.design), _left(law.best), _compared(law), _without_optimum(law))
+        ways = (
+            together(law.trained, law.best.fit.design),
+            _left(law.best),
+            _compared(law),
+            _foretold(law),
+            _without_optimum(law),
+        )
         yield from (f"{law.trained.title}: {said}." for said in (*ways, _isoflop(law), _growth(law)) if said)
+        yield from said_of_given(law.trained.title, law.best.fit.pinned)
 
 
-def _about(group: TrainingGroup) -> str:
+def _about(group: TrainingGroup, what: str) -> str:
     """How many points of how many trainings there are, and which runs are not among them."""
     n_trainings = len(set(group.trainings))
-    said = number_of(len(group.runs), "point")
+    said = number_of(len(group.runs), what)
     if group.averaged:
         said = f"{number_of(n_trainings, 'training')}, each the mean of its last {group.averaged} checkpoints or fewer"
     elif not group.are_trainings_known:
@@ -73,6 +91,11 @@ def _left(form: FormFit) -> str | None:
     surface = form.fit.surface
     if surface is None:
         return None
+    off = f"runs scatter by {rough(surface.scatter)} in ln y about {form.fit.form}"
+    if form.fit.tuned is not None:
+        share, excess = (float(each[0]) for each in (form.fit.tuned.share_B, form.fit.tuned.excess_B))
+        bad = f"{share:.0%} of the runs are taken to be badly tuned, by {excess:.0%} on average"
+        return f"{off}, those that are well tuned; {bad}"
     slopes = [
         f"{each.axis.value} {number(each.slope.value)} ({number(each.slope.lo)} to {number(each.slope.hi)})"
         for each in form.against
@@ -80,7 +103,6 @@ def _left(form: FormFit) -> str | None:
     ]
     bent = [each.axis.value for each in form.against if each.curvature.leaves_out_0]
     curve = f"; they curve along {', '.join(bent)}: misfit of the form" if bent else ""
-    off = f"runs scatter by {rough(surface.scatter)} in ln y about {form.fit.form}"
     return f"{off}; slope of the residuals along {', '.join(slopes)}{curve}"
 
 
@@ -96,6 +118,16 @@ def _compared(law: SurfaceLaw) -> str | None:
         return said
     error, form = min(tested, key=lambda each: each[0])
     return f"{said}; least held-out error: {form} ({percent(error).lstrip('+')})"
+
+
+def _foretold(law: SurfaceLaw) -> str | None:
+    """How well larger budgets were foretold from smaller ones, over forms and their misfit, as `predict` foretells."""
+    found = summary(law.foretold)
+    if found is None:
+        return None
+    error, inside, n = found
+    off = percent(error).lstrip("+")
+    return f"over forms, larger budgets foretold from smaller ones are {off} off, {inside} of {n} in their intervals"
 
 
 def _growth(law: SurfaceLaw) -> str | None:

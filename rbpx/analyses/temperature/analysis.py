@@ -79,7 +79,7 @@ class RunTemperature:
         at_best: cross-entropy at T*.
         difference: at T* minus at T = 1.
         beta_J: the nodes.
-        loss_3J: mean loss (nats a token) at the nodes, its slope and its curvature in beta.
+        loss_3J: mean loss (nats per token) at the nodes, its slope and its curvature in beta.
         status: ok, or at_limit where T* lies outside the nodes.
     """
 

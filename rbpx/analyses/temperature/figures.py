@@ -77,7 +77,7 @@ def figures(result: Temperatures, fit_ids: Sequence[str]) -> Iterator[Figure | U
     else:
         yield Undrawn("temperature", TITLE, "Every T* lies outside the temperatures that were measured.")
     laws = [(name, law.fit) for name, law in zip(("T = 1", "T*"), result.laws, strict=True)]
-    title, y = "Cross-entropy at T = 1 and at T*", Scale("nats", "nats a token", log=True)
+    title, y = "Cross-entropy at T = 1 and at T*", Scale("nats", "nats per token", log=True)
     words = (f"{title} against size for {group.title}.", "Bands: where 95 % of new models would lie.")
     yield law_figure("laws", title, laws, scale_of(group.axis), y, words, origin)
 
@@ -96,6 +96,6 @@ def _costs(result: Temperatures, known: Sequence[tuple[str, RunTemperature]], or
         COSTS.table(title, [row for at, row in enumerate(rows) if at % len(_DRAWN_T) % 4 == 0]),
         Chart(x, y, (valleys,), "size", "size"),
         f"Cross-entropy above its least value against T for {result.group.title}, a valley for each size.",
-        f"Cross-entropy at T minus that at T*, nats a token.{part}",
+        f"Cross-entropy at T minus that at T*, nats per token.{part}",
         origin,
     )

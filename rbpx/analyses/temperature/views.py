@@ -16,7 +16,7 @@ from rbpx.laws.power.law import PowerLawFit
 RUNS: Final = View[tuple[str, RunTemperature]](
     "temperatures",
     *PREFERRED.columns,
-    decimal("CE", "cross_entropy_nats", lambda row: row[1].at_one.value, means="nats a token"),
+    decimal("CE", "cross_entropy_nats", lambda row: row[1].at_one.value, means="nats per token"),
     with_ends("at T*", "cross_entropy_at_temperature_nats", lambda row: row[1].at_best, ends_spare=1),
     with_ends(
         "difference", "difference_nats", lambda row: row[1].difference, signed, ends_spare=3,

@@ -158,10 +158,10 @@ def _telling(rows: list[Record], first: Run, last: Run) -> tuple[int, str]:
         return min(row["doc_id"] for row in rows), f"the first; none has {_SHORTEST} scored tokens"
     if first is last:
         ordered = sorted(both, key=lambda doc_id: (both[doc_id][last.run_id], doc_id))
-        return ordered[len(ordered) // 2], "the median one by nats a token"
+        return ordered[len(ordered) // 2], "the median one by nats per token"
     falls = {doc_id: of[first.run_id] - of[last.run_id] for doc_id, of in both.items()}
     chosen = max(falls, key=lambda doc_id: (falls[doc_id], -doc_id))
-    return chosen, f"it gains most nats a token from {name_of(first)} to {name_of(last)}"
+    return chosen, f"it gains most nats per token from {name_of(first)} to {name_of(last)}"
 
 
 def _reading(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, doc_id: int) -> Reading:

@@ -48,7 +48,7 @@
     const hits = one.rank.filter((rank) => rank === 1).length / Math.max(1, one.rank.length);
     by(`name-${side}`).textContent = one.name;
     by(`sums-${side}`).textContent =
-      `${one.rank.length.toLocaleString("en")} scored tokens, ${nats.toFixed(3)} nats a token, rank 1 for ${(100 * hits).toFixed(0)} %`;
+      `${one.rank.length.toLocaleString("en")} scored tokens, ${nats.toFixed(3)} nats per token, rank 1 for ${(100 * hits).toFixed(0)} %`;
     by(`size-${side}`).setAttribute("aria-valuetext", one.name);
   }
 

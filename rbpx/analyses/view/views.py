@@ -127,7 +127,7 @@ def _passage(view: Viewed, readings: Sequence[Reading], longest: int | None = No
 def _read(view: Viewed, reading: Reading, longest: int | None) -> Read:
     tokens = reading.tokens
     about = (
-        f"{number_of(len(tokens), 'scored token')}, {reading.nats_a_token:.3f} nats a token, rank 1 for "
+        f"{number_of(len(tokens), 'scored token')}, {reading.nats_a_token:.3f} nats per token, rank 1 for "
         f"{reading.hit_share:.0%}"
     )
     pieces = []

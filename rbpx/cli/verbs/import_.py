@@ -151,7 +151,7 @@ def _import_samples(files: "Sequence[str]", request: "ImportRequest") -> None:
     store = own_store(request.store)
     imported, scored = import_samples(store, Path(file).expanduser(), request)
     told = [f"{scored.metric} {scored.accuracy:.4f}"] if scored.accuracy is not None else []
-    told += [f"{scored.bits_per_byte:.4f} bits a byte"] if scored.bits_per_byte is not None else []
+    told += [f"{scored.bits_per_byte:.4f} bits per byte"] if scored.bits_per_byte is not None else []
     items = f"{number_of(scored.n_items, 'item')}: {', '.join(told)}"
     if request.dry_run:
         _preview(imported, request, file)

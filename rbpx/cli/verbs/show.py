@@ -47,6 +47,8 @@ def reproduced(fit: "Record") -> "Record | None":
     from rbpx.laws.counts.fit import reproduce_outcomes
     from rbpx.laws.power.law import reproduce
 
+    if any(pin["sd"] for pin in (fit["params"].get("pins") or {}).values()):
+        return None  # its numbers are those of many fits
     if fit["method"] == METHOD:
         surface, params = refitted(fit), fit["params"]
         stated = {"objective": params["objective"], **{name: ends[0] for name, ends in params["constants"].items()}}

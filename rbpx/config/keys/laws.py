@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -13,21 +13,24 @@ from rbpx.config.keys.key import (
     as_list,
     as_typed,
     checked_names,
+    is_number,
     name_of,
     one_of,
     positive,
     positive_numbers,
     whole,
 )
-from rbpx.config.options import Checkpoints
+from rbpx.config.options import Checkpoints, did_you_mean
 from rbpx.errors import RbpxError
-from rbpx.laws.names import DELTA, FORM_NAMES, IMPORTED, LAWS, Axis, Method, Objective
+from rbpx.laws.names import DELTA, FORM_NAMES, IMPORTED, LAWS, Axis, Method, Objective, OnText, SizeBy
+from rbpx.laws.pins import Pin, Pins
 from rbpx.ties import Ties
 
 __all__ = ["DEFAULT_K", "Choice", "LawKeys", "Numbers", "PredictionKeys", "points"]
 
 DEFAULT_K: Final = (1, 10, 100, 500, 1000, 2500, 10000)
 _MOST_RESAMPLES: Final = 100_000  # their weights take 0.8 GB for 1,000 documents
+_MOST_OVER: Final = 1000.0
 _LONGEST_WINDOW: Final = 1_000_000  # tokens in a row
 
 
@@ -108,8 +111,51 @@ def _laws(key: str, value: Any) -> Choice:
     return Choice(LAWS, False) if "all" in names else Choice(tuple(dict.fromkeys(names)), True)
 
 
+def _axis(key: str, value: Any) -> Axis | OnText:
+    law, at, dataset = str(getattr(value, "value", value)).partition("@")
+    if at and dataset and law in (*LAWS, *IMPORTED):
+        return OnText(law, dataset)
+    if not at and law in tuple(Axis):
+        return Axis(law)
+    known = (*LAWS, *IMPORTED) if at else tuple(Axis)
+    raise RbpxError(
+        f"{key}={value} is unknown; {did_you_mean(law, known)}known: {', '.join(Axis)}, and a quantity on a text, as "
+        f"in {key}=cross_entropy@stdlib, of: {', '.join((*LAWS, *IMPORTED))}"
+    )
+
+
 def _methods(key: str, value: Any) -> list[Method]:
     return [Method(name) for name in one_of(tuple(Method))(key, value)]
+
+
+_NUMBER: Final = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
+_PIN: Final = re.compile(rf"{_NUMBER}(?:\s*(?:\+-|\+/-|±)\s*{_NUMBER})?")
+
+
+def _pin(key: str, value: Any) -> Pin | None:
+    """A constant that is given, E=1.7, or has a prior, E='1.7 +- .05'."""
+    if value is None:
+        return None
+    found = None if isinstance(value, bool) else _PIN.fullmatch(str(value).strip())
+    if found is None or (found[2] is not None and float(found[2]) <= 0):
+        raise RbpxError(f"{key}={value} is not a constant; give a number, {key}=1.7, or a prior, {key}='1.7 +- .05'")
+    return Pin(float(found[1]), float(found[2] or 0.0))
+
+
+def _pins(key: str, value: Any) -> dict[str, Pin]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise RbpxError(f"{key}={value} is not a mapping of constants; give as in {key}='{{E: 1.7, alpha: .34}}'")
+    return {str(name): pin for name, each in value.items() if (pin := _pin(f"{key}.{name}", each)) is not None}
+
+
+def _over(key: str, value: Any) -> float:
+    if not is_number(value) or not 1 <= value <= _MOST_OVER:
+        raise RbpxError(
+            f"{key}={value} is not how much less a run above the law weighs; give 1 to 1000, as in {key}=10"
+        )
+    return float(value)
 
 
 class LawKeys(Asked):
@@ -127,8 +173,24 @@ class LawKeys(Asked):
     method: Key[list[Method]] = Key(Any, "ols", _methods, "ols", values=("all", *Method)).says(
         "weighted, offset, robust, a list or all: how laws are fitted"
     )
-    axis: Key[Axis] = Key(Axis, Axis.S, as_typed, "S").says(
-        "what laws are in: size; D (training tokens) or step, a law a size; C (FLOPs), the best a budget"
+    E: Key[Pin | None] = Key(Any, None, _pin, "1.7").says(
+        "pins the irreducible part of one law (cross_entropy unless laws= names it); E='1.7 +- .05' is a prior"
+    )
+    pin: Key[dict[str, Pin]] = Key(Any, None, _pins, "'{alpha: .34}'").says(
+        "any constants of the form, pinned or with a prior as in E=: pin='{E: 1.7, alpha: 0.34 +- 0.02}'"
+    )
+    axis: Key[Axis | OnText] = Key(Any, Axis.S.value, _axis, "S", values=tuple(Axis)).says(
+        "what laws are in: size; D (training tokens) or step, a law a size; C (FLOPs), the best a budget; "
+        "cross_entropy@stdlib, a quantity on another text"
+    )
+    frontier: Key[bool] = Key(bool, False, as_typed, "true").says(
+        "of runs of one size and as many tokens (sweeps, seeds) the best: the minimum of a quadratic in what they vary"
+    )
+    over: Key[float] = Key(float, 1.0, _over, "10").says(
+        "runs above the law weigh this many times less than those below: the law of well-tuned runs"
+    )
+    size_by: Key[SizeBy] = Key(SizeBy, SizeBy.total, as_typed, "total").says(
+        "or active: whether S of a model with experts counts all of them, or those that one token uses"
     )
     checkpoints: Key[Checkpoints] = Key(Checkpoints, Checkpoints.all, as_typed, "all").says(
         "or last: of each training only its last checkpoint counts"
@@ -159,6 +221,10 @@ def _targets(key: str, value: Any) -> list[float]:
 
 def _tokens(key: str, value: Any) -> list[float]:
     return positive_numbers(key, value, "training tokens, as in D='[2e10,2e11]'")
+
+
+def _places(key: str, value: Any) -> list[float]:
+    return positive_numbers(key, value, "values of the quantity that axis= names, as in x='[2.9,2.7]'")
 
 
 def _budgets(key: str, value: Any) -> list[float]:
@@ -193,6 +259,23 @@ def points(S: Sequence[float], D: Sequence[float]) -> list[tuple[float, float]]:
     return list(zip(list(S) * (n // len(S)), list(D) * (n // len(D)), strict=True))
 
 
+def pinned(E: Pin | None, pin: Pins, laws: Choice, k: Numbers) -> Pins:
+    """All constants that are given, of one law.
+
+    Raises:
+        RbpxError: E is given twice, or several laws are asked for.
+    """
+    pins = dict(pin) if E is None else {"E": E, **pin}
+    if E is not None and "E" in pin:
+        raise RbpxError(f"E={E} and pin.E={pin['E']} both give E; drop one")
+    names = laws.names if laws.by_name else ()
+    several = f"laws={list(names)}" if len(names) > 1 else "k=" if names == ("rbp",) and len(k.listed()) != 1 else None
+    if pins and several:
+        typed = ", ".join(f"{name}={each}" for name, each in pins.items())
+        raise RbpxError(f"{typed} belongs to one law, and {several} asks for several; name one, as in laws='[rbp]' k=1")
+    return pins
+
+
 class PredictionKeys(Asked):
     """Where to predict, by what form, and what the next runs may cost."""
 
@@ -201,6 +284,9 @@ class PredictionKeys(Asked):
     )
     D: Key[list[float]] = Key(Any, None, _tokens, "TOKENS").says(
         "with S=: points of size and tokens; lists go pairwise, a single value with each of the other"
+    )
+    x: Key[list[float]] = Key(Any, None, _places, "LOSS").says(
+        "with axis=QUANTITY@TEXT: what models show there, to foretell what they show here: x='[2.9,2.7]'"
     )
     register: Key[str | None] = Key(Any, None, _forecast, "NAME").says(
         "writes what is predicted into the store for good, before such a model is measured (see forecasts)"
@@ -220,6 +306,9 @@ class PredictionKeys(Asked):
     unique_tokens: Key[float | None] = Key(
         float | None, None, positive("the tokens that there are, as in unique_tokens=1e9"), "U"
     ).says("tokens that there are, beyond which the best of a budget repeats them (form=data_constrained)")
+    inference_tokens: Key[float | None] = Key(
+        float | None, None, positive("tokens to serve, as in inference_tokens=1e13"), "T"
+    ).says("tokens that the model is to serve: the least of training and serving that reaches the same loss")
     next: Key[int | None] = Key(int | None, None, whole(1, 1_000), "N").says("names N runs to train next")
     flops: Key[float | None] = Key(float | None, None, positive("training FLOPs, as in flops=1e20"), "C").says(
         "training FLOPs that these runs may cost in all"

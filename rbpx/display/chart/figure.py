@@ -18,6 +18,7 @@ from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.predict.prediction import along
+from rbpx.status import Status
 
 Rows = Sequence[Mapping[str, Value]]
 T = TypeVar("T")
@@ -156,7 +157,7 @@ def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
         values: the rows of its points.
         ems: how many times the size of its text it is wide, which its legend is laid out for.
     """
-    rows = values.records()
+    rows = _rows(values)
     order = chart.order or tuple(dict.fromkeys(str(row[chart.series]) for row in rows if chart.series in row))
     layers = [_layer(chart, mark, rows if mark.rows is None else mark.rows, values, order) for mark in chart.marks]
     if chart.series:
@@ -165,6 +166,12 @@ def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
             for told in (layer["encoding"]["color"] for layer in layers if "color" in layer["encoding"]):
                 told["legend"] = {"columns": max(1, a_line // longest)}
     return {"layer": layers, "width": WIDTH, "height": chart.height}
+
+
+def _rows(values: Table) -> Rows:
+    """The values of a table, a status by its word, as the table shows it."""
+    rows = values.records()
+    return [row | {"status": Status(str(row["status"])).label} if row.get("status") else row for row in rows]
 
 
 def _layer(chart: Chart, mark: Mark, rows: Rows, values: Table, order: Sequence[str]) -> Spec:

@@ -238,6 +238,12 @@ class Points:
         return [run.x for run in self.runs if run.x is not None]
 
     @property
+    def weight_N(self) -> Floats | None:
+        """How much each run counts; None where all count alike."""
+        weights = np.array([run.weight for run in self.runs], np.float64)
+        return None if np.all(weights == 1) else weights
+
+    @property
     def resampled(self) -> Resampled | None:
         """The resamples as laws take them; None where there are none, or those of one document."""
         without = self.y_BN is None or self.doubt is Status.one_document

@@ -10,18 +10,23 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.display.vocabulary import law_title
+from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.groups.fits import record_of
 from rbpx.groups.group import Run
+from rbpx.groups.points.frontier import frontier
 from rbpx.groups.points.sizes import Points, size_points, weigh_group
 from rbpx.groups.select.sizes import tokens_of, training_of
 from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.intervals.estimate import Estimate, Z, document_t, few_documents
 from rbpx.laws.names import IMPORTED, Objective
 from rbpx.laws.numeric import Floats
+from rbpx.laws.pins import Pin, Pins
 from rbpx.laws.power.law import LawFit
-from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.fit import FORMS, SurfaceFit
+from rbpx.laws.surface.given import fit_given, has_constants
 from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.laws.sweeps import Cell
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
@@ -42,6 +47,7 @@ class Trained:
         runs: their S, D, y, and which of them are of one training; y is positive, or no form can be fitted.
         sign: -1 where all values are negative, and y is their absolute value; 1 elsewhere.
         doubt: what is known to be wrong before anything is fitted.
+        cells: how the point of each size and number of tokens was found; empty where each run is a point.
     """
 
     law: str
@@ -50,6 +56,7 @@ class Trained:
     runs: Runs
     sign: int
     doubt: Status | None
+    cells: tuple[Cell, ...] = ()
 
     @property
     def title(self) -> str:
@@ -58,9 +65,10 @@ class Trained:
 
     @property
     def C_N(self) -> Floats:
-        """Training FLOPs of each point, as its source states them, else 6 S D."""
+        """Training FLOPs of each point, as its source states them, else 6 S D, S the active parameters."""
         stated_N = np.array([run.training_flops for run in self.members], np.float64)
-        return np.where(np.isnan(stated_N), six_S(self.runs.S_N) * self.runs.D_N, stated_N)
+        used_N = np.array([run.used_params for run in self.members], np.float64)
+        return np.where(np.isnan(stated_N), six_S(used_N) * self.runs.D_N, stated_N)
 
     @property
     def n_stated(self) -> int:
@@ -69,7 +77,10 @@ class Trained:
 
 
 def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[Trained]:
-    """Every quantity that is asked for; without a choice RBP_k, the losses, error-entropy and what was imported."""
+    """Every quantity that is asked for; without a choice RBP_k, the losses, error-entropy and what was imported.
+
+    With `frontier` the best of the runs of each size and number of tokens is one point.
+    """
     chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     k_grid: list[int] = []
     if group.is_measured:
@@ -78,7 +89,33 @@ def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGro
     evidence = weigh_group(connection, group, request, k_grid, chosen)
     points = size_points(group, evidence, request, k_grid, chosen)
     chosen_points = [each for each in points if request.laws.by_name or each.doubt is not Status.not_known]
-    return [_trained(_averaged(each) if group.averaged else each) for each in chosen_points]
+    averaged = [_averaged(each) if group.averaged else each for each in chosen_points]
+    if not request.frontier:
+        return [_trained(each) for each in averaged]
+    return [_trained(each, cells) for of in averaged for (each,), cells in (frontier([of]),)]
+
+
+def refuse_routed(trained: Trained) -> None:
+    """Check that C is 6 S D.
+
+    Raises:
+        RbpxError: S counts experts that a token does not use.
+    """
+    if any(run.is_routed for run in trained.members):
+        raise RbpxError("runs cost 6 S D, and S counts experts that a token does not use; add size_by=active")
+
+
+def with_constants(forms: Sequence[str], pins: Pins) -> None:
+    """Check that a surface has the constants that are given.
+
+    Raises:
+        RbpxError: a form lacks one, or there is none.
+    """
+    lacking = [form for form in forms if not has_constants(form, pins)]
+    if lacking or not forms:
+        typed = ", ".join(f"{name}={pin}" for name, pin in pins.items())
+        known = "; ".join(f"form={name} has {', '.join(form.names)}" for name, form in FORMS.items())
+        raise RbpxError(f"{typed}: {' and '.join(lacking) or 'no form'} has no such constant; {known}")
 
 
 def _averaged(points: Points) -> Points:
@@ -94,7 +131,7 @@ def _averaged(points: Points) -> Points:
     return replace(points, runs=last, y_N=y_N, y_BN=y_BN)
 
 
-def _trained(points: Points) -> Trained:
+def _trained(points: Points, cells: tuple[Cell, ...] = ()) -> Trained:
     members = points.runs
     signs = set(np.sign(points.y_N[np.isfinite(points.y_N)]).tolist())
     sign = -1 if signs == {-1.0} else 1
@@ -107,8 +144,9 @@ def _trained(points: Points) -> Trained:
         None if set(unique) == {None} else [np.nan if each is None else float(each) for each in unique],
         _numbered([training_of(run) for run in members]),
         None if points.y_BN is None or points.doubt is Status.one_document else _as_few(sign * points.y_BN, points),
+        points.weight_N,
     )
-    return Trained(points.law, points.k, members, runs, sign, points.doubt)
+    return Trained(points.law, points.k, members, runs, sign, points.doubt, cells)
 
 
 def _as_few(y_BN: Floats, points: Points) -> Floats:
@@ -128,14 +166,14 @@ def _numbered(trainings: list[tuple[Any, ...]]) -> list[int]:
 
 
 def flops_with_head(members: tuple[Run, ...]) -> Callable[[Floats], Floats] | None:
-    """FLOPs of a token where all parameters count, 6 N; None where all parameters are not known.
+    """FLOPs of a token where all parameters count, 6 N; None where all parameters are not known, or some are not used.
 
     The parameters beside S are those of the models at their sizes, a power of S between two sizes and the power of the
     best line through all beyond them, which embeddings and a head are whose width grows as a power of S.
     """
     known = [(run.non_embedding_params, run.total_params) for run in members if run.total_params is not None]
     beside = {float(S): float(total - S) for S, total in known if total > S}
-    if len(known) < len(members) or len(beside) < 2:
+    if len(known) < len(members) or len(beside) < 2 or any(run.is_routed for run in members):
         return None
     ln_S_M, ln_beside_M = (np.log(each) for each in zip(*sorted(beside.items()), strict=True))
     slope = float(np.polyfit(ln_S_M, ln_beside_M, 1)[0])
@@ -159,8 +197,21 @@ def flops_as_stated(trained: Trained) -> Callable[[Floats], Floats] | None:
     runs, C_N, with_head = trained.runs, trained.C_N, flops_with_head(trained.members)
     if with_head is not None and np.allclose(C_N, with_head(runs.S_N) * runs.D_N, rtol=_SAME):
         return with_head
-    ln_S_M, size_N = np.unique(np.log(runs.S_N), return_inverse=True)
-    ln_ratio_M = np.bincount(size_N, np.log(C_N / (six_S(runs.S_N) * runs.D_N))) / np.bincount(size_N)
+    return _times_six_S(runs.S_N, C_N / (six_S(runs.S_N) * runs.D_N))
+
+
+def flops_used(members: Sequence[Run]) -> Callable[[Floats], Floats]:
+    """FLOPs of a token, 6 S, S the parameters that it uses, whose ratio to all is a power of S between two sizes."""
+    if not any(run.is_routed for run in members):
+        return six_S
+    S_N = np.array([run.non_embedding_params for run in members], np.float64)
+    return _times_six_S(S_N, np.array([run.used_params for run in members]) / S_N)
+
+
+def _times_six_S(S_N: Floats, ratio_N: Floats) -> Callable[[Floats], Floats]:
+    """6 S times a ratio, the geometric mean of the points of each size, a power of S between two of them."""
+    ln_S_M, size_N = np.unique(np.log(S_N), return_inverse=True)
+    ln_ratio_M = np.bincount(size_N, np.log(ratio_N)) / np.bincount(size_N)
     return lambda S: np.asarray(six_S(S) * np.exp(np.interp(np.log(S), ln_S_M, ln_ratio_M)))
 
 
@@ -196,7 +247,9 @@ def surface_record(
     runs = trained.runs
     y = [each if math.isfinite(each) else None for each in runs.y_N.tolist()]  # unknown, or RBP_k = 0
     values = [runs.S_N.tolist(), runs.D_N.tolist(), y]
-    identity = digest([fit.form, fit.objective_name.value, fit.delta, values])
+    pins = {each.name: each.record() for each in fit.pinned}
+    given = [{name: [pin["value"], pin["sd"]] for name, pin in pins.items()}] if pins else []
+    identity = digest([fit.form, fit.objective_name.value, fit.delta, values, *given])
     params = {
         "constants": {name: listed(each) for name, each in fit.constants.items()},
         "objective": fit.objective,
@@ -213,6 +266,9 @@ def surface_record(
         "y": values[2],
         "group": runs.group_N.tolist(),
         "residuals_ln": [] if fit.surface is None else (-fit.surface.residual_N).tolist(),
+        **({"pins": pins} if pins else {}),
+        **({"over": fit.over} if fit.over != 1 else {}),
+        **({} if runs.weight_N is None else {"weights": runs.weight_N.tolist()}),
         **more,
     }
     alpha = fit.constants.get("alpha", Estimate())
@@ -241,9 +297,11 @@ def refitted(record: Record) -> dict[str, float | None] | None:
     if params["objective"] is None:
         return None
     U = None if params["U"] is None else [math.nan if each is None else each for each in params["U"]]
-    runs = Runs.of(params["S"], params["D"], params["y"], U, params["group"])
-    how = {"objective": Objective(record["objective_name"]), "delta": record["delta"]}
-    fit = fit_surface(runs, record["form"], **how, n_resamples=0)
+    runs = Runs.of(params["S"], params["D"], params["y"], U, params["group"], weights=params.get("weights"))
+    how: dict[str, Any] = {"objective": Objective(record["objective_name"]), "delta": record["delta"]}
+    how |= {"over": params["over"]} if "over" in params else {}
+    pins = {name: Pin(pin["value"], pin["sd"]) for name, pin in (params.get("pins") or {}).items()}
+    fit = fit_given(runs, record["form"], pins, n_resamples=0, **how)
     return {"objective": fit.objective, **{name: each.value for name, each in fit.constants.items()}}
 
 

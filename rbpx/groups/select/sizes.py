@@ -19,16 +19,17 @@ from rbpx.config.request import Request
 from rbpx.config.text.dataset import UNNAMED
 from rbpx.errors import RbpxError, number_of
 from rbpx.groups.group import ALIKE, MEASURED, OF_TRAINING, Group, Run
-from rbpx.laws.names import IMPORTED
+from rbpx.laws.names import IMPORTED, SizeBy
+from rbpx.store.schema import varied
 from rbpx.store.sql.queries import ask
 from rbpx.ties import Ties, rule_of
 
 
 def tokens_of(run: Run) -> float | None:
-    """D: as known, else C / (6 S) where FLOPs are; None where neither is."""
+    """D: as known, else C / (6 S), S the active ones, where FLOPs are; None where neither is."""
     if run.training_tokens is not None:
         return float(run.training_tokens)
-    return None if run.training_flops is None else run.training_flops / (6 * run.non_embedding_params)
+    return None if run.training_flops is None else run.training_flops / (6 * run.used_params)
 
 
 def is_state(revision: str | None) -> bool:
@@ -44,7 +45,7 @@ def training_of(run: Run) -> tuple[Any, ...]:
 
     Of imported rows without a model and a step nothing says which belong together, so each is a training.
     """
-    of_size = (run.model, run.size, run.non_embedding_params, run.training_seed)
+    of_size = (run.model, run.size, run.non_embedding_params, run.training_seed, *run.varied.items())
     if run.source != "measured" and run.model is None and run.training_step is None:
         return (*of_size, run.training_tokens, run.training_flops, run.revision)
     return (*of_size, None if is_state(run.revision) else run.revision)
@@ -129,7 +130,7 @@ def select(
     for group in groups:
         if group.has_trainings and request.is_about(group.first.family):
             logging.getLogger(__name__).warning(_no_law_of_size(group, request))
-    return [_checked(group) for group in of_size]
+    return of_size if request.frontier else [_checked(group) for group in of_size]
 
 
 def select_alike(
@@ -168,12 +169,22 @@ def select_runs(
     Raises:
         RbpxError: the request names a model that is not a family.
     """
+    runs = _selected(connection, request, cell_keys)
+    return [run.by_active() for run in runs] if request.size_by is SizeBy.active else runs
+
+
+def _selected(connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None) -> list[Run]:
     if cell_keys is not None:
         return _measured(connection, dict.fromkeys(_NARROWS), list(cell_keys))
     runs = _narrowed(connection, choices(request), request.ties)
     if not runs and request.dataset is not None and request.dataset.has_file_name:
         runs = _narrowed(connection, choices(request) | {"datasets": [UNNAMED]}, request.ties)
     return runs
+
+
+def select_runs_on(connection: duckdb.DuckDBPyConnection, request: Request, dataset: str) -> list[Run]:
+    """The runs that a request selects but for their text, which is another one."""
+    return _narrowed(connection, choices(request) | {"datasets": [dataset]}, request.ties)
 
 
 def choices(request: Request) -> dict[str, list[str] | None]:
@@ -232,22 +243,27 @@ def _imported(
     choices = {name: value for name, value in choices.items() if name not in _OF_RUNS}
     rows = ask(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
 
-    def model(row: dict[str, Any]) -> tuple[str, ...]:
-        return tuple(str(row.get(name)) for name in (*ALIKE, "non_embedding_params", "size", *OF_TRAINING))
-
+    knobs = varied(rows[0]) if rows else []
+    models: dict[tuple[str, ...], list[Any]] = {}
+    for row in rows:
+        known = (*ALIKE, "non_embedding_params", "size", *OF_TRAINING, *knobs)
+        models.setdefault(tuple(str(row.get(name)) for name in known), []).append(row)
     runs = []
-    for _, of_model in groupby(rows, key=model):
-        members = list(of_model)
+    for members in models.values():
         first = members[0] | {"non_embedding_params": _whole(members[0]["non_embedding_params"])}
+        active = _one(row["active_params"] for row in members)
         counts = {row["n_tokens"] for row in members if row["n"] == 1} - {None}
         runs.append(
             Run(
                 run_ids=tuple(sorted({row["run_id"] for row in members})),
                 **{name: first.get(name) for name in (*ALIKE, "size", "non_embedding_params", *OF_TRAINING)},
+                varied={name: first[name] for name in knobs if first[name] is not None},
+                weight=_one(row["weight"] for row in members) or 1.0,
                 vocab_size=None,
                 n_documents=None,
                 n_skipped=None,
                 n_tokens=counts.pop() if len(counts) == 1 else None,
+                active_params=None if active is None else _whole(active),
                 cross_entropy_nats=_one(row["cross_entropy_nats"] for row in members),
                 observed={(row["k"], row["n"]): row["rbp"] for row in members if row["rbp"] is not None},
                 imported={
@@ -289,7 +305,7 @@ def _checked(group: Group) -> Group:
                 f"family {group.first.family} has two models with S = {S:,} on {group.first.dataset}, {first} and "
                 f"{second}; if they are trainings of one size, give each a training_seed (model.seed='[0,1,...]', or "
                 "in the family's file; nothing is measured again), else choose one of them with size='[...]', or with "
-                "where= as they are imported"
+                "where= as they are imported, or the best with frontier=true (fit, predict)"
             )
     return group
 

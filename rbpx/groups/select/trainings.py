@@ -63,7 +63,7 @@ class TrainingGroup(Group):
     @property
     def are_trainings_known(self) -> bool:
         """Whether anything says which points are checkpoints of one training."""
-        return self.is_measured or any(run.model or run.training_step is not None for run in self.runs)
+        return self.is_measured or any(run.model or run.varied or run.training_step is not None for run in self.runs)
 
 
 G = TypeVar("G", bound=TrainingGroup)
@@ -206,10 +206,12 @@ class AlongGroup(TrainingGroup):
         n_beaten: runs that are left out because one of at most as much compute has a lower loss.
         n_short: sizes that are left out because fewer than 3 of their points are known.
         model: the training, where others of its size have laws of their own.
+        is_frontier: whether the best of each budget is found for each quantity, of the best of each size and tokens.
     """
 
     axis: Axis = Axis.D
     n_beaten: int = 0
+    is_frontier: bool = False
     n_short: int = 0
     model: str | None = None
 
@@ -247,10 +249,10 @@ class AlongGroup(TrainingGroup):
         without = [run for run in self.runs if run.training_flops is None]
         if self.axis is Axis.C and without:
             lines.append(f"C = 6 S D for {number_of(len(without), 'run')} whose FLOPs are not stated.")
-        if self.axis is Axis.C:
+        if self.axis is Axis.C and not self.is_frontier:
             n = len(self.runs) + self.n_beaten
             lines.append(f"Best model of each budget: {len(self.runs)} of {number_of(n, 'run')}.")
-        elif self.n_mid:
+        elif self.axis is not Axis.C and self.n_mid:
             lines.append(
                 f"{self.n_mid} of {number_of(len(self.runs), 'point')} are before the end of their training; in the "
                 "middle of a schedule a loss lies above that of a finished run of as many tokens."
@@ -294,7 +296,7 @@ def select_along(
     Raises:
         RbpxError: runs match, and no group of them has 3 points.
     """
-    axis, runs = request.axis, select_runs(connection, request, cell_keys)
+    axis, runs = request.along, select_runs(connection, request, cell_keys)
     groups: list[AlongGroup] = []
     n_short = 0
     for members in grouped(runs, shared):
@@ -328,7 +330,7 @@ def _laws(runs: Sequence[Run], request: Request) -> list[AlongGroup]:
     """
     whole = _group(runs, request)
     named = {run.model for run in runs if run.source != MEASURED}
-    if whole is None or request.axis is Axis.C or len(named) < 2:
+    if whole is None or request.along is Axis.C or len(named) < 2:
         return [] if whole is None else [whole]
     places = grouped(whole.runs, lambda run: str(run.model))
     if whole.n_sizes == len(whole.runs) and all(len(of) < _FEWEST for of in places):
@@ -339,12 +341,12 @@ def _laws(runs: Sequence[Run], request: Request) -> list[AlongGroup]:
 
 def _group(runs: Sequence[Run], request: Request) -> AlongGroup | None:
     """The runs of one group in order of the axis, each once."""
-    on_axis = [replace(run, axis=request.axis) for run in runs]
+    on_axis = [replace(run, axis=request.along) for run in runs]
     group = group_of(on_axis, lambda run: run.x, request, 1 if request.checkpoints is Checkpoints.last else None)
     if group is None:
         return None
     ordered = sorted(group.runs, key=lambda run: (run.x or 0.0, *_size(run), str(run.revision)))
-    return AlongGroup(**vars(group) | {"runs": tuple(ordered), "axis": request.axis})
+    return AlongGroup(**vars(group) | {"runs": tuple(ordered), "axis": request.along, "is_frontier": request.frontier})
 
 
 def best_of_budgets(group: AlongGroup, *others: Group) -> AlongGroup:
@@ -358,14 +360,14 @@ def best_of_budgets(group: AlongGroup, *others: Group) -> AlongGroup:
     for each in (group, *others):
         losses = [product * loss for product, loss in zip(losses, _losses(each.runs), strict=True)]
     places = [run.x or 0.0 for run in group.runs]
-    kept = tuple(
-        run
-        for at, run in enumerate(group.runs)
-        if not any(
-            losses[other] < losses[at] and places[other] <= BUDGET * places[at] for other in range(len(group.runs))
-        )
-    )
+    kept = tuple(run for run, is_best in zip(group.runs, unbeaten(losses, places), strict=True) if is_best)
     return replace(group, runs=kept, n_beaten=len(group.runs) - len(kept))
+
+
+def unbeaten(losses: Sequence[float], places: Sequence[float]) -> list[bool]:
+    """Which of several losses none of at most as much compute is below; places within 10 % are one budget."""
+    both = list(zip(losses, places, strict=True))
+    return [not any(other < loss and at <= BUDGET * place for other, at in both) for loss, place in both]
 
 
 def best_in_both(one: Group, other: Group) -> tuple[AlongGroup, AlongGroup]:

@@ -34,6 +34,7 @@ class Planned:
     Attributes:
         cell_state: the cell and its state.
         non_embedding_params: S.
+        active_params: those of S that one token uses.
         total_params: all parameters.
         weights_mib: of the weight files if they are on this machine, else of all parameters in the requested dtype.
         memory_mib: at the peak, in one process.
@@ -48,6 +49,7 @@ class Planned:
 
     cell_state: CellState
     non_embedding_params: int | None
+    active_params: int | None
     total_params: int | None
     weights_mib: float | None
     memory_mib: float | None
@@ -130,6 +132,7 @@ def _plan(
         cell_state=cell_state,
         non_embedding_params=cell.non_embedding_params
         or (None if architecture is None else architecture.non_embedding_params),
+        active_params=None if architecture is None else architecture.active_params,
         total_params=None if architecture is None else architecture.total_params,
         weights_mib=weights_mib,
         memory_mib=None if peaks_mib is None else peaks_mib[cell.dtype],

@@ -29,10 +29,17 @@ _WHOLE: Final = {  # field -> what is expected, the least
 MISSING_K: Final = f"is empty; {_WHOLE['k'][0]}"  # what is wrong with a row of RBP that does not say its k
 _POSITIVE: Final = {
     "non_embedding_params": "give parameters, not millions",
+    "active_params": "those of S that a token uses, not millions, or empty",
     "total_params": "all parameters, or empty",
     "training_flops": "the operations of the whole training, or empty",
+    "weight": "how much the run counts beside others, or empty",
 }
-_UNITS: Final = {"cross_entropy_nats": "nats a token", "loss_bits": "bits a token", "bits_per_byte": "bits a byte"}
+_LARGEST_NUMBER: Final = 10**300
+_UNITS: Final = {
+    "cross_entropy_nats": "nats per token",
+    "loss_bits": "bits per token",
+    "bits_per_byte": "bits per byte",
+}
 
 
 class Wrong(Exception):
@@ -86,6 +93,16 @@ def positive_of(cell: Any, field: str, needed: bool = False) -> float | None:
         raise Wrong(
             f"is {as_written(cell)}; a positive number is expected, as 60000000, 60M or 6e7: {_POSITIVE[field]}"
         )
+    return float(exact)
+
+
+def number_of_knob(cell: Any) -> float | None:
+    """A number of what a sweep varies; None where the cell is empty."""
+    if is_no_value(cell):
+        return None
+    exact = large_number(cell)
+    if exact is None or not abs(exact) < _LARGEST_NUMBER:
+        raise Wrong(f"is {as_written(cell)}; a number is expected, as 0.003, 3e-3 or 512, or nothing")
     return float(exact)
 
 

@@ -23,7 +23,7 @@ from rbpx.files.cells import as_written
 from rbpx.files.output import digests_of_rows
 from rbpx.store.imports.faults import Faults
 from rbpx.store.imports.observations import FIELDS, MODEL, RUN, written
-from rbpx.store.schema import TRAINING
+from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_all, with_varied
 
 Place = Callable[[int], str]  # the row of a file -> where it is
 Shown = Callable[[str, str | None, str | None], str]  # a field, its text and its run -> the user's name of its column
@@ -74,7 +74,8 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = la
         shown: field, text and run -> what the user calls that column.
     """
     n_stored = stored.num_rows
-    both = pa.concat_tables([stored.select(FIELDS), read.select(FIELDS)])
+    columns = with_varied(fields_of(OBSERVATIONS), [*stored.column_names, *read.column_names])
+    both = pa.concat_tables([with_all(stored, columns), with_all(read, columns)])
     rows = read["row"].to_numpy()
     one = _Pairs(both, n_stored, lambda at: "the store" if at < n_stored else place(int(rows[at - n_stored])), shown)
     faults = Faults()
@@ -84,6 +85,11 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = la
     repeated, new = one.repeated[n_stored:], ~one.known[n_stored:]
     once, fresh = (read if kept.all() else read.filter(pa.array(kept)) for kept in (~repeated, new))
     return Judged(once, fresh, len(np.unique(rows[repeated])), faults)
+
+
+def fields_of(columns: pa.Schema) -> pa.Schema:
+    """Columns without the id, which follows from the others."""
+    return pa.schema([column for column in columns if column.name != "run_id"])
 
 
 def _explained(explain: Explain, one: _Integers, other: _Integers, at: int) -> str:
@@ -135,13 +141,15 @@ class _Pairs:
 
     def __init__(self, both: pa.Table, n_stored: int, where: Callable[[int], str], shown: Shown) -> None:
         self.both, self.n_stored, self.where, self.shown = both, n_stored, where, shown
+        self.varied = varied(both.column_names)
+        self.model = (*MODEL, *self.varied)
         self.known, self.repeated = np.zeros(both.num_rows, bool), np.zeros(both.num_rows, bool)
         self.known[:n_stored] = True
 
     def of_identities(self) -> Iterator[_Contradictory]:
         """Of rows with RBP: pairs that contradict each other, of each kind."""
         at_k = np.flatnonzero(pc.is_valid(self.both["k"]).to_numpy())
-        curve, k = codes(self.both, (*MODEL, "ties", "n")), pc.fill_null(self.both["k"], 0).to_numpy()
+        curve, k = codes(self.both, (*self.model, "ties", "n")), pc.fill_null(self.both["k"], 0).to_numpy()
         rbp, values = self.both["rbp"].to_numpy(), codes(self.both, _VALUES)
         order = at_k[np.lexsort((at_k, k[at_k], curve[at_k]))]
         before, after = order[:-1], order[1:]
@@ -164,7 +172,7 @@ class _Pairs:
         if not alone.size:
             return
         n_new, earliest = np.zeros(len(self.known), np.int64), np.full(len(self.known), -1)
-        model = codes(self.both, MODEL)
+        model = codes(self.both, self.model)
         for name in (*_VALUES, _S):
             said = alone[pc.is_valid(self.both[name]).to_numpy()[alone]]
             order = said[np.lexsort((said, model[said]))]
@@ -204,13 +212,16 @@ class _Pairs:
         family, size, model, dataset = (self._value(name, at) for name in ("family", "size", "model", "dataset"))
         if model is not None and size == written(self._value(_S, at)):
             size = model
-        more = {name: self._value(name, at) for name in ("k", "n", *TRAINING.names)}
+        more = {name: self._value(name, at) for name in ("k", "n", *TRAINING.names, *self.varied)}
         known = [f"{self._column(name, at)}={value}" for name, value in more.items() if value is not None]
         return ", ".join([f"{family} {size} on {dataset}", *known])
 
     def _other_value(self, at: int, other: int, name: str | None = None) -> str:
         name = name or next(name for name in _VALUES if self._value(name, at) != self._value(name, other))
-        apart = "" if self._value("k", at) is not None else "give runs that differ another model, variant or step, "
+        apart = ""
+        if self._value("k", at) is None:
+            apart = "give runs that differ another model, variant or step, keep what they vary with "
+            apart += "columns='{vary_lr: COLUMN}', "
         return (
             f"{self._column(name, at)} of {self._name(at)} is {as_written(self._value(name, at))}, but "
             f"{as_written(self._value(name, other))} in {self.where(other)}; keep one of them, {apart}or name another "
@@ -239,6 +250,10 @@ _FIRST: Final = (  # fields of the first versions, whose ids stay
     *("dtype", "k", "n", "ties", "rbp", "n_tokens", "cross_entropy_nats"),
 )
 
+# Fields that came later than both; what no observation of before could say enters its id where it is not empty.
+LATER: Final = ("weight", "active_params")
+_SECOND: Final = tuple(name for name in FIELDS if name not in LATER)
+
 _IN_LIST: Final = b'"0123456789abcdef", '  # a digest as JSON writes it, and what follows it in a list
 _WIDTH: Final = len(_IN_LIST)
 
@@ -251,12 +266,13 @@ def run_ids(observations: pa.Table) -> pa.Array:
     n = observations.num_rows
     if not n:
         return pa.array([], pa.string())
-    of_rows, runs = _of_rows(observations), codes(observations, MODEL)
+    knobs = varied(observations.column_names)
+    of_rows, runs = _of_rows(observations), codes(observations, (*MODEL, *knobs))
     order = np.lexsort((of_rows, runs))
     starts = np.flatnonzero(np.concatenate([[True], np.diff(runs[order]) != 0]))
     firsts = observations.take(pa.array(order[starts]))
     names = zip(*(firsts[name].to_pylist() for name in RUN), strict=True)
-    trainings = firsts.select(TRAINING.names).to_pylist()
+    trainings = firsts.select([*TRAINING.names, *knobs]).to_pylist()
     written, ends = _written(of_rows[order]), np.append(starts[1:], n)
     ids = []
     for run, training, start, end in zip(names, trainings, starts.tolist(), ends.tolist(), strict=True):
@@ -273,7 +289,7 @@ def _of_rows(observations: pa.Table) -> npt.NDArray[np.uint64]:
     """[R], a digest of the values of each row."""
     S = observations["non_embedding_params"].to_numpy()
     is_first = (S == np.floor(S)) & (S < 2.0**53) & _valid(observations, "rbp")
-    for name in FIELDS:
+    for name in _SECOND:
         if name not in _FIRST and observations[name].null_count < len(S):
             is_first &= ~_valid(observations, name)
     digests = np.empty(len(S), np.uint64)
@@ -281,7 +297,13 @@ def _of_rows(observations: pa.Table) -> npt.NDArray[np.uint64]:
     at, whole = _FIRST.index("non_embedding_params"), first["non_embedding_params"].cast(pa.int64())
     digests[is_first] = digests_of_rows(first.set_column(at, "non_embedding_params", whole), _FIRST)
     if not is_first.all():
-        digests[~is_first] = digests_of_rows(_of(observations, ~is_first), FIELDS)
+        digests[~is_first] = digests_of_rows(_of(observations, ~is_first), _SECOND)
+    for name in LATER:
+        says = _valid(observations, name)
+        if says.any():
+            before = pa.array([f"{digest:016x}" for digest in digests[says].tolist()], pa.string())
+            more = pa.table({"before": before, name: _of(observations, says)[name]})
+            digests[says] = digests_of_rows(more, more.column_names)
     return digests
 
 

@@ -22,11 +22,11 @@ from rbpx.store.cell_states import read_heartbeats
 from rbpx.store.checks.integrity import TABLE_MIB, file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.files.ledger import locked
 from rbpx.store.imports.chosen_rows import named_in, rows_where
-from rbpx.store.imports.contradictions import Judged, codes, not_stored, run_ids, sized
+from rbpx.store.imports.contradictions import LATER, Judged, codes, fields_of, not_stored, run_ids, sized
 from rbpx.store.imports.faults import refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
-from rbpx.store.imports.observations import FIELDS, MODEL, QUANTITIES, ROW, Reading, read_observations
-from rbpx.store.schema import OBSERVATIONS, with_all
+from rbpx.store.imports.observations import MODEL, QUANTITIES, ROW, Reading, read_observations
+from rbpx.store.schema import OBSERVATIONS, varied, with_all, with_varied
 from rbpx.store.store import Record, Store, now
 
 _PROVENANCE = b"rbpx.import"  # key in the metadata of the Parquet schema
@@ -234,7 +234,8 @@ def adopt(store: Store, path: Path) -> int:
     """
     origin = provenance(path)
     with locked(store.root, ".imports.lock"):
-        read = with_all(read_whole(path), _NOTHING.schema)
+        whole = read_whole(path)
+        read = with_all(whole, with_varied(_NOTHING.schema, whole.column_names))
         read = read.append_column(ROW, pa.array(np.arange(read.num_rows)))
         judged = not_stored(read, observations_of(store, origin["source"]), lambda row: f"row {row + 1}")
         faults = judged.faults.lines(lambda row: f"{path.name}, row {row + 1}")
@@ -247,8 +248,10 @@ def adopt(store: Store, path: Path) -> int:
 
 
 def _write(store: Store, new: pa.Table, origin: Record) -> None:
-    rows = new.select(FIELDS).append_column(OBSERVATIONS.field("run_id"), run_ids(new)).select(OBSERVATIONS.names)
-    columns = OBSERVATIONS.with_metadata({_PROVENANCE: json.dumps(origin)})
+    empty = [name for name in LATER if new[name].null_count == new.num_rows]  # so files of before keep their names
+    columns = pa.schema([each for each in with_varied(OBSERVATIONS, new.column_names) if each.name not in empty])
+    rows = new.append_column(OBSERVATIONS.field("run_id"), run_ids(new)).select(columns.names)
+    columns = columns.with_metadata({_PROVENANCE: json.dumps(origin)})
     name = name_of_rows(origin["source"], rows)
     store.write_import(name, rows.cast(columns))
     trust(store, store.root / "imports" / f"{name}.parquet")
@@ -270,11 +273,12 @@ def observations_of(store: Store, source: str) -> pa.Table:
         fault = file_fault(path)
         if fault is not None and not is_copy(fault):
             raise RbpxError(f"{path} is corrupt: {fault}; move it out of the store, and import its file again")
-    tables = [with_all(table, _NOTHING.schema) for origin, table in _tables(store) if origin["source"] == source]
-    return pa.concat_tables([_NOTHING, *tables])
+    tables = [_NOTHING, *(table for origin, table in _tables(store) if origin["source"] == source)]
+    columns = with_varied(_NOTHING.schema, (name for table in tables for name in table.column_names))
+    return pa.concat_tables([with_all(table, columns) for table in tables])
 
 
-_NOTHING = pa.schema([OBSERVATIONS.field(name) for name in FIELDS]).empty_table()
+_NOTHING = fields_of(OBSERVATIONS).empty_table()
 
 
 def dataset_names(store: Store) -> list[str]:
@@ -374,7 +378,10 @@ def preview(read: pa.Table, new: pa.Table) -> list[dict[str, Any]]:
 def _row(of: pa.Table, name: str, n_new: int) -> dict[str, Any]:
     row: dict[str, Any] = {"family": of["family"][0].as_py(), "dataset": of["dataset"][0].as_py(), "quantity": name}
     row |= {"rows": of.num_rows, "new": n_new}
-    row |= {"models": len(np.unique(codes(of, ("family", "size", "model")))), "runs": len(np.unique(codes(of, MODEL)))}
+    row |= {
+        "models": len(np.unique(codes(of, ("family", "size", "model")))),
+        "runs": len(np.unique(codes(of, (*MODEL, *varied(of.column_names))))),
+    }
     for label, column in _RANGES.items():
         ends = pc.min_max(of[column]).as_py()
         row |= {f"{label}_min": ends["min"], f"{label}_max": ends["max"]}

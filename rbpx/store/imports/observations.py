@@ -26,17 +26,18 @@ from rbpx.store.imports.cells import (
     is_rounded,
     last_digit,
     name_of,
+    number_of_knob,
     plain_shares,
     positive_of,
     share_or_loss,
     whole_of,
 )
 from rbpx.store.imports.faults import Faults, Mask, always
-from rbpx.store.schema import OBSERVATIONS, TRAINING
+from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_varied
 
 FIELDS: Final = tuple(name for name in OBSERVATIONS.names if name != "run_id")
 RUN: Final = ("source", "family", "size", "revision", "dataset", "text_hash", "protocol", "dtype")  # names of a run
-MODEL: Final = (*RUN, "model", *TRAINING.names)  # and which of its trainings, and how far along
+MODEL: Final = (*RUN, "model", *TRAINING.names)  # and which of its trainings, and how far along; what it varies too
 QUANTITIES: Final = ("cross_entropy_nats", "bits_per_byte", "accuracy")  # beside RBP_k; each with a standard error
 ROW: Final = pa.field("row", pa.int64())
 _FLOAT32 = 2.0**-24  # relative, what a share may be off that was computed in single precision
@@ -86,6 +87,7 @@ class _Reader:
         self.has_value = np.zeros(table.n_rows, bool)
         self.n_missing = np.zeros(table.n_rows, np.int64)
         self.rounded: dict[str, int] = {}
+        self.varied = varied(columns.named)
         # of runs side by side, whose rows must differ in something
         self.counts_steps = bool(columns.runs) and table.n_rows > 1 and not set(_ALONG) & set(columns.named)
 
@@ -96,11 +98,11 @@ class _Reader:
             for run, of_run in self.columns.runs.items():
                 parts += self.of_text(of_run, self.of_run(run, shared))
         elif self.columns.texts:
-            self.check_flops(shared)
+            self.check_sizes(shared)
             for text, of_text in self.columns.texts.items():
                 parts += self.of_text(of_text, shared | {"dataset": self.repeated(text, "dataset")})
         else:
-            self.check_flops(shared)
+            self.check_sizes(shared)
             parts = self.of_text(self.columns, shared)
             if self.columns.has_rbp:
                 self.check_filled()
@@ -128,9 +130,12 @@ class _Reader:
             "non_embedding_params": self.positive("non_embedding_params", needed=not self.columns.runs),
             "protocol": self.names("protocol", config.protocol),
             "dtype": self.names("dtype", config.dtype),
+            "active_params": self.positive("active_params"),
             "total_params": self.positive("total_params"),
             "training_flops": self.positive("training_flops"),
             "variant": self.names("variant", config.variant),
+            "weight": self.positive("weight"),
+            **{name: self.checked(self.columns.named[name], number_of_knob, pa.float64()) for name in self.varied},
             **{name: self.wholes(name) for name in _WHOLES},
         }
         if has_text:
@@ -152,7 +157,7 @@ class _Reader:
             what = f"{self.columns.shown('training_step')} times tokens_per_step={per_step} is no number of tokens"
             self.faults.add(np.flatnonzero(beyond), partial(always, what))
             fields["training_tokens"] = pc.coalesce(fields["training_tokens"], pc.multiply(steps, per_step))
-        self.check_flops(fields)
+        self.check_sizes(fields)
         return fields
 
     def of_text(self, columns: Columns, fields: dict[str, pa.Array]) -> list[pa.Table]:
@@ -177,7 +182,7 @@ class _Reader:
         return parts
 
     def quantities(self, columns: Columns) -> dict[str, pa.Array]:
-        """Losses and accuracies with their standard errors; a loss in bits a token becomes nats a token."""
+        """Losses and accuracies with their standard errors; a loss in bits per token becomes nats per token."""
         read = {}
         for name in QUANTITIES:
             for field in (name, f"{name}_stderr"):
@@ -193,25 +198,34 @@ class _Reader:
         empty = np.flatnonzero(~self.has_value & ~self.faults.rows(self.table.n_rows))
         self.faults.add(empty, partial(always, f"{self.columns.shown('rbp')} {_RBP_IS_EMPTY}"))
 
-    def check_flops(self, fields: dict[str, pa.Array]) -> None:
-        """Refuse FLOPs that are neither about 6 S D nor, where all parameters are known, about 6 of those times D."""
-        S, D, C, total = (
-            pc.cast(fields[name], pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-            for name in ("non_embedding_params", "training_tokens", "training_flops", "total_params")
+    def check_sizes(self, fields: dict[str, pa.Array]) -> None:
+        """Refuse more active parameters than S, and FLOPs that are about 6 times no number of parameters times D.
+
+        That number is S, the active ones of a routed model, or all parameters.
+        """
+        names = ("non_embedding_params", "active_params", "total_params", "training_tokens", "training_flops")
+        S, active, total, D, C = (
+            pc.cast(fields[name], pa.float64(), safe=False).to_numpy(zero_copy_only=False) for name in names
+        )
+        self.faults.add(
+            np.flatnonzero(active > S),
+            partial(always, f"{self.columns.shown('active_params')} is above S, of which a token uses all or a part"),
         )
         apart = np.ones(len(S), bool)
-        for params in (S, total):
+        for params in (S, active, total):
             ratio = C / (6 * params * D)
             apart &= ~((ratio >= 1 / _FACTOR) & (ratio <= _FACTOR))
         wrong = np.flatnonzero(apart & np.isfinite(C / (S * D)))
 
         def text(at: int) -> str:
             row = wrong[at]
+            of_active = f", 6 times active_params times D is {6 * active[row] * D[row]:.4g}"
             of_total = f", and 6 times all parameters times D is {6 * total[row] * D[row]:.4g}"
             return (
                 f"{self.columns.shown('training_flops')} is {C[row]:.4g}, but 6 S D is {6 * S[row] * D[row]:.4g}"
-                f"{of_total if np.isfinite(total[row]) else ''}; they differ by more than a factor of 3: correct "
-                "S, D or C, give total_params where embeddings and head count, or leave C out"
+                f"{of_active if np.isfinite(active[row]) else ''}{of_total if np.isfinite(total[row]) else ''}; they "
+                "differ by more than a factor of 3: correct S, D or C, give active_params where a token uses some "
+                "experts, total_params where embeddings and head count, or leave C out"
             )
 
         self.faults.add(wrong, text)
@@ -353,8 +367,9 @@ def _valid(array: pa.Array) -> Mask:
 
 def _part(fields: dict[str, pa.Array], rows: pa.Array, kept: pa.Array) -> pa.Table:
     """Some rows of the relation; what is not among the fields is null."""
-    whole = {name: fields.get(name, pa.nulls(len(rows), _SCHEMA.field(name).type)) for name in FIELDS}
-    return pa.table(whole | {"row": rows}).cast(_SCHEMA).filter(kept)
+    columns, known = with_varied(_SCHEMA, fields), fields | {"row": rows}
+    whole = [known.get(column.name, pa.nulls(len(rows), column.type)) for column in columns]
+    return pa.table(whole, names=columns.names).cast(columns).filter(kept)
 
 
 def written(S: float) -> str:

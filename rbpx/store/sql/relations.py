@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from rbpx.errors import RbpxError
@@ -275,6 +276,8 @@ def dataset(store: Store, relation: str, run_ids: Sequence[str] | None = None) -
     paths = files(store, relation, sound)
     if not paths:
         return columns.empty_table()
+    if relation == "imported":
+        columns = schema.with_varied(columns, (name for path in paths for name in pq.read_schema(path).names))
     if sound is None and relation not in BESIDE:
         return pyarrow.dataset.dataset(paths, schema=columns, format=_VERIFIED)
     system, of_run = store.file_system(), pyarrow.dataset.field("run_id")

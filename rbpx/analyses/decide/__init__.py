@@ -1,0 +1,31 @@
+"""What a store of runs says about the next one, in sentences.
+
+For a family whose runs have size and tokens: the best size and tokens of a budget with what they would show, what a
+smaller model or longer training loses, the irreducible part, how the largest runs stand to what smaller ones announced,
+the runs to train next, and what must not be concluded. All of it is over forms, bends and misfit, as predict S= D= is.
+
+flops= is the budget that is to be spent (by default ten times the most compute of the runs), budgets= asks for
+others, inference_tokens= for the least of training and serving together that reaches the same loss, and S= with D= for
+what one run would show. It is about cross-entropy unless laws= names something else.
+"""
+
+from rbpx.analyses.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="design",
+    theme="predict",
+    examples=(
+        "python -m rbpx decide",
+        "python -m rbpx decide flops=5e21 inference_tokens=1e13",
+        "python -m rbpx decide source=them S=7e9 D=2e12 --format html --output decision.html",
+    ),
+    title="What to train",
+    sizes=3,
+    trainings=True,
+    keys=(
+        *("k", "S", "D", "ties", "resamples", "seed", "laws", "objective", "delta", "budgets", "last"),
+        *("size_by", "flops", "inference_tokens"),
+    ),
+    lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "
+    "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",
+)

@@ -1,0 +1,172 @@
+"""Says what to train, in sentences, with a table of budgets."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from rbpx.analyses.decide.analysis import Decision, Decisions, analyse, keep
+from rbpx.analyses.question import Question, each, one_by_one
+from rbpx.display.view import Table, View, magnitude, share, state, text, with_ends
+from rbpx.display.vocabulary import rough, short, significant
+from rbpx.errors import number_of
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.names import Axis
+from rbpx.laws.numeric import Floats
+from rbpx.laws.surface.checks import HeldOut
+from rbpx.laws.surface.decision import Best
+from rbpx.laws.surface.next_runs import LEAST
+from rbpx.status import Status
+
+_OFF: Final = 2.0  # standard deviations: a run that is farther off is named
+
+
+def _four(value: float | None) -> str:
+    return significant(value, 4)
+
+
+def _percent(value: float | None) -> str:
+    return "unknown" if value is None else f"{100 * value:.2g} %"
+
+
+BEST: Final = View[tuple[Decision, Best]](
+    "best",
+    text("law", "law", lambda row: row[0].trained.title, spare=1),
+    magnitude("C", "C", lambda row: row[1].C, "training FLOPs, 6 S D"),
+    with_ends("best S", "S", lambda row: row[1].S, short),
+    with_ends("best D", "D", lambda row: row[1].D, short, ends_spare=3),
+    with_ends("expected y", "y", lambda row: row[1].y, _four, "what a new run of this size would show", ends_spare=0),
+    share("half S", "half", lambda row: row[1].half.value, 2, "larger y with half the size and twice the tokens", 2),
+    share("D x 5", "fivefold", lambda row: row[1].fivefold.value, 2, "the same with five times the tokens", 2),
+    state(lambda row: row[0].status),
+)
+
+
+@one_by_one
+def tables(of: Decisions) -> Iterator[Table]:
+    """The best of each budget."""
+    rows = [(decision, best) for decision in of.of for best in decision.best]
+    if rows:
+        note = "Over forms, bends and misfit; 95 % intervals."
+        yield BEST.table("The best of a budget", rows, of.group.title, note=note)
+
+
+@one_by_one
+def sentences(of: Decisions) -> Iterator[str]:
+    """What the runs say, one decision after the other."""
+    for decision in of.of:
+        yield from _said(decision)
+
+
+def _said(of: Decision) -> Iterator[str]:
+    title, runs, fit = of.trained.title, of.trained.runs, of.form
+    S, D, C = (_range(each_N) for each_N in (runs.S_N, runs.D_N, runs.along(Axis.C)))
+    yield f"{title}: {number_of(fit.n_runs, 'run')} of {S} parameters on {D} tokens, {C} FLOPs."
+    for best in of.best:
+        yield from _of_budget(title, best)
+    yield from _served(of)
+    for at_S, at_D, over in of.asked:
+        yield f"{title}: {short(at_S)} parameters on {short(at_D)} tokens would show {_between(over.y, _four)}."
+    E = fit.constants.get("E")
+    if E is not None and E.value is not None:
+        yield f"{title}: what no model gets below, E, is {_between(E, _four)} by {fit.form}."
+    yield from _of_largest(of)
+    yield from _next(of)
+    yield from _not_said(of)
+
+
+def _range(values_N: Floats) -> str:
+    return f"{short(float(values_N.min()))} to {short(float(values_N.max()))}"
+
+
+def _between(of: Estimate, written: Callable[[float | None], str] = short) -> str:
+    if of.value is None:
+        return "unknown"
+    return written(of.value) if of.ends is None else f"{written(of.value)} ({written(of.lo)} to {written(of.hi)})"
+
+
+def _of_budget(title: str, best: Best) -> Iterator[str]:
+    start = f"{title}: at {short(best.C)} FLOPs"
+    if best.S.value is None:
+        yield f"{start} the runs do not say which size is best: no size within a hundredfold of theirs has the least."
+        return
+    yield (
+        f"{start} train {_between(best.S)} parameters on {_between(best.D)} tokens; a run of that size would show "
+        f"{_between(best.y, _four)}."
+    )
+    yield (
+        f"{start} a model half that size on twice the tokens is {_between(best.half, _percent)} worse, "
+        f"one on five times the tokens {_between(best.fivefold, _percent)}."
+    )
+
+
+def _served(of: Decision) -> Iterator[str]:
+    served = of.served
+    if served is None:
+        return
+    start = (
+        f"{of.trained.title}: to serve {short(served.T)} tokens at the loss of the best run of {short(served.C)} FLOPs"
+    )
+    if served.S.value is None:
+        yield f"{start}, no size within thirty times smaller reaches it with more tokens."
+        return
+    yield (
+        f"{start}, train {_between(served.S)} parameters on {_between(served.D)} tokens, which saves "
+        f"{_between(served.saved, _percent)} of all FLOPs."
+    )
+
+
+def _of_largest(of: Decision) -> Iterator[str]:
+    title, largest = of.trained.title, of.largest
+    if not largest:
+        yield f"{title}: too few budgets to foretell the largest runs from smaller ones, so nothing tests a forecast."
+        return
+    inside = sum(test.is_inside is True for test, _ in largest)
+    yield (
+        f"{title}: of the {number_of(len(largest), 'run')} with the most compute, {inside} lie where smaller ones say "
+        "that they would."
+    )
+    for test, off in sorted(largest, key=lambda each: -abs(each[1])):
+        if abs(off) > _OFF:
+            yield f"{title}: {_named(test)} is {rough(abs(off))} standard deviations {_side(off)}."
+
+
+def _named(test: HeldOut) -> str:
+    return f"the run of {short(test.S)} parameters on {short(test.D)} tokens"
+
+
+def _side(off: float) -> str:
+    if off > 0:
+        return "worse than smaller runs announce: look whether it diverged, was tuned, and had its decay"
+    return "better than smaller runs announce: tuned better than they were, or the law bends"
+
+
+def _next(of: Decision) -> Iterator[str]:
+    for plan in of.plans:
+        for rank, run in enumerate(plan.runs, 1):
+            yield (
+                f"{of.trained.title}: next run {rank}: {short(run.S)} parameters on {short(run.D)} tokens "
+                f"({short(run.C)} FLOPs), which narrows the loss of the best run by {run.narrowed:.0%}."
+            )
+        if plan.next_narrows is not None and plan.next_narrows < LEAST:
+            more = f"{of.trained.title}: {'more runs' if plan.runs else 'runs'} within what there is hardly help"
+            yield f"{more}: the next narrows by {plan.next_narrows:.1%}."
+
+
+def _not_said(of: Decision) -> Iterator[str]:
+    doubts = [status for status in of.reasons if status is not Status.ok]
+    title = of.trained.title
+    if Status.collinear_design in doubts:
+        yield (
+            f"{title}: what must not be concluded: which size is best. Size and tokens vary together, so no split of a "
+            "budget can be told from another; train some sizes longer or shorter (design says which)."
+        )
+    if Status.beyond in doubts:
+        yield (
+            f"{title}: what must not be concluded: that these numbers hold so far beyond the runs; no backtest reaches "
+            "there, and a bend that starts beyond them is in no interval."
+        )
+    others = [status.label for status in doubts if status not in (Status.collinear_design, Status.beyond)]
+    if others:
+        yield f"{title}: statuses that speak against single constants: {', '.join(others)}."
+
+
+QUESTION = Question(each(analyse), keep, tables, sentences, says_all=True)

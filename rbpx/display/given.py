@@ -1,0 +1,36 @@
+"""Shows constants that were given: what was given, what the points say of it, and whether they speak against it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rbpx.display.section import interval_of
+from rbpx.display.view import View, text, with_ends, written
+from rbpx.display.vocabulary import significant
+from rbpx.laws.power.pinned import Pinned
+
+GIVEN: Final = View[tuple[str, Pinned]](
+    "given",
+    text("law", "law", lambda row: row[0]),
+    text("constant", "constant", lambda row: row[1].name),
+    text("given", "given", lambda row: str(row[1].pin)),
+    written(
+        "p", "p", lambda row: row[1].p, lambda value: significant(value, 2),
+        "of the given value: how often points of a law with it would be as far from it, the other constants free",
+    ),
+    with_ends("free", "free", lambda row: row[1].free, lambda value: significant(value, 4), "by the points alone"),
+    with_ends("taken as", "now", lambda row: row[1].now, lambda value: significant(value, 4), ends_spare=1),
+)  # fmt: skip
+
+_AGAINST: Final = 0.05  # a smaller p speaks against a value
+
+
+def said_of_given(title: str, pinned: Sequence[Pinned]) -> Iterator[str]:
+    """Whether the points of a law speak against what was given."""
+    for each in pinned:
+        what = f"{title}: {each.name} is given as {each.pin}"
+        alone = "" if each.free.value is None else f", the points alone say {interval_of(each.free)}"
+        if each.p is None:
+            yield f"{what}{alone}."
+        else:
+            speak = "and speak against" if each.p < _AGAINST else "which does not speak against"
+            yield f"{what}{alone}{',' if alone else ''} {speak} {each.pin.value:g} (p = {significant(each.p, 2)})."
