@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import logsumexp
 
+from rbpx.analyses.closure.held_out import Measured
 from rbpx.laws.ranks.shapes import RANK_FORMS, RankForm
 from tests.support.commands import here
 from tests.support.stores import columns_of, runs_by_size
@@ -32,7 +35,7 @@ def test_rows_are_those_of_every_form_and_measured_as_counted(drawn: Path, cwd: 
     rows = ask(drawn, cwd, "k=[1,10,100]")
     forms = [row for row in rows if row["kind"] == "form"]
     assert {row["distribution"] for row in forms} == set(RANK_FORMS)
-    assert [row["n_inside"] for row in forms] == sorted((row["n_inside"] for row in forms), reverse=True)
+    assert [row["error_choice"] for row in forms] == sorted(row["error_choice"] for row in forms)
     largest = sorted((drawn / "runs").iterdir())[-1]
     tokens = columns_of(largest, "tokens")
     rank = tokens["greater"] + tokens["ties"] + 1
@@ -51,6 +54,60 @@ def test_rows_are_those_of_every_form_and_measured_as_counted(drawn: Path, cwd: 
     assert sum(row["n_tokens"] for row in residuals) == len(rank)
     first = residuals[0]
     assert (first["first_rank"], first["n_tokens"]) == (1, int((rank == 1).sum()))
+
+
+def test_the_largest_size_judges_and_has_no_part_in_the_choice(drawn: Path, cwd: Path, tmp_path: Path) -> None:
+    other = tmp_path / "store"
+    write_store(other, Truth(S=(*Truth().S[:-1], 2_000_000), scatter=0.01), seed=3)
+    before, after = (
+        [row for row in ask(store, cwd, "k=[1,10,100]") if row["kind"] == "form"] for store in (drawn, other)
+    )
+    assert [row["error"] for row in before] != [row["error"] for row in after]
+    chosen = [(row["distribution"], row["error_choice"], len(row["chosen_on"])) for row in before]
+    assert chosen == [(row["distribution"], row["error_choice"], len(row["chosen_on"])) for row in after]
+    sentence = here("closure", "k=[1,10,100]", "--store", drawn, cwd=cwd, check=0).stdout
+    assert f"Chosen by how it predicts {before[0]['chosen_on'][0]} from the sizes below, it has" in sentence
+
+
+def test_the_error_of_the_choice_is_that_of_the_size_before_the_largest(drawn: Path, cwd: Path) -> None:
+    """A power law of ranks whose exponent is a line in ln S, fitted to three sizes, at the fourth."""
+    V = 100_000
+    runs = sorted((drawn / "runs").iterdir(), key=lambda run: float(run.name.removeprefix("synthetic")))
+    x = np.log([float(run.name.removeprefix("synthetic")) for run in runs])
+    tokens = [columns_of(run, "tokens") for run in runs]
+    ranks, ln_r = [each["greater"] + each["ties"] + 1 for each in tokens], np.log(np.arange(1, V + 1))
+
+    def ln_p(line: Any, at: int) -> Any:
+        weight = -(line[0] + line[1] * (x[at] - x[0])) * ln_r
+        return weight - logsumexp(weight)
+
+    def lost(line: Any) -> float:
+        return -float(sum(ln_p(line, at)[ranks[at] - 1].sum() for at in range(3)))
+
+    fit = minimize(lost, (1.0, 0.0), tol=1e-9)
+    p = np.exp(ln_p(fit.x, 3))
+    H = float(-(p * np.log(p)).sum())
+    counts = np.bincount(ranks[3]) / len(ranks[3])
+    seen = -float(sum(share * math.log(share) for share in counts if share))
+    off = [math.log(math.log(p[:k].sum()) / math.log(np.mean(ranks[3] <= k))) for k in (1, 3, 10, 30, 100)]
+    off += [math.log(H / seen), math.log(H / -float(tokens[3]["logprob"].mean()))]
+    (row,) = [
+        row
+        for row in ask(drawn, cwd, "k=[1,3,10,30,100]")
+        if row["kind"] == "form" and row["distribution"] == "power_law"
+    ]
+    assert row["error_choice"] == pytest.approx(float(np.median(np.abs(off))), rel=1e-3)
+
+
+def test_with_three_sizes_none_is_left_to_choose_by() -> None:
+    def choosing(*S: float) -> list[float]:
+        known = np.zeros((len(S), 1))
+        choosing_S: list[float] = Measured(np.array(S), (), known, known, 9, None, 1).choosing_S.tolist()
+        return choosing_S
+
+    assert choosing(1, 2, 2, 3) == []
+    assert choosing(1, 2, 3, 4) == [3]
+    assert choosing(1, 2, 3, 4, 5, 6, 6) == [4, 5]
 
 
 def test_the_separate_law_is_that_of_the_smaller_sizes(drawn: Path, cwd: Path) -> None:

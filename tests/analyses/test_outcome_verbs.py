@@ -108,7 +108,7 @@ def test_the_tables_of_outcomes_fit_a_terminal_and_say_what_is_wrong(gathered: P
         assert words in printed
     wide = {"COLUMNS": "160"}
     printed = here("outcomes", "k=10", "resamples=100", "--store", gathered, cwd=cwd, env=wide, check=0).stdout
-    assert re.search(r"all N, r fitted .* 0\.\d{4} .*ok", printed)
+    assert re.search(r"all N, r fitted .* 0\.\d{4} .*passes", printed)
     hard = here("outcomes", "k=1", "n=[120]", "resamples=50", "--store", gathered, cwd=cwd, check=0).stdout
     assert "one outcome: All sequences pass or all fail" in hard
     assert "nan" not in hard.lower()

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -67,11 +68,8 @@ def test_predictions_at_points_are_those_of_the_surface_through_the_runs(grid: P
     level = TRUTH.level(1e6, 1e8) * 10**-TRUTH.by_k
     combined = found[0]
     assert combined["lo"] / 1.15 < level < combined["hi"] * 1.15  # the text of 20 documents is one draw
-    weights = combined["weights"]
-    if max(weights.values()) > 0.999:
-        likely = max(weights, key=lambda name: weights[name])
-        (of_form,) = [row for row in found[:3] if row["method"] == likely]
-        assert combined["y"] == pytest.approx(of_form["y"], rel=1e-3)
+    forms = [row["y"] for row in found[1:3]]
+    assert min(forms) / 1.05 < combined["y"] < max(forms) * 1.05
 
 
 def test_held_out_runs_are_the_largest_of_each_axis(grid: Path, cwd: Path) -> None:
@@ -115,9 +113,12 @@ def test_the_design_of_a_grid_and_of_the_runs_to_train_next(grid: Path, cwd: Pat
     # In a grid ln D does not depend on ln S, so what is left of it is its own deviation, 14 degrees of freedom.
     ln_D = np.log(np.tile(TRUTH.D, 4))
     assert design["sd_D"] == pytest.approx(math.sqrt(((ln_D - ln_D.mean()) ** 2).sum() / 14))
-    assert 0 < sum(row["C"] for row in chosen) <= 1e13
-    for before, after in pairwise(chosen):
-        assert after["sd_before"] == pytest.approx(before["sd_after"])
+    assert {row["plan"] for row in chosen} == {"per_flop", "budget"}
+    for plan in ("per_flop", "budget"):
+        of_plan = [row for row in chosen if row["plan"] == plan]
+        assert 0 < sum(row["C"] for row in of_plan) <= 1e13
+        for before, after in pairwise(of_plan):
+            assert after["sd_before"] == pytest.approx(before["sd_after"])
     for row in chosen:
         assert row["C"] == pytest.approx(6 * row["S"] * row["D"])
         assert row["narrowed"] == pytest.approx(1 - row["sd_after"] / row["sd_before"])
@@ -126,11 +127,12 @@ def test_the_design_of_a_grid_and_of_the_runs_to_train_next(grid: Path, cwd: Pat
     (line,) = [line for line in printed.splitlines() if line.startswith(" cross-entropy ")]
     assert line.split()[:4] == ["cross-entropy", "chinchilla", "16", "4"]  # points and sizes
     assert "To narrow ln y at S = 1e+07, D = 1e+09" in printed
+    assert re.search(r"run 1: train \S+ parameters on \S+ tokens \(\S+ FLOPs\)", printed)
 
 
 def test_a_budget_that_pays_for_no_run_is_a_wrong_request(grid: Path, cwd: Path) -> None:
     refused = ask(grid, cwd, "design", "next=2", "flops=1e3", "resamples=30", check=2)
-    assert "flops=1000 pays for no run: the smallest model with the fewest tokens takes 6e+10" in refused.stderr
+    assert "flops=1000 pays for no run that informs: the least that there is took 6e+10" in refused.stderr
 
 
 def test_histories_along_training_are_those_of_a_plain_count(states: Path, cwd: Path) -> None:

@@ -82,7 +82,11 @@ def test_the_page_says_no_law_here_where_there_is_none(store: Path, cwd: Path, t
     assert said.count("Cross-entropy: no law here") == 2  # flat, and what turns
     assert said.count("Cross-entropy falls as") == 2  # what falls, and what stops
     assert (
-        len(re.findall(r"at ten times the size it is \d+ % lower; but \w+", said.replace("%", " %").replace("  ", " ")))
+        len(
+            re.findall(
+                r"at ten times the size it is \d+ % lower; its status: \w+", said.replace("%", " %").replace("  ", " ")
+            )
+        )
         >= 1
     )
     assert "cannot be told from 0" in said

@@ -67,7 +67,7 @@ def test_the_document_is_the_one_that_gains_most(measured: Measured, cwd: Path) 
             gains[doc_id] = (large["logprob"][mine].astype(float) - small["logprob"][mine]).mean()
     assert len(gains) > 1
     assert f"document {max(gains, key=gains.__getitem__)} (" in heading
-    assert "gains most nats a token from mine/xs to mine/l" in heading
+    assert "gains most nats per token from mine/xs to mine/l" in heading
 
 
 def test_the_page_holds_all_models_in_one_file(measured: Measured, cwd: Path, tmp_path: Path) -> None:

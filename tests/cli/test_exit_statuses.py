@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rbpx.store.store import Store
 from tests.support.commands import here, start
 from tests.support.places import PROJECT
 from tests.support.stores import SHAPES, Family, run_folders
@@ -65,6 +66,23 @@ def test_a_command_that_is_stopped_ends_with_the_status_of_its_signal_and_the_sa
     here(*words, "--store", store, cwd=cwd, check=0)
     assert len(run_folders(store)) == n_cells
     assert kept.items() <= {name: folder.stat().st_ino for name, folder in run_folders(store).items()}.items()
+
+
+def test_a_signal_amid_the_removal_of_a_heartbeat_leaves_none(
+    family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove, came = Store.end_heartbeat, list[Path]()
+
+    def remove_when_stopped(self: Store, path: Path) -> None:
+        came.append(path)
+        if len(came) == 1:
+            signal.raise_signal(signal.SIGINT)
+        remove(self, path)
+
+    monkeypatch.setattr(Store, "end_heartbeat", remove_when_stopped)
+    here("measure", *family.words("xs"), "limit=2", "--store", tmp_path / "s", cwd=cwd, check=130, writes=True)
+    assert came
+    assert not list((tmp_path / "s" / "running").glob("*"))
 
 
 def test_sigterm_in_a_shell_is_143(family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path) -> None:

@@ -148,7 +148,8 @@ def test_the_memory_of_a_plan_is_what_a_run_takes(what: str, memory: dict[str, t
 
 
 SHAPE = Architecture(
-    non_embedding_params=800 * 2**20, total_params=1000 * 2**20, vocab_size=50_000, head_width=1024,
+    non_embedding_params=800 * 2**20, active_params=800 * 2**20, total_params=1000 * 2**20,
+    vocab_size=50_000, head_width=1024,
     width=1024, layers=24, inner=4096, heads=16, attention_width=1024, eager=False, state=0,
     context=2048,
 )  # fmt: skip

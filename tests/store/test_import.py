@@ -210,7 +210,7 @@ HEADERS = {
         "toy,a,10,wiki,1,0.5,3",
         ["ce_bits", "convert to nats"],
     ),
-    "bits a byte": ("family,model,S,dataset,k,rbp,bpb", "toy,a,10,wiki,1,0.5,3", ["bpb", "convert to nats"]),
+    "bits per byte": ("family,model,S,dataset,k,rbp,bpb", "toy,a,10,wiki,1,0.5,3", ["bpb", "convert to nats"]),
     "no rbp": ("family,model,S,dataset,k,percent", "toy,a,10,wiki,1,41", ["no column rbp", "percent", "columns="]),
     "no k": ("family,model,S,dataset,rbp", "toy,a,10,wiki,0.4", ["no column k", "columns="]),
     "both shapes": ("family,model,S,dataset,k,rbp,rbp_1", "toy,a,10,wiki,1,0.4,0.4", ["both 'rbp_1'", "'rbp'"]),

@@ -96,6 +96,13 @@ WRONG = {
         [],
         ["line 2: C is", "6 times all parameters times D is 1.2e+14"],
     ),
+    "C of no parameters": (
+        "S,active_params,D,C,dataset,loss_nats",
+        "1e8,1e6,1e7,6e14,c,3",
+        [],
+        ["6 times active_params times D is 6e+13"],
+    ),
+    "more active than all": ("S,active_params,dataset,loss_nats", "1e6,2e6,c,3", [], ["active_params is above S"]),
     "percent": ("S,dataset,accuracy", "10,c,41", [], ["line 2: accuracy is 41", "not percent"]),
     "no value": ("S,dataset,loss_nats", "10,c,", [], ["has 1 row, but no value"]),
     "two units": ("S,dataset,loss_nats,loss_bits", "10,c,3,4", [], ["in nats", "in bits"]),

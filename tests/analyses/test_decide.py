@@ -1,0 +1,76 @@
+"""decide on drawn runs: its sentences, its rows, and what it does not conclude."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.commands import here
+from tests.support.surfaces import grid, law, straight, true_optimum
+
+
+def imported(folder: Path, S: np.ndarray, D: np.ndarray, y: np.ndarray) -> Path:
+    lines = [
+        "S,D,dataset,loss_nats",
+        *(f"{s:.0f},{d:.0f},c4,{each!r}" for s, d, each in zip(S, D, y.tolist(), strict=True)),
+    ]
+    folder.mkdir()
+    (folder / "cwd").mkdir()
+    (folder / "runs.csv").write_text("\n".join(lines) + "\n")
+    words = ("import", folder / "runs.csv", "source=them", "family=ours", "--store", folder / "store")
+    here(*words, cwd=folder / "cwd", check=0)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    S, D = grid(6, 5)
+    noise = np.random.default_rng(3).standard_normal(len(S))
+    return imported(tmp_path_factory.mktemp("decide") / "grid", S, D, law(S, D) * np.exp(0.004 * noise))
+
+
+def ask(of: Path, *words: object) -> str:
+    return here("decide", *words, "resamples=40", "--store", of / "store", cwd=of / "cwd", check=0).stdout
+
+
+def test_it_answers_in_sentences_what_to_train(ours: Path) -> None:
+    told = ask(ours, "flops=1e22", "inference_tokens=1e13", "S=1e10", "D=2e11")
+    assert "30 runs of" in told
+    assert re.search(r"at 1e\+22 FLOPs train \S+ \(\S+ to \S+\) parameters on", told)
+    assert "a model half that size on twice the tokens is" in told
+    assert "to serve 1e+13 tokens at the loss of the best run" in told
+    assert "1e+10 parameters on 2e+11 tokens would show" in told
+    assert "what no model gets below, E, is" in told
+    assert "with the most compute" in told
+    assert "next run 1:" in told
+
+
+def test_its_rows_have_what_its_sentences_say(ours: Path) -> None:
+    rows: list[dict[str, Any]] = json.loads(ask(ours, "budgets=[1e21,1e22]", "--format", "json"))
+    kinds = {row["kind"] for row in rows}
+    assert {"runs", "best", "largest"} <= kinds
+    best = [row for row in rows if row["kind"] == "best"]
+    assert [row["C"] for row in best] == [1e21, 1e22]
+    for row in best:
+        assert row["S_lo"] < true_optimum(row["C"]) < row["S_hi"]
+        assert row["S"] * row["D"] * 6 == pytest.approx(row["C"])
+        assert row["half"] < row["fivefold"]
+
+
+def test_where_size_and_tokens_vary_together_no_size_is_named(tmp_path: Path) -> None:
+    S, D = straight(9)
+    of = imported(tmp_path / "line", S, D, law(S, D) * np.exp(0.003 * np.random.default_rng(1).standard_normal(9)))
+    told = ask(of)
+    assert "what must not be concluded: which size is best" in told
+    assert " train " not in told.split("next run")[0]
+
+
+def test_a_largest_run_that_diverged_is_named(tmp_path: Path) -> None:
+    S, D = grid(6, 5)
+    y = law(S, D) * np.exp(0.003 * np.random.default_rng(2).standard_normal(len(S)))
+    y[np.argmax(S * D)] *= 1.2
+    told = ask(imported(tmp_path / "off", S, D, y))
+    assert re.search(r"the run of \S+ parameters on \S+ tokens is \S+ standard deviations worse", told)

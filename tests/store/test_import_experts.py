@@ -1,0 +1,60 @@
+"""Models with experts, imported with the parameters that a token uses: what S and C count, and which size foretells."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.commands import here
+
+SPARSE = 4  # S is so many times the active parameters of the models with experts
+
+
+@pytest.fixture
+def store(tmp_path: Path, cwd: Path) -> Path:
+    """Losses 3 + 400 N^-0.3 + 400 D^-0.3 of models with N active parameters, 4 N in all."""
+    lines = ["model,S,active_params,D,dataset,loss_nats"]
+    for N in (1e7, 2e7, 4e7, 8e7, 16e7):
+        for D in (2e8, 8e8, 32e8):
+            loss = 3 + 400 * N**-0.3 + 400 * D**-0.3
+            lines.append(f"m{N:g}-{D:g},{SPARSE * N:.0f},{N:.0f},{D:.0f},c4,{loss:.6f}")
+    file, store = tmp_path / "moe.csv", tmp_path / "store"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    here("import", file, "source=them", "family=moe", "--store", store, cwd=cwd, check=0)
+    return store
+
+
+def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
+    answer = here(*words, "--format", "json", "--store", store, cwd=cwd, check=0)
+    found: list[dict[str, Any]] = json.loads(answer.stdout)
+    return found
+
+
+def test_active_params_are_a_column_of_observations(store: Path, cwd: Path) -> None:
+    (row,) = asked(store, cwd, "sql", "SELECT DISTINCT non_embedding_params / active_params AS r FROM observations")
+    assert row["r"] == SPARSE
+
+
+def test_the_optimum_of_a_budget_counts_flops_of_the_active_parameters(store: Path, cwd: Path) -> None:
+    # C = 6 N D, and the loss falls alike in N and in D, so that N = D = sqrt(C / 6) is best; S is four times N.
+    words = ("surface", "budgets=[1e18]", "laws=[cross_entropy]", "resamples=20")
+    best = (1e18 / 6) ** 0.5
+    for size_by, factor in (("total", SPARSE), ("active", 1)):
+        (row,) = asked(store, cwd, *words, f"size_by={size_by}")
+        (optimum,) = row["params"]["optima"]
+        assert optimum["S"] == pytest.approx(factor * best, rel=0.05)
+        assert optimum["D"] == pytest.approx(best, rel=0.05)
+
+
+def test_laws_by_active_parameters_are_kept_beside_those_by_all(store: Path, cwd: Path) -> None:
+    rows = [
+        asked(store, cwd, "fit", "axis=C", "laws=[cross_entropy]", f"size_by={name}") for name in ("total", "active")
+    ]
+    (total,), (active,) = rows
+    assert total["fit_id"] != active["fit_id"]
+    assert active["params"]["size_by"] == "active"
+    assert "size_by" not in total["params"]
+    # C is the same, whatever S counts
+    np.testing.assert_allclose(total["params"]["S"], active["params"]["S"])
