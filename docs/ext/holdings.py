@@ -41,8 +41,9 @@ def distributions() -> str:
 
 
 def statuses() -> str:
-    """Each status with what to do about it."""
-    return table(["status", "what to do"], [[name(status.value), plain(status.remedy)] for status in Status])
+    """Each status with the word that people read, and what to do about it."""
+    rows = [[name(status.value), name(status.label), plain(status.remedy)] for status in Status]
+    return table(["status", "in tables", "what to do"], rows)
 
 
 def questions() -> str:

@@ -11,7 +11,9 @@ RELATIONS: Final = {
     "documents": "One row for each document of a run.",
     "vocab": "One row for each token id of a tokenizer.",
     "observations": "RBP_k of each run at the default k under each tie rule, and what was imported, whose rbp, k, n "
-    "and ties are null where it is a loss or an accuracy alone; `rbp_at(k, ties)` is a relation of the same columns at "
+    "and ties are null where it is a loss or an accuracy alone. Numbers that a sweep varies stand in further columns, "
+    "`vary_lr` and the like, of type double, where any import has them; they are part of what identifies a row. "
+    "`rbp_at(k, ties)` is a relation of the same columns at "
     "any k.",
     "temperatures": "One row for each document and inverse temperature of a run, once `temperature` measured them.",
     "best": "One row for each scored token of a run that was measured with `best=5`.",
@@ -40,7 +42,7 @@ COLUMNS: Final = {
     "beta": "inverse temperature 1/T that the logits are multiplied by; 1 is the model as it is",
     "beyond": "the factor by which it lies outside what was fitted; 1 within",
     "bic": "Schwarz's criterion, comparable between methods on the same points",
-    "bits_per_byte": "loss over the bytes of the text, bits a byte; of measured runs over the bytes that were scored",
+    "bits_per_byte": "loss over the bytes of the text, bits per byte; of measured runs over the bytes that were scored",
     "bits_per_byte_stderr": "standard error of bits_per_byte, as its source states it",
     "bos": "which special tokens begin a document: tokenizer, add or none",
     "category": "what the item is about, such as a subject; null where the data do not say",
@@ -50,7 +52,7 @@ COLUMNS: Final = {
     "correct": "whether the choice is the right one; null for texts and for targets without choices. Laws are about "
     "tokens of which this is not false",
     "created_at": "when it was fitted",
-    "cross_entropy_nats": "mean of -logprob over the scored tokens, nats a token",
+    "cross_entropy_nats": "mean of -logprob over the scored tokens, nats per token",
     "cross_entropy_nats_stderr": "standard error of cross_entropy_nats, as its source states it",
     "dataset": "name of the text",
     "dataset_b": "the second text of a gap; null elsewhere",
@@ -119,7 +121,7 @@ COLUMNS: Final = {
     "source": "`measured`, or the name that it was imported under",
     "source_id": "name of the document in its source: a path, a row number",
     "started_at": "when it was measured",
-    "status": "`ok`, or the doubt about it",
+    "status": "`ok`, which tables call passes, or the doubt about it",
     "stride": "tokens from one window to the next; null where only first windows are read",
     "sum_curvature_nats": "sum of the second derivatives of the loss by beta: variances of the logits, nats",
     "sum_logprob": "sum of their log-probabilities, nats",
@@ -133,6 +135,8 @@ COLUMNS: Final = {
     "token_ids": "the five tokens with the greatest logits, the best first",
     "tokenizer_hash": "hash of its vocabulary, merges and special tokens",
     "tokens_per_s": "speed, scored tokens a second",
+    "active_params": "those of S that one token uses, where it is sent to some experts; S of a dense model; null where "
+    "unknown, and then S",
     "total_params": "all parameters, tied ones once",
     "traceback": "of an error that rbpx does not expect, of a model's code or its own; null for others",
     "training_flops": "C: floating-point operations of the training, as its source states them; null where unknown",
@@ -144,6 +148,7 @@ COLUMNS: Final = {
     "variant": "what is being compared, such as an optimizer or the data; null where unknown",
     "versions": "versions of rbpx, Python and the libraries, JSON",
     "vocab_size": "V, the rows of the output head",
+    "weight": "how much the run counts beside others in fits, as imported; null where all are alike",
     "wall_s": "time it took, seconds",
     "weights": "of the forms that were averaged, JSON",
     "weights_hash": "hash of the files of the weights",
@@ -153,14 +158,14 @@ COLUMNS: Final = {
 
 LAWS: Final = {
     "rbp": "-ln RBP_k = C S^-alpha (arXiv 2510.20387, eq. 5); from outcomes by maximum likelihood where method is mle",
-    "cross_entropy": "cross-entropy = C S^-alpha, nats a token",
+    "cross_entropy": "cross-entropy = C S^-alpha, nats per token",
     "cross_entropy_at_temperature": "cross-entropy at the temperature that the text prefers, as a law in S",
     "lognormal_rbp1": "-ln of the share of rank 1 that a lognormal of the others derives = C S^-alpha (appendix D)",
     "lognormal_cross_entropy": "entropy of that lognormal, nats = C S^-alpha (appendix D)",
     "error_entropy": "H(P) of the ranks, nats = C S^-alpha (arXiv 2510.04067)",
     "self_alignment": "KL(P || Q), nats = C S^-alpha (arXiv 2510.04067)",
     "confidence": "-ln of the sum of scores, nats, = ±C S^-alpha (arXiv 2510.04067); may be negative",
-    "bits_per_byte": "bits a byte, as imported, as a law in S, or a surface in S and D",
+    "bits_per_byte": "bits per byte, as imported, as a law in S, or a surface in S and D",
     "accuracy": "share of misses, 1 - accuracy, as imported, as a law in S, or a surface in S and D",
     "error_entropy_corrected": "H(P) with a part of its small-sample bias taken away, as a law in S",
     "error_entropy_share": "error-entropy over cross-entropy, as a law in S",
