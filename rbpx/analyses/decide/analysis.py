@@ -110,7 +110,7 @@ def _decide(group: TrainingGroup, trained: Trained, request: Request) -> Decisio
     )
     spent = request.flops or most
     plans: Sequence[Plan] = []
-    if len(candidates(runs, spent)[0]):
+    if not collinear and len(candidates(runs, spent)[0]):  # what leaves the line of the runs is unbounded there
         plans = next_runs(fits, best_values(runs, wanted), _NEXT, spent, request.seed)[-1:]
     return Decision(trained, form, foretold, best, served, tuple(asked), tuple(plans), in_order(reasons))
 
