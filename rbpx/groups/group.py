@@ -36,6 +36,8 @@ class Run:
         varied: numbers that a sweep varies, as learning rate and batch size, by name.
         weight: how much it counts beside others.
         active_params: those of S that one token uses; None where not known, as of a dense model.
+        schedule: of its learning rate, as imported.
+        lr: learning rate at this step.
         size_by: which parameters its S counts.
     """
 
@@ -72,6 +74,8 @@ class Run:
     varied: dict[str, float] = field(default_factory=dict)
     weight: float = 1.0
     engine: str | None = None
+    schedule: str | None = None
+    lr: float | None = None
     axis: Axis = Axis.S
     size_by: SizeBy = SizeBy.total
 

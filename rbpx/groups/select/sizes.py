@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import duckdb
 
@@ -110,6 +110,7 @@ def _near(value: float, target: float, near: float) -> bool:
     return abs(value / target - 1) <= near
 
 
+_Value = TypeVar("_Value", float, str)
 _OF_RUNS = ("quantise", "variants")  # what the runs are asked, and not the SQL that finds them
 _NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", *_OF_RUNS)
 
@@ -263,6 +264,8 @@ def _imported(
                 n_documents=None,
                 n_skipped=None,
                 n_tokens=counts.pop() if len(counts) == 1 else None,
+                lr=_one(row["lr"] for row in members),
+                schedule=_one(row["schedule"] for row in members),
                 active_params=None if active is None else _whole(active),
                 cross_entropy_nats=_one(row["cross_entropy_nats"] for row in members),
                 observed={(row["k"], row["n"]): row["rbp"] for row in members if row["rbp"] is not None},
@@ -279,7 +282,7 @@ def _whole(S: float) -> float:
     return int(S) if S == int(S) else S
 
 
-def _one(values: Iterable[float | None]) -> float | None:
+def _one(values: Iterable[_Value | None]) -> _Value | None:
     """The value that all rows agree on; None where none has it, or they differ."""
     known = set(values) - {None}
     return known.pop() if len(known) == 1 else None
