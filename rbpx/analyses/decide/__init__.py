@@ -22,6 +22,7 @@ ANALYSIS = Analysis(
     title="What to train",
     sizes=3,
     trainings=True,
+    in_report=True,
     keys=(
         *("k", "S", "D", "ties", "resamples", "seed", "laws", "objective", "delta", "budgets", "last"),
         *("size_by", "flops", "inference_tokens"),
