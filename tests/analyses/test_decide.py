@@ -54,9 +54,12 @@ def test_a_report_of_losses_alone_begins_with_it_and_says_nothing_of_ranks(ours:
     common = ("resamples=40", "--store", ours / "store")
     here("report", *common, "--output", page, cwd=ours / "cwd", check=0, writes=True)
     text = words_of(page.read_text(encoding="utf-8"))
-    assert "30 runs" in text and "scored tokens" not in text and "Tables of the paper" not in text
+    assert "30 runs" in text
+    assert "scored tokens" not in text
+    assert "Tables of the paper" not in text
     begins = "Summary What to train: ours on c4 (them) What to train next, by cross-entropy of 30 runs"
-    assert begins in text and text.count("What to train next") == 1
+    assert begins in text
+    assert text.count("What to train next") == 1
     assert "RBP" not in text[text.index(begins) :].split("How to read the numbers")[0]
 
 
