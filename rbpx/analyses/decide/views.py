@@ -72,9 +72,8 @@ def _said(of: Decision) -> Iterator[str]:
     yield from _served(of)
     for at_S, at_D, over in of.asked:
         yield f"{spoken(at_S)} parameters on {spoken(at_D)} tokens would show {_between(over.y, _four)}."
-    E = fit.constants.get("E")
-    if E is not None and E.value is not None:
-        yield f"what no model gets below, E, is {_between(E, _four)} by {fit.form}."
+    if of.E.value is not None:
+        yield f"what no model gets below, E, is {_between(of.E, _four)}."
     yield from _of_largest(of)
     yield from _next(of)
     yield from _not_said(of)

@@ -31,6 +31,7 @@ _AROUND: Final = 100.0  # times the sizes of the runs, to either side
 _SERVED: Final = 25  # sizes, and tokens, where serving counts
 _SMALLER: Final = 30.0  # times: the least size that is looked at where serving counts
 _LONGER: Final = 300.0  # times the tokens
+_ENDLESS: Final = 1e8  # times the largest S and D
 _INSIDE: Final = 0.95  # of the draws: where fewer have a best size within the grid, there is none
 
 
@@ -108,6 +109,19 @@ def best_of(fits: Sequence[SurfaceFit], C: float, budgets: Sequence[BudgetTest] 
     best_K, half_K, fivefold_K = (np.array([np.interp(at, ln_S_G, row) for row in found]) for at in at_G)
     D = Estimate(*(None if each is None else C / 6 / each for each in (S.value, S.hi, S.lo)))
     return Best(C, S, D, answer.y, _of(half_K - best_K, less=1.0), _of(fivefold_K - best_K, less=1.0), beyond)
+
+
+def irreducible(fits: Sequence[SurfaceFit], seed: int = 0) -> Estimate:
+    """What no size and no tokens get below, E: draws far beyond all runs, so that it is no constant of a single form.
+
+    Args:
+        fits: as in `best_of`.
+        seed: of the draws.
+    """
+    runs = fits[0].runs
+    at = Runs.of(np.array([runs.S_N.max() * _ENDLESS]), np.array([runs.D_N.max() * _ENDLESS]), np.ones(1))
+    found = draw_over_forms(fits, at, _DRAWS, seed)
+    return Estimate() if found is None else _of(found[0][:, 0])
 
 
 def with_serving(fits: Sequence[SurfaceFit], C: float, T: float, seed: int = 0) -> Served | None:
