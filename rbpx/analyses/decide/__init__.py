@@ -21,6 +21,7 @@ ANALYSIS = Analysis(
     ),
     title="What to train",
     sizes=3,
+    draws=True,
     trainings=True,
     keys=(
         *("k", "S", "D", "ties", "resamples", "seed", "laws", "objective", "delta", "budgets", "last"),

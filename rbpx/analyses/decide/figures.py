@@ -148,8 +148,8 @@ def _frontier(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
     named = tuple(name for name in (_LINE, _ASKED, _LEADING, _RUN) if _only(rows, name))
     along, asked = _only(rows, _LINE), _only(rows, _ASKED)
     marks = [
-        points(rows=_only(rows, _RUN), look={"filled": False, "opacity": 0.7}),
-        points(rows=_only(rows, _LEADING)),
+        points(rows=_only(rows, _RUN), look={"filled": False, "size": 25, "strokeWidth": 1}),
+        points(rows=_only(rows, _LEADING), look={"size": 40}),
         Mark("band", along, "y_lo", "y_hi"),
         line(along),
         bars("y_lo", "y_hi", rows=asked),
@@ -265,7 +265,7 @@ def _margins(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
         for side, S in _ends(margin)
         if S.value is not None
     ]
-    table = MARGINS.table("What other splits of a compute lose", said)
+    table = MARGINS.table("What other splits of a budget lose", said)
     runs = of.trained.runs
     at_C, ratio = runs.along(Axis.C).tolist(), (runs.D_N / runs.S_N).tolist()
     ran: Rows = [{"C": C, "ratio": each} for C, each in zip(at_C, ratio, strict=True)]
@@ -286,7 +286,7 @@ def _margins(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
         table,
         Chart(
             scale_of(Axis.C),
-            Scale("ratio", "D / S", log=True, form="~s"),
+            Scale("ratio", "D / S, tokens per parameter", log=True, form="~g"),
             tuple(mark for mark in marks if mark.rows),
             "level",
             "worse by",
