@@ -40,6 +40,7 @@ from rbpx.laws.surface.landscape import LEVELS, Landscape, Margin, Split
 _RING: Final = {"filled": False, "color": "gray"}
 _DOTS: Final = {"strokeDash": [1, 4], "strokeWidth": 3, "color": "gray"}
 _LINE, _RUN, _LEADING, _ASKED, _PARABOLA = "best of each C", "run", "best run so far", "asked for", "IsoFLOP parabola"
+_SIDES: Final = ("more tokens", "fewer tokens")
 
 
 @dataclass(frozen=True)
@@ -248,8 +249,8 @@ def _ratio(C: float, S: Estimate) -> Estimate:
     return Estimate(value, lo, hi)
 
 
-def _ends(margin: Margin) -> tuple[tuple[str, Estimate], tuple[str, Estimate]]:
-    return ("more tokens", margin.smaller), ("fewer tokens", margin.larger)
+def _end(margin: Margin, side: str) -> Estimate:
+    return margin.smaller if side == _SIDES[0] else margin.larger
 
 
 def _level(level: float) -> str:
@@ -259,10 +260,11 @@ def _level(level: float) -> str:
 def _margins(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
     splits: Sequence[Split] = landscape.splits
     said = [
-        (_level(margin.level), side, each.best.C, S, _ratio(each.best.C, S))
-        for each in splits
-        for margin in each.margins
-        for side, S in _ends(margin)
+        (_level(level), side, split.best.C, S, _ratio(split.best.C, S))
+        for at, level in enumerate(LEVELS)
+        for side in _SIDES
+        for split in splits
+        for S in (_end(split.margins[at], side),)
         if S.value is not None
     ]
     table = MARGINS.table("What other splits of a budget lose", said)
@@ -276,11 +278,13 @@ def _margins(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
         line(table.records(), by="side"),
         *([rule(C=each.C) for each in of.best]),
     ]
-    one = [margin for margin in splits[-1].margins if margin.level == LEVELS[1]][0]
-    S, C = splits[-1].best.S.value, splits[-1].best.C
-    longer = "" if one.smaller.value is None or S is None else (
-        f"at {short(C)} FLOPs {one.smaller.value / S:.2g} times the best size, with {S / one.smaller.value:.2g} times "
-        f"the tokens, loses {_level(one.level)}"
+    last, level = splits[-1], LEVELS.index(0.01)
+    one, S = last.margins[level].smaller.value, last.best.S.value
+    longer = (
+        "at the most compute no line is known"
+        if one is None or S is None
+        else f"at {short(last.best.C)} FLOPs {one / S:.2g} times the best size, with {S / one:.2g} times the tokens, "
+        f"loses {_level(LEVELS[level])}"
     )
     return drawn(
         table,
@@ -293,9 +297,9 @@ def _margins(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
             tuple(_level(level) for level in LEVELS),
             height=360,
         ),
-        f"{longer or 'no line is known at the most compute'}.",
-        "Lines: where y is so much larger than the least of its C = 6 S D, above the dots (the best) with more tokens, "
-        "below with fewer; circles: the runs; dashed rules: what was asked for.",
+        f"{longer}.",
+        "Lines: where y is as likely as not so much larger than the least of its C = 6 S D, above the dots (the best) "
+        "with more tokens, below with fewer; circles: the runs; dashed rules: what was asked for.",
         origin,
     )
 
