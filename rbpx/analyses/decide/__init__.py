@@ -21,6 +21,7 @@ ANALYSIS = Analysis(
     ),
     title="What to train",
     sizes=3,
+    draws=True,
     trainings=True,
     in_report=True,
     keys=(

@@ -7,6 +7,7 @@ from typing import Any, Final
 import duckdb
 
 from rbpx.config.request import Request
+from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.groups.fits import alike
 from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, refuse_routed, trained_quantities
 from rbpx.groups.select.trainings import TrainingGroup
@@ -17,6 +18,7 @@ from rbpx.laws.surface.averaged import BudgetTest, OverForms, backtest_budgets, 
 from rbpx.laws.surface.checks import HeldOut
 from rbpx.laws.surface.decision import Best, Served, best_of, irreducible, with_serving
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.landscape import Landscape, landscape
 from rbpx.laws.surface.next_runs import TENFOLD, Plan, best_values, candidates, next_runs
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
@@ -39,6 +41,7 @@ class Decision:
         served: the least of training and serving; None where it was not asked for, or there is none.
         asked: the points that were asked for, with what a run would show.
         plans: runs to train next.
+        landscape: what pictures show of budgets; None where size and tokens vary together.
         reasons: every status that holds.
     """
 
@@ -50,6 +53,7 @@ class Decision:
     served: Served | None
     asked: tuple[tuple[float, float, OverForms], ...]
     plans: tuple[Plan, ...]
+    landscape: Landscape | None
     reasons: tuple[Status, ...]
 
     @property
@@ -94,7 +98,7 @@ def _decide(group: TrainingGroup, trained: Trained, request: Request) -> Decisio
     (foretold,) = backtest_budgets([(runs, forms)], **options)
     reasons = list(doubts_of_points(group, trained, form))
     if all(fit.surface is None for fit in fits):
-        return Decision(trained, form, Estimate(), foretold, (), None, (), (), in_order(reasons))
+        return Decision(trained, form, Estimate(), foretold, (), None, (), (), None, in_order(reasons))
     most, points = float(runs.along(Axis.C).max()), request.points_to_predict()
     collinear = Status.collinear_design in reasons
     wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets])) or [TENFOLD * most]
@@ -115,7 +119,8 @@ def _decide(group: TrainingGroup, trained: Trained, request: Request) -> Decisio
     if not collinear and len(candidates(runs, spent)[0]):  # what leaves the line of the runs is unbounded there
         plans = next_runs(fits, best_values(runs, wanted), _NEXT, spent, request.seed)[-1:]
     E = irreducible(fits, request.seed)
-    return Decision(trained, form, E, foretold, best, served, tuple(asked), tuple(plans), in_order(reasons))
+    around = None if collinear else landscape(fits, wanted, MOST_SERIES, foretold, request.seed)
+    return Decision(trained, form, E, foretold, best, served, tuple(asked), tuple(plans), around, in_order(reasons))
 
 
 def keep(store: Store, decisions: Decisions) -> list[Record]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from rbpx.analyses.decide.analysis import Decision, Decisions, analyse, keep
+from rbpx.analyses.decide.figures import figures
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.view import Table, View, magnitude, share, state, text, with_ends
 from rbpx.display.vocabulary import rough, short, significant, spoken
@@ -184,4 +185,4 @@ def _not_said(of: Decision) -> Iterator[str]:
         yield f"what must not be quoted: a single constant of the law, as {' and '.join(others)} hold."
 
 
-QUESTION = Question(each(analyse), keep, tables, sentences, says_all=True)
+QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)
