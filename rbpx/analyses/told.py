@@ -86,6 +86,9 @@ def section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Se
     if described.across or not described.trainings:
         return _section(name, results, fit_ids)
     parts = [(_title(name, [each]), _section(name, [each], fit_ids)) for each in results]
+    if len(parts) == 1:
+        ((of, part),) = parts
+        return replace(part, title=f"{described.title}: {of}")
     return Section(
         name,
         f"{described.title}, {_groups(results)[0].first.family}",

@@ -42,6 +42,14 @@ def rough(value: float | None) -> str:
     return _rounded(value, 2)
 
 
+def spoken(value: float | None, digits: int = 2) -> str:
+    """A count as people say it: 7.9B, 21B, 415M, 2T; as `short` below a thousand and from 1e15 on."""
+    for unit, name in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if value is not None and unit <= float(f"{value:.{digits}g}") < 1e15:
+            return f"{_rounded(value / unit, digits)}{name}"
+    return _rounded(value, digits)
+
+
 def _rounded(value: float | None, digits: int) -> str:
     """Written out up to a million, with zeros after the last significant digit; beyond that with an exponent."""
     if value is None or not math.isfinite(value):

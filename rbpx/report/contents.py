@@ -20,7 +20,7 @@ from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Section
 from rbpx.display.view import Table
 from rbpx.errors import RbpxError, number_of
-from rbpx.groups.group import Group, titles_of
+from rbpx.groups.group import MEASURED, Group, titles_of
 from rbpx.groups.processes import in_processes
 from rbpx.laws.names import OnText
 from rbpx.report.across import figures_across
@@ -33,6 +33,7 @@ from rbpx.version import __version__
 
 _SECTIONS: Final = 10  # % of the time of a report
 _OF_ALL: Final = ("fit", "regimes", "klaw")  # the questions that the tables of all groups are made of
+_FIRST: Final = "decide"  # what a page of losses alone begins with
 _MANY: Final = 12  # groups: nobody reads the sections of more
 
 
@@ -81,10 +82,12 @@ class Report:
         version: the version of rbpx.
         title: what it is about, in one line.
         narrowed: keys that chose among the runs, as typed; empty for all.
-        n_tokens: scored tokens of its runs.
+        n_tokens: scored tokens of its runs; 0 where only losses were imported.
+        has_ranks: whether any law is about ranks.
         n_runs: measured runs and imported sizes.
         n_failed: cells of the store that could not be measured.
         chapters: one for each text.
+        first: what to train, where no ranks say more: such a page begins with it.
         gaps: comparisons of texts and families, a section for each family; or why there are none.
         across: figures of all groups, where only some groups have sections; else none.
         overview: all laws at a glance.
@@ -99,9 +102,11 @@ class Report:
     title: str
     narrowed: str
     n_tokens: int
+    has_ranks: bool
     n_runs: int
     n_failed: int
     chapters: tuple[Chapter, ...]
+    first: tuple[Section, ...]
     gaps: tuple[Section, ...]
     across: tuple[Figure | Undrawn, ...]
     overview: Table
@@ -112,7 +117,7 @@ class Report:
     @property
     def has_contents(self) -> bool:
         """Whether there is anything to report: groups with a law in size, or what looks across them."""
-        return bool(self.parts or self.gaps or self.across)
+        return bool(self.parts or self.first or self.gaps or self.across)
 
     @property
     def example(self) -> str:
@@ -239,6 +244,8 @@ def assembled(
     datasets = list(dict.fromkeys(group.first.dataset for group in groups))
     families = list(dict.fromkeys(group.first.family for group in groups))
     runs = {(run.run_ids, run.size, run.family): run for group in groups for run in group.runs}
+    has_ranks = any(run.source == MEASURED or run.observed for run in runs.values())
+    first = () if has_ranks else tuple(section for section in of_gaps if section.name == _FIRST)
     return Report(
         store=store,
         made_at=now()[:16].replace("T", " "),
@@ -246,10 +253,12 @@ def assembled(
         title=f"Scaling laws of {listed(families)} on {listed(datasets)}" if groups else "An empty store",
         narrowed=narrowed,
         n_tokens=sum(run.n_tokens or 0 for run in runs.values()),
+        has_ranks=has_ranks,
         n_runs=len(runs),
         n_failed=n_failed,
         chapters=chapters_of(parts),
-        gaps=of_gaps,
+        first=first,
+        gaps=tuple(section for section in of_gaps if section not in first),
         across=across,
         overview=glance(laws, [regimes.get(each.group.key) for each in laws]),
         paper=(table_1(k_laws), table_2(laws)),

@@ -21,7 +21,9 @@ ANALYSIS = Analysis(
     ),
     title="What to train",
     sizes=3,
+    draws=True,
     trainings=True,
+    in_report=True,
     keys=(
         *("k", "S", "D", "ties", "resamples", "seed", "laws", "objective", "delta", "budgets", "last"),
         *("size_by", "flops", "inference_tokens"),

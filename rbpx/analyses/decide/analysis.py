@@ -7,6 +7,7 @@ from typing import Any, Final
 import duckdb
 
 from rbpx.config.request import Request
+from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.groups.fits import alike
 from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, refuse_routed, trained_quantities
 from rbpx.groups.select.trainings import TrainingGroup
@@ -15,8 +16,9 @@ from rbpx.laws.names import Axis
 from rbpx.laws.predict.calibration import in_sd
 from rbpx.laws.surface.averaged import BudgetTest, OverForms, backtest_budgets, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.checks import HeldOut
-from rbpx.laws.surface.decision import Best, Served, best_of, with_serving
+from rbpx.laws.surface.decision import Best, Served, best_of, irreducible, with_serving
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.landscape import Landscape, landscape
 from rbpx.laws.surface.next_runs import TENFOLD, Plan, best_values, candidates, next_runs
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
@@ -33,21 +35,25 @@ class Decision:
     Attributes:
         trained: its points.
         form: the form of those mixed that fits best.
+        E: what no model gets below.
         budgets: what larger budgets showed beside what smaller ones announced.
         best: of each budget; none where size and tokens vary together.
         served: the least of training and serving; None where it was not asked for, or there is none.
         asked: the points that were asked for, with what a run would show.
         plans: runs to train next.
+        landscape: what pictures show of budgets; None where size and tokens vary together.
         reasons: every status that holds.
     """
 
     trained: Trained
     form: SurfaceFit
+    E: Estimate
     budgets: tuple[BudgetTest, ...]
     best: tuple[Best, ...]
     served: Served | None
     asked: tuple[tuple[float, float, OverForms], ...]
     plans: tuple[Plan, ...]
+    landscape: Landscape | None
     reasons: tuple[Status, ...]
 
     @property
@@ -92,7 +98,7 @@ def _decide(group: TrainingGroup, trained: Trained, request: Request) -> Decisio
     (foretold,) = backtest_budgets([(runs, forms)], **options)
     reasons = list(doubts_of_points(group, trained, form))
     if all(fit.surface is None for fit in fits):
-        return Decision(trained, form, foretold, (), None, (), (), in_order(reasons))
+        return Decision(trained, form, Estimate(), foretold, (), None, (), (), None, in_order(reasons))
     most, points = float(runs.along(Axis.C).max()), request.points_to_predict()
     collinear = Status.collinear_design in reasons
     wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets])) or [TENFOLD * most]
@@ -112,7 +118,9 @@ def _decide(group: TrainingGroup, trained: Trained, request: Request) -> Decisio
     plans: Sequence[Plan] = []
     if not collinear and len(candidates(runs, spent)[0]):  # what leaves the line of the runs is unbounded there
         plans = next_runs(fits, best_values(runs, wanted), _NEXT, spent, request.seed)[-1:]
-    return Decision(trained, form, foretold, best, served, tuple(asked), tuple(plans), in_order(reasons))
+    E = irreducible(fits, request.seed)
+    around = None if collinear else landscape(fits, wanted, MOST_SERIES, foretold, request.seed)
+    return Decision(trained, form, E, foretold, best, served, tuple(asked), tuple(plans), around, in_order(reasons))
 
 
 def keep(store: Store, decisions: Decisions) -> list[Record]:
@@ -121,9 +129,8 @@ def keep(store: Store, decisions: Decisions) -> list[Record]:
     for each in decisions.of:
         named = {**decisions.group.names(), "law": each.trained.law, "k": each.trained.k, "form": each.form.form}
         about = {"status": each.status.value, "reasons": [reason.value for reason in each.reasons]}
-        E = each.form.constants.get("E", Estimate())
         counts = {"n_points": each.form.n_points, "n_runs": each.form.n_runs}
-        rows.append({"kind": "runs", **named, **counts, **flat({"E": E}), **about})
+        rows.append({"kind": "runs", **named, **counts, **flat({"E": each.E}), **about})
         rows += [{"kind": "best", **named, **flat(vars(best)), **about} for best in each.best]
         rows += [] if each.served is None else [{"kind": "served", **named, **flat(vars(each.served)), **about}]
         for S, D, over in each.asked:

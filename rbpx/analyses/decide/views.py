@@ -1,17 +1,18 @@
 """Says what to train, in sentences, with a table of budgets."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
 from rbpx.analyses.decide.analysis import Decision, Decisions, analyse, keep
+from rbpx.analyses.decide.figures import figures
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.view import Table, View, magnitude, share, state, text, with_ends
-from rbpx.display.vocabulary import rough, short, significant
+from rbpx.display.vocabulary import rough, short, significant, spoken
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.checks import HeldOut
 from rbpx.laws.surface.decision import Best
 from rbpx.laws.surface.next_runs import LEAST
 from rbpx.status import Status
@@ -53,38 +54,45 @@ def tables(of: Decisions) -> Iterator[Table]:
 def sentences(of: Decisions) -> Iterator[str]:
     """What the runs say, one decision after the other."""
     for decision in of.of:
-        yield from _said(decision)
+        several = len(of.of) > 1
+        for said in _said(decision):
+            yield f"{decision.trained.title}: {said}" if several else said[0].upper() + said[1:]
 
 
 def _said(of: Decision) -> Iterator[str]:
-    title, runs, fit = of.trained.title, of.trained.runs, of.form
-    S, D, C = (_range(each_N) for each_N in (runs.S_N, runs.D_N, runs.along(Axis.C)))
-    yield f"{title}: {number_of(fit.n_runs, 'run')} of {S} parameters on {D} tokens, {C} FLOPs."
+    runs, fit = of.trained.runs, of.form
+    S, D, C = (
+        _range(of_N, written) for of_N, written in ((runs.S_N, spoken), (runs.D_N, spoken), (runs.along(Axis.C), short))
+    )
+    yield (
+        f"what to train next, by {of.trained.title} of {number_of(fit.n_runs, 'run')} of {S} parameters on {D} tokens, "
+        f"{C} FLOPs."
+    )
     for best in of.best:
-        yield from _of_budget(title, best)
+        yield from _of_budget(best)
     yield from _served(of)
     for at_S, at_D, over in of.asked:
-        yield f"{title}: {short(at_S)} parameters on {short(at_D)} tokens would show {_between(over.y, _four)}."
-    E = fit.constants.get("E")
-    if E is not None and E.value is not None:
-        yield f"{title}: what no model gets below, E, is {_between(E, _four)} by {fit.form}."
+        yield f"{spoken(at_S)} parameters on {spoken(at_D)} tokens would show {_between(over.y, _four)}."
+    if of.E.value is not None:
+        yield f"what no model gets below, E, is {_between(of.E, _four)}."
     yield from _of_largest(of)
     yield from _next(of)
     yield from _not_said(of)
 
 
-def _range(values_N: Floats) -> str:
-    return f"{short(float(values_N.min()))} to {short(float(values_N.max()))}"
+def _range(values_N: Floats, written: Callable[[float | None], str]) -> str:
+    least, most = written(float(values_N.min())), written(float(values_N.max()))
+    return least if least == most else f"{least} to {most}"
 
 
-def _between(of: Estimate, written: Callable[[float | None], str] = short) -> str:
+def _between(of: Estimate, written: Callable[[float | None], str] = spoken) -> str:
     if of.value is None:
         return "unknown"
     return written(of.value) if of.ends is None else f"{written(of.value)} ({written(of.lo)} to {written(of.hi)})"
 
 
-def _of_budget(title: str, best: Best) -> Iterator[str]:
-    start = f"{title}: at {short(best.C)} FLOPs"
+def _of_budget(best: Best) -> Iterator[str]:
+    start = f"at {short(best.C)} FLOPs"
     if best.S.value is None:
         yield f"{start} the runs do not say which size is best: no size within a hundredfold of theirs has the least."
         return
@@ -102,9 +110,7 @@ def _served(of: Decision) -> Iterator[str]:
     served = of.served
     if served is None:
         return
-    start = (
-        f"{of.trained.title}: to serve {short(served.T)} tokens at the loss of the best run of {short(served.C)} FLOPs"
-    )
+    start = f"to serve {spoken(served.T)} tokens at the loss of the best run of {short(served.C)} FLOPs"
     if served.S.value is None:
         yield f"{start}, no size within thirty times smaller reaches it with more tokens."
         return
@@ -115,22 +121,25 @@ def _served(of: Decision) -> Iterator[str]:
 
 
 def _of_largest(of: Decision) -> Iterator[str]:
-    title, largest = of.trained.title, of.largest
+    largest = of.largest
     if not largest:
-        yield f"{title}: too few budgets to foretell the largest runs from smaller ones, so nothing tests a forecast."
+        yield "too few budgets to foretell the largest runs from smaller ones, so nothing tests a forecast."
         return
     inside = sum(test.is_inside is True for test, _ in largest)
-    yield (
-        f"{title}: of the {number_of(len(largest), 'run')} with the most compute, {inside} lie where smaller ones say "
-        "that they would."
-    )
+    if len(largest) == 1:
+        lies = "lies" if inside else "does not lie"
+        yield f"the run with the most compute {lies} where smaller ones say that it would."
+    else:
+        yield (
+            f"of the {len(largest)} runs with the most compute, {inside or 'none'} {'lies' if inside == 1 else 'lie'} "
+            "where smaller ones say that they would."
+        )
     for test, off in sorted(largest, key=lambda each: -abs(each[1])):
         if abs(off) > _OFF:
-            yield f"{title}: {_named(test)} is {rough(abs(off))} standard deviations {_side(off)}."
-
-
-def _named(test: HeldOut) -> str:
-    return f"the run of {short(test.S)} parameters on {short(test.D)} tokens"
+            yield (
+                f"the run of {spoken(test.S)} parameters on {spoken(test.D)} tokens is {rough(abs(off))} standard "
+                f"deviations {_side(off)}."
+            )
 
 
 def _side(off: float) -> str:
@@ -141,32 +150,39 @@ def _side(off: float) -> str:
 
 def _next(of: Decision) -> Iterator[str]:
     for plan in of.plans:
-        for rank, run in enumerate(plan.runs, 1):
+        times = Counter((run.S, run.D) for run in plan.runs)
+        left, told = plan.runs[0].sd_before if plan.runs else plan.sd, list[str]()
+        for (S, D), n in times.items():
+            C = next(run.C for run in plan.runs if (run.S, run.D) == (S, D))
+            often = {1: "one", 2: "two", 3: "three"}.get(n, str(n))
+            told.append(
+                f"{often} of {spoken(S)} parameters on {spoken(D)} tokens ({short(C)} FLOPs{' each' * (n > 1)})"
+            )
+        if told:
             yield (
-                f"{of.trained.title}: next run {rank}: {short(run.S)} parameters on {short(run.D)} tokens "
-                f"({short(run.C)} FLOPs), which narrows the loss of the best run by {run.narrowed:.0%}."
+                f"runs that narrow the loss of the best run most: {', then '.join(told)}, which leave its interval "
+                f"{1 - plan.sd / left:.0%} narrower."
             )
         if plan.next_narrows is not None and plan.next_narrows < LEAST:
-            more = f"{of.trained.title}: {'more runs' if plan.runs else 'runs'} within what there is hardly help"
+            more = f"{'more runs' if plan.runs else 'runs'} within what there is hardly help"
             yield f"{more}: the next narrows by {plan.next_narrows:.1%}."
 
 
 def _not_said(of: Decision) -> Iterator[str]:
     doubts = [status for status in of.reasons if status is not Status.ok]
-    title = of.trained.title
     if Status.collinear_design in doubts:
         yield (
-            f"{title}: what must not be concluded: which size is best. Size and tokens vary together, so no split of a "
-            "budget can be told from another; train some sizes longer or shorter (design says which)."
+            "what must not be concluded: which size is best. Size and tokens vary together, so no split of a budget "
+            "can be told from another; train some sizes longer or shorter (design says which)."
         )
     if Status.beyond in doubts:
         yield (
-            f"{title}: what must not be concluded: that these numbers hold so far beyond the runs; no backtest reaches "
-            "there, and a bend that starts beyond them is in no interval."
+            "what must not be concluded: that these numbers hold so far beyond the runs; no backtest reaches there, "
+            "and a bend that starts beyond them is in no interval."
         )
     others = [status.label for status in doubts if status not in (Status.collinear_design, Status.beyond)]
     if others:
-        yield f"{title}: statuses that speak against single constants: {', '.join(others)}."
+        yield f"what must not be quoted: a single constant of the law, as {' and '.join(others)} hold."
 
 
-QUESTION = Question(each(analyse), keep, tables, sentences, says_all=True)
+QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)

@@ -31,7 +31,8 @@ _AROUND: Final = 100.0  # times the sizes of the runs, to either side
 _SERVED: Final = 25  # sizes, and tokens, where serving counts
 _SMALLER: Final = 30.0  # times: the least size that is looked at where serving counts
 _LONGER: Final = 300.0  # times the tokens
-_INSIDE: Final = 0.95  # of the draws: where fewer have a best size within the grid, there is none
+_ENDLESS: Final = 1e8  # times the largest S and D
+INSIDE: Final = 0.95  # of the draws: where fewer have a best size within the grid, there is none
 
 
 @dataclass(frozen=True)
@@ -90,24 +91,58 @@ def best_of(fits: Sequence[SurfaceFit], C: float, budgets: Sequence[BudgetTest] 
     Returns:
         The best; None where no form was fitted.
     """
+    drawn = draws_of_budget(fits, C, seed)
+    return None if drawn is None else best_among(fits, C, *drawn, budgets)
+
+
+def draws_of_budget(fits: Sequence[SurfaceFit], C: float, seed: int = 0) -> tuple[Floats, Floats] | None:
+    """Draws of ln y along a budget.
+
+    Args:
+        fits: of the forms to the same runs.
+        C: training FLOPs.
+        seed: of the draws.
+
+    Returns:
+        Ln S of a hundredfold around the sizes of the runs [G], and the draws [K, G]; None where no form was fitted.
+    """
     runs = fits[0].runs
     ln_S_G = np.linspace(math.log(runs.S_N.min() / _AROUND), math.log(runs.S_N.max() * _AROUND), _SIZES)
     found = _draws(fits, ln_S_G, math.log(C / 6) - ln_S_G, seed)
-    if found is None:
-        return None
+    return None if found is None else (ln_S_G, found)
+
+
+def best_among(
+    fits: Sequence[SurfaceFit], C: float, ln_S_G: Floats, found: Floats, budgets: Sequence[BudgetTest] = ()
+) -> Best:
+    """The best run of a budget, from draws along it (`draws_of_budget`)."""
+    runs = fits[0].runs
     beyond = max(C / float((six_S(runs.S_N) * runs.D_N).max()), 1.0)
-    ln_S_K = _least(ln_S_G, found)
+    ln_S_K, _ = least(ln_S_G, found)
     inner_K = np.isfinite(ln_S_K)
-    if inner_K.mean() < _INSIDE:
+    if inner_K.mean() < INSIDE:
         return Best(C, Estimate(), Estimate(), Estimate(), Estimate(), Estimate(), beyond)
-    S = _of(ln_S_K[inner_K])
+    S = of_draws(ln_S_K[inner_K])
     middle = float(np.median(ln_S_K[inner_K]))
     size = math.exp(middle)
     (answer,) = predict_over_forms(fits, [(size, C / 6 / size)], budgets)
     at_G = [middle, middle - math.log(HALF), middle - math.log(FIVEFOLD)]
     best_K, half_K, fivefold_K = (np.array([np.interp(at, ln_S_G, row) for row in found]) for at in at_G)
     D = Estimate(*(None if each is None else C / 6 / each for each in (S.value, S.hi, S.lo)))
-    return Best(C, S, D, answer.y, _of(half_K - best_K, less=1.0), _of(fivefold_K - best_K, less=1.0), beyond)
+    return Best(C, S, D, answer.y, of_draws(half_K - best_K, less=1.0), of_draws(fivefold_K - best_K, less=1.0), beyond)
+
+
+def irreducible(fits: Sequence[SurfaceFit], seed: int = 0) -> Estimate:
+    """What no size and no tokens get below, E: draws far beyond all runs, so that it is no constant of a single form.
+
+    Args:
+        fits: as in `best_of`.
+        seed: of the draws.
+    """
+    runs = fits[0].runs
+    at = Runs.of(np.array([runs.S_N.max() * _ENDLESS]), np.array([runs.D_N.max() * _ENDLESS]), np.ones(1))
+    found = draw_over_forms(fits, at, _DRAWS, seed)
+    return Estimate() if found is None else of_draws(found[0][:, 0])
 
 
 def with_serving(fits: Sequence[SurfaceFit], C: float, T: float, seed: int = 0) -> Served | None:
@@ -143,14 +178,14 @@ def with_serving(fits: Sequence[SurfaceFit], C: float, T: float, seed: int = 0) 
                 ln_D_KG[k, g] = ln_D + np.interp(-wanted, -falling_M, ln_more_M)
     cost_KG = np.exp(ln_S_G) * (6 * np.exp(ln_D_KG) + 2 * T)
     usable_K = np.isfinite(cost_KG).any(axis=1)
-    if usable_K.mean() < _INSIDE:
+    if usable_K.mean() < INSIDE:
         return Served(C, T, Estimate(), Estimate(), Estimate(), 1.0)
     cost_KG, ln_D_KG = cost_KG[usable_K], ln_D_KG[usable_K]
     best_K = np.nanargmin(cost_KG, axis=1)
     each_K = np.arange(len(best_K))
     plain = C + 2 * training.S.value * T
-    S, D = _of(ln_S_G[best_K]), _of(ln_D_KG[each_K, best_K])
-    saved = _of(np.log(cost_KG[each_K, best_K] / plain), less=1.0).times(-1.0)
+    S, D = of_draws(ln_S_G[best_K]), of_draws(ln_D_KG[each_K, best_K])
+    saved = of_draws(np.log(cost_KG[each_K, best_K] / plain), less=1.0).times(-1.0)
     ratio = float(np.exp(np.median(ln_D_KG[each_K, best_K] - ln_S_G[best_K])))
     return Served(C, T, S, D, saved, max(ratio / float((runs.D_N / runs.S_N).max()), 1.0))
 
@@ -161,8 +196,11 @@ def _draws(fits: Sequence[SurfaceFit], ln_S: Floats, ln_D: Floats, seed: int) ->
     return None if drawn is None else drawn[0]
 
 
-def _least(ln_S_G: Floats, ln_y_KG: Floats) -> Floats:
-    """Where each draw is least, by the parabola through its least place and both beside it; NaN at an end."""
+def least(ln_S_G: Floats, ln_y_KG: Floats) -> tuple[Floats, Floats]:
+    """Where each draw is least, and how much, by the parabola through its least place and both beside it.
+
+    NaN where that is at an end.
+    """
     at_K = ln_y_KG.argmin(axis=1)
     inner_K = (at_K > 0) & (at_K < len(ln_S_G) - 1)
     at_K = np.clip(at_K, 1, len(ln_S_G) - 2)
@@ -170,10 +208,12 @@ def _least(ln_S_G: Floats, ln_y_KG: Floats) -> Floats:
     before_K, here_K, after_K = (ln_y_KG[each_K, at_K + step] for step in (-1, 0, 1))
     bend_K = before_K - 2 * here_K + after_K
     shift_K = np.where(bend_K > 0, (before_K - after_K) / (2 * np.where(bend_K > 0, bend_K, 1.0)), 0.0)
-    return np.where(inner_K, ln_S_G[at_K] + shift_K * (ln_S_G[1] - ln_S_G[0]), np.nan)
+    ln_S_K = ln_S_G[at_K] + shift_K * (ln_S_G[1] - ln_S_G[0])
+    ln_y_K = here_K - (before_K - after_K) * shift_K / 4
+    return np.where(inner_K, ln_S_K, np.nan), np.where(inner_K, ln_y_K, np.nan)
 
 
-def _of(ln_K: Floats, less: float = 0.0) -> Estimate:
+def of_draws(ln_K: Floats, less: float = 0.0) -> Estimate:
     """Median and 95 % interval of exponentials of draws, less a number."""
     value, lo, hi = (np.exp(np.quantile(ln_K, (0.5, *TAILS))) - less).tolist()
     return Estimate(value, lo, hi)
