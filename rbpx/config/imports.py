@@ -18,7 +18,7 @@ from rbpx.ties import Ties
 HOW: Final = "runs='{loss_nats: {COLUMN: 60M, OTHER: 1.2B}}', with the S of each"
 _MORE: Final = "runs='{loss_nats: {NAME: {S: 60M, column: COLUMN, variant: muon}}}'"
 _NAMES: Final = ("size", "revision", "variant", "schedule")
-_COUNTS: Final = ("training_seed", "unique_tokens", "tokens_per_step")
+_COUNTS: Final = ("training_seed", "unique_tokens", "tokens_per_step", "schedule_tokens")
 _POSITIVE: Final = ("S", "active_params", "total_params")
 _RUN: Final = ("model", "run", "name")  # columns that name the run of a table of runs
 _FIELDS: Final = {"S": "non_embedding_params"}
@@ -73,7 +73,10 @@ def told_runs(runs: Any) -> Any:
 
 
 def _told(named: Any) -> Any:
-    return read_facts(Path(named)) if isinstance(named, str) else named
+    """What is known of each run, from the table where a text names one."""
+    from rbpx.files.rows import format_of
+
+    return read_facts(Path(named)) if isinstance(named, str) and format_of(Path(named)) else named
 
 
 def read_facts(path: Path) -> dict[str, dict[str, Any]]:
@@ -134,6 +137,7 @@ class ImportConfig:
         dtype: of rows that name none.
         variant: of rows that name none.
         schedule: of the learning rate, of rows that name none.
+        tokens_per_step: which makes D of the step, of rows that say neither.
         columns: field -> column of the file, where the column's name does not make it clear.
         texts: text -> field -> column, where several texts stand side by side in the columns of one file.
         runs: quantity -> run -> S, or what is known of the run, where each run has a column of its own.
@@ -156,6 +160,7 @@ class ImportConfig:
     schedule: Any = explained(
         None, "NAME", "of the learning rate, unless a column says it: constant, wsd, cosine or another that decays"
     )
+    tokens_per_step: Any = explained(None, "N", "as 4M: makes D of the step, unless a column says it")
     columns: Any = explained(  # a dict; Hydra adds no keys to one that is typed
         None,
         "",
@@ -185,6 +190,8 @@ class ImportConfig:
             raise RbpxError("an import needs source=NAME, which says whose results they are, as in source=rbp_paper")
         for name in ("source", "family", "dataset", "revision", "protocol", "dtype", "variant", "schedule"):
             name_of(name, getattr(self, name))
+        if self.tokens_per_step is not None:
+            self.tokens_per_step = _fact("import", "tokens_per_step", self.tokens_per_step)
         _check_choice("columns", self.columns, "columns='{rbp: NAME, k: NAME}'")
         if self.texts is not None:
             how = "texts='{c4: {loss_nats: NAME}, hellaswag: {bits_per_byte: NAME, accuracy: NAME}}'"

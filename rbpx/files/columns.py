@@ -42,6 +42,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "weight": ("weight",),
     "tokens_per_step": ("tokens_per_step",),
     "schedule": ("schedule", "lr_schedule"),
+    "schedule_tokens": ("schedule_tokens",),
     "lr": ("lr",),
     "passed": ("passed", "pass", "n_passed", "correct"),
     "trials": ("trials", "n_trials", "n_sequences"),
@@ -146,7 +147,9 @@ def match_columns(
             RBP both in one column and in a column for each k.
     """
     by_name = {_plain(column): column for column in columns}
-    runs = {name: {of: _of_run(by_name, column) for of, column in named.items()} for name, named in (runs or {}).items()}
+    runs = {
+        name: {of: _of_run(by_name, column) for of, column in named.items()} for name, named in (runs or {}).items()
+    }
     named, wide = _chosen(by_name, chosen, f"columns: {file}", OBSERVATION_FIELDS)
     of_texts, of_runs = (
         {

@@ -23,6 +23,7 @@ _WHOLE: Final = {  # field -> what is expected, the least
     "n_tokens": ("a count is a whole number from 1, or empty", 1),
     "training_tokens": ("tokens that were trained on are a whole number from 1, not billions; or empty", 1),
     "unique_tokens": ("tokens are a whole number from 1, not billions; or empty", 1),
+    "schedule_tokens": ("tokens of a schedule are a whole number from 1, not billions; or empty", 1),
     "tokens_per_step": ("tokens of a step are a whole number from 1, or empty", 1),
     "training_step": (_FROM_0, 0),
     "training_seed": (_FROM_0, 0),

@@ -138,12 +138,14 @@ class _Reader:
             "variant": self.names("variant", config.variant),
             "weight": self.positive("weight"),
             "schedule": self.names("schedule", config.schedule),
+            "schedule_tokens": self.wholes("schedule_tokens"),
             "lr": self.checked(self.columns.named.get("lr"), rate_of, pa.float64()),
             **{name: self.checked(self.columns.named[name], number_of_knob, pa.float64()) for name in self.varied},
             **{name: self.wholes(name) for name in _WHOLES},
         }
-        if "tokens_per_step" in self.columns.named:
-            self.count_tokens(fields, self.wholes("tokens_per_step"))
+        self.count_tokens(fields, self.wholes("tokens_per_step"))
+        if not self.columns.runs and config.tokens_per_step is not None:
+            self.count_tokens(fields, self.repeated(config.tokens_per_step, "training_tokens"))
         if has_text:
             fields |= {"dataset": self.names("dataset", config.dataset, needed=True)}
             fields |= {"text_hash": self.names("text_hash")}
@@ -152,7 +154,7 @@ class _Reader:
     def of_run(self, name: str, shared: dict[str, pa.Array]) -> dict[str, pa.Array]:
         """The same of a run that has a column of its own: what is known of it stands in the request."""
         facts = dict(self.facts[name].facts)
-        per_step = facts.pop("tokens_per_step", None)
+        per_step = facts.pop("tokens_per_step", self.config.tokens_per_step)
         own = {field: self.repeated(value, field) for field, value in ({"model": name} | facts).items()}
         fields = shared | own
         if self.counts_steps:
