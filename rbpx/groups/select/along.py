@@ -13,7 +13,7 @@ from rbpx.groups.group import MEASURED, Group, Run
 from rbpx.groups.select.schedules import placed
 from rbpx.groups.select.sizes import select_runs
 from rbpx.groups.select.trainings import TrainingGroup, group_of, grouped, of_one_kind, shared
-from rbpx.laws.names import Axis
+from rbpx.laws.names import Axis, Place
 from rbpx.status import Status
 
 BUDGET: Final = 1.1  # runs whose FLOPs differ by less than this factor are of one budget
@@ -135,12 +135,18 @@ def select_along(
     if runs and not groups:
         raise RbpxError(
             f"no {'family' if axis is Axis.C else 'size'} has {_FEWEST} runs or checkpoints with known and different "
-            f"{_NAMES[axis]} ({number_of(len(runs), 'run')} in store={request.store} match); "
+            f"{_NAMES[axis]} ({number_of(len(runs), 'run')} in store={request.store} match{_decaying(runs)}); "
             f"{'drop checkpoints=last, ' if request.checkpoints is Checkpoints.last else ''}measure more "
             "(model.revision=all), say what is known (model.tokens=N), or import a table with a column "
             f"{axis}: python -m rbpx import FILE source=NAME"
         )
     return of_one_kind(groups) if axis is Axis.C else groups
+
+
+def _decaying(runs: Sequence[Run]) -> str:
+    """How many of some runs are in the middle of a decay."""
+    n = sum(run.place is Place.middle for members in grouped(runs, shared) for run in placed(members))
+    return f", {n} of them in the middle of a decay of their rate, no points of a law" if n else ""
 
 
 def _size(run: Run) -> tuple[float, str, int]:

@@ -65,7 +65,8 @@ class TrainingGroup(Group):
     @property
     def notes(self) -> list[str]:
         """What was left out, and which states are points, as far as schedules are known."""
-        is_told = any(run.place is not None for run in self.runs) or self.n_of_place
+        of = {run.place for run in self.runs}
+        is_told = Place.middle not in of and (of != {None} or self.n_of_place)  # else the question says what it takes
         return [*super().notes, *(said_of_places(self.runs, self.n_of_place) if is_told else [])]
 
     @property
