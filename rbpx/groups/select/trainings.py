@@ -10,6 +10,7 @@ import duckdb
 from rbpx.config.model.training import is_raw
 from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
+from rbpx.errors import number_of
 from rbpx.groups.group import ALIKE, Group, Run
 from rbpx.groups.select.schedules import placed, points_of, said_of_places
 from rbpx.groups.select.sizes import last_of_each, select_runs, tokens_of, training_of
@@ -67,7 +68,12 @@ class TrainingGroup(Group):
         """What was left out, and which states are points, as far as schedules are known."""
         of = {run.place for run in self.runs}
         is_told = Place.middle not in of and (of != {None} or self.n_of_place)  # else the question says what it takes
-        return [*super().notes, *(said_of_places(self.runs, self.n_of_place) if is_told else [])]
+        unsure = (
+            f"Nothing is known of the schedule of {number_of(len(self.runs), 'state')}, so all are points; a column lr, "
+            "schedule or schedule_tokens says which are (python -m rbpx import --help)."
+        )
+        lines = [*super().notes, *([unsure] if self.n_unsure and not self.is_measured else [])]
+        return [*lines, *(said_of_places(self.runs, self.n_of_place) if is_told else [])]
 
     @property
     def are_trainings_known(self) -> bool:
