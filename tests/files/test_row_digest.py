@@ -41,7 +41,8 @@ EARLIER = [  # what observations had in the first versions
 ]
 
 
-LATEST = ["weight", "active_params", "schedule", "schedule_tokens", "lr"]  # of which an id says nothing where they are empty
+# Of which an id says nothing where they are empty.
+LATEST = ["weight", "active_params", "schedule", "schedule_tokens", "lr"]
 
 
 def values_of(row: dict[str, object]) -> list[object]:

@@ -69,8 +69,8 @@ class TrainingGroup(Group):
         of = {run.place for run in self.runs}
         is_told = Place.middle not in of and (of != {None} or self.n_of_place)  # else the question says what it takes
         unsure = (
-            f"Nothing is known of the schedule of {number_of(len(self.runs), 'state')}, so all are points; a column lr, "
-            "schedule or schedule_tokens says which are (python -m rbpx import --help)."
+            f"Nothing is known of the schedule of {number_of(len(self.runs), 'state')}, so all are points; a column "
+            "lr, schedule or schedule_tokens says which are (python -m rbpx import --help)."
         )
         lines = [*super().notes, *([unsure] if self.n_unsure and not self.is_measured else [])]
         return [*lines, *(said_of_places(self.runs, self.n_of_place) if is_told else [])]
