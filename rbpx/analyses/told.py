@@ -112,7 +112,7 @@ def _section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> S
     return Section(
         name,
         ", ".join(filter(None, [analysis(name).title, _title(name, results) if analysis(name).across else ""])),
-        tuple(asked.sentences(results)),
+        (*asked.sentences(results), *(line for group in _groups(results) for line in group.of_schedules)),
         tuple(asked.figures(results, fit_ids)),
         tuple(table.without_empty() for table in tables),
         tuple(Doubt(status, tuple(dict.fromkeys(of))) for table in tables for status, of in table.doubts().items()),

@@ -226,6 +226,11 @@ class Group:
         return [*experts, *([earlier] if self.n_earlier else []), *(self.documents.notes if self.documents else [])]
 
     @property
+    def of_schedules(self) -> list[str]:
+        """Which states of trainings are points by the schedules of their rates, a line each."""
+        return []
+
+    @property
     def has_trainings(self) -> bool:
         """Whether models of one size were trained on different numbers of tokens: no law in S alone."""
         known = {(run.non_embedding_params, run.training_tokens, run.training_flops) for run in self.runs}

@@ -83,6 +83,21 @@ def test_the_surface_of_cosines_is_that_of_their_ends(store: Path, cwd: Path, tm
     said = words_of(here("surface", "resamples=20", "--store", store, cwd=cwd, check=0))
     assert f"Points: {len(COSINES)} of {N_STATES} states: {len(COSINES)} at the end of a decay." in said
     assert f"Left out: {N_STATES - len(COSINES)} states in the middle of a decay" in said
+    page = tmp_path / "page.html"
+    here("surface", "resamples=20", "--format", "html", "--output", page, "--store", store, cwd=cwd, check=0)
+    assert f"Points: {len(COSINES)} of {N_STATES} states" in page.read_text()
+
+
+def test_points_of_unknown_schedules_stand_beside_known_ends(store: Path, cwd: Path, tmp_path: Path) -> None:
+    """Each of the eight cosines has one point; a ninth run, of which nothing is known, has all of its three."""
+    steps, runs = wide(tmp_path)
+    bring(steps, store, cwd, f"runs={{loss_nats: {runs}}}")
+    other = by_step(tmp_path / "b.csv", {"i": (960e6, [(1000, None), (2000, None), (3000, None)])})
+    bring(other, store, cwd, "tokens_per_step=1M")
+    answer = here("surface", "resamples=20", "--store", store, cwd=cwd, check=0)
+    said = words_of(answer)
+    assert f"Points: 11 of {N_STATES + 3} states: 8 at the end of a decay, 3 of an unknown schedule." in said
+    assert "Nothing is known of the schedule of 3 states, so all of them are points" in said
 
 
 def test_a_trajectory_shows_which_states_are_points(store: Path, cwd: Path, tmp_path: Path) -> None:

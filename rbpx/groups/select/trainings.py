@@ -55,7 +55,8 @@ class TrainingGroup(Group):
     @property
     def n_unsure(self) -> int:
         """Points before the last of their training of whose schedule nothing is known."""
-        return self.n_mid if all(run.place is None for run in self.runs) else 0
+        unknown = [training_of(run) for run in self.runs if run.place is None]
+        return 0 if self.averaged else len(unknown) - len(set(unknown))
 
     @property
     def is_mixed(self) -> bool:
@@ -66,14 +67,20 @@ class TrainingGroup(Group):
     @property
     def notes(self) -> list[str]:
         """What was left out, and which states are points, as far as schedules are known."""
-        of = {run.place for run in self.runs}
-        is_told = Place.middle not in of and (of != {None} or self.n_of_place)  # else the question says what it takes
+        n_unknown = sum(run.place is None for run in self.runs)
         unsure = (
-            f"Nothing is known of the schedule of {number_of(len(self.runs), 'state')}, so all are points; a column "
+            f"Nothing is known of the schedule of {number_of(n_unknown, 'state')}, so all of them are points; a column "
             "lr, schedule or schedule_tokens says which are (python -m rbpx import --help)."
         )
         lines = [*super().notes, *([unsure] if self.n_unsure and not self.is_measured else [])]
-        return [*lines, *(said_of_places(self.runs, self.n_of_place) if is_told else [])]
+        return [*lines, *self.of_schedules]
+
+    @property
+    def of_schedules(self) -> list[str]:
+        """Which states are points, a line each; none where nothing is known, or the question says what it takes."""
+        places = {run.place for run in self.runs}
+        is_told = Place.middle not in places and (places != {None} or self.n_of_place)
+        return said_of_places(self.runs, self.n_of_place) if is_told else []
 
     @property
     def are_trainings_known(self) -> bool:
