@@ -137,6 +137,9 @@ COLUMNS: Final = {
     "tokens_per_s": "speed, scored tokens a second",
     "active_params": "those of S that one token uses, where it is sent to some experts; S of a dense model; null where "
     "unknown, and then S",
+    "schedule": "of the learning rate, as imported: constant, cosine, wsd or another name; null where unknown",
+    "schedule_tokens": "D at which the schedule of the learning rate ends; null where unknown",
+    "lr": "learning rate at this step of the training; null where unknown",
     "total_params": "all parameters, tied ones once",
     "traceback": "of an error that rbpx does not expect, of a model's code or its own; null for others",
     "training_flops": "C: floating-point operations of the training, as its source states them; null where unknown",

@@ -18,8 +18,9 @@ from rbpx.groups.documents import document_ranks_kept, with_documents
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import evidence_kept
 from rbpx.groups.processes import are_elsewhere, in_processes, n_processes, several_processes
+from rbpx.groups.select.along import select_along
 from rbpx.groups.select.sizes import select, select_alike, select_runs, with_enough_sizes
-from rbpx.groups.select.trainings import select_along, select_trainings
+from rbpx.groups.select.trainings import select_trainings
 from rbpx.laws.names import Axis, OnText
 from rbpx.store.index import refresh_index
 from rbpx.store.named import is_remote, open_store

@@ -6,6 +6,7 @@ What a request says of runs that have a column each in, each run with its column
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from rbpx.config.keys.key import explained, name_of
@@ -16,9 +17,10 @@ from rbpx.ties import Ties
 
 HOW: Final = "runs='{loss_nats: {COLUMN: 60M, OTHER: 1.2B}}', with the S of each"
 _MORE: Final = "runs='{loss_nats: {NAME: {S: 60M, column: COLUMN, variant: muon}}}'"
-_NAMES: Final = ("size", "revision", "variant")
-_COUNTS: Final = ("training_seed", "unique_tokens", "tokens_per_step")
+_NAMES: Final = ("size", "revision", "variant", "schedule")
+_COUNTS: Final = ("training_seed", "unique_tokens", "tokens_per_step", "schedule_tokens")
 _POSITIVE: Final = ("S", "active_params", "total_params")
+_RUN: Final = ("model", "run", "name")  # columns that name the run of a table of runs
 _FIELDS: Final = {"S": "non_embedding_params"}
 
 
@@ -47,11 +49,12 @@ def read_wide_runs(runs: Any) -> dict[str, WideRun]:
         raise RbpxError(f"runs={runs} is not a mapping; write {HOW}")
     read: dict[str, WideRun] = {}
     for quantity, named in runs.items():
+        named = _told(named)
         if not isinstance(quantity, str) or not isinstance(named, Mapping) or not named:
             raise RbpxError(f"runs: {quantity}: {named} is not a quantity with the runs that have it; write {HOW}")
         for name, told in named.items():
             where = f"runs: {quantity}: {name}"
-            known = dict(told) if isinstance(told, Mapping) else {"S": told}
+            known = dict(told) if isinstance(told, Mapping) else {"column": told} if quantity == "lr" else {"S": told}
             run = read.setdefault(str(name), WideRun())
             run.columns[quantity] = str(known.pop("column", name))
             for key, value in known.items():
@@ -62,6 +65,43 @@ def read_wide_runs(runs: Any) -> dict[str, WideRun]:
         if "non_embedding_params" not in run.facts:
             raise RbpxError(f"runs: {name} has no S, its parameters without embeddings; write {HOW}")
     return read
+
+
+def told_runs(runs: Any) -> Any:
+    """`runs=` with what tables of runs say in place of their paths."""
+    return {quantity: _told(named) for quantity, named in runs.items()} if isinstance(runs, Mapping) else runs
+
+
+def _told(named: Any) -> Any:
+    """What is known of each run, from the table where a text names one."""
+    from rbpx.files.rows import format_of
+
+    return read_facts(Path(named)) if isinstance(named, str) and format_of(Path(named)) else named
+
+
+def read_facts(path: Path) -> dict[str, dict[str, Any]]:
+    """Run -> what a table with a row for each run says of it, by the names of `runs=`; other columns are ignored.
+
+    Raises:
+        RbpxError: it cannot be read, has no column model, run or name, or says a run twice.
+    """
+    from rbpx.files.column_table import read_columns
+
+    table = read_columns(path.expanduser())
+    known = ("column", *_POSITIVE, *_NAMES, *_COUNTS)
+    by_name = {column.strip().lower(): column for column in table.columns}
+    of_name = next((by_name[name] for name in _RUN if name in by_name), None)
+    if of_name is None:
+        raise RbpxError(f"{path} has no column {', '.join(_RUN[:-1])} or {_RUN[-1]}, which names the run of each row")
+    fields = {name: by_name[name.lower()] for name in known if name.lower() in by_name}
+    told: dict[str, dict[str, Any]] = {}
+    for row in range(table.n_rows):
+        values = {name: column.values[column.codes[row]] for name, column in table.columns.items()}
+        run = str(values[of_name])
+        if run in told or values[of_name] is None:
+            raise RbpxError(f"{table.place(row)}: {of_name} is {run}; give each run one row of its own")
+        told[run] = {name: values[column] for name, column in fields.items() if values[column] is not None}
+    return told
 
 
 def _fact(where: str, key: Any, value: Any) -> Any:
@@ -96,6 +136,8 @@ class ImportConfig:
         protocol: of rows that name none.
         dtype: of rows that name none.
         variant: of rows that name none.
+        schedule: of the learning rate, of rows that name none.
+        tokens_per_step: which makes D of the step, of rows that say neither.
         columns: field -> column of the file, where the column's name does not make it clear.
         texts: text -> field -> column, where several texts stand side by side in the columns of one file.
         runs: quantity -> run -> S, or what is known of the run, where each run has a column of its own.
@@ -115,6 +157,10 @@ class ImportConfig:
     protocol: Any = explained(None, "NAME", "if it is known")
     dtype: Any = explained(None, "NAME", "if it is known")
     variant: Any = explained(None, "NAME", "how the models were trained, if it is known")
+    schedule: Any = explained(
+        None, "NAME", "of the learning rate, unless a column says it: constant, wsd, cosine or another that decays"
+    )
+    tokens_per_step: Any = explained(None, "N", "as 4M: makes D of the step, unless a column says it")
     columns: Any = explained(  # a dict; Hydra adds no keys to one that is typed
         None,
         "",
@@ -127,7 +173,8 @@ class ImportConfig:
         None,
         "",
         "'{quantity: {column: S}}', where each run has a column; {S: 60M, column: NAME, variant: x, "
-        "tokens_per_step: 4M} in place of S says more of a run",
+        "tokens_per_step: 4M} in place of S says more of a run, and so does a table with a row for each: "
+        "'{quantity: runs.csv}'",
     )
     where: Any = explained(
         None, "SQL", "a condition on the columns of the file: only rows for which it is true come in"
@@ -141,8 +188,10 @@ class ImportConfig:
         """
         if self.source is None:
             raise RbpxError("an import needs source=NAME, which says whose results they are, as in source=rbp_paper")
-        for name in ("source", "family", "dataset", "revision", "protocol", "dtype", "variant"):
+        for name in ("source", "family", "dataset", "revision", "protocol", "dtype", "variant", "schedule"):
             name_of(name, getattr(self, name))
+        if self.tokens_per_step is not None:
+            self.tokens_per_step = _fact("import", "tokens_per_step", self.tokens_per_step)
         _check_choice("columns", self.columns, "columns='{rbp: NAME, k: NAME}'")
         if self.texts is not None:
             how = "texts='{c4: {loss_nats: NAME}, hellaswag: {bits_per_byte: NAME, accuracy: NAME}}'"

@@ -40,6 +40,10 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "accuracy": ("accuracy",),
     "accuracy_stderr": ("accuracy_stderr",),
     "weight": ("weight",),
+    "tokens_per_step": ("tokens_per_step",),
+    "schedule": ("schedule", "lr_schedule"),
+    "schedule_tokens": ("schedule_tokens",),
+    "lr": ("lr",),
     "passed": ("passed", "pass", "n_passed", "correct"),
     "trials": ("trials", "n_trials", "n_sequences"),
     "group": ("group", "task", "task_id", "document", "doc_id"),
@@ -47,11 +51,13 @@ ALIASES: dict[str, tuple[str, ...]] = {
 TRIAL_FIELDS = ("size", "model", "non_embedding_params", "n", "passed", "trials", "group", "k")
 OBSERVATION_FIELDS = tuple(field for field in ALIASES if field not in ("passed", "trials", "group"))
 QUANTITIES: Final = ("cross_entropy_nats", "loss_bits", "bits_per_byte", "accuracy")  # beside RBP_k
+OF_RUN: Final = (*QUANTITIES, "lr")  # what a run may have a column of its own for
 _OF_TEXTS: Final = (*QUANTITIES, *(f"{name}_stderr" for name in QUANTITIES), "rbp", "k", "n", "n_tokens")
 _OF_RUNS: Final = (*_OF_TEXTS, "non_embedding_params", "active_params", "total_params", "model", "size")
 _OF_WINDOWS = ("p_all_n_in_topk", "p_nk")
 _WIDE = re.compile(r"rbp_([1-9]\d*)")  # rbp_10 holds RBP_10
 _VARY = re.compile(r"vary_[a-z0-9_]+")  # what runs of one size vary: a learning rate, a batch size
+_DERIVED = re.compile(r".*__(min|max)", re.IGNORECASE)  # beside each column that Weights & Biases exports
 _BITS = {"bit", "bits", "bpb", "bpc", "bpt"}
 _OF_ENTROPY = {"ce", "crossentropy", "entropy", "loss", "nll", "per", "surprisal"}
 _OF_NO_UNIT = {"loss", "losses", "nll", "perplexity", "ppl", "train_loss", "val_loss", "valid_loss", "validation_loss"}
@@ -141,13 +147,16 @@ def match_columns(
             RBP both in one column and in a column for each k.
     """
     by_name = {_plain(column): column for column in columns}
+    runs = {
+        name: {of: _of_run(by_name, column) for of, column in named.items()} for name, named in (runs or {}).items()
+    }
     named, wide = _chosen(by_name, chosen, f"columns: {file}", OBSERVATION_FIELDS)
     of_texts, of_runs = (
         {
             name: Columns(*_chosen(by_name, of, f"{key}: {name}: {file}", fields), ())
             for name, of in (each or {}).items()
         }
-        for key, each, fields in (("texts", texts, _OF_TEXTS), ("runs", runs, QUANTITIES))
+        for key, each, fields in (("texts", texts, _OF_TEXTS), ("runs", runs, OF_RUN))
     )
     apart, own = ("runs", _OF_RUNS) if of_runs else ("texts", _OF_TEXTS) if of_texts else ("", ())
     used = {*named.values(), *wide.values()}
@@ -183,6 +192,21 @@ def match_columns(
     if problems:
         raise ColumnsError(problems)
     return Columns(named, dict(sorted(wide.items())), tuple(free.values()), of_texts, of_runs)
+
+
+def _of_run(by_name: Mapping[str, str], column: str) -> str:
+    """The column of a run: of that name, or the only one of that name with what was logged, as `NAME - val/loss`.
+
+    Raises:
+        RbpxError: several quantities of the run were logged.
+    """
+    if _plain(column) in by_name:
+        return column
+    logged = [each for name, each in by_name.items() if name.startswith(f"{_plain(column)} - ")]
+    logged = [each for each in logged if not _DERIVED.fullmatch(each)]
+    if len(logged) > 1:
+        raise RbpxError(f"runs: {column} may be {' or '.join(map(repr, logged))}; say which: column: {logged[0]!r}")
+    return logged[0] if logged else column
 
 
 def _chosen(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.errors import number_of
-from rbpx.laws.names import Axis, SizeBy
+from rbpx.laws.names import Axis, Place, SizeBy
 from rbpx.status import Status
 from rbpx.ties import Ties
 
@@ -36,6 +36,10 @@ class Run:
         varied: numbers that a sweep varies, as learning rate and batch size, by name.
         weight: how much it counts beside others.
         active_params: those of S that one token uses; None where not known, as of a dense model.
+        schedule: of its learning rate, as imported.
+        schedule_tokens: D at which it ends.
+        lr: learning rate at this step.
+        place: where in its schedule it lies; None where nothing is known of that.
         size_by: which parameters its S counts.
     """
 
@@ -72,6 +76,10 @@ class Run:
     varied: dict[str, float] = field(default_factory=dict)
     weight: float = 1.0
     engine: str | None = None
+    schedule: str | None = None
+    schedule_tokens: int | None = None
+    lr: float | None = None
+    place: Place | None = None
     axis: Axis = Axis.S
     size_by: SizeBy = SizeBy.total
 

@@ -61,6 +61,14 @@ class SizeBy(StrEnum):
     active = "active"
 
 
+class Place(StrEnum):
+    """Where in the schedule of its learning rate a state of a training lies."""
+
+    end = "end"
+    constant = "constant"
+    middle = "middle"
+
+
 class Method(StrEnum):
     """How a law is fitted: each minimises the squares of ln y - ln law, with weights or Huber's loss as it says."""
 

@@ -41,26 +41,26 @@ EARLIER = [  # what observations had in the first versions
 ]
 
 
-LATEST = ("weight", "active_params")  # what each later version added, in its order
-SECOND = [name for name in FIELDS if name not in LATEST]
-
-
-def digest_of(row: dict[str, object]) -> str:
-    """Of the values that earlier versions knew; a later column that says something is added by a digest of both."""
-    found = digest(values_of(row))
-    for name in LATEST:
-        found = found if row[name] is None else digest([found, row[name]])
-    return found
+# Of which an id says nothing where they are empty.
+LATEST = ["weight", "active_params", "schedule", "schedule_tokens", "lr"]
 
 
 def values_of(row: dict[str, object]) -> list[object]:
     """What a row's digest is of: all its values, or those of the first versions where it says nothing else."""
-    S, later = row["non_embedding_params"], [name for name in SECOND if name not in EARLIER]
+    S, later = row["non_embedding_params"], [name for name in FIELDS if name not in (*EARLIER, *LATEST)]
     whole = isinstance(S, float) and S.is_integer() and S < 2**53
     if not whole or row["rbp"] is None or any(row[name] is not None for name in later):
-        return [row[name] for name in SECOND]
+        return [row[name] for name in FIELDS if name not in LATEST]
     assert isinstance(S, float)
     return [int(S) if name == "non_embedding_params" else row[name] for name in EARLIER]
+
+
+def digest_of(row: dict[str, object]) -> str:
+    """Of what could be said before, then of each later column that says something."""
+    of_row = digest(values_of(row))
+    for name in LATEST:
+        of_row = of_row if row[name] is None else digest([of_row, row[name]])
+    return of_row
 
 
 def names_of(row: dict[str, object]) -> list[object]:

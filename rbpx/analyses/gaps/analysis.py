@@ -17,7 +17,7 @@ from rbpx.display.vocabulary import law_title
 from rbpx.groups.fits import document_doubts, keep_fits, record_of
 from rbpx.groups.group import ALIKE, Group
 from rbpx.groups.points.sizes import Points, known_points
-from rbpx.groups.select.trainings import best_in_both
+from rbpx.groups.select.along import best_in_both
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.power.intervals import holm

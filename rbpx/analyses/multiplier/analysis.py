@@ -14,7 +14,7 @@ from rbpx.groups.fits import naming
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.sizes import Points, size_points, weigh_group
 from rbpx.groups.points.tasks import task_values
-from rbpx.groups.select.trainings import AlongGroup, best_of_budgets
+from rbpx.groups.select.along import AlongGroup, best_of_budgets
 from rbpx.laws.families.multiplier import MultiplierLaw, Offset, fit_multiplier
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis

@@ -13,10 +13,11 @@ from rbpx.config.request import Request
 from rbpx.groups.fits import alike, keep_fits, record_of
 from rbpx.groups.group import MEASURED, Run
 from rbpx.groups.points.surfaces import Trained, trained_quantities
+from rbpx.groups.select.schedules import points_of
 from rbpx.groups.select.sizes import tokens_of
 from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.intervals.estimate import by_name
-from rbpx.laws.names import Method
+from rbpx.laws.names import Method, Place
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.trajectory import AfterWarmUp, fit_after_warm_up
 from rbpx.status import Status
@@ -35,6 +36,7 @@ class Trajectory:
         runs: one for each D, in order.
         D: training tokens of each.
         y: the quantity there, positive; the geometric mean where several trainings have the same D.
+        taken: which of them are points of the law, in order: all but those that the schedule of the rate leaves out.
         after: its law; None where there is none.
         status: the status of the law, or why there is none.
     """
@@ -44,6 +46,7 @@ class Trajectory:
     runs: tuple[Run, ...]
     D: tuple[float, ...]
     y: tuple[float, ...]
+    taken: tuple[int, ...]
     after: AfterWarmUp | None
     status: Status
 
@@ -51,6 +54,16 @@ class Trajectory:
     def S(self) -> float:
         """Its size."""
         return float(self.runs[0].non_embedding_params)
+
+    @property
+    def n_left_out(self) -> dict[Place, int]:
+        """How many states are no points, by their place in the schedule of the rate."""
+        return points_of(self.runs).n_left_out
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether anything is known of the schedule."""
+        return any(run.place is not None for run in self.runs)
 
     @property
     def fit(self) -> PowerLawFit | None:
@@ -109,10 +122,12 @@ def _trajectory(name: str, trained: Trained, warm_up: float | None) -> Trajector
     with np.errstate(divide="ignore", invalid="ignore"):
         y_T = np.exp(np.bincount(place_N, np.log(y_N)) / np.bincount(place_N))
     is_positive = bool(np.all((y_T > 0) & np.isfinite(y_T)))
-    after = fit_after_warm_up(D_T, y_T, warm_up) if is_positive else None
+    points = {id(run) for run in points_of(runs).runs}
+    taken = tuple(at for at, run in enumerate(runs) if id(run) in points)
+    after = fit_after_warm_up(D_T[[*taken]], y_T[[*taken]], warm_up) if is_positive and taken else None
     status = Status.too_few_sizes if is_positive else Status.not_positive
     status = status if after is None else after.law.status
-    return Trajectory(name, trained, runs, tuple(D_T.tolist()), tuple(y_T.tolist()), after, status)
+    return Trajectory(name, trained, runs, tuple(D_T.tolist()), tuple(y_T.tolist()), taken, after, status)
 
 
 def _histories(
@@ -142,7 +157,9 @@ def keep(store: Store, trajectories: Trajectories) -> list[Record]:
         named = {**names, "size": f"{run.size}{_seed(run)}", "model": model, "S": each.S}
         named |= {"law": each.trained.law, "k": each.trained.k}
         rows.append({"kind": "law", **named, **_law_row(store, group, each)})
-        rows += [{"kind": "point", **named, "D": D, "y": sign * y} for D, y in zip(each.D, each.y, strict=True)]
+        for at, (D, y, run) in enumerate(zip(each.D, each.y, each.runs, strict=True)):
+            of_schedule = {"place": run.place, "is_point": at in each.taken} if each.is_scheduled else {}
+            rows.append({"kind": "point", **named, "D": D, "y": sign * y, **of_schedule})
     for tokens in trajectories.histories:
         named = {**names, "size": tokens.of, "along": tokens.along, "k": tokens.k}
         shares = {history.name: share for history, share in tokens.shares.items()}
@@ -160,12 +177,13 @@ def _law_row(store: Store, group: TrainingGroup, each: Trajectory) -> Record:
     """The columns of the law of a trajectory, after writing it to `fits`; few where there is no law."""
     after, k = each.after, each.trained.k
     if after is None:
-        return {"n_points": len(each.D), "status": each.status.value, "run_ids": []}
+        return {"n_points": len(each.taken), "status": each.status.value, "run_ids": []}
     fit = after.law
     about: Record = {"axis": "D", "warm_up_until": after.D, "is_found": after.is_found, "p": list(after.p)}
-    run_ids = {run_id for run in each.runs[after.first :] for run_id in run.run_ids}
+    fitted = each.taken[after.first :]
+    run_ids = {run_id for at in fitted for run_id in each.runs[at].run_ids}
     more: Record = {"k": k, "size": each.name, "axis": "D", "params": fit.record() | about}
-    more["n"] = ["along training", list(each.D[after.first :])]
+    more["n"] = ["along training", [each.D[at] for at in fitted]]
     (record,) = keep_fits(store, [record_of(group, each.trained.law, fit, sorted(run_ids), Method.offset, **more)])
     row: Record = {"fit_id": record["fit_id"], "run_ids": record["run_ids"], "n_points": fit.n_points}
     row |= {"D_first": after.D, "is_found": after.is_found, **by_name(B=fit.constant, beta=fit.exponent)}

@@ -1,6 +1,7 @@
 """Shows what happens along training: the law of each size, what became of its tokens, and which tokens those are."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Final
 
@@ -11,10 +12,13 @@ from rbpx.analyses.trajectory.tokens import TokenCount, TokenHistories
 from rbpx.display.view import Cell, Column, Table, View, decimal, ends, magnitude, share, state, text, whole, with_ends
 from rbpx.display.vocabulary import legible, short, significant
 from rbpx.errors import number_of
+from rbpx.groups.select.schedules import said_of_places
 from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.names import Place
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.trajectory import History
 
+_FEW: Final = 3  # numbers that are listed
 _OFTEN: Final = {  # the histories of which tokens are named
     History.learned: "misses that became hits and stayed so",
     History.forgotten: "hits that became misses and stayed so",
@@ -45,12 +49,17 @@ def _id(history: History, spare: int = 0) -> Column[_Named]:
     return text(history.name, history.name, said, spare=spare)
 
 
+def _at(place: Place | None) -> Callable[[Trajectory], int]:
+    """How many points of a law have this place in the schedule of the rate."""
+    return lambda law: sum(law.runs[at].place is place for at in law.taken)
+
+
 LAWS: Final = View[Trajectory](
     "laws",
     text("law", "law", lambda law: law.trained.title),
     text("size", "size", lambda law: law.name),
     magnitude("S", "S", lambda law: law.S, spare=4),
-    whole("points", "n_points", lambda law: len(law.D), spare=1),
+    whole("points", "n_points", lambda law: len(law.taken), spare=1),
     ends("D_least D_greatest", lambda law: (law.D[0], law.D[-1]), short, "D", spare=2),
     magnitude("from D", "D_first", lambda law: None if law.after is None else law.after.D),
     with_ends("β", "beta", _of_law(lambda fit: fit.exponent)),
@@ -59,6 +68,17 @@ LAWS: Final = View[Trajectory](
     decimal("R²", "r2", lambda law: None if law.fit is None else law.fit.r2, 3, spare=5),
     state(lambda law: law.status),
 )  # fmt: skip
+SCHEDULES: Final = View[Trajectory](
+    "schedules",
+    text("size", "size", lambda law: law.name),
+    whole("states", "n_states", lambda law: len(law.D)),
+    whole("points", "n_points", lambda law: len(law.taken)),
+    whole("ends of decays", "n_ends", _at(Place.end)),
+    whole("constant rate", "n_constant", _at(Place.constant), spare=2),
+    whole("unknown", "n_unknown", _at(None), spare=3),
+    whole("in a decay", "n_middle", lambda law: law.n_left_out.get(Place.middle, 0), "left out; no points of a law"),
+    text("D of points", "D_points", lambda law: _few([law.D[at] for at in law.taken]), spare=1),
+)
 HISTORIES: Final = View[TokenHistories](
     "histories",
     text("along", "along", lambda tokens: tokens.along),
@@ -79,6 +99,18 @@ IDS: Final = View[_Named](
 )
 
 
+def _few(places: Sequence[float]) -> str:
+    """At most three numbers, or the first and the last with how many."""
+    if len(places) <= _FEW:
+        return ", ".join(map(short, places))
+    return f"{short(places[0])} to {short(places[-1])}"
+
+
+def _once(of: Trajectories) -> list[Trajectory]:
+    """One quantity of each training."""
+    return list({law.name: law for law in reversed(of.laws)}.values())[::-1]
+
+
 @one_by_one
 def tables(of: Trajectories) -> list[Table]:
     """The laws of a group, the histories of its tokens, and the ids that have each history most often."""
@@ -87,8 +119,10 @@ def tables(of: Trajectories) -> list[Table]:
         "checkpoints scatter independently."
     )
     about, named = of.group.title, [row for tokens in of.histories for row in _named(tokens, of.top)]
+    scheduled = [law for law in _once(of) if law.is_scheduled]
     found = (
         LAWS.table("Laws in training tokens", of.laws, about, note=note),
+        SCHEDULES.table("Which states are points, by the schedule of the rate", scheduled, about),
         HISTORIES.table("What became of each token", of.histories, about),
         IDS.table("Token ids by how often (of how many)", named, about),
     )
@@ -107,6 +141,12 @@ def sentences(of: Trajectories) -> Iterator[str]:
     named = ", ".join(f"{n} {what}" for what, n in left_out.items() if n)
     n_trainings = number_of(len({law.name for law in of.laws}), "training")
     yield f"{n_trainings} with several points{f'; left out: {named}' if named else ''}."
+    scheduled = [law for law in _once(of) if law.is_scheduled]
+    if scheduled:
+        counts = Counter[Place]()
+        for law in scheduled:
+            counts.update(law.n_left_out)
+        yield from said_of_places([law.runs[at] for law in scheduled for at in law.taken], counts)
     for tokens in of.histories:
         along = "sizes" if tokens.along == "size" else f"the training of {tokens.of}"
         changed = (History.learned, History.forgotten, History.unstable)

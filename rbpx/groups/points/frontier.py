@@ -9,8 +9,8 @@ import numpy as np
 from rbpx.errors import number_of
 from rbpx.groups.group import Run
 from rbpx.groups.points.sizes import Points
+from rbpx.groups.select.along import unbeaten
 from rbpx.groups.select.sizes import tokens_of
-from rbpx.groups.select.trainings import unbeaten
 from rbpx.laws.names import Axis
 from rbpx.laws.sweeps import Best, Cell, best_of
 

@@ -132,7 +132,7 @@ def _paired(runs: Sequence[Run], others: Sequence[Run], request: Request, on: On
     known = {_model(run) for run in runs}
     n_last = 1 if request.checkpoints.value == "last" else None
     both = [run for run in runs if _model(run) in other_of]
-    of_families = [group_of(members, tokens_of, request, n_last, False) for members in grouped(both, shared)]
+    of_families = [group_of(members, tokens_of, request, n_last, False, False) for members in grouped(both, shared)]
     kept = [group for group in of_families if group is not None]
     if not kept:
         return None

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import duckdb
 
@@ -59,10 +59,15 @@ def last_of_each(runs: Sequence[Run], n_last: int = 1) -> list[Run]:
         n_last: how many.
     """
     by_training: dict[tuple[Any, ...], list[Run]] = {}
-    for run in sorted(runs, key=_progress):
+    for run in in_order(runs):
         by_training.setdefault(training_of(run), []).append(run)
     kept = {id(run) for members in by_training.values() for run in members[-n_last:]}
     return [run for run in runs if id(run) in kept]
+
+
+def in_order(runs: Iterable[Run]) -> list[Run]:
+    """Runs by how far they were trained."""
+    return sorted(runs, key=_progress)
 
 
 def _progress(run: Run) -> tuple[float, int, bool]:
@@ -110,6 +115,7 @@ def _near(value: float, target: float, near: float) -> bool:
     return abs(value / target - 1) <= near
 
 
+_Value = TypeVar("_Value", int, float, str)
 _OF_RUNS = ("quantise", "variants")  # what the runs are asked, and not the SQL that finds them
 _NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", *_OF_RUNS)
 
@@ -263,6 +269,9 @@ def _imported(
                 n_documents=None,
                 n_skipped=None,
                 n_tokens=counts.pop() if len(counts) == 1 else None,
+                lr=_one(row["lr"] for row in members),
+                schedule_tokens=_one(row["schedule_tokens"] for row in members),
+                schedule=_one(row["schedule"] for row in members),
                 active_params=None if active is None else _whole(active),
                 cross_entropy_nats=_one(row["cross_entropy_nats"] for row in members),
                 observed={(row["k"], row["n"]): row["rbp"] for row in members if row["rbp"] is not None},
@@ -279,7 +288,7 @@ def _whole(S: float) -> float:
     return int(S) if S == int(S) else S
 
 
-def _one(values: Iterable[float | None]) -> float | None:
+def _one(values: Iterable[_Value | None]) -> _Value | None:
     """The value that all rows agree on; None where none has it, or they differ."""
     known = set(values) - {None}
     return known.pop() if len(known) == 1 else None

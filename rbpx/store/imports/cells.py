@@ -23,6 +23,8 @@ _WHOLE: Final = {  # field -> what is expected, the least
     "n_tokens": ("a count is a whole number from 1, or empty", 1),
     "training_tokens": ("tokens that were trained on are a whole number from 1, not billions; or empty", 1),
     "unique_tokens": ("tokens are a whole number from 1, not billions; or empty", 1),
+    "schedule_tokens": ("tokens of a schedule are a whole number from 1, not billions; or empty", 1),
+    "tokens_per_step": ("tokens of a step are a whole number from 1, or empty", 1),
     "training_step": (_FROM_0, 0),
     "training_seed": (_FROM_0, 0),
 }
@@ -104,6 +106,14 @@ def number_of_knob(cell: Any) -> float | None:
     if exact is None or not abs(exact) < _LARGEST_NUMBER:
         raise Wrong(f"is {as_written(cell)}; a number is expected, as 0.003, 3e-3 or 512, or nothing")
     return float(exact)
+
+
+def rate_of(cell: Any) -> float | None:
+    """A learning rate at a step, 0 at the end of some schedules; None where the cell is empty."""
+    rate = None if is_empty(cell) else number_of_knob(cell)
+    if rate is not None and rate < 0:
+        raise Wrong(f"is {as_written(cell)}; a learning rate is 0 or more, or nothing")
+    return rate
 
 
 def is_missing(cell: Any, field: str) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rbpx.config.imports import ImportConfig, ImportRequest
+from rbpx.config.imports import ImportConfig, ImportRequest, told_runs
 from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError, number_of, reason
 from rbpx.files.column_table import Column, ColumnTable, is_long, long_columns, read_columns, widened
@@ -172,7 +172,7 @@ def _origin(table: ColumnTable, columns: Columns, config: ImportConfig) -> Recor
         "imported_at": now(),
         "columns": columns.mapping,
     }
-    more = {"where": config.where, "runs": config.runs}
+    more = {"where": config.where, "runs": told_runs(config.runs)}
     return origin | {name: value for name, value in more.items() if value is not None}
 
 

@@ -29,6 +29,7 @@ from rbpx.store.imports.cells import (
     number_of_knob,
     plain_shares,
     positive_of,
+    rate_of,
     share_or_loss,
     whole_of,
 )
@@ -88,6 +89,7 @@ class _Reader:
         self.n_missing = np.zeros(table.n_rows, np.int64)
         self.rounded: dict[str, int] = {}
         self.varied = varied(columns.named)
+        self.facts = config.wide_runs()
         # of runs side by side, whose rows must differ in something
         self.counts_steps = bool(columns.runs) and table.n_rows > 1 and not set(_ALONG) & set(columns.named)
 
@@ -135,9 +137,15 @@ class _Reader:
             "training_flops": self.positive("training_flops"),
             "variant": self.names("variant", config.variant),
             "weight": self.positive("weight"),
+            "schedule": self.names("schedule", config.schedule),
+            "schedule_tokens": self.wholes("schedule_tokens"),
+            "lr": self.checked(self.columns.named.get("lr"), rate_of, pa.float64()),
             **{name: self.checked(self.columns.named[name], number_of_knob, pa.float64()) for name in self.varied},
             **{name: self.wholes(name) for name in _WHOLES},
         }
+        self.count_tokens(fields, self.wholes("tokens_per_step"))
+        if not self.columns.runs and config.tokens_per_step is not None:
+            self.count_tokens(fields, self.repeated(config.tokens_per_step, "training_tokens"))
         if has_text:
             fields |= {"dataset": self.names("dataset", config.dataset, needed=True)}
             fields |= {"text_hash": self.names("text_hash")}
@@ -145,20 +153,29 @@ class _Reader:
 
     def of_run(self, name: str, shared: dict[str, pa.Array]) -> dict[str, pa.Array]:
         """The same of a run that has a column of its own: what is known of it stands in the request."""
-        facts = dict(self.config.wide_runs()[name].facts)
-        per_step = facts.pop("tokens_per_step", None)
+        facts = dict(self.facts[name].facts)
+        per_step = facts.pop("tokens_per_step", self.config.tokens_per_step)
         own = {field: self.repeated(value, field) for field, value in ({"model": name} | facts).items()}
         fields = shared | own
         if self.counts_steps:
             fields["training_step"] = pa.array(self.table.numbers)
+        own_lr = self.columns.runs[name].named.get("lr")
+        if own_lr is not None:
+            fields["lr"] = self.checked(own_lr, rate_of, pa.float64())
         if per_step is not None:
-            steps = fields["training_step"]
-            beyond = _valid(steps) & (pc.fill_null(steps, 0).to_numpy() > _MOST_TOKENS / max(per_step, 1))
-            what = f"{self.columns.shown('training_step')} times tokens_per_step={per_step} is no number of tokens"
-            self.faults.add(np.flatnonzero(beyond), partial(always, what))
-            fields["training_tokens"] = pc.coalesce(fields["training_tokens"], pc.multiply(steps, per_step))
+            self.count_tokens(fields, self.repeated(per_step, "training_tokens"))
         self.check_sizes(fields)
         return fields
+
+    def count_tokens(self, fields: dict[str, pa.Array], per_step: pa.Array) -> None:
+        """Fill in D where steps and the tokens of one are known, and D is not."""
+        steps = fields["training_step"]
+        counts = [pc.fill_null(each, 0).to_numpy(zero_copy_only=False).astype(np.float64) for each in (steps, per_step)]
+        beyond = counts[0] * counts[1] > _MOST_TOKENS
+        what = f"{self.columns.shown('training_step')} times tokens_per_step is no number of tokens"
+        self.faults.add(np.flatnonzero(beyond), partial(always, what))
+        product = pc.multiply(pc.if_else(pa.array(beyond), None, steps), per_step)
+        fields["training_tokens"] = pc.coalesce(fields["training_tokens"], product)
 
     def of_text(self, columns: Columns, fields: dict[str, pa.Array]) -> list[pa.Table]:
         """What the rows say of one text: RBP where it is given, the rest alone where it is not."""
