@@ -41,8 +41,8 @@ _CLOSE: Final = 0.005  # of ln m: a round that moves it less is the last
 _MOST: Final = 1.5  # of ln m, in one round
 _SD: Final = 3.0  # of ln m beforehand
 _SD_SLOPE: Final = 0.3  # of its slope
-_OWN: Final = 0.3  # prior weight of constants that differ
-_APART: Final = 0.15  # by how much, of what a constant itself may be beforehand
+_OWN: Final = 0.5  # prior weight of constants that differ
+_APART: Final = (0.04, 0.15)  # by how much, of what a constant itself may be beforehand
 _SAME: Final = 1e-7  # of a direction of the constants: one that is as short is none
 _EXACT: Final = 1e-5  # of ln y: points that lie on the law as closely test nothing
 
@@ -258,27 +258,15 @@ class _Pair:
             of_m_NP = (self.variant_N * along_N)[:, None] * np.column_stack(
                 [np.full(len(along_N), _SD), _SD_SLOPE * self.about_N]
             )
-            J_NP = np.hstack([of.J_NP, of_m_NP, _APART * self.variant_N[:, None] * of.J_NP])
-            J_TP = np.column_stack(
-                [
-                    np.zeros(of.J_TP.shape),
-                    np.full(len(away_T), _SD),
-                    _SD_SLOPE * away_T,
-                    _APART * of.J_TP / along_T[:, None],
-                ]
-            )
-            J_TP = np.vstack([J_TP, (J_TP[_GREATEST] - J_TP[_LEAST]) / (away_T[_GREATEST] - away_T[_LEAST])])
-            own = replace(
-                of,
-                name=f"{fit.form}, own",
-                prior=_OWN,
-                J_NP=J_NP,
-                ln_y_T=np.append(ln_m_T, slope),
-                J_TP=J_TP,
-                slope_TA=np.zeros((len(J_TP), 2)),
-            )
-            n = of.J_NP.shape[1] + 2
-            ways += [replace(own, name=fit.form, prior=1 - _OWN, J_NP=J_NP[:, :n], J_TP=J_TP[:, :n]), own]
+            zero_TP, of_m_TP = np.zeros(of.J_TP.shape), np.column_stack([np.full(len(away_T), _SD), _SD_SLOPE * away_T])
+            here = replace(of, ln_y_T=np.append(ln_m_T, slope), slope_TA=np.zeros((len(away_T) + 1, 2)))
+            for apart in (0.0, *_APART):
+                own_NP, own_TP = apart * self.variant_N[:, None] * of.J_NP, apart * of.J_TP / along_T[:, None]
+                J_TP = np.hstack([zero_TP, of_m_TP, own_TP])
+                rise_P = (J_TP[_GREATEST] - J_TP[_LEAST]) / (away_T[_GREATEST] - away_T[_LEAST])
+                name, prior = (f"{fit.form}, own", _OWN / len(_APART)) if apart else (fit.form, 1 - _OWN)
+                J_NP = np.hstack([of.J_NP, of_m_NP, own_NP])
+                ways.append(replace(here, name=name, prior=prior, J_NP=J_NP, J_TP=np.vstack([J_TP, rise_P])))
         return ways
 
     def p_of_shared(self, ways: Sequence[Nearby]) -> float | None:
@@ -287,15 +275,16 @@ class _Pair:
         Of the checkpoints of a run the last one counts.
         """
         last_N = self._last()
-        tests = []
-        for shared, own in zip(ways[::2], ways[1::2], strict=True):
-            left_N = (self.ln_y_N - shared.ln_y_N)[last_N]
-            (few, of_few), (many, of_many) = (_left(way.J_NP[last_N], left_N) for way in (shared, own))
-            dof = len(left_N) - of_many
-            if of_many > of_few and dof > 0 and few > _EXACT**2 * len(left_N):
-                ratio = (few - many) / (of_many - of_few) / (many / dof)
-                tests.append((few, float(fisher.sf(max(ratio, 0.0), of_many - of_few, dof))))
-        return min(tests)[1] if tests else None
+        n_ways = 1 + len(_APART)
+        left = [(self.ln_y_N - shared.ln_y_N)[last_N] for shared in ways[::n_ways]]
+        explained = [_left(way.J_NP[last_N], left[at // n_ways]) for at, way in enumerate(ways)]
+        best = n_ways * min(range(len(left)), key=lambda at: explained[n_ways * at][0])
+        (few, of_few), (many, of_many) = explained[best], explained[best + n_ways - 1]
+        dof = len(last_N) - of_many
+        if of_many == of_few or dof <= 0 or few <= _EXACT**2 * len(last_N):
+            return None
+        ratio = (few - many) / (of_many - of_few) / (many / dof)
+        return float(fisher.sf(max(ratio, 0.0), of_many - of_few, dof))
 
     def _last(self) -> NDArray[np.intp]:
         order = np.lexsort((self.both.D_N, self.both.group_N))
