@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import f as fisher
 
 from rbpx.laws.forms.linearised import Mixed, Nearby, mix
-from rbpx.laws.intervals.estimate import TAILS, Estimate, few_documents
+from rbpx.laws.intervals.estimate import TAILS, Estimate, Z
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.surface.averaged import nearby, thinned
@@ -127,17 +127,15 @@ def fit_shift(
     variant: Runs,
     axis: Axis,
     forms: Sequence[str] = FORMS,
-    n_documents: int | None = None,
     **options: Any,
 ) -> Shift:
     """Fit the surface that both share and the shift of the variant along it.
 
     Args:
-        base: the baseline's runs.
+        base: the baseline's runs; `y_BN` of both are of the same resamples of the documents.
         variant: the variant's.
         axis: S, D or C.
         forms: of the surface, names in `rbpx.laws.surface.fit.FORMS`.
-        n_documents: that `y_BN` of both resample, the same ones; None where they are not counted.
         options: objective and delta of `fit_surface`.
 
     Returns:
@@ -176,7 +174,7 @@ def fit_shift(
         ln_m, slope = ln_m + moved, float(np.clip(found_T[_SLOPE], -_SD_SLOPE, _SD_SLOPE))
     p = pair.p_of_shared(ways)
     refused = [Status.families_differ] if p is not None and p < REFUSED else []
-    return pair.told(mixed, ways[0], n_documents, p, in_order(refused))
+    return pair.told(mixed, ways[0], p, in_order(refused))
 
 
 _LEAST, _MIDDLE, _GREATEST, _BEYOND, _SLOPE = range(5)
@@ -247,7 +245,8 @@ class _Pair:
         ways, away_T = [], self.ln_C_T - self.ln_C_T[_MIDDLE]
         ln_m_T = ln_m + slope * away_T
         x_TA = np.log(np.column_stack(self.places())) + ln_m_T[:, None] * _ALONG[self.axis]
-        there = Runs.of(*np.exp(x_TA).T, np.ones(len(x_TA)))
+        S_T, D_T = np.exp(x_TA).T
+        there = Runs.of(S_T, D_T, np.ones(len(x_TA)))
         for fit in fits:
             if fit.surface is None:
                 continue
@@ -289,19 +288,17 @@ class _Pair:
     def _last(self) -> NDArray[np.intp]:
         order = np.lexsort((self.both.D_N, self.both.group_N))
         ends = np.append(np.diff(self.both.group_N[order]) > 0, True)
-        return order[ends]
+        return np.asarray(order[ends])
 
-    def told(
-        self, mixed: Mixed, way: Nearby, n_documents: int | None, p: float | None, reasons: tuple[Status, ...]
-    ) -> Shift:
+    def told(self, mixed: Mixed, way: Nearby, p: float | None, reasons: tuple[Status, ...]) -> Shift:
         """The numbers, their intervals widened by what other documents change."""
         mixture = mixed.mixture
         middle_T, lo_T, hi_T = mixture.quantiles((0.5, *TAILS)).T
         if self.both.y_BN is not None:
             change_BN = np.log(self.both.y_BN) - self.ln_y_N
             change_BT = change_BN @ np.linalg.pinv(way.J_NP).T @ way.J_TP.T
-            variance_T = change_BT.var(axis=0, ddof=1) * few_documents(n_documents)
-            sd_T = (hi_T - lo_T) / (2 * _HALF)
+            variance_T = change_BT.var(axis=0, ddof=1)
+            sd_T = (hi_T - lo_T) / (2 * Z)
             middle_T, lo_T, hi_T = (
                 mixture.widened(np.sqrt(1 + variance_T / sd_T**2), middle_T).quantiles((0.5, *TAILS)).T
             )
@@ -313,9 +310,6 @@ class _Pair:
             for place, (C, S, D, value) in enumerate(where)
         )
         return Shift(self.axis, m[_MIDDLE], slope, at, p, mixed.weights, self.common, reasons)
-
-
-_HALF: Final = 1.959963984540054  # standard deviations of a normal distribution in half of a 95 % interval
 
 
 def _left(J_NP: Floats, left_N: Floats) -> tuple[float, int]:
@@ -343,8 +337,8 @@ def _common(base: Runs, variant: Runs) -> Common | None:
     ratio = np.concatenate([(runs.D_N / runs.S_N)[of] for runs, of in zip((base, variant), inside, strict=True)])
     if C.max() <= C.min():
         return None
-    counts = (int(each.sum()) for each in inside)
-    return Common(S, D, *counts, (float(C.min()), float(C.max())), float(np.exp(np.log(ratio).mean())))
+    n_base, n_variant = (int(each.sum()) for each in inside)
+    return Common(S, D, n_base, n_variant, (float(C.min()), float(C.max())), float(np.exp(np.log(ratio).mean())))
 
 
 def _without(axis: Axis, status: Status, common: Common | None = None) -> Shift:
