@@ -180,7 +180,7 @@ class LawKeys(Asked):
         "any constants of the form, pinned or with a prior as in E=: pin='{E: 1.7, alpha: 0.34 +- 0.02}'"
     )
     axis: Key[Axis | OnText] = Key(Any, Axis.S.value, _axis, "S", values=tuple(Axis)).says(
-        "what laws are in: size; D (tokens) or step, a law a size; C (FLOPs), the best a budget; or QUANTITY@TEXT"
+        "what laws are in: size; D (tokens) or step, a law a size; C (FLOPs), best a budget; or QUANTITY@TEXT"
     )
     frontier: Key[bool] = Key(bool, False, as_typed, "true").says(
         "of runs of one size and as many tokens (sweeps, seeds) the best, a quadratic's minimum"
