@@ -55,4 +55,5 @@ if __name__ == "__main__":
     for errors in ERRORS:
         for n in (5, 7, 12):
             print(f"errors {errors}, {n} models: {cell(errors, np.geomspace(1e6, 1e9, n), draws)}", flush=True)
-    print(f"errors (.06, .004, 0), 300 models: {cell((0.06, 0.004, 0.0), np.geomspace(3e6, 3e8, 300), draws // 3)}")
+    many = cell((0.06, 0.004, 0.0), np.geomspace(3e6, 3e8, 300), max(1, draws // 3))
+    print(f"errors (.06, .004, 0), 300 models: {many}")

@@ -20,6 +20,7 @@ from rbpx.groups.points.sizes import evidence_kept
 from rbpx.groups.processes import are_elsewhere, in_processes, n_processes, several_processes
 from rbpx.groups.select.along import select_along
 from rbpx.groups.select.sizes import select, select_alike, select_runs, with_enough_sizes
+from rbpx.groups.select.surfaces import select_surfaces
 from rbpx.groups.select.trainings import select_trainings
 from rbpx.laws.names import Axis, OnText
 from rbpx.store.index import refresh_index
@@ -252,6 +253,20 @@ def _analyse(name: str, of: Sequence[Group], request: Request) -> Found:
 
 
 def _selected(
+    connection: duckdb.DuckDBPyConnection, question: Analysis, request: Request, cell_keys: Sequence[str] | None
+) -> Sequence[Group]:
+    if not question.surfaces or request.axis not in (Axis.S, Axis.D, Axis.C) or request.E is not None:
+        return _selected_along(connection, question, request, cell_keys)
+    surfaces = select_surfaces(connection, request, cell_keys)
+    try:
+        return [*surfaces, *_selected_along(connection, question, request, cell_keys)]
+    except RbpxError:
+        if len(surfaces) < 2:  # with two there is something to compare, though there is no law in one axis
+            raise
+    return surfaces
+
+
+def _selected_along(
     connection: duckdb.DuckDBPyConnection, question: Analysis, request: Request, cell_keys: Sequence[str] | None
 ) -> Sequence[Group]:
     if request.axis is not Axis.S:

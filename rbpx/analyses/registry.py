@@ -43,6 +43,7 @@ class Analysis:
         raw: whether it prefers raw checkpoints to the finished models beside them.
         needs_tokens: whether trainings with unknown tokens are left out, and `last=` is applied; otherwise the question
             averages checkpoints itself.
+        surfaces: whether it looks at sizes and tokens together where they vary in both, along its axis elsewhere.
         trainings_with: a key that makes it look at all trainings.
         pairs: whether `axis=` may be a quantity on another text, so that its groups hold models that have both.
         only_pairs: whether `axis=` may be nothing else but that and S.
@@ -70,6 +71,7 @@ class Analysis:
     trainings: bool = False
     raw: bool = False
     needs_tokens: bool = True
+    surfaces: bool = False
     trainings_with: str = ""
     pairs: bool = False
     only_pairs: bool = False

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rbpx.laws.names import Axis
 from tests.support.commands import here
+from tests.support.shifts import draw_pair
 from tests.support.synthetic import TrueSurface, Truth, write_store, write_surface
 
 TRUTH = Truth(scatter=0.01)
@@ -106,3 +108,53 @@ def test_several_revisions_of_two_families_are_compared_one_by_one(tmp_path: Pat
     here("import", tmp_path / "apart.csv", "source=other", "--store", tmp_path / "store", cwd=cwd, check=0)
     refused = here("multiplier", "plain", "apart", "--store", tmp_path / "store", cwd=cwd, check=2)
     assert "no groups of base and variant have one source and revision: plain on t, revision 1b" in refused.stderr
+
+
+@pytest.fixture(scope="module")
+def surfaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A family and a variant whose multiplier along C grows with compute, in sizes and tokens."""
+    folder = tmp_path_factory.mktemp("surfaces")
+    drawn = draw_pair("growing", Axis.C, 1)
+    rows = ["family,model,S,D,dataset,loss_nats"]
+    for family, runs in (("plain", drawn.base), ("better", drawn.variant)):
+        for n, (S, D, y) in enumerate(zip(runs.S_N, runs.D_N, runs.y_N, strict=True)):
+            rows.append(f"{family},{family}{n},{S:.0f},{D:.0f},web,{y:.12f}")
+    (folder / "runs.csv").write_text("\n".join(rows) + "\n")
+    here("import", folder / "runs.csv", "source=us", "--store", folder / "store", cwd=folder, check=0, writes=True)
+    return folder / "store"
+
+
+def test_runs_in_size_and_tokens_are_compared_over_the_surface(surfaces: Path, cwd: Path) -> None:
+    """The drawn multiplier lies in the interval at each compute, and the ranges are those of the table."""
+    drawn = draw_pair("growing", Axis.C, 1)
+    overall, *at = asked(surfaces, cwd, "plain", "better", "axis=C")
+    assert (overall["kind"], overall["offset"], overall["status"]) == ("overall", "surface", "ok")
+    assert (overall["S_from"], overall["S_to"]) == (1e7, round(1e7 * 10**2.5))
+    assert (overall["n_base"], overall["n_variant"]) == (40, 40)
+    for row in at:
+        assert row["C"] == pytest.approx(6 * row["S"] * row["D"])
+        assert row["multiplier_lo"] <= np.exp(drawn.true_ln_m(row["S"], row["D"])) <= row["multiplier_hi"]
+    assert [row["status"] for row in at] == ["ok", "ok", "ok", "beyond"]
+    slope = (drawn.true_ln_m(at[2]["S"], at[2]["D"]) - drawn.true_ln_m(at[0]["S"], at[0]["D"])) / np.log(
+        at[2]["C"] / at[0]["C"]
+    )
+    assert overall["slope_lo"] <= slope <= overall["slope_hi"] < 0
+
+
+def test_what_it_is_worth_is_said_with_where_it_was_compared(surfaces: Path, cwd: Path) -> None:
+    said = here("multiplier", "plain", "better", "axis=C", "--store", surfaces, cwd=cwd, check=0).stdout
+    assert "from 10M to 3.2B parameters and 50M to 510B tokens, by 40 runs of plain and 40 of better" in said
+    assert "the multiplier shrinks with scale" in said
+
+
+@pytest.mark.parametrize("axis", ["S", "D", "C"])
+def test_a_family_against_itself_shows_no_difference(surfaces: Path, cwd: Path, axis: str) -> None:
+    (overall, *_) = asked(surfaces, cwd, "plain", "plain", f"axis={axis}")
+    assert overall["multiplier"] == pytest.approx(1.0, abs=1e-3)
+    assert overall["multiplier_lo"] < 1 < overall["multiplier_hi"]
+    assert overall["slope_lo"] < 0 < overall["slope_hi"]
+
+
+def test_a_given_E_is_for_one_axis(surfaces: Path, cwd: Path) -> None:
+    rows = asked(surfaces, cwd, "plain", "better", "axis=C", "E=1.82")
+    assert {row["offset"] for row in rows} == {"given", "shared", "free", "none"}

@@ -17,7 +17,9 @@ from tests.support.synthetic import TrueSurface, write_surface
 
 SIZES, SEEDS, TEXTS = (10_000, 160_000), (0, 1), ("prose", "code")
 TOKENS = (1_000_000, 3_000_000, 9_000_000)
-ALONG = [name for name, each in analyses().items() if "axis" in each.keys and name != "multiplier"]
+ALONG = [
+    name for name, each in analyses().items() if "axis" in each.keys and not each.only_pairs and name != "multiplier"
+]
 NAMES = (  # columns that say what a row is about; no id, and no number that was found
     *("kind", "source", "family", "size", "model", "non_embedding_params", "dataset", "dataset_b", "text_hash"),
     *("protocol", "window", "stride", "padding", "bos", "dtype", "revision", "variant", "engine", "training_tokens"),
@@ -148,8 +150,12 @@ def test_the_jobs_of_a_sweep_have_each_its_own_numbers_in_a_report(together: Pat
 
 def test_two_drawn_texts_of_one_name_stand_apart_in_a_report(tmp_path: Path, place: Path) -> None:
     alphas = {"a" * 16: 0.1, "b" * 16: 0.2}
-    lines = ["S,dataset,text_hash,loss_nats"]
-    lines += [f"{S:g},c4,{text},{6 * S**-alpha!r}" for text, alpha in alphas.items() for S in (1e6, 1e7, 1e8, 1e9)]
+    lines = ["S,dataset,text_hash,k,rbp,loss_nats"]
+    lines += [
+        f"{S:g},c4,{text},1,{math.exp(-6 * S**-alpha)!r},{6 * S**-alpha!r}"
+        for text, alpha in alphas.items()
+        for S in (1e6, 1e7, 1e8, 1e9)
+    ]
     file, store = tmp_path / "runs.csv", tmp_path / "store"
     file.write_text("\n".join(lines) + "\n")
     here("import", file, "source=them", "family=toy", "--store", store, cwd=place, check=0)

@@ -217,3 +217,17 @@ def test_the_form_that_runs_follow_is_the_best_by_every_measure() -> None:
     assert right.fit.bic < wrong.fit.bic
     assert mean_error(right.held_out) < mean_error(wrong.held_out)
     assert {test.axis for test in right.held_out} == set(AXES)
+
+
+def test_nothing_is_foretold_along_an_axis_of_two_values() -> None:
+    """Without the longest trainings two numbers of tokens are left: any curve goes through them, at no cost."""
+    rng = np.random.default_rng(0)
+    S_N, D_N = (each.ravel() for each in np.meshgrid([1e4, 8e4, 6.4e5, 5.12e6], [1e6, 5e6, 2.5e7]))
+    y_N = (0.7 + 33 * S_N**-0.36 + 140 * D_N**-0.29) * np.exp(0.005 * rng.standard_normal(12))
+    found = []
+    for order_N in (np.arange(12), rng.permutation(12)):
+        runs = Runs.of(S_N[order_N], D_N[order_N], y_N[order_N])
+        ((compared,),) = compare_each([(runs, ["chinchilla"])], 0)
+        assert {each.axis for each in compared.held_out} == {Axis.S, Axis.C}
+        found.append({(each.axis, each.S, each.D): each.predicted.value for each in compared.held_out})
+    assert found[0] == pytest.approx(found[1], rel=1e-6)

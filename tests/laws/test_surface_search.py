@@ -39,7 +39,7 @@ def test_fits_side_by_side_are_those_of_each_alone() -> None:
 
 
 def test_quantities_side_by_side_are_held_out_as_each_alone() -> None:
-    several = [draw((seed,), grid(4, 3), 0.01).runs for seed in (3, 4)]
+    several = [draw((seed,), grid(4, 4), 0.01).runs for seed in (3, 4)]
     forms = ("chinchilla", "kaplan")
     for runs, beside in zip(several, compare_each([(runs, forms) for runs in several], 20), strict=True):
         for a, b in zip(compare_each([(runs, forms)], 20)[0], beside, strict=True):

@@ -163,8 +163,8 @@ def _frontier(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
         f"the best of a budget goes from {significant(first.y.value, 4)} at {short(first.C)} FLOPs to "
         f"{significant(last.y.times(sign).value, 4)} at {short(last.C)}; {number_of(len(landscape.leading), 'run')} of "
         f"{len(ran)} had less than all before.",
-        "Line and band: what a new run of the best size of each C = 6 S D would show, and where 95 % of such runs would "
-        "lie. Best run so far: none of as much compute or less shows less.",
+        "Line and band: what a new run of the best size of each C = 6 S D would show, and where 95 % of such runs "
+        "would lie. Best run so far: none of as much compute or less shows less.",
         origin,
     )
 
@@ -201,8 +201,8 @@ def _isoflop(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
             height=340,
         ),
         f"{least or 'no curve has a minimum'}.",
-        "Points: runs of each budget C = 6 S D, interpolated in ln C between two runs of a size. Lines: the surface over "
-        "forms; rings: its minima.",
+        "Points: runs of each budget C = 6 S D, interpolated in ln C between two runs of a size. Lines: the surface "
+        "over forms; rings: its minima.",
         origin,
     )
 
@@ -237,8 +237,8 @@ def _optimum(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
         ),
         f"the best size goes from {short(first.S.value)} at {short(first.C)} FLOPs to {short(last.S.value)} at "
         f"{short(last.C)}.",
-        "Line and band: best S of each C = 6 S D over forms, 95 %; its D is C / (6 S). Parabola: minima through the runs "
-        "of one budget alone, which know no form.",
+        "Line and band: best S of each C = 6 S D over forms, 95 %; its D is C / (6 S). Parabola: minima through the "
+        "runs of one budget alone, which know no form.",
         origin,
     )
 

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import duckdb
 import numpy as np
 
+from rbpx.analyses.multiplier.surface import OverSurface, keep_surface, over_surface
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.fits import naming
@@ -15,12 +16,14 @@ from rbpx.groups.group import Group, Run
 from rbpx.groups.points.sizes import Points, size_points, weigh_group
 from rbpx.groups.points.tasks import task_values
 from rbpx.groups.select.along import AlongGroup, best_of_budgets
+from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.families.multiplier import MultiplierLaw, Offset, fit_multiplier
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis
 from rbpx.store.sql.queries import ask
 from rbpx.store.store import Record, Store
 
+AnyGroup = TypeVar("AnyGroup", bound=Group)
 DEFAULT_K: Final = (1, 10)
 _DEFAULT_LAWS: Final = frozenset({"rbp", "cross_entropy", "bits_per_byte", "accuracy"})
 
@@ -59,7 +62,7 @@ class _Side:
         """Whether a group belongs to it."""
         return group.first.family == self.family and self.trained in (None, group.first.variant)
 
-    def standing(self, members: Sequence[Group]) -> list[Group]:
+    def standing(self, members: Sequence[AnyGroup]) -> list[AnyGroup]:
         """Its groups on one text."""
         own = [group for group in members if self.has(group)]
         # Finished models, where there are any, rather than checkpoints.
@@ -88,8 +91,12 @@ class Worth:
     notes: tuple[str, ...]
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Worth]:
+def analyse(
+    connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
+) -> list[Worth | OverSurface]:
     """Compare the two families on every text that both were measured on.
+
+    Over all sizes and tokens where both families have runs that vary in either, along the axis elsewhere.
 
     Raises:
         RbpxError: a side is not named, is not there or is several groups on one text, or they share no text.
@@ -99,9 +106,16 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
     if others:
         raise RbpxError(f"variant={request.typed['variant']} names several; multiplier compares one with base=")
     sides = [_side(key, name, families) for key, name in (("base", request.base), ("variant", variant))]
+    surfaces = [group for group in groups if type(group) is TrainingGroup]
+    over = list(_surfaces(connection, surfaces, sides, request))
+    done = {_text(each.group) for each in over}
     along_C = request.axis is Axis.C
-    groups = [best_of_budgets(group) if along_C and isinstance(group, AlongGroup) else group for group in groups]
-    worth = [_worth(connection, base, variant, request) for base, variant in _pairs(groups, sides)]
+    rest = [group for group in groups if type(group) is not TrainingGroup and _text(group) not in done]
+    rest = [best_of_budgets(group) if along_C and isinstance(group, AlongGroup) else group for group in rest]
+    worth: list[Worth | OverSurface] = [
+        *over,
+        *(_worth(connection, base, variant, request) for base, variant in _pairs(rest, sides)),
+    ]
     if not worth:
         for side in sides:
             if not any(map(side.has, groups)):
@@ -109,6 +123,33 @@ def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], requ
                 raise RbpxError(f"{side.key}={side.name} is not in the store; families: {known}")
         raise RbpxError("base and variant share no text read alike; measure both on one text, under one protocol")
     return worth
+
+
+def _surfaces(
+    connection: duckdb.DuckDBPyConnection, groups: Sequence[TrainingGroup], sides: Sequence[_Side], request: Request
+) -> Iterator[OverSurface]:
+    """The comparisons over sizes and tokens: of texts on which each side is one group of trainings."""
+    texts: dict[tuple[Any, ...], list[TrainingGroup]] = {}
+    for group in groups:
+        texts.setdefault(_text(group), []).append(group)
+    for members in texts.values():
+        bases, variants = (side.standing(members) for side in sides)
+        if len(bases) != 1 or len(variants) != 1:
+            continue
+        base, variant = bases[0], variants[0]
+        pairs, notes = _points(connection, base, variant, request)
+        over = over_surface((base, variant), _names(base, variant), pairs, notes, request)
+        if over is not None:
+            yield over
+
+
+def _text(group: Group) -> tuple[Any, ...]:
+    first = group.first
+    return first.dataset, first.text_hash, first.protocol, first.window, first.stride
+
+
+def _names(*groups: Group) -> tuple[str, ...]:
+    return tuple(_name(group.first.family, group.first.variant) for group in groups)
 
 
 def _side(key: str, name: str | None, families: Container[str]) -> _Side:
@@ -133,7 +174,7 @@ def _pairs(groups: Sequence[Group], sides: Sequence[_Side]) -> Iterator[tuple[Gr
     for group in groups:
         first = group.first
         at = None if group.fixed_size is None else first.non_embedding_params
-        alike = (first.dataset, first.text_hash, first.protocol, first.window, first.stride, at)
+        alike = (*_text(group), at)
         texts.setdefault(alike, []).append(group)
     for members in texts.values():
         bases, variants = (side.standing(members) for side in sides)
@@ -174,8 +215,7 @@ def _worth(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, r
         with naming(f"{base.title}: {other.law}"):
             laws = tuple(fit_multiplier(x, y, resampled, each, one.n_documents, request.E) for each in offsets)
         compared.append(Compared(other.law, other.k, tuple(sorted(other.runs, key=lambda run: run.x or 0.0)), laws))
-    names = tuple(_name(group.first.family, group.first.variant) for group in (base, variant))
-    return Worth(base, variant, names, tuple(compared), notes)
+    return Worth(base, variant, _names(base, variant), tuple(compared), notes)
 
 
 def model_name(run: Run) -> str:
@@ -237,8 +277,10 @@ def _in_bits(side: dict[Any, Points], bytes_per_token: dict[str, float | None]) 
     return {("bits_per_byte", None): replace(points, law="bits_per_byte", y_N=points.y_N * scale_N, y_BN=y_BN)}
 
 
-def keep(store: Store, worth: Worth) -> list[Record]:
-    """Rows for programs, of kind `overall` and, for each model of the variant, `at`; no law is stored."""
+def keep(store: Store, worth: Worth | OverSurface) -> list[Record]:
+    """Rows for programs, of kind `overall` and, for each model of the variant or place, `at`; no law is stored."""
+    if isinstance(worth, OverSurface):
+        return keep_surface(worth)
     rows: list[Record] = []
     names: Record = {"base": worth.names[0], "variant": worth.names[1], "axis": worth.group.axis.value}
     names |= {"fixed_size": worth.variant.fixed_size, "revision": worth.variant.first.revision}

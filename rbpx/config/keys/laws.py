@@ -174,17 +174,16 @@ class LawKeys(Asked):
         "weighted, offset, robust, a list or all: how laws are fitted"
     )
     E: Key[Pin | None] = Key(Any, None, _pin, "1.7").says(
-        "pins the irreducible part of one law (cross_entropy unless laws= names it); E='1.7 +- .05' is a prior"
+        "pins the irreducible part of one law (cross_entropy if laws= names none); prior: E='1.7 +- .05'"
     )
     pin: Key[dict[str, Pin]] = Key(Any, None, _pins, "'{alpha: .34}'").says(
         "any constants of the form, pinned or with a prior as in E=: pin='{E: 1.7, alpha: 0.34 +- 0.02}'"
     )
     axis: Key[Axis | OnText] = Key(Any, Axis.S.value, _axis, "S", values=tuple(Axis)).says(
-        "what laws are in: size; D (training tokens) or step, a law a size; C (FLOPs), the best a budget; "
-        "cross_entropy@stdlib, a quantity on another text"
+        "what laws are in: size; D (tokens) or step, a law a size; C (FLOPs), best a budget; or QUANTITY@TEXT"
     )
     frontier: Key[bool] = Key(bool, False, as_typed, "true").says(
-        "of runs of one size and as many tokens (sweeps, seeds) the best: the minimum of a quadratic in what they vary"
+        "of runs of one size and as many tokens (sweeps, seeds) the best, a quadratic's minimum"
     )
     over: Key[float] = Key(float, 1.0, _over, "10").says(
         "runs above the law weigh this many times less than those below: the law of well-tuned runs"

@@ -155,7 +155,7 @@ class TokenKeys(Asked):
     least: Key[int] = Key(int, 20, whole(1), "20").says("times that a token id must be scored to be listed")
     top: Key[int] = Key(int, 15, whole(1), "15").says("rows that are printed")
     group: Key[list[str] | None] = Key(Any, None, names_of, "NAME").says(
-        "of many groups those with sections of their own: one, a list or all, as the table of a report names them"
+        "groups with sections of their own, as a report's table names them: one, a list or all"
     )
     sql_timeout_s: Key[float | None] = Key(float | None, 60.0, positive("seconds, or leave it out"), "60").says(
         "seconds that SQL of yours may compute, null for no limit"

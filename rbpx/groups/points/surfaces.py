@@ -91,8 +91,8 @@ def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGro
     chosen_points = [each for each in points if request.laws.by_name or each.doubt is not Status.not_known]
     averaged = [_averaged(each) if group.averaged else each for each in chosen_points]
     if not request.frontier:
-        return [_trained(each) for each in averaged]
-    return [_trained(each, cells) for of in averaged for (each,), cells in (frontier([of]),)]
+        return [trained_of(each) for each in averaged]
+    return [trained_of(each, cells) for of in averaged for (each,), cells in (frontier([of]),)]
 
 
 def refuse_routed(trained: Trained) -> None:
@@ -131,7 +131,8 @@ def _averaged(points: Points) -> Points:
     return replace(points, runs=last, y_N=y_N, y_BN=y_BN)
 
 
-def _trained(points: Points, cells: tuple[Cell, ...] = ()) -> Trained:
+def trained_of(points: Points, cells: tuple[Cell, ...] = ()) -> Trained:
+    """The runs of points of one quantity, with the best of each cell where they are bests."""
     members = points.runs
     signs = set(np.sign(points.y_N[np.isfinite(points.y_N)]).tolist())
     sign = -1 if signs == {-1.0} else 1

@@ -16,7 +16,7 @@ Shapes: N points, T targets, A axes, P constants, K columns of all forms side by
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -42,6 +42,7 @@ _EVIDENCE: Final = 0.85
 _OUTLYING: Final = 5.0  # standard deviations by the median, beyond which a point counts less
 _EXACT: Final = 1e-7  # of ln y: the least scatter that is believed
 _NUGGET: Final = 1e-8  # of the variance of the misfit, so that rounding leaves it positive
+_NOWHERE: Final = 1e5  # logarithm of an axis, where no misfit reaches
 _NORMAL: Final = 10**6  # degrees of freedom
 
 
@@ -84,19 +85,25 @@ class Mixed:
         return {name: float(self.mixture.weight[0, self.name_G == name].sum()) for name in names}
 
 
-def mix(forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]) -> Mixed:
+def mix(forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats | None, ln_y_N: Floats, run_N: NDArray[np.int64]) -> Mixed:
     """Weigh and mix forms.
 
     Args:
         forms: near their optima at the same points; at least one.
         x_NA: logarithms of the axes at the points.
-        x_TA: at the targets.
+        x_TA: at the targets; None where these are not ln y of a new run but functions of the constants alone, which
+            neither misfit nor scatter moves (with slopes of 0).
         ln_y_N: what was measured.
         run_N: which run each point is of.
     """
     names, parts = [], []
-    for kind, way, left_N in _weighed(forms, x_NA, x_TA, ln_y_N, run_N):
+    shape_TA = forms[0].slope_TA.shape
+    for kind, way, left_N in _weighed(
+        forms, x_NA, np.full(shape_TA, _NOWHERE) if x_TA is None else x_TA, ln_y_N, run_N
+    ):
         form = forms[way.place]
+        if x_TA is None:
+            kind = replace(kind, rest_T=np.zeros(len(kind.rest_T)))
         centre_TV, scale_TV, ln_evidence_V = _posterior(way, left_N, kind)
         parts.append((form.ln_y_T[:, None] + centre_TV, scale_TV, kind.ln_prior + way.ln_prior + ln_evidence_V))
         names += [form.name] * len(_SCALES)

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import f as fisher
+from scipy.special import fdtrc
 
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Resampled, Z
@@ -130,7 +130,7 @@ def p_of_given(free: PowerLawFit, given: PowerLawFit) -> float | None:
 
 def p_of_squares(free: float, given: float, dof: int) -> float | None:
     """The same of sums of squares without a given constant and with it, and the degrees of freedom without."""
-    return float(fisher.sf(max(given - free, 0.0) / (free / dof), 1, dof)) if dof > 0 and free > 0 else None
+    return float(fdtrc(1, dof, max(given - free, 0.0) / (free / dof))) if dof > 0 and free > 0 else None
 
 
 def mixed(of: Sequence[Estimate], weights: Sequence[float], step: float = 0.0) -> Estimate:

@@ -204,7 +204,8 @@ class Uncertainty:
         return document_t(self.n_documents) * math.sqrt(self._parts(gradient_P)[1])
 
     def _parts(self, gradient_P: Floats, new_model: bool = False) -> tuple[float, float]:
-        unit = float(gradient_P @ self.spread_PP @ gradient_P) + self.point * new_model
+        unit = max(float(gradient_P @ self.spread_PP @ gradient_P), 0.0)  # of a given constant it is 0 but for rounding
+        unit += self.point * new_model
         text = float(gradient_P @ self.text_PP @ gradient_P)
         return unit, max(text - self.text_scatter**2 * unit, 0.0)
 

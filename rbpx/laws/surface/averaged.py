@@ -284,18 +284,18 @@ _Given = tuple[list[Nearby], Floats, Floats, Floats, NDArray[np.int64]]
 def _given(fits: Sequence[SurfaceFit], there: Runs) -> _Given | None:
     """What forms are mixed from: these near their optima, the logarithms of the axes, ln y, and which run is which."""
     runs = fits[0].runs
-    kept_K = _thinned(runs)
+    kept_K = thinned(runs)
     forms = []
     for fit in fits:
         most = sum(prior for _, prior in fit.ways)
-        forms += [_nearby(fit.form, surface, prior / most, runs.only(kept_K), there) for surface, prior in fit.ways]
+        forms += [nearby(fit.form, surface, prior / most, runs.only(kept_K), there) for surface, prior in fit.ways]
     if not forms:
         return None
     x_NA, x_TA = (np.log(np.column_stack([each.S_N, each.D_N])) for each in (runs.only(kept_K), there))
     return forms, x_NA, x_TA, np.log(runs.y_N[kept_K]), runs.group_N[kept_K]
 
 
-def _thinned(runs: Runs) -> NDArray[np.intp]:
+def thinned(runs: Runs) -> NDArray[np.intp]:
     """Of runs with many checkpoints those nearest to even steps in ln D, and all ends."""
     of_run = max(_FEWEST_CHECKPOINTS, _MOST_POINTS // max(runs.n_groups, 1))
     kept = []
@@ -310,7 +310,8 @@ def _thinned(runs: Runs) -> NDArray[np.intp]:
     return np.concatenate(kept)
 
 
-def _nearby(name: str, surface: Surface, prior: float, runs: Runs, there: Runs) -> Nearby:
+def nearby(name: str, surface: Surface, prior: float, runs: Runs, there: Runs) -> Nearby:
+    """A surface about its constants, at runs and at other points."""
     sd_P = surface.form.prior_sd(surface.theta_P) * ~surface.fixed_P
 
     def at(of: Runs) -> tuple[Floats, Floats, Floats]:

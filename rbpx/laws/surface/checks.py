@@ -3,6 +3,7 @@
 Held out are the largest models, the longest trainings, the most compute.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -22,7 +23,7 @@ from rbpx.laws.surface.surface import Surface
 
 _RESAMPLES: Final = 100  # of the runs that are left, for the interval of one new run
 _SAME: Final = 0.01  # of a logarithm: runs that are within it of the largest are as large
-
+_LEVELS: Final = 3  # sizes, or numbers of tokens: a term of a surface has as many constants
 
 AXES: Final = (Axis.S, Axis.D, Axis.C)
 
@@ -62,7 +63,7 @@ class Compared:
 
     Attributes:
         fit: of all runs.
-        held_out: of each axis; empty where the rest cannot be fitted.
+        held_out: of each axis; none where the rest cannot be fitted, or lies at fewer than three values of an axis.
         same_documents: the fit without resampled documents, for what is said of a run on the same ones; that of all
             runs unless it was asked for, and documents are resampled.
     """
@@ -127,8 +128,12 @@ def _rows(runs: Runs, out: Mapping[Axis, NDArray[np.bool_]], fits: Mapping[bytes
         surface = fits[out_N.tobytes()].surface
         if surface is None:
             continue
+        known = [np.log(np.sort(values_N[~out_N])) for values_N in (runs.S_N, runs.D_N)]
+        reach = [math.inf if np.sum(np.diff(ln) > _SAME) >= _LEVELS - 1 else float(ln[-1]) + _SAME for ln in known]
         for i in np.flatnonzero(out_N).tolist():
             S, D, y = float(runs.S_N[i]), float(runs.D_N[i]), float(runs.y_N[i])
+            if math.log(S) > reach[0] or math.log(D) > reach[1]:
+                continue  # any curve goes through so few: what is foretold beyond depends on where a search ended
             predicted = surface.predict(S, D, None if runs.U_N is None else float(runs.U_N[i]), new_run=True)
             error = None if predicted.value is None else (predicted.value - y) / y
             rows.append(HeldOut(axis, S, D, predicted, y, error, i))

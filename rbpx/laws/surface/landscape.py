@@ -104,7 +104,7 @@ def landscape(
     splits = [_split(fits, C, budgets, seed) for C in sorted({*spaced[:-1], *asked, spaced[-1]})]
     reached = isoflop(runs, lined_up(runs) or reached_budgets(runs, most_curves)).budgets
     usable = [each for each in reached if len(each.sizes) >= _FEWEST]
-    places = np.unique(np.linspace(0, len(usable) - 1, most_curves).round().astype(int)) if usable else []
+    places = np.unique(np.linspace(0, max(len(usable) - 1, 0), most_curves).round().astype(int))[: len(usable)]
     curves = [_curve(fits, usable[at], budgets, seed) for at in places]
     found = (each for each in splits if each is not None and each.best.S.value is not None)
     return Landscape(tuple(found), tuple(each for each in curves if each is not None), leading(runs))

@@ -1,0 +1,124 @@
+"""A multiplier over a surface: exact points give the drawn one, refusals say why, and intervals hold the truth."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rbpx.laws.families.shift import fit_shift
+from rbpx.laws.names import Axis
+from rbpx.laws.surface.runs import Runs
+from rbpx.status import Status
+from tests.support.shifts import SHARE, WORLDS, draw_pair, judged
+from tests.support.surfaces import TRUE, law, ratios
+
+S, D = ratios(6, 4)
+AXES = (Axis.S, Axis.D, Axis.C)
+
+
+def pair(axis: Axis, m: float, slope: float = 0.0) -> tuple[Runs, Runs]:
+    """A baseline without scatter, and a variant whose multiplier is m at the middle of ln C."""
+    ln_C = np.log(S * D)
+    ln_m = math.log(m) + slope * (ln_C - (ln_C.min() + ln_C.max()) / 2)
+    a, b = SHARE[axis]
+    return Runs.of(S, D, law(S, D)), Runs.of(S, D, law(S * np.exp(a * ln_m), D * np.exp(b * ln_m)))
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize(("m", "slope"), [(2.0, 0.0), (0.4, 0.0), (1.5, 0.05)])
+def test_points_without_scatter_give_the_drawn_multiplier(axis: Axis, m: float, slope: float) -> None:
+    found = fit_shift(*pair(axis, m, slope), axis)
+    assert found.status is Status.ok
+    assert found.overall.value == pytest.approx(m, rel=1e-3)
+    assert found.slope.value == pytest.approx(slope, abs=1e-3)
+    assert [at.value.value for at in found.at] == pytest.approx(
+        [m * (at.C / found.at[1].C) ** slope for at in found.at], rel=0.01
+    )
+    assert [at.status for at in found.at] == [Status.ok] * 3 + [Status.beyond]
+
+
+def test_a_baseline_against_itself_is_one() -> None:
+    """The minimal example of no difference."""
+    runs = draw_pair("constant", Axis.C, 0).base
+    found = fit_shift(runs, runs, Axis.C)
+    assert found.overall.value == pytest.approx(1.0, abs=1e-3)
+    assert found.slope.value == pytest.approx(0.0, abs=1e-3)
+    assert found.overall.lo < 1 < found.overall.hi
+    assert found.p > 0.05
+
+
+def test_the_frontier_moves_by_the_multiplier_along_C() -> None:
+    """The least loss of a budget of the variant is that of m times the budget of the baseline, by a plain grid."""
+    base, variant = pair(Axis.C, 2.0)
+    m = fit_shift(base, variant, Axis.C).overall.value
+    sizes = np.geomspace(1e6, 1e11, 20001)
+    best = [min(law(sizes, C / 6 / sizes)) for C in (1e19 * m,)]
+    of_variant = min(law(sizes * 2**0.5, 1e19 / 6 / sizes * 2**0.5))
+    assert best[0] == pytest.approx(of_variant, rel=1e-5)
+
+
+def test_what_is_compared_is_the_ranges_of_both() -> None:
+    base, variant = pair(Axis.S, 2.0)
+    few = (S < 3e8) & (D > 1e9)
+    common = fit_shift(base, variant.only(few), Axis.S).common
+    inside = (S >= S[few].min()) & (S <= S[few].max()) & (D >= D[few].min()) & (D <= D[few].max())
+    assert (common.n_base, common.n_variant) == (inside.sum(), few.sum())
+    assert (common.S, common.D) == ((S[few].min(), S[few].max()), (D[few].min(), D[few].max()))
+
+
+def test_other_constants_are_refused_and_the_multiplier_is_that_of_its_place() -> None:
+    """A variant whose A is 0.7 and whose beta is greater, so that no shift leads to it."""
+    rng = np.random.default_rng(0)
+    y = TRUE["E"] + 0.7 * TRUE["A"] * S ** -TRUE["alpha"] + 3 * TRUE["B"] * D ** -(TRUE["beta"] + 0.05)
+    noise = np.exp(0.002 * rng.standard_normal((2, len(S))))
+    found = fit_shift(Runs.of(S, D, law(S, D) * noise[0]), Runs.of(S, D, y * noise[1]), Axis.C)
+    assert found.status is Status.families_differ
+    assert found.p < 0.05
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        (lambda runs: Runs.of(runs.S_N, runs.D_N, -runs.y_N), Status.not_positive),
+        (lambda runs: Runs.of(runs.S_N, 20 * runs.S_N, runs.y_N), Status.collinear_design),
+        (lambda runs: Runs.of(1e4 * runs.S_N, runs.D_N, runs.y_N), Status.unsupported),
+    ],
+)
+def test_what_has_no_multiplier_says_why(change, status: Status) -> None:  # type: ignore[no-untyped-def]
+    base, variant = pair(Axis.S, 2.0)
+    found = fit_shift(base, change(variant), Axis.S)
+    assert found.status is status
+    assert found.overall.value is None
+
+
+def test_documents_that_move_the_variant_alone_widen_the_interval() -> None:
+    drawn = draw_pair("constant", Axis.C, 1)
+    rng = np.random.default_rng(0)
+    shift_B1 = np.exp(rng.normal(0, 0.02, (200, 1)))
+    alone = fit_shift(drawn.base, drawn.variant, Axis.C)
+    both = [replace(runs, y_BN=runs.y_N * shift_B1) for runs in (drawn.base, drawn.variant)]
+    still = [replace(drawn.base, y_BN=np.tile(drawn.base.y_N, (200, 1))), both[1]]
+
+    def width(found) -> float:  # type: ignore[no-untyped-def]
+        return math.log(found.overall.hi / found.overall.lo)
+
+    assert width(fit_shift(*still, Axis.C)) > 2 * width(alone)
+    assert width(fit_shift(*both, Axis.C)) < 0.5 * width(fit_shift(*still, Axis.C))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", ["growing", "bent"])
+def test_intervals_hold_the_drawn_multiplier(world: str) -> None:
+    """The cheap version of benchmarks/multiplier.py: 20 draws, of which 16 is three standard deviations below .95."""
+    told = [judged(draw_pair(world, AXES[seed % 3], seed)) for seed in range(20)]
+    for name in ("least C", "middle C", "most C", "slope"):
+        assert sum(each[name] is True for each in told) >= 16, name
+
+
+def test_worlds_are_what_they_say() -> None:
+    """The multiplier that is found along the drawn surface is the drawn one where it is constant."""
+    for world in WORLDS:
+        drawn = draw_pair(world, Axis.C, 3)
+        at = [drawn.true_ln_m(*place) for place in ((1e8, 2e9), (1e9, 2e10))]
+        assert (at[0] == pytest.approx(at[1], abs=1e-9)) == (world not in ("growing", "own"))
