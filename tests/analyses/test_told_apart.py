@@ -158,7 +158,7 @@ def test_two_drawn_texts_of_one_name_stand_apart_in_a_report(tmp_path: Path, pla
     ]
     file, store = tmp_path / "runs.csv", tmp_path / "store"
     file.write_text("\n".join(lines) + "\n")
-    here("import", file, "source=them", "family=toy", "--store", store, cwd=place, check=0)
+    here("import", file, "source=them", "family=toy", "ties=pessimistic", "--store", store, cwd=place, check=0)
     tables = read(report(store, tmp_path / "page.html", place)).tables
     named = [f"c4 (them), text {text[:8]}" for text in alphas]
     assert {row["group"]: float(row["alpha_ce"]) for row in tables["glance"]} == pytest.approx(

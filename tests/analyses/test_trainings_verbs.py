@@ -202,8 +202,8 @@ def test_a_report_of_imported_trainings_has_their_surface_and_what_happens_along
     ask(store, cwd, "report", "resamples=20", "--output", tmp_path / "figures", "--format", "svg")
     drawn = sorted(path.stem for path in (tmp_path / "figures").glob("*.svg"))
     assert drawn == [
-        *(f"surface-Size-and-tokens-f-{what}-cross_entropy-0" for what in ("contours", "isoflop", "optimum")),
-        "trajectory-Along-training-f-cross_entropy-0",
+        *(f"surface-Size-and-tokens-f-on-t-them--{what}-cross_entropy" for what in ("contours", "isoflop", "optimum")),
+        "trajectory-Along-training-f-on-t-them--cross_entropy",
     ]
     (listed,) = (tmp_path / "figures").glob("*.md")
     for said in ("the runs; dots: the best for each budget", "with a parabola in ln S; rings: minima", "95 % band"):

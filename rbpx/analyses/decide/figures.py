@@ -160,7 +160,7 @@ def _frontier(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
     return drawn(
         table,
         Chart(scale_of(Axis.C), _y(of), tuple(mark for mark in marks if mark.rows), "shown", "", named, height=340),
-        f"the best of a budget goes from {significant(first.y.value, 4)} at {short(first.C)} FLOPs to "
+        f"The best of a budget goes from {significant(first.y.value, 4)} at {short(first.C)} FLOPs to "
         f"{significant(last.y.times(sign).value, 4)} at {short(last.C)}; {number_of(len(landscape.leading), 'run')} of "
         f"{len(ran)} had less than all before.",
         "Line and band: what a new run of the best size of each C = 6 S D would show, and where 95 % of such runs "
@@ -235,7 +235,7 @@ def _optimum(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
             "",
             tuple(name for name in (_LINE, _ASKED, _PARABOLA) if _only(rows, name)),
         ),
-        f"the best size goes from {short(first.S.value)} at {short(first.C)} FLOPs to {short(last.S.value)} at "
+        f"The best size goes from {short(first.S.value)} at {short(first.C)} FLOPs to {short(last.S.value)} at "
         f"{short(last.C)}.",
         "Line and band: best S of each C = 6 S D over forms, 95 %; its D is C / (6 S). Parabola: minima through the "
         "runs of one budget alone, which know no form.",
