@@ -113,7 +113,7 @@ def test_a_run_that_comes_is_a_new_answer(measured: Measured, tmp_path: Path, co
 
 
 def without_times(printed: str) -> str:
-    return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+", "", printed)
+    return re.sub(r"\d{4}-\d\d-\d\d[T ][\d:.]+", "", printed)
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "table"])
