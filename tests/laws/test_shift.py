@@ -1,12 +1,13 @@
 """A multiplier over a surface: exact points give the drawn one, refusals say why, and intervals hold the truth."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from rbpx.laws.families.shift import fit_shift
+from rbpx.laws.families.shift import Shift, fit_shift
 from rbpx.laws.names import Axis
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
@@ -85,7 +86,7 @@ def test_other_constants_are_refused_and_the_multiplier_is_that_of_its_place() -
         (lambda runs: Runs.of(1e4 * runs.S_N, runs.D_N, runs.y_N), Status.unsupported),
     ],
 )
-def test_what_has_no_multiplier_says_why(change, status: Status) -> None:  # type: ignore[no-untyped-def]
+def test_what_has_no_multiplier_says_why(change: Callable[[Runs], Runs], status: Status) -> None:
     base, variant = pair(Axis.S, 2.0)
     found = fit_shift(base, change(variant), Axis.S)
     assert found.status is status
@@ -100,7 +101,7 @@ def test_documents_that_move_the_variant_alone_widen_the_interval() -> None:
     both = [replace(runs, y_BN=runs.y_N * shift_B1) for runs in (drawn.base, drawn.variant)]
     still = [replace(drawn.base, y_BN=np.tile(drawn.base.y_N, (200, 1))), both[1]]
 
-    def width(found) -> float:  # type: ignore[no-untyped-def]
+    def width(found: Shift) -> float:
         return math.log(found.overall.hi / found.overall.lo)
 
     assert width(fit_shift(*still, Axis.C)) > 2 * width(alone)

@@ -111,13 +111,14 @@ def figures(of: Decisions, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]
 
 
 def _of_decision(of: Decision, origin: Origin) -> Iterator[Figure]:
-    if of.landscape is not None and of.landscape.splits:
-        yield _frontier(of, of.landscape, origin)
-    if of.landscape is not None and of.landscape.curves:
-        yield _isoflop(of, of.landscape, origin)
-    if of.landscape is not None and of.landscape.splits:
-        yield _optimum(of, of.landscape, origin)
-        yield _margins(of, of.landscape, origin)
+    around = of.landscape
+    if around is not None and around.splits:
+        yield _frontier(of, around, origin)
+    if around is not None and around.curves:
+        yield _isoflop(of, around, origin)
+    if around is not None and around.splits:
+        yield _optimum(of, around, origin)
+        yield _margins(of, around, origin)
     if any(_reach(test) is not None for budget in of.budgets for test in budget.held_out):
         yield _backtests(of, origin)
 
@@ -128,6 +129,10 @@ def _y(of: Decision) -> Scale:
 
 def _only(rows: Rows, *what: str) -> Rows:
     return [row for row in rows if row["shown"] in what]
+
+
+def _with_rows(marks: Sequence[Mark]) -> tuple[Mark, ...]:
+    return tuple(mark for mark in marks if mark.rows)
 
 
 def _bests(of: Decision, landscape: Landscape) -> list[_Point]:
@@ -159,7 +164,7 @@ def _frontier(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
     first, last = best[0], landscape.splits[-1].best
     return drawn(
         table,
-        Chart(scale_of(Axis.C), _y(of), tuple(mark for mark in marks if mark.rows), "shown", "", named, height=340),
+        Chart(scale_of(Axis.C), _y(of), _with_rows(marks), "shown", "", named, height=340),
         f"The best of a budget goes from {significant(first.y.value, 4)} at {short(first.C)} FLOPs to "
         f"{significant(last.y.times(sign).value, 4)} at {short(last.C)}; {number_of(len(landscape.leading), 'run')} of "
         f"{len(ran)} had less than all before.",
@@ -230,7 +235,7 @@ def _optimum(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
         Chart(
             scale_of(Axis.C),
             Scale("S", "best S", log=True, form="~s"),
-            tuple(mark for mark in marks if mark.rows),
+            _with_rows(marks),
             "shown",
             "",
             tuple(name for name in (_LINE, _ASKED, _PARABOLA) if _only(rows, name)),
@@ -291,7 +296,7 @@ def _margins(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
         Chart(
             scale_of(Axis.C),
             Scale("ratio", "D / S, tokens per parameter", log=True, form="~g"),
-            tuple(mark for mark in marks if mark.rows),
+            _with_rows(marks),
             "level",
             "worse by",
             tuple(_level(level) for level in LEVELS),

@@ -150,10 +150,9 @@ def _side(off: float) -> str:
 
 def _next(of: Decision) -> Iterator[str]:
     for plan in of.plans:
-        times = Counter((run.S, run.D) for run in plan.runs)
+        times = Counter((run.S, run.D, run.C) for run in plan.runs)
         left, told = plan.runs[0].sd_before if plan.runs else plan.sd, list[str]()
-        for (S, D), n in times.items():
-            C = next(run.C for run in plan.runs if (run.S, run.D) == (S, D))
+        for (S, D, C), n in times.items():
             often = {1: "one", 2: "two", 3: "three"}.get(n, str(n))
             told.append(
                 f"{often} of {spoken(S)} parameters on {spoken(D)} tokens ({short(C)} FLOPs{' each' * (n > 1)})"

@@ -46,7 +46,6 @@ class OverSurface:
         group: the runs of the baseline.
         variant: those of the variant.
         names: the names of both.
-        axis: along which the variant is shifted.
         compared: every quantity that both have.
         notes: what is not compared, and why.
     """
@@ -54,9 +53,13 @@ class OverSurface:
     group: Group
     variant: Group
     names: tuple[str, ...]
-    axis: Axis
     compared: tuple[Shifted, ...]
     notes: tuple[str, ...]
+
+    @property
+    def axis(self) -> Axis:
+        """Along which the variant is shifted."""
+        return self.compared[0].shift.axis
 
 
 def over_surface(
@@ -86,7 +89,7 @@ def over_surface(
             return None
         shift = fit_shift(base.runs, variant.runs, request.along)
         compared.append(Shifted(variant.law, variant.k, shift, in_order([*shift.reasons, *_doubts(groups)])))
-    return OverSurface(*groups, names, request.along, tuple(compared), notes) if compared else None
+    return OverSurface(*groups, names, tuple(compared), notes) if compared else None
 
 
 def _unfit(trained: Trained) -> bool:
