@@ -140,7 +140,7 @@ COLUMNS: Final = {
     "schedule": "of the learning rate, as imported: constant, cosine, wsd or another name; null where unknown",
     "schedule_tokens": "D at which the schedule of the learning rate ends; null where unknown",
     "lr": "learning rate at this step of the training; null where unknown",
-    "total_params": "all parameters, tied ones once",
+    "total_params": "all parameters, tied ones once; null where unknown",
     "traceback": "of an error that rbpx does not expect, of a model's code or its own; null for others",
     "training_flops": "C: floating-point operations of the training, as its source states them; null where unknown",
     "training_seed": "what tells this training from others of its shape; models of one S with different seeds are "

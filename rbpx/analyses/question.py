@@ -72,6 +72,7 @@ class Question(Generic[Of, Result]):
         of_file: answers from a file instead of the store.
         rows: the rows for programs of a result that is in no store.
         page: a page of its own instead of one in the form of a report.
+        brief: what of a result is shown after a measurement, where nobody asked for more.
         says_all: whether a terminal prints its sentences for any number of groups, because no table says the same.
     """
 
@@ -88,6 +89,7 @@ class Question(Generic[Of, Result]):
     of_file: Callable[[Path, Request], Result] | None = None
     rows: Callable[[Result], list[Record]] | None = None
     page: Callable[[Sequence[Result]], str] | None = None
+    brief: Callable[[Result], Result] | None = None
     says_all: bool = False
 
 

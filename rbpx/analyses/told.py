@@ -43,9 +43,12 @@ def tables(name: str, results: Sequence[OfGroup]) -> list[Table]:
     return [table for each in together(name, results) for table in question(name).tables(each)]
 
 
-def show(name: str, results: Sequence[OfGroup]) -> None:
+def show(name: str, results: Sequence[OfGroup], briefly: bool = False) -> None:
     """Print the texts and tables of a question, then its sentences, the meanings of columns, and what to do."""
-    asked, screen, sections, found = question(name), console(), together(name, results), tables(name, results)
+    asked = question(name)
+    if briefly and asked.brief is not None:
+        results = [asked.brief(result) for result in results]
+    screen, sections, found = console(), together(name, results), tables(name, results)
     print_passages(screen, asked.texts(results))
     meanings = print_tables(screen, found)
     told = []
@@ -125,7 +128,9 @@ def _numbered(each: Shown, at: int, of: str) -> Shown:
     return replace(each, name=f"{each.name}-{at}", title=f"{each.title}: {of}")
 
 
-def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, writes: bool = False) -> list[Record]:
+def perform(
+    names: Sequence[str], grids: Sequence[Grid], required: bool = True, writes: bool = False, briefly: bool = False
+) -> list[Record]:
     """Ask each question about all grids together, keep what was fitted, print it, and return rows with `analysis`.
 
     Args:
@@ -133,6 +138,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
         grids: what to look at; the first one says how to print.
         required: whether having no law at all is an error.
         writes: whether `output` is for the rows.
+        briefly: whether tables show what fits a screen.
 
     Raises:
         RbpxError: as in `answer`, or there is no such question.
@@ -148,7 +154,7 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
         if request.format is Format.html:
             _write_page(name, results, request.output)
         elif results and request.format is Format.table:
-            show(name, results)
+            show(name, results, briefly)
             if request.plot:
                 plot(name, results)
     if request.format not in (Format.table, Format.html):

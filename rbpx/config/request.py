@@ -212,9 +212,9 @@ def _check_axis(request: Request) -> None:
 
 
 def _check_forecast(request: Request) -> None:
-    if request.register is not None and request.size_by is SizeBy.active:
+    if request.register is not None and request.size_by is not SizeBy.total:
         raise RbpxError(
-            f"register={request.register} foretells models by their S, all experts of them; drop it, or size_by=active"
+            f"register={request.register} foretells models by their S as stored; drop it, or size_by={request.size_by}"
         )
 
 

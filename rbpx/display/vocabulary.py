@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from rbpx.laws.names import Axis, Method
+from rbpx.laws.names import Axis, Method, SizeBy
 from rbpx.laws.quantity import quantity
 from rbpx.status import Status
 
@@ -155,7 +155,7 @@ class AxisWords:
 
 AXES: Final = {
     Axis.S: AxisWords(
-        "S", "S, non-embedding parameters", "size", "size", "{} times larger", "at ten times the size", "with size"
+        "S", f"S, {SizeBy.total.counted}", "size", "size", "{} times larger", "at ten times the size", "with size"
     ),
     Axis.D: AxisWords(
         "D", "D, training tokens", "D", "point", "trained on {} times as many tokens", "on ten times as many tokens",
@@ -170,6 +170,11 @@ AXES: Final = {
         "after ten times as many steps", "with steps",
     ),
 }  # fmt: skip
+
+
+def title_of(axis: Axis, by: SizeBy = SizeBy.total) -> str:
+    """The symbol of an axis and what it is."""
+    return f"S, {by.counted}" if axis is Axis.S else AXES[axis].title
 
 
 def plain_signs(text: str) -> str:

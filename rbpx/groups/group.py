@@ -93,11 +93,21 @@ class Run:
         """Whether a token uses only some of the parameters that its S counts."""
         return self.used_params < self.non_embedding_params
 
-    def by_active(self) -> "Run":
-        """The same model, as if the experts that a token is not sent to were not there: its S are the active ones."""
-        S, idle = self.used_params, self.non_embedding_params - self.used_params
-        total = None if self.total_params is None else round(self.total_params - idle)
-        return replace(self, non_embedding_params=S, total_params=total, size_by=SizeBy.active)
+    def sized_by(self, by: SizeBy) -> "Run":
+        """The same model with another S.
+
+        By active parameters, it is as if the experts that a token is not sent to were not there. With embeddings, S
+        are all parameters, which have to be known, and those that a token uses gain as many.
+        """
+        if by is SizeBy.active:
+            S, idle = self.used_params, self.non_embedding_params - self.used_params
+            total = None if self.total_params is None else round(self.total_params - idle)
+            return replace(self, non_embedding_params=S, total_params=total, size_by=by)
+        if by is SizeBy.with_embeddings and self.total_params is not None:
+            more = self.total_params - self.non_embedding_params
+            active = None if self.active_params is None else self.active_params + more
+            return replace(self, non_embedding_params=self.total_params, active_params=active, size_by=by)
+        return self
 
     @property
     def x(self) -> float | None:
@@ -263,7 +273,7 @@ class Group:
         choices += [f"bos {first.bos}" if first.bos not in (None, "tokenizer") else None]
         choices += ["padding masked" if first.padding == "masked" else None]
         choices += [f"variant {first.variant}" if first.variant else None]
-        choices += ["by active parameters" if first.size_by is SizeBy.active else None]
+        choices += [None if first.size_by is SizeBy.total else f"by {first.size_by.counted}"]
         choices += [first.engine]
         named = ", ".join([what, *(choice for choice in choices if choice)])
         return named if self.is_measured else f"{named} ({first.source})"

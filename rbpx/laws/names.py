@@ -55,10 +55,16 @@ class OnText:
 
 
 class SizeBy(StrEnum):
-    """Which parameters of a model with experts its S counts: all of them, or those that one token uses."""
+    """Which parameters S counts: all but embeddings and head, of these the ones that one token uses, or simply all."""
 
     total = "total"
     active = "active"
+    with_embeddings = "with_embeddings"
+
+    @property
+    def counted(self) -> str:
+        """What S counts, in words."""
+        return {"total": "non-embedding parameters", "active": "active parameters"}.get(self, "all parameters")
 
 
 class Place(StrEnum):

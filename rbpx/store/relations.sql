@@ -27,7 +27,7 @@ CREATE OR REPLACE VIEW measured AS
         cross_entropy_nats * n_tokens / (ln(2) * nullif(n_bytes_scored, 0)) AS bits_per_byte,
         NULL::DOUBLE AS bits_per_byte_stderr, NULL::DOUBLE AS accuracy, NULL::DOUBLE AS accuracy_stderr,
         training_tokens, training_flops, training_step, unique_tokens, training_seed, variant,
-        active_params::DOUBLE AS active_params, run_id, vocab_size
+        active_params::DOUBLE AS active_params, total_params, run_id, vocab_size
     FROM runs;
 
 -- RBP_k = Pr(rank <= k) of every run, at any k under any tie rule: FROM rbp_at(42, 'mid'). Imported results have no

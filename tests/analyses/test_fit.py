@@ -5,6 +5,7 @@ import math
 import re
 import shutil
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -96,13 +97,32 @@ def entropy_terms(tokens: dict[str, Any], ties: str) -> tuple[float, float, floa
 # ----------------------------------------------------------------------------------------------------------- the table
 
 
-def test_run_prints_every_law_side_by_side(measured: Measured) -> None:
-    table = measured.answer.stdout.split("Scaling laws")[1]
-    names = ["-ln RBP_1 ", "-ln RBP_10 ", "-ln RBP_100 ", "cross-entropy", "lognormal RBP_1", "lognormal CE",
-             "error-entropy", "self-alignment", "confidence"]  # fmt: skip
-    for name in names:
-        (line,) = [line for line in table.splitlines() if line.strip().startswith(name)]
+_USUAL = ("-ln RBP_1 ", "-ln RBP_10 ", "-ln RBP_100 ", "cross-entropy")
+_DERIVED = ("lognormal RBP_1", "lognormal CE", "error-entropy", "self-alignment", "confidence")
+
+
+def lines_of(table: str, names: Sequence[str]) -> list[str]:
+    """The one line of each law in a printed table."""
+    found = [[line for line in table.splitlines() if line.strip().startswith(name)] for name in names]
+    assert [len(lines) for lines in found] == [1] * len(names), table
+    return [line for (line,) in found]
+
+
+def test_fit_prints_every_law_side_by_side(measured: Measured, cwd: Path) -> None:
+    answer = here("fit", "--store", measured.store, cwd=cwd, check=0)
+    for line in lines_of(answer.stdout.split("Scaling laws")[1], (*_USUAL, *_DERIVED)):
         assert re.search(r" (power|offset|undecided|–)  +\w", line), line
+
+
+def test_run_prints_the_usual_laws_and_a_verdict_on_a_screen(measured: Measured) -> None:
+    printed = measured.answer.stdout
+    table = printed.split("Scaling laws")[1]
+    assert len(printed.splitlines()) <= 40
+    lines_of(table, _USUAL)
+    assert not [name for name in _DERIVED if name in table]
+    passing = sum(line.rstrip().endswith(" passes") for line in lines_of(table, _USUAL))
+    assert f"{passing} of these 4 laws pass" in table
+    assert "which fit, ranks and entropy show" in table
     S, y = cross_entropies(measured.store)
     slope = np.polyfit(np.log(S), np.log(y), 1)[0]
     assert re.search(rf"cross-entropy +{-slope:.4f} ", table)
@@ -122,7 +142,7 @@ def test_the_printed_table_is_whole_on_a_narrow_terminal(measured: Measured) -> 
     begins = {status.label.split()[0] for status in Status} | {"limit", "beyond", "turns", "failed", "missed"}
     form = r" (?:power|offset|undecided|–)  +(?=[a-z])"
     rows = [line for line in measured.answer.stdout.split("Scaling laws")[1].splitlines() if re.search(form, line)]
-    assert len(rows) >= 9
+    assert len(rows) >= 4
     assert {re.split(form, line)[1].split()[0] for line in rows} <= begins
     assert max(map(len, rows)) <= 80
 

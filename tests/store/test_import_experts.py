@@ -58,3 +58,29 @@ def test_laws_by_active_parameters_are_kept_beside_those_by_all(store: Path, cwd
     assert "size_by" not in total["params"]
     # C is the same, whatever S counts
     np.testing.assert_allclose(total["params"]["S"], active["params"]["S"])
+
+
+def test_a_law_in_all_parameters_is_the_law_in_those_that_embeddings_are_counted_in(tmp_path: Path, cwd: Path) -> None:
+    """Losses 400 N^-0.3 with N all parameters: exact in N, and no power law in S."""
+    S = np.array([1e4, 1e5, 1e6, 1e7, 1e8])
+    N = S + 500 * np.sqrt(S)
+    lines = ["model,S,total_params,dataset,loss_nats"]
+    lines += [f"m{at:g},{at:.0f},{of:.0f},c4,{400 * of**-0.3:.9f}" for at, of in zip(S, N, strict=True)]
+    file, store = tmp_path / "small.csv", tmp_path / "store"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    here("import", file, "source=them", "family=small", "--store", store, cwd=cwd, check=0)
+    (by_S,) = asked(store, cwd, "fit", "laws=[cross_entropy]")
+    (by_N,) = asked(store, cwd, "fit", "laws=[cross_entropy]", "size_by=with_embeddings")
+    np.testing.assert_allclose(by_N["params"]["S"], np.round(N))
+    assert by_N["alpha"] == pytest.approx(0.3, abs=1e-6)
+    assert by_S["status"] == "bends"
+    assert by_S["fit_id"] != by_N["fit_id"]
+    page = here("fit", "laws=[cross_entropy]", "size_by=with_embeddings", "--store", store, cwd=cwd, check=0).stdout
+    assert "by all parameters" in page
+    assert "S, all parameters" in page
+
+
+def test_all_parameters_that_are_not_known_are_named(store: Path, cwd: Path) -> None:
+    refused = here("fit", "size_by=with_embeddings", "--store", store, cwd=cwd, check=2).stderr
+    assert "size_by=with_embeddings: all parameters of moe " in refused
+    assert "14 other runs" in refused

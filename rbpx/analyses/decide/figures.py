@@ -199,7 +199,7 @@ def _isoflop(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
     return drawn(
         table,
         Chart(
-            scale_of(Axis.S, "S"),
+            scale_of(Axis.S, "S", of.trained.members[0].size_by),
             _y(of),
             (line(curves), points(rows=_only(rows, "runs")), *([ring] if minima else [])),
             "budget",

@@ -35,6 +35,7 @@ class Laws:
     k_grid: tuple[int, ...]
     resamples: int
     cells: tuple[Cell, ...] = ()  # how each point of a frontier was found
+    unshown: tuple[Law, ...] = ()  # fitted too, and left to other verbs
 
     @property
     def headline(self) -> tuple[Law | None, Law | None]:

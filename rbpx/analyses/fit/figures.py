@@ -66,7 +66,11 @@ def figures(result: Laws, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
 
 
 def _figure(result: Laws, name: str, what: str, laws: Sequence[Law], y: Scale, key: str = "law") -> Figure | Undrawn:
-    group, x, title = result.group, scale_of(result.group.axis), f"{what} against {result.group.axis.value}"
+    group, x, title = (
+        result.group,
+        scale_of(result.group.axis, by=result.group.first.size_by),
+        f"{what} against {result.group.axis.value}",
+    )
     if not laws:
         return Undrawn(name, title, "It is not known for any size.")
     rows = [(_series(law), law.runs[at], _within(result, law, at, y)) for law in laws for at, y in _known(law)]
@@ -147,7 +151,7 @@ def _residuals(result: Laws, name: str, laws: Sequence[Law]) -> Figure | Undrawn
     said = "; ".join(f"{_short(law)}{_shape(law)}" for law in chosen)
     says = f"Residuals for {group.title} against {AXES[group.axis].one}: {said}."
     origin = from_shares(group, [law.k for law in chosen if law.k is not None] or [1])
-    return residual_figure(name, title, rows, "law", says, origin, group.axis)
+    return residual_figure(name, title, rows, "law", says, origin, group.axis, group.first.size_by)
 
 
 def _short(law: Law) -> str:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rbpx.analyses.fit.analysis import Laws, analyse, keep
@@ -13,7 +14,8 @@ from rbpx.display.frontier import frontier_table
 from rbpx.display.given import GIVEN
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, text, whole, with_ends
-from rbpx.display.vocabulary import AXES, law_title
+from rbpx.display.vocabulary import AXES, law_title, title_of
+from rbpx.errors import number_of
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Run
 from rbpx.groups.points.sizes import Evidence
@@ -43,7 +45,8 @@ def tables(laws: "Laws | LossLaws") -> Iterator[Table]:
         yield from losses_views.tables(laws)
         return
     yield _models(laws)
-    yield from _ranks(laws)
+    if not laws.unshown:
+        yield from _ranks(laws)
     if laws.cells:
         yield frontier_table(laws.cells, laws.group.title)
     if laws.group.n_sizes >= 3:
@@ -53,9 +56,21 @@ def tables(laws: "Laws | LossLaws") -> Iterator[Table]:
         yield GIVEN.table("Constants that were given", given, laws.group.title)
 
 
+def brief(laws: "Laws | LossLaws") -> "Laws | LossLaws":
+    """The laws of cross-entropy and of RBP at the usual k alone, which fit a screen."""
+    if not isinstance(laws, Laws):
+        return laws
+    usual = _usual_k(laws)
+    shown = [law for law in laws.laws if law.law == "cross_entropy" or (law.law == "rbp" and law.k in usual)]
+    return replace(laws, laws=tuple(shown), unshown=tuple(law for law in laws.laws if law not in shown))
+
+
+def _usual_k(laws: Laws) -> Sequence[int]:
+    return [k for k in laws.k_grid if k in _USUAL_K] or laws.k_grid[: len(_USUAL_K)]
+
+
 def _models(laws: Laws) -> Table:
-    group, runs = laws.group, laws.group.runs
-    usual = [k for k in laws.k_grid if k in _USUAL_K] or laws.k_grid[: len(_USUAL_K)]
+    group, runs, usual = laws.group, laws.group.runs, _usual_k(laws)
     ce_spare = 0 if any(run.cross_entropy_nats is not None for run in runs) else 1
     view = View[_Score](
         "models",
@@ -161,10 +176,13 @@ def _laws(laws: Laws) -> Table:
     title = f"Scaling laws: y = {offset}{words.constant} · {words.x}^−α, fitted to ln y by {by_methods(methods)}"
     text = f"document sampling ({laws.resamples:,} resamples, the same for all points) and "
     note = (
-        f"RBP_k = Pr(rank ≤ k), ties {group.ties.value}; y is −ln RBP_k, or nats; {words.title}. Intervals include "
+        f"RBP_k = Pr(rank ≤ k), ties {group.ties.value}; y is −ln RBP_k, or nats; "
+        f"{title_of(group.axis, group.first.size_by)}. Intervals include "
         f"{text if group.is_measured else ''}the scatter of the models about the law"
         f"{'.' if group.is_measured else '; document sampling is unknown.'}"
     )
+    if laws.unshown:
+        note += f" Fitted too: {number_of(len(laws.unshown), 'more law')} a text, which fit, ranks and entropy show."
     return LAWS.table(title, laws.laws, group.title, group.axis, note)
 
 
@@ -186,4 +204,4 @@ def _figures(laws: "Laws | LossLaws", fit_ids: Sequence[str]) -> Iterable[Figure
     return losses_views.figures(laws, fit_ids)
 
 
-QUESTION = Question(each(analyse), keep, tables, _sentences, _figures)
+QUESTION = Question(each(analyse), keep, tables, _sentences, _figures, brief=brief)

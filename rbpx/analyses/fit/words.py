@@ -93,7 +93,22 @@ def _values(laws: Laws, at: int) -> str:
     return f"{run.size}: {', '.join(values)}."
 
 
+def _verdict(laws: Laws) -> str:
+    """What the laws say of ten times the size, and how many of them hold."""
+    stands = sum(law.fit.status is Status.ok for law in laws.laws)
+    lower = [
+        f"{law_title(law.law, law.k)} is {of_ten(law.fit.alpha or 0.0)}"
+        for law in laws.headline
+        if law is not None and law.fit.status not in (Status.no_trend, Status.not_monotone, Status.bends)
+    ]
+    then = f"{AXES[laws.group.axis].at_tenfold} {' and '.join(lower)}; " if lower else ""
+    return f"{then}{stands} of these {len(laws.laws)} laws pass{'es' if stands == 1 else ''} every check."
+
+
 def _of_laws(laws: Laws) -> Iterator[str]:
+    if laws.unshown:
+        yield _verdict(laws)
+        return
     first = [law for law in laws.headline if law is not None]
     yield from (_sentence(law, AXES[laws.group.axis]) for law in first)
     errors = [

@@ -45,7 +45,6 @@ _BUDGETS: Final = 13  # along the optimum
 _BEYOND: Final = 2.0  # factor by which contours reach beyond the runs
 _RING: Final = {"filled": False, "color": "gray"}
 _DOTS: Final = {"strokeDash": [1, 4], "strokeWidth": 3, "color": "gray"}
-_S: Final = scale_of(Axis.S, "S")
 
 RUNS: Final = View[tuple[Run, float, float, float]](
     "contours",
@@ -79,6 +78,10 @@ def figures(of: Surfaces, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
             yield replace(each, name=f"{each.name}-{name}", title=f"{each.title}: {law.trained.title}")
 
 
+def _scale_of_S(law: SurfaceLaw) -> Scale:
+    return scale_of(Axis.S, "S", law.trained.members[0].size_by)
+
+
 def _contours(law: SurfaceLaw, origin: Origin) -> Figure:
     runs, lines = law.trained.runs, _contour_lines(law)
     S, D, y = runs.S_N.tolist(), runs.D_N.tolist(), (law.trained.sign * runs.y_N).tolist()
@@ -93,7 +96,7 @@ def _contours(law: SurfaceLaw, origin: Origin) -> Figure:
     caption += "" if why is None else f" {why[0].upper()}{why[1:]}: lines far from the runs say nothing."
     return drawn(
         RUNS.table("Contours", zip(law.trained.members, S, D, y, strict=True)),
-        Chart(_S, scale_of(Axis.D), tuple(marks), "level", "y", levels, height=360),
+        Chart(_scale_of_S(law), scale_of(Axis.D), tuple(marks), "level", "y", levels, height=360),
         f"{len(S)} runs on lines of equal y, which falls towards large models and many tokens.",
         caption,
         origin,
@@ -141,7 +144,13 @@ def _isoflop(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
     least = "; ".join(f"{best['budget']}: least y at S = {best['S']:.3g}" for best in minima)
     return drawn(
         ISOFLOP.table("IsoFLOP curves", rows),
-        Chart(_S, Scale("y", law.trained.title, log=sign == 1), (line(curves), points(), *ring), "budget", height=320),
+        Chart(
+            _scale_of_S(law),
+            Scale("y", law.trained.title, log=sign == 1),
+            (line(curves), points(), *ring),
+            "budget",
+            height=320,
+        ),
         f"{least or 'no minimum lies between sizes'}.",
         f"Runs of each budget {_flops(law)}, interpolated in ln D between two runs of a size, with a parabola in ln S; "
         "rings: minima.",

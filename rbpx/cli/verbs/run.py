@@ -39,6 +39,7 @@ VERB = Verb(
 
 
 _LOGGER = logging.getLogger(__name__)
+_NAME_LAWS = {"laws", "k", "method"}  # keys that say which laws to print
 _FIRST = (
     "measuring the bundled models on the text of Python's library, which takes about a minute on two cores, then "
     "fitting their laws; both stay in store/ (python -m rbpx --help says what else there is)"
@@ -67,7 +68,9 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     if requests and is_main_process():
         study = requests[0].study
         of_file = [] if study is None or study.file is None else [hash_files([file_at(study.file)])]
-        print_once(line, [*done, *of_file], lambda: analyse(requests, done))
+        typed = {override.split("=")[0].lstrip("+") for override in line.hydra}
+        briefly = requests[0].study is None and not typed & _NAME_LAWS
+        print_once(line, [*done, *of_file], lambda: analyse(requests, done, briefly))
     return grids
 
 
@@ -77,14 +80,14 @@ def measured(outcomes: Sequence[Outcome]) -> "tuple[list[Measured], list[Request
     return grids, [outcome.request for outcome in outcomes], [key for grid in grids for key in grid.cell_keys]
 
 
-def analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]":
+def analyse(requests: "Sequence[Request]", done: Sequence[str], briefly: bool = False) -> "list[Record]":
     """Run and print the analyses of a study, over all cells of its sweep; returns the rows of their fits."""
     from rbpx.store.named import read_again
 
-    return read_again(requests[0].store, lambda: _analyse(requests, done))
+    return read_again(requests[0].store, lambda: _analyse(requests, done, briefly))
 
 
-def _analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]":
+def _analyse(requests: "Sequence[Request]", done: Sequence[str], briefly: bool) -> "list[Record]":
     """Analyse as `analyse` does; a study that measures nothing, over what it imported."""
     from rbpx.analyses.told import perform
 
@@ -92,7 +95,7 @@ def _analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record
     if first.study is not None and first.study.file is not None:
         return _of_file(first, first.study.file)
     if done:
-        return perform(first.analyses, [(first, done)], required=False)
+        return perform(first.analyses, [(first, done)], required=False, briefly=briefly)
     if first.model is None:
         return perform(first.analyses, [(request, None) for request in requests])
     return []

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from rbpx.display.chart.colours import DASHES
 from rbpx.display.view import Table, Value
-from rbpx.display.vocabulary import AXES
+from rbpx.display.vocabulary import title_of
 from rbpx.errors import RbpxError
-from rbpx.laws.names import Axis
+from rbpx.laws.names import Axis, SizeBy
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.predict.prediction import along
 from rbpx.status import Status
@@ -96,10 +96,10 @@ class Chart:
     height: int = 300
 
 
-def scale_of(axis: Axis, key: str = "") -> Scale:
+def scale_of(axis: Axis, key: str = "", by: SizeBy = SizeBy.total) -> Scale:
     """The logarithmic axis of what laws are in."""
     of_S = "non_embedding_params" if axis is Axis.S else axis.value
-    return Scale(key or of_S, AXES[axis].title, log=True, form="~e" if axis is Axis.C else "~s")
+    return Scale(key or of_S, title_of(axis, by), log=True, form="~e" if axis is Axis.C else "~s")
 
 
 def curve(fit: PowerLawFit, x: str, y: str, steps: int = 12, **names: Value) -> list[dict[str, Value]]:

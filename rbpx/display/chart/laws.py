@@ -6,7 +6,7 @@ from typing import Final
 
 from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, Undrawn, curve, drawn, rule, scale_of
 from rbpx.display.view import Bounded, Column, Placed, View, decimal, magnitude, place, text, whole, with_ends
-from rbpx.laws.names import Axis
+from rbpx.laws.names import Axis, SizeBy
 from rbpx.laws.power.law import PowerLawFit
 
 _Point = tuple[str, str | None, float, float]
@@ -104,7 +104,14 @@ def series_figure(
 
 
 def residual_figure(
-    name: str, title: str, rows: Sequence[_Left], legend: str, says: str, origin: Origin, axis: Axis = Axis.S
+    name: str,
+    title: str,
+    rows: Sequence[_Left],
+    legend: str,
+    says: str,
+    origin: Origin,
+    axis: Axis = Axis.S,
+    by: SizeBy = SizeBy.total,
 ) -> Figure:
     """The residuals of laws, ln y minus the law, along their axis.
 
@@ -116,6 +123,7 @@ def residual_figure(
         says: what can be seen, for those who cannot see it.
         origin: where the numbers come from.
         axis: what the laws are in.
+        by: which parameters S counts.
     """
     columns: tuple[Column[_Left] | Sequence[Column[_Left]], ...] = (
         text(legend, "series", lambda row: row[0]),
@@ -124,5 +132,5 @@ def residual_figure(
         decimal(_Y.title, _Y.key, lambda row: row[3], 5),
     )
     marks = (rule(residual_ln=0.0), Mark("line", look={"strokeWidth": 1}), Mark("points"))
-    chart = Chart(scale_of(axis), _Y, marks, "series", legend, height=240)
+    chart = Chart(scale_of(axis, by=by), _Y, marks, "series", legend, height=240)
     return drawn(View(name, columns).table(title, rows, axis=axis), chart, says, _CAPTION, origin)

@@ -173,10 +173,16 @@ def select_runs(
     """The runs that a request selects, whatever groups they are of: those of the grid's cells, or all that fit it.
 
     Raises:
-        RbpxError: the request names a model that is not a family.
+        RbpxError: the request names a model that is not a family, or counts parameters that are not known.
     """
     runs = _selected(connection, request, cell_keys)
-    return [run.by_active() for run in runs] if request.size_by is SizeBy.active else runs
+    unknown = [run for run in runs if run.total_params is None]
+    if request.size_by is SizeBy.with_embeddings and unknown:
+        raise RbpxError(
+            f"size_by=with_embeddings: all parameters of {unknown[0].family} {unknown[0].size} are not known, nor of "
+            f"{number_of(len(unknown) - 1, 'other run')}; import total_params, or leave these runs out by family="
+        )
+    return [run.sized_by(request.size_by) for run in runs]
 
 
 def _selected(connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None) -> list[Run]:
@@ -273,6 +279,7 @@ def _imported(
                 schedule_tokens=_one(row["schedule_tokens"] for row in members),
                 schedule=_one(row["schedule"] for row in members),
                 active_params=None if active is None else _whole(active),
+                total_params=_one(row["total_params"] for row in members),
                 cross_entropy_nats=_one(row["cross_entropy_nats"] for row in members),
                 observed={(row["k"], row["n"]): row["rbp"] for row in members if row["rbp"] is not None},
                 imported={

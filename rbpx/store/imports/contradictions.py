@@ -251,7 +251,7 @@ _FIRST: Final = (  # fields of the first versions, whose ids stay
 )
 
 # Fields that came later than both; what no observation of before could say enters its id where it is not empty.
-LATER: Final = ("weight", "active_params", "schedule", "schedule_tokens", "lr")
+LATER: Final = ("weight", "active_params", "total_params", "schedule", "schedule_tokens", "lr")
 _SECOND: Final = tuple(name for name in FIELDS if name not in LATER)
 
 _IN_LIST: Final = b'"0123456789abcdef", '  # a digest as JSON writes it, and what follows it in a list
