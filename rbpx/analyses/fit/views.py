@@ -84,7 +84,7 @@ def _models(laws: Laws) -> Table:
             "CE", "cross_entropy_nats", lambda row: row[0].cross_entropy_nats, 4, "cross-entropy, nats", ce_spare
         ),
         [decimal(name.replace("_", " "), name, _imported(name), spare=1) for name in IMPORTED],
-        [decimal(heading, name, _measured(name), spare=2) for name, heading in _TERMS.items()],
+        [decimal(heading, name, _measured(name), spare=2) for name, heading in _TERMS.items() if not laws.unshown],
         whole("tokens", "n_tokens", lambda row: row[0].n_tokens, spare=3),
     )  # fmt: skip
     rows: list[_Score] = list(zip(runs, laws.evidence or [None] * len(runs), strict=True))

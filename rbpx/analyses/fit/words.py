@@ -101,7 +101,8 @@ def _verdict(laws: Laws) -> str:
         for law in laws.headline
         if law is not None and law.fit.status not in (Status.no_trend, Status.not_monotone, Status.bends)
     ]
-    then = f"{AXES[laws.group.axis].at_tenfold} {' and '.join(lower)}; " if lower else ""
+    at_tenfold = AXES[laws.group.axis].at_tenfold
+    then = f"{at_tenfold[0].upper()}{at_tenfold[1:]} {' and '.join(lower)}; " if lower else ""
     return f"{then}{stands} of these {len(laws.laws)} laws pass{'es' if stands == 1 else ''} every check."
 
 
