@@ -72,6 +72,7 @@ class Question(Generic[Of, Result]):
         of_file: answers from a file instead of the store.
         rows: the rows for programs of a result that is in no store.
         page: a page of its own instead of one in the form of a report.
+        warnings: those of the sentences that a terminal prints for any number of groups.
         says_all: whether a terminal prints its sentences for any number of groups, because no table says the same.
     """
 
@@ -88,6 +89,7 @@ class Question(Generic[Of, Result]):
     of_file: Callable[[Path, Request], Result] | None = None
     rows: Callable[[Result], list[Record]] | None = None
     page: Callable[[Sequence[Result]], str] | None = None
+    warnings: Callable[[Sequence[Result]], Sequence[str]] = lambda results: ()
     says_all: bool = False
 
 

@@ -116,7 +116,7 @@ def test_a_multiplier_with_a_given_offset_stands_first(imported: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("fit", *ON_PILE, "E=5"), "E=5: E is at least 0 and below the smallest value"),
+        (("fit", *ON_PILE, "E=5"), "E=5 is impossible: E is at least 0 and below "),
         (("fit", *ON_PILE, "E=a"), "E=a is not a constant; give a number, E=1.7, or a prior"),
         (("fit", *ON_PILE, "E=1.7 +- 0"), "is not a constant"),
         (("fit", *ON_PILE, "E=1.7", "laws=[cross_entropy,accuracy]"), "belongs to one law"),

@@ -8,8 +8,8 @@ from scipy.optimize import least_squares
 from scipy.stats import f as fisher
 
 from rbpx.laws.names import Method, Objective
-from rbpx.laws.pins import Given, Pin
-from rbpx.laws.power.given import NotGiven, fit_pinned_law
+from rbpx.laws.pins import Given, NotGiven, Pin
+from rbpx.laws.power.given import fit_pinned_law
 from rbpx.laws.power.law import fit_power_law, reproduce
 from rbpx.laws.predict.prediction import average_forms
 from rbpx.laws.surface.fit import fit_surface
@@ -117,7 +117,7 @@ def test_a_prior_of_no_width_pins_and_one_without_end_leaves_free() -> None:
 
 @pytest.mark.parametrize("pins", [{"E": Pin(3.0)}, {"E": Pin(-1.0)}, {"E": Pin(9.0, 0.1)}, {"C": Pin(0.0)}], ids=str)
 def test_a_constant_that_cannot_be_is_refused(pins: dict[str, Pin]) -> None:
-    with pytest.raises(NotGiven, match="below the smallest value"):
+    with pytest.raises(NotGiven, match=r"below .*, the smallest value"):
         fit_pinned_law(S, drawn(0), None, Method.offset, pins)
 
 
