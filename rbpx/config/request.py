@@ -204,6 +204,7 @@ def _check_axis(request: Request) -> None:
             )
         return
     sizes_only = {"S": None, "D": None, "register": None, "E": None, "pin": None, "method": "ols"}
+    sizes_only |= {"frontier": False, "over": 1}
     for name, default in sizes_only.items():
         if request.typed.get(name) not in (None, default):
             raise RbpxError(
