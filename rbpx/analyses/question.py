@@ -73,6 +73,7 @@ class Question(Generic[Of, Result]):
         rows: the rows for programs of a result that is in no store.
         page: a page of its own instead of one in the form of a report.
         brief: what of a result is shown after a measurement, where nobody asked for more.
+        warnings: those of the sentences that a terminal prints for any number of groups.
         says_all: whether a terminal prints its sentences for any number of groups, because no table says the same.
     """
 
@@ -90,6 +91,7 @@ class Question(Generic[Of, Result]):
     rows: Callable[[Result], list[Record]] | None = None
     page: Callable[[Sequence[Result]], str] | None = None
     brief: Callable[[Result], Result] | None = None
+    warnings: Callable[[Sequence[Result]], Sequence[str]] = lambda results: ()
     says_all: bool = False
 
 

@@ -56,7 +56,8 @@ def show(name: str, results: Sequence[OfGroup], briefly: bool = False) -> None:
         about = [f"{_title(name, each)}: " if len(sections) > 1 else "" for each in sections]
         told = [of + sentence for of, each in zip(about, sections, strict=True) for sentence in asked.sentences(each)]
     elif asked.sentences(sections[0]):
-        told = [f"In words, for each of these {len(sections)}: --format md."]
+        told = [f"{_title(name, each)}: {warning}" for each in sections for warning in asked.warnings(each)]
+        told.append(f"In words, for each of these {len(sections)}: --format md.")
     notes = [f"{group.title}: {note}" for group in _groups(results) for note in group.notes]
     print_under(screen, [*told, *meanings], {status for table in found for status in table.doubts()}, notes)
 

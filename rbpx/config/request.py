@@ -203,7 +203,8 @@ def _check_axis(request: Request) -> None:
                 "x= is what models show on another text; say what and where, as in axis=cross_entropy@stdlib"
             )
         return
-    sizes_only = {"S": None, "D": None, "register": None, "E": None, "pin": None, "method": "ols"}
+    sizes_only: dict[str, Any] = dict.fromkeys(("S", "D", "register", "E", "pin"))
+    sizes_only |= {"method": "ols", "frontier": False, "over": 1}
     for name, default in sizes_only.items():
         if request.typed.get(name) not in (None, default):
             raise RbpxError(

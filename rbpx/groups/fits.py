@@ -14,8 +14,8 @@ from rbpx.groups.points.sizes import Points
 from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Resampled
 from rbpx.laws.names import Axis, Method, SizeBy
 from rbpx.laws.numeric import Searching, together
-from rbpx.laws.pins import NO_PINS, Pins
-from rbpx.laws.power.given import NotGiven, pinned_law
+from rbpx.laws.pins import NO_PINS, NotGiven, Pins
+from rbpx.laws.power.given import pinned_law
 from rbpx.laws.power.law import LawFit, PowerLawFit, fit_power_law, power_law
 from rbpx.laws.power.pinned import PINNABLE
 from rbpx.laws.power.unequal import Unequal

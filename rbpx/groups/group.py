@@ -217,6 +217,11 @@ class Group:
         return self.runs[0].axis
 
     @property
+    def asked(self) -> Sequence[Run]:
+        """The runs, and those that were asked for and gave way to one of them."""
+        return self.runs
+
+    @property
     def fixed_size(self) -> str | None:
         """The one size of all runs of a law in something else; None where sizes differ."""
         return None

@@ -12,7 +12,7 @@ from statistics import NormalDist
 from typing import Final
 
 _VALUES: Final = 7
-_LEAST: Final = 1e-4  # of a prior, where the constant may be
+_FAR: Final = 3.7  # standard deviations: a prior that lies farther from where the constant may be excludes it
 _REACH: Final = 2.8  # standard deviations to either side: values lie .8 apart
 
 
@@ -45,7 +45,7 @@ class Pin:
         if not self.sd:
             return [(self.value, 1.0)] if lower <= self.value < upper else []
         prior, mean, sd = NormalDist(self.value, self.sd), self.value, self.sd
-        if prior.cdf(upper) - prior.cdf(lower) < _LEAST:
+        if max(lower - self.value, self.value - upper) > _FAR * self.sd:
             return []
         if told is not None:
             sd = 1 / math.hypot(1 / self.sd, 1 / told[1])
@@ -74,17 +74,31 @@ class Given:
     prior: float = 1.0
 
 
+class NotGiven(ValueError):
+    """A constant cannot be what is given."""
+
+
 def given_values(
     pins: Pins, bounds: Mapping[str, tuple[float, float]], told: Mapping[str, tuple[float, float]]
 ) -> list[Given]:
-    """The values that given constants may have together; none where one cannot be what is given.
+    """The values that given constants may have together.
 
     Args:
         pins: given.
         bounds: the least that a constant may be and what it must be less than, where it is bounded.
         told: as in `Pin.values`, by name.
+
+    Raises:
+        NotGiven: a constant cannot be what is given.
     """
-    each = [pin.values(*bounds.get(name, (-math.inf, math.inf)), told.get(name)) for name, pin in pins.items()]
+    each = []
+    for name, pin in pins.items():
+        lower, upper = bounds.get(name, (-math.inf, math.inf))
+        each.append(pin.values(lower, upper, told.get(name)))
+        if not each[-1]:
+            least = "above 0" if lower > 0 else f"at least {lower:g}"
+            most = "" if math.isinf(upper) else f" and below {upper:.4g}" + (", the smallest value" * (name == "E"))
+            raise NotGiven(f"{name}={pin} is impossible: {name} is {least}{most}")
     return [
         Given({name: at for name, (at, _) in zip(pins, chosen, strict=True)}, math.prod(prior for _, prior in chosen))
         for chosen in product(*each)

@@ -95,3 +95,36 @@ def test_fit_and_predict_take_the_frontier_and_runs_above_the_law_may_count_less
 def test_what_over_does_not_mean_is_refused(swept: Path) -> None:
     answer = here("surface", "over=0.5", "--store", swept / "store", cwd=swept / "cwd", check=2)
     assert "over=0.5 is not how much less a run above the law weighs" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "axis=D"),  # four sizes, whose other sentences a terminal leaves out
+        ("fit", "axis=C"),
+        ("predict", "S=2e9", "D=6e10", "laws=[cross_entropy]"),
+        ("decide",),
+        ("design",),
+    ],
+)
+def test_every_question_with_a_frontier_says_which_runs_are_a_sweep(swept: Path, words: tuple[str, ...]) -> None:
+    several = "12 (S, D) cells have 108 runs" if words[-1] != "axis=D" else "3 (S, D) cells have 27 runs"
+    assert f"{several}: frontier=true takes the best of each" in ask(swept, *words)
+
+
+def test_decide_and_design_take_the_best_of_each_cell(swept: Path) -> None:
+    told = ask(swept, "decide", "frontier=true")
+    assert "Each point is the best of its size and tokens: 12 (S, D) cells, 108 runs." in told
+    (runs, *_), (best,) = (
+        [row for row in rows(swept, "decide", "frontier=true") if row["kind"] == kind] for kind in ("runs", "best")
+    )
+    assert runs["n_points"] == 12
+    assert best["y_lo"] < law(best["S"], best["D"]) < best["y_hi"]
+    (design,) = rows(swept, "design", "frontier=true")
+    assert design["n_points"] == 12
+
+
+@pytest.mark.parametrize("typed", ["frontier=true", "over=10"])
+def test_what_another_loss_does_not_have_is_refused(swept: Path, typed: str) -> None:
+    words = ("fit", "axis=cross_entropy@c4", typed, "--store", swept / "store")
+    assert f"{typed.partition('=')[0]}= is of laws in size or tokens" in here(*words, cwd=swept / "cwd", check=2).stderr

@@ -116,7 +116,7 @@ def test_a_multiplier_with_a_given_offset_stands_first(imported: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("fit", *ON_PILE, "E=5"), "E=5: E is at least 0 and below the smallest value"),
+        (("fit", *ON_PILE, "E=5"), "E=5 is impossible: E is at least 0 and below "),
         (("fit", *ON_PILE, "E=a"), "E=a is not a constant; give a number, E=1.7, or a prior"),
         (("fit", *ON_PILE, "E=1.7 +- 0"), "is not a constant"),
         (("fit", *ON_PILE, "E=1.7", "laws=[cross_entropy,accuracy]"), "belongs to one law"),
@@ -124,6 +124,7 @@ def test_a_multiplier_with_a_given_offset_stands_first(imported: Path) -> None:
         (("fit", *ON_PILE, "E=1.7", "method=robust"), "no constant that can be given with method=robust"),
         (("fit", *ON_PILE, "pin={beta: 1}"), "beta=1 is no constant that can be given with method=ols"),
         (("fit", *ON_PILE, "pin=3"), "is not a mapping of constants"),
+        (("surface", *ON_C4, "pin={alpha: 5}"), "alpha=5 is impossible: alpha is at least 0 and below 4"),
         (("surface", *ON_C4, "E=1.7", "form=kaplan"), "kaplan has no such constant"),
         (("surface", *ON_C4, "pin={N_c: 1e13 +- 1e12}", "form=kaplan"), "N_c can be pinned to a value"),
         (("predict", *ON_C4, "pin={gamma: 1}", "S=1e9", "D=1e9"), "gamma=1: no form has no such constant"),

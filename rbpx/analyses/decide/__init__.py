@@ -6,7 +6,8 @@ the runs to train next, and what must not be concluded. All of it is over forms,
 
 flops= is the budget that is to be spent (by default ten times the most compute of the runs), budgets= asks for
 others, inference_tokens= for the least of training and serving together that reaches the same loss, and S= with D= for
-what one run would show. It is about cross-entropy unless laws= names something else.
+what one run would show. It is about cross-entropy unless laws= names something else. Of sweeps (see surface)
+frontier=true takes the best of the runs of each size and as many tokens.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -26,7 +27,7 @@ ANALYSIS = Analysis(
     in_report=True,
     keys=(
         *("k", "S", "D", "ties", "resamples", "seed", "laws", "objective", "delta", "budgets", "last"),
-        *("size_by", "flops", "inference_tokens"),
+        *("size_by", "flops", "inference_tokens", "frontier"),
     ),
     lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "
     "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",

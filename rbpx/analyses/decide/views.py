@@ -10,6 +10,7 @@ from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.view import Table, View, magnitude, share, state, text, with_ends
 from rbpx.display.vocabulary import rough, short, significant, spoken
 from rbpx.errors import number_of
+from rbpx.groups.points.frontier import said_of_points
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
@@ -53,6 +54,7 @@ def tables(of: Decisions) -> Iterator[Table]:
 @one_by_one
 def sentences(of: Decisions) -> Iterator[str]:
     """What the runs say, one decision after the other."""
+    yield from said_of_points([cell for each in of.of for cell in each.trained.cells], of.group.runs)
     for decision in of.of:
         several = len(of.of) > 1
         for said in _said(decision):

@@ -8,7 +8,8 @@ next=N names N runs to train next, one after the other, each the one that narrow
 best run with ten times the compute; with budgets= the best S at these budgets; with S= and D= the prediction there.
 flops= is what all of them may cost together, and adds the best use of that, one large run or several. It goes by
 draws of the surface over forms, misfit and scatter. A run that narrows by less than 2 % is not named, and where more
-hardly help, it says so.
+hardly help, it says so. Of sweeps (see surface) frontier=true takes the best of the runs of each size and as many
+tokens.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -40,7 +41,7 @@ ANALYSIS = Analysis(
             "budgets",
             "last",
         ),
-        *("next", "flops"),
+        *("next", "flops", "frontier"),
     ),
     lacking="no family in store={store} has a training with known tokens; import a table with a column D "
     "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",

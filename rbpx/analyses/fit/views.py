@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rbpx.analyses.fit.analysis import Laws, analyse, keep
 from rbpx.analyses.fit.figures import figures
-from rbpx.analyses.fit.words import about, by_methods, sentences
+from rbpx.analyses.fit.words import about, by_methods, sentences, warnings
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.chart.figure import Figure, Undrawn, spread
 from rbpx.display.frontier import frontier_table
@@ -89,7 +89,7 @@ def _models(laws: Laws) -> Table:
     )  # fmt: skip
     rows: list[_Score] = list(zip(runs, laws.evidence or [None] * len(runs), strict=True))
     shown = rows if group.axis is Axis.S and not laws.cells else spread(rows, _MOST)
-    note = f"{len(shown)} of {len(rows)} runs." if len(shown) < len(rows) else ""
+    note = f"{len(shown)} of {len(rows):,} runs." if len(shown) < len(rows) else ""
     title, of = "What each model scores", f"{group.title}: {about(group)}"
     return view.table(title, shown, of, group.axis, note)
 
@@ -204,4 +204,9 @@ def _figures(laws: "Laws | LossLaws", fit_ids: Sequence[str]) -> Iterable[Figure
     return losses_views.figures(laws, fit_ids)
 
 
-QUESTION = Question(each(analyse), keep, tables, _sentences, _figures, brief=brief)
+@one_by_one
+def _warnings(laws: "Laws | LossLaws") -> Iterable[str]:
+    return warnings([laws]) if isinstance(laws, Laws) else ()
+
+
+QUESTION = Question(each(analyse), keep, tables, _sentences, _figures, brief=brief, warnings=_warnings)

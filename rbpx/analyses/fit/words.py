@@ -5,19 +5,18 @@ from typing import Final
 
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.question import one_by_one
-from rbpx.display.frontier import said_of_frontier
 from rbpx.display.given import said_of_given
 from rbpx.display.section import interval_of, of_ten
 from rbpx.display.vocabulary import AXES, AxisWords, law_title, short
 from rbpx.errors import number_of
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Group
-from rbpx.groups.points.frontier import said_of_cells
+from rbpx.groups.points.frontier import said_of_points
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.predict.verdict import SIGNIFICANT
 from rbpx.status import Status
 
-__all__ = ["about", "by_methods", "largest", "sentences"]
+__all__ = ["about", "by_methods", "largest", "sentences", "warnings"]
 
 _METHODS: Final = {
     Method.ols: "least squares",
@@ -57,12 +56,15 @@ def largest(group: Group) -> str:
 
 
 @one_by_one
+def warnings(laws: Laws) -> Iterator[str]:
+    """What the points are where several runs have one size and as many tokens."""
+    return said_of_points(laws.cells, laws.group.asked)
+
+
+@one_by_one
 def sentences(laws: Laws) -> Iterator[str]:
     """The laws of a group in words, RBP first; what its few models score where there is no law."""
-    if laws.cells:
-        yield from said_of_frontier(laws.cells)
-    elif crowded := said_of_cells(laws.group.runs):
-        yield crowded
+    yield from warnings([laws])
     yield from _unequal(laws)
     if laws.group.n_sizes >= 3:
         yield from _of_laws(laws)
@@ -124,7 +126,7 @@ def _of_laws(laws: Laws) -> Iterator[str]:
     yield from _limits(laws.laws)
     yield from _replicates(laws.laws)
     stands = sum(law.fit.status is Status.ok for law in laws.laws)
-    if stands < len(laws.laws):
+    if stands < len(laws.laws) > 1:
         yield f"{stands} of these {len(laws.laws)} laws pass every check."
 
 

@@ -30,6 +30,7 @@ from rbpx.laws.power.given import values_of
 from rbpx.laws.predict.calibration import expected_error, widened
 from rbpx.laws.predict.prediction import COMBINED, Averaged, Prediction, Within, average_forms, outside, predict
 from rbpx.laws.predict.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms, widening_of
+from rbpx.laws.sweeps import Cell
 from rbpx.status import Doubted, Status, in_order
 from rbpx.store.store import Record, Store
 
@@ -94,7 +95,8 @@ class Foresight:
 class Foresights:
     """The laws of one group, those that predict best first; for each law the combined answer first.
 
-    `registers` is the name under which the combined answers become a forecast; None for no forecast.
+    `registers` is the name under which the combined answers become a forecast; None for no forecast. `cells` says how
+    each point of a frontier was found.
     """
 
     group: Group
@@ -102,6 +104,7 @@ class Foresights:
     targets: tuple[float, ...]
     resamples: int
     registers: str | None = None
+    cells: tuple[Cell, ...] = ()
 
     @property
     def answers(self) -> tuple[Foresight, ...]:
@@ -128,11 +131,11 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     if isinstance(group, TrainingGroup):
         return foresee(connection, group, request)
     points, targets = known_points(connection, group, request, set(request.laws.names)), targets_of(group, request)
-    points = frontier(points)[0] if request.frontier else points
+    points, cells = frontier(points) if request.frontier else (points, ())
     foreseen = [_foresee(group, series, request.method, targets, request.pins) for series in points]
     foreseen.sort(key=lambda of_law: (of_law[0].mean_error is None, of_law[0].mean_error))
     laws = tuple(each for of_law in foreseen for each in of_law)
-    return Foresights(group, laws, tuple(targets), request.resamples, request.register)
+    return Foresights(group, laws, tuple(targets), request.resamples, request.register, cells)
 
 
 def _foresee(
@@ -191,15 +194,17 @@ def _combined(
 def _beside(law: Law, S: list[float], targets: Sequence[float], now: Sequence[Foreseen]) -> Iterator[Beside]:
     """For each given constant the answer with it, without any, and at the ends of the interval that the points give."""
     for pinned in law.fit.pinned:
-        yield from (Beside(pinned.name, pinned.now, "given", pinned.p, each.prediction) for each in now)
+        for at in (each.prediction for each in now):
+            yield Beside(pinned.name, pinned.now, "given", pinned.p, at.S, at.estimate, at.beyond)
         ends = [("lower end", pinned.free.lo), ("upper end", pinned.free.hi)]
         others = [("free", pinned.free, list[Given]())]
         others += [(what, Estimate(end), [Given({pinned.name: end})]) for what, end in ends if end is not None]
         for what, value, given in others:
             answers = average_forms(S, law.fit.y, targets, given) if _is_below(value, pinned.name, law) else None
-            if answers is not None:
-                told, _ = _combined(law, S, answers, given)
-                yield from (Beside(pinned.name, value, what, None, each.prediction) for each in told)
+            told = [None] * len(now) if answers is None else _combined(law, S, answers, given)[0]
+            for of, each in zip(now, told, strict=True):
+                at, y = of.prediction, Estimate() if each is None else each.prediction.estimate
+                yield Beside(pinned.name, value, what, None, at.S, y, at.beyond)
 
 
 def _is_below(value: Estimate, name: str, law: Law) -> bool:

@@ -26,7 +26,7 @@ from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.intervals.estimate import Estimate, flat
 from rbpx.laws.numeric import together
 from rbpx.laws.pins import Pin, Pins
-from rbpx.laws.predict.prediction import COMBINED, Prediction, outside
+from rbpx.laws.predict.prediction import COMBINED, outside
 from rbpx.laws.predict.verdict import FAR
 from rbpx.laws.surface.averaged import BudgetTest, OverForms, backtest_budgets, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.checks import Compared, HeldOut, compare_each, mean_error
@@ -64,7 +64,9 @@ class Beside:
         value: that it has.
         what: "given", "free", or which end of the interval that it has where it is free.
         p: of the test of a given value; None elsewhere.
-        prediction: value and interval of a new model.
+        S: the size of a new model.
+        y: what it would show; without a value where no law can have the constant so, an E above the smallest y.
+        beyond: the factor by which it lies outside the measured models.
         D: its tokens; None where the law is in size alone.
     """
 
@@ -72,13 +74,15 @@ class Beside:
     value: Estimate
     what: str
     p: float | None
-    prediction: Prediction
+    S: float
+    y: Estimate
+    beyond: float
     D: float | None = None
 
     def row(self) -> Record:
         """What a row for programs says of it."""
-        of = {**vars(self.prediction), "D": self.D, "constant": self.name, "given": self.what, "p": self.p}
-        return of | flat({"at": self.value})
+        at = {"S": self.S, "y": self.y.value, "lo": self.y.lo, "hi": self.y.hi, "beyond": self.beyond, "D": self.D}
+        return at | {"constant": self.name, "given": self.what, "p": self.p} | flat({"at": self.value})
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,22 +148,21 @@ def _beside(
     def all_with(pins: Pins, name: str, value: Estimate, what: str, p: float | None) -> Iterator[Beside]:
         refits = together([fitting_given(runs, fit.form, pins, 0, is_tested=False, **options) for fit in fits])
         for answer, at in zip(predict_over_forms(refits, targets, budgets), points, strict=True):
-            if answer.y.value is not None:
-                prediction = Prediction(at.S, answer.y.value, answer.y.lo, answer.y.hi, at.beyond)
-                yield Beside(name, value, what, p, prediction, at.D)
+            yield Beside(name, value, what, p, at.S, answer.y, at.beyond, at.D)
 
     likeliest = max(fits, key=lambda fit: -math.inf if fit.bic is None else -fit.bic)
     for pinned in likeliest.pinned:
         for point in points:
             y = point.over_forms.y
-            if y.value is not None:
-                prediction = Prediction(point.S, y.value, y.lo, y.hi, point.beyond)
-                yield Beside(pinned.name, pinned.now, "given", pinned.p, prediction, point.D)
+            yield Beside(pinned.name, pinned.now, "given", pinned.p, point.S, y, point.beyond, point.D)
         yield from all_with({}, pinned.name, pinned.free, "free", None)
         most = float(runs.y_N.min()) if pinned.name == "E" else math.inf
         for what, end in (("lower end", pinned.free.lo), ("upper end", pinned.free.hi)):
             if end is not None and end < most:
                 yield from all_with({pinned.name: Pin(end)}, pinned.name, Estimate(end), what, None)
+            elif end is not None:
+                for at in points:
+                    yield Beside(pinned.name, Estimate(end), what, None, at.S, Estimate(), at.beyond, at.D)
 
 
 def _at(

@@ -25,6 +25,7 @@ from rbpx.display.view import (
 )
 from rbpx.display.vocabulary import UNKNOWN, law_title, short, significant
 from rbpx.groups.origin import from_fits
+from rbpx.groups.points.frontier import said_of_points
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.predict.prediction import COMBINED, outside
@@ -156,15 +157,18 @@ BESIDE: Final = View[tuple[str, Beside]](
     "given",
     text("law", "law", lambda row: row[0], spare=1),
     text("constant", "constant", lambda row: row[1].name),
-    text("is", "given", lambda row: row[1].what, "given as typed, free, or at an end of the interval that it has free"),
+    text(
+        "is", "given", lambda row: row[1].what,
+        "given as typed, free, or at an end of the interval that it has free; none with an E above the smallest y",
+    ),
     with_ends("value", "at", lambda row: row[1].value, lambda value: significant(value, 4), ends_spare=2),
     written(
         "p", "p", lambda row: row[1].p, lambda value: significant(value, 2),
         "of the given value; below 0.05 the points speak against it",
     ),
-    magnitude("S", "S", lambda row: row[1].prediction.S),
+    magnitude("S", "S", lambda row: row[1].S),
     magnitude("D", "D", lambda row: row[1].D, spare=3),
-    with_ends("predicted", "y", lambda row: row[1].prediction.estimate, short),
+    with_ends("predicted", "y", lambda row: row[1].y, short),
 )  # fmt: skip
 
 
@@ -261,6 +265,7 @@ def sentences(of: Answered) -> Iterator[str]:
 
 
 def _said_of_sizes(of: Foresights) -> Iterator[str]:
+    yield from said_of_points(of.cells, of.group.asked)
     tested = [law for law in of.answers if law.mean_error is not None]
     if tested:
         inside = [is_inside for law in tested for is_inside in law.held]
@@ -287,6 +292,7 @@ def _said_of_sizes(of: Foresights) -> Iterator[str]:
 
 
 def _held_out(of: SurfaceForesights) -> Iterator[str]:
+    yield from said_of_points([cell for law in of.laws for cell in law.trained.cells], of.group.runs)
     for law in of.laws:
         foretold = summary(law.budgets)
         if foretold is not None:

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Iterator
 from rbpx.analyses.question import one_by_one
 from rbpx.analyses.surface.analysis import FormFit, SurfaceLaw, Surfaces
 from rbpx.config.model.training import is_raw
-from rbpx.display.frontier import said_of_frontier
 from rbpx.display.given import said_of_given
 from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import number, percent, rough, short
 from rbpx.errors import number_of
-from rbpx.groups.points.frontier import said_of_cells
+from rbpx.groups.points.frontier import said_of_points
 from rbpx.groups.points.surfaces import Trained
 from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.surface.averaged import summary
@@ -24,10 +23,7 @@ def sentences(of: Surfaces) -> Iterator[str]:
     """Which runs the surfaces are fitted to, what they leave, which form fits best, and how the best size grows."""
     cells = [cell for law in of.laws for cell in law.trained.cells]
     yield _about(of.group, "run" if cells else "point")
-    if cells:
-        yield from said_of_frontier(cells)
-    elif crowded := said_of_cells(of.group.runs):
-        yield crowded
+    yield from said_of_points(cells, of.group.runs)
     if any(run.weight != 1 for run in of.group.runs) and not cells:
         yield "Runs count by their column weight."
     for law in of.laws:

@@ -1,11 +1,12 @@
 """The best of the runs of one size that were trained on as many tokens: sweeps and repeats as one point each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from rbpx.display.frontier import said_of_frontier
 from rbpx.errors import number_of
 from rbpx.groups.group import Run
 from rbpx.groups.points.sizes import Points
@@ -14,17 +15,23 @@ from rbpx.groups.select.sizes import tokens_of
 from rbpx.laws.names import Axis
 from rbpx.laws.sweeps import Best, Cell, best_of
 
-__all__ = ["frontier", "said_of_cells"]
+__all__ = ["frontier", "said_of_points"]
 
 
-def said_of_cells(runs: Sequence[Run]) -> str | None:
-    """How many sizes and tokens have several runs, and what takes the best of each; None where none has."""
+def said_of_points(cells: Sequence[Cell], runs: Sequence[Run]) -> Iterator[str]:
+    """What the points of a frontier are; without one how many sizes and tokens have several runs, if any.
+
+    Args:
+        cells: the best of each size and number of tokens; none where each run is a point.
+        runs: that were asked for.
+    """
     several = [places for places in _cells(runs) if len(places) > 1]
-    if not several:
-        return None
-    have = "has" if len(several) == 1 else "have"
-    cells = number_of(len(several), "(S, D) cell")
-    return f"{cells} {have} {sum(map(len, several)):,} runs: frontier=true takes the best of each."
+    if cells:
+        yield from said_of_frontier(cells)
+    elif several:
+        have = "has" if len(several) == 1 else "have"
+        crowded = number_of(len(several), "(S, D) cell")
+        yield f"{crowded} {have} {sum(map(len, several)):,} runs: frontier=true takes the best of each."
 
 
 def frontier(series: Sequence[Points]) -> tuple[list[Points], tuple[Cell, ...]]:

@@ -28,14 +28,14 @@ class AlongGroup(TrainingGroup):
 
     Attributes:
         axis: what the laws are in.
-        n_beaten: runs that are left out because one of at most as much compute has a lower loss.
+        beaten: runs that are left out because one of at most as much compute has a lower loss.
         n_short: sizes that are left out because fewer than 3 of their points are known.
         model: the training, where others of its size have laws of their own.
         is_frontier: whether the best of each budget is found for each quantity, of the best of each size and tokens.
     """
 
     axis: Axis = Axis.D
-    n_beaten: int = 0
+    beaten: tuple[Run, ...] = ()
     is_frontier: bool = False
     n_short: int = 0
     model: str | None = None
@@ -46,6 +46,11 @@ class AlongGroup(TrainingGroup):
         seed = self.runs[0].training_seed
         size = f"{self.model or self.fixed_size}{'' if seed is None else f', seed {seed}'}"
         return super()._titled(what.replace(self.first.family, f"{self.first.family} {size}", 1))
+
+    @property
+    def asked(self) -> Sequence[Run]:
+        """The runs, and those that were asked for and gave way to one of them."""
+        return (*self.runs, *self.beaten)
 
     @property
     def fixed_size(self) -> str | None:
@@ -75,8 +80,7 @@ class AlongGroup(TrainingGroup):
         if self.axis is Axis.C and without:
             lines.append(f"C = 6 S D for {number_of(len(without), 'run')} whose FLOPs are not stated.")
         if self.axis is Axis.C and not self.is_frontier:
-            n = len(self.runs) + self.n_beaten
-            lines.append(f"Best model of each budget: {len(self.runs)} of {number_of(n, 'run')}.")
+            lines.append(f"Best model of each budget: {len(self.runs)} of {number_of(len(self.asked), 'run')}.")
         elif self.axis is not Axis.C and self.n_unsure:
             lines.append(
                 f"{self.n_unsure} of {number_of(len(self.runs), 'point')} are before the end of their training; in the "
@@ -191,8 +195,12 @@ def best_of_budgets(group: AlongGroup, *others: Group) -> AlongGroup:
     for each in (group, *others):
         losses = [product * loss for product, loss in zip(losses, _losses(each.runs), strict=True)]
     places = [run.x or 0.0 for run in group.runs]
-    kept = tuple(run for run, is_best in zip(group.runs, unbeaten(losses, places), strict=True) if is_best)
-    return replace(group, runs=kept, n_beaten=len(group.runs) - len(kept))
+    is_best = unbeaten(losses, places)
+    kept, beaten = (
+        tuple(run for run, is_kept in zip(group.runs, is_best, strict=True) if is_kept is wanted)
+        for wanted in (True, False)
+    )
+    return replace(group, runs=kept, beaten=beaten)
 
 
 def unbeaten(losses: Sequence[float], places: Sequence[float]) -> list[bool]:
@@ -207,8 +215,8 @@ def best_in_both(one: Group, other: Group) -> tuple[AlongGroup, AlongGroup]:
     assert isinstance(other, AlongGroup)
     best = best_of_budgets(one, other)
     chosen = {run.training for run in best.runs}
-    runs = tuple(run for run in other.runs if run.training in chosen)
-    return best, replace(other, runs=runs, n_beaten=best.n_beaten)
+    runs, beaten = (tuple(run for run in other.runs if (run.training in chosen) is wanted) for wanted in (True, False))
+    return best, replace(other, runs=runs, beaten=beaten)
 
 
 def _losses(runs: Sequence[Run]) -> list[float]:

@@ -17,10 +17,9 @@ import numpy as np
 from rbpx.laws.intervals.estimate import Z
 from rbpx.laws.names import Objective
 from rbpx.laws.numeric import Floats, Searching, at_once
-from rbpx.laws.pins import Given, Pins, given_values
-from rbpx.laws.power.given import NotGiven
+from rbpx.laws.pins import Given, NotGiven, Pins, given_values
 from rbpx.laws.power.pinned import Pinned
-from rbpx.laws.surface.equations import Kaplan
+from rbpx.laws.surface.equations import STEEPEST, Kaplan
 from rbpx.laws.surface.fit import FORMS, SurfaceFit, fitting, of_constant
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.solve import RESAMPLE, Search
@@ -93,13 +92,8 @@ def _values(pins: Pins, free: SurfaceFit) -> list[Given]:
     for name, each in free.constants.items():
         if each.value is not None and each.ends is not None:
             spread[name] = (each.value, max((each.ends[1] - each.ends[0]) / 2 / Z, _TINY))
-    chosen = given_values(pins, bounds, spread)
-    if not chosen:
-        typed = " ".join(f"{name}={pin}" for name, pin in pins.items())
-        raise NotGiven(
-            f"{typed}: E is at least 0 and below the smallest value, {smallest:.4g}; no constant is negative"
-        )
-    return chosen
+    bounds |= {name: (0.0, STEEPEST) for name in kind.exponents}
+    return given_values(pins, bounds, spread)
 
 
 def _weights(fits: Sequence[SurfaceFit], chosen: Sequence[Given]) -> Floats:
