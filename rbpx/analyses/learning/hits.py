@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rbpx.analyses.learning.losses import Over
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe
-from rbpx.laws.learning.times import fit_tails, first_hit, lasting, local_slope, turnbull
+from rbpx.laws.learning.times import first_hit, fit_tails, lasting, local_slope, turnbull
 from rbpx.laws.numeric import Floats, line
 from rbpx.laws.trajectory import History, histories
 from rbpx.status import Status

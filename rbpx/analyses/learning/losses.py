@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rbpx.analyses.learning.tokens import Tokens
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
-from rbpx.laws.learning.curves import FEWEST, Powers, Sigmoids, drawn_smooth, fit_powers, fit_sigmoids
+from rbpx.laws.learning.curves import FEWEST, Sigmoids, drawn_smooth, fit_powers, fit_sigmoids
 from rbpx.laws.learning.kinds import Kind, kinds
 from rbpx.laws.learning.rebuilt import CURVES, LeftOut, explained, left_out, slopes_beside
 from rbpx.laws.numeric import Floats

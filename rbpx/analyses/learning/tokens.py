@@ -58,9 +58,9 @@ class Tokens:
         """Tokens of each document, [D]."""
         return np.bincount(self.doc_M, minlength=self.n_documents).astype(np.float64)
 
-    def up_to(self, n: int) -> "Tokens":
-        """The same tokens at the first n runs."""
-        return replace(self, x_T=self.x_T[:n], nats_MT=self.nats_MT[:, :n], rank_MT=self.rank_MT[:, :n])
+    def without_losses(self) -> "Tokens":
+        """The same tokens without what takes the memory of one number a run."""
+        return replace(self, nats_MT=self.nats_MT[:, :0], rank_MT=self.rank_MT[:, :0])
 
 
 def points_of(group: Group) -> list[Run]:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rbpx.analyses.tokenwise.law import (
+from rbpx.laws.counts.chances import (
     UNJUDGED,
     Block,
     Judgement,
