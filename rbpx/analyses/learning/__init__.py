@@ -1,10 +1,10 @@
 """When each token is learned along an axis.
 
-Fits to the nats of each token of a text, along D (checkpoints), S or C, a sigmoid in ln x with four numbers: start, end,
-time and width (arXiv 2606.29858), and counts what no sigmoid fits by kind. Shows the spectrum of times by the nats that
-they give, and the slope of cross-entropy rebuilt from it at points that were left out of the fits, beside power laws of
-single tokens, a line between neighbours, and a drawn world in which every token falls as a smooth power law: a good
-rebuild alone shows nothing. Sigmoids need 8 points; with fewer the rest is answered. What holds by construction is
+Fits to the nats of each token of a text, along D (checkpoints), S or C, a sigmoid in ln x with four numbers, start,
+end, time and width (arXiv 2606.29858), and counts by kind what no sigmoid fits. Shows the spectrum of times by the nats
+that they give, and the slope of cross-entropy rebuilt from it at points that were left out of the fits, beside power
+laws of single tokens, a line between neighbours, and a drawn world in which every token falls as a smooth power law: a
+good rebuild alone shows nothing. Sigmoids need 8 points; with fewer the rest is answered. What holds by construction is
 called an identity.
 
 From hits (rank at most k) each token has an interval of time, between its last miss and its first lasting hit; the

@@ -1,4 +1,4 @@
-"""When each token of a text is learned (verb learning): groups of runs along an axis in, times, spectra and slopes out."""
+"""Finds when each token of a text is learned (verb learning): groups of runs along an axis in, times out."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,13 +1,13 @@
-"""Which tokens carry the slope of cross-entropy between the last two points: by what they were, id, position, document.
+"""Which tokens carry the slope of cross-entropy between the last two points: by history, id, position, document.
 
 The slopes of single tokens add up to that of their mean, so the shares of all classes of one kind sum to 1. Ids and
-documents are listed by their own estimated shares, which chance raises: what those add up to that were chosen by one half
-of the tokens is also told by the other half.
+documents are listed by their own estimated shares, which chance raises: what those add up to that one half of the
+tokens chooses is also told by the other half. Where the mean does not fall, nothing has a share.
 
 Shapes: M tokens, T points.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rbpx.analyses.learning.losses import Over
 from rbpx.analyses.learning.tokens import Ints
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
 from rbpx.laws.trajectory import History, histories
 
 POSITIONS: Final = ((1, "1-15"), (16, "16-63"), (64, "64-255"), (256, "256+"))
@@ -111,6 +111,9 @@ def carriers(over: Over, k: int, least: int, top: int) -> Carriers:
         found += [_class(over, slope_M, by, at_M == at, str(number_C[at]), int(number_C[at])) for at in places]
         chosen.append(_chosen(by, slope_M, at_M, is_kept_C, half_M, top))
     slope = over.mean(slope_M)
+    if (slope.value or 0.0) <= 0 or not (slope.ends is None or slope.leaves_out_0):  # nothing falls that has parts
+        found = [replace(each, share=NO_ESTIMATE) for each in found]
+        chosen = []
     return Carriers(float(np.exp(x_T[-2])), float(np.exp(x_T[-1])), slope, tuple(found), tuple(chosen))
 
 
@@ -122,6 +125,8 @@ def _class(
     over: Over, slope_M: NDArray[np.float64], by: str, is_M: NDArray[np.bool_], name: str, number: int | None
 ) -> Carrier:
     share, _ = over.shares(np.stack([np.where(is_M, slope_M, 0), np.where(is_M, 0, slope_M)], axis=1))
+    if by == "document":  # a sample of documents says nothing of one of them
+        share = Estimate(share.value)
     return Carrier(by, name, number, int(is_M.sum()), float(is_M.mean()), float(slope_M[is_M].mean()), share)
 
 

@@ -67,7 +67,7 @@ _three = decimals(3)
 GROUP: Final = View[Overview](
     "group",
     whole("points", "n_points", lambda row: len(row.runs)),
-    ends("{x}_least {x}_greatest", lambda row: (row.runs[0].x, row.runs[-1].x) if row.runs else (None, None), short, "{x}"),
+    ends("{x}_least {x}_greatest", lambda row: (row.runs[0].x, row.runs[-1].x), short, "{x}"),
     whole("tokens", "n_tokens", lambda row: row.n_tokens),
     whole("left out", "n_left_out", lambda row: row.n_left_out, "tokens of the last run that another one lacks", 1),
     state(lambda row: row.status),
@@ -88,7 +88,7 @@ KIND: Final = View[KindShare](
 )  # fmt: skip
 SPECTRUM: Final = View[Bin](
     "spectrum",
-    ends("lo hi", lambda row: (row.lo, row.hi), short, "time", "{x}, between two points; an open end is outside of them"),
+    ends("lo hi", lambda row: (row.lo, row.hi), short, "time", "{x}; an open end is beyond the points"),
     whole("tokens", "n_tokens", lambda row: row.n_tokens, spare=1),
     with_ends(
         "nats", "nats", lambda row: row.nats, decimals(4),
@@ -114,7 +114,7 @@ SLOPES: Final = View[Gap](
         "of the sigmoids, less what is measured", 1,
     ),
     decimal("powers", "rebuilt_power", lambda row: row.rebuilt["power"], 3, "of the sum of single power laws"),
-    decimal("line", "rebuilt_line", lambda row: row.rebuilt["line"], 3, "of a line from the point before to that after", 3),
+    decimal("line", "rebuilt_line", lambda row: row.rebuilt["line"], 3, "of a line between neighbours", 3),
 )  # fmt: skip
 
 
@@ -179,19 +179,17 @@ TAILS: Final = View[HitTimes](
     "tails",
     whole("k", "k", lambda row: row.k),
     magnitude("from {x}", "x", lambda row: row.tail.x, "where the tail begins; it ends at the last point but one", 3),
-    _tail("c", "c", lambda tail: tail.c, "exponent of the times, if all is learned some day: what is not yet falls as {x}^-c"),
-    _tail("never", "never", lambda tail: tail.never, "share of tokens that are never learned, if others are by a power", True),
+    _tail("c", "c", lambda tail: tail.c, "what is not learned yet falls as {x}^-c, if all is some day"),
+    _tail("never", "never", lambda tail: tail.never, "tokens that are never learned, if others are by a power", True),
     _tail("c of others", "c_with_never", lambda tail: tail.c_with_never),
     _tail("α", "alpha", lambda tail: tail.alpha, "of −ln RBP_k, through the same points"),
     _tail("α of times", "alpha_of_tail", lambda tail: tail.alpha_of_tail, "of −ln(1 − what the tail leaves)"),
-    decimal("factor", "factor", lambda row: row.tail.factor, 2, "α over c of misses that fall as a power, in the middle", 3),
+    decimal("factor", "factor", lambda row: row.tail.factor, 2, "α over c if misses fall as a power", 3),
     decimal(
         "bend of misses", "misses_rms", lambda row: row.tail.misses_rms, 3,
         "residuals of ln(1 − RBP_k) about a line, over its fall", 1,
     ),
-    decimal(
-        "of the law", "law_rms", lambda row: row.tail.law_rms, 3, "the same of ln(−ln RBP_k): the less, the straighter", 1
-    ),
+    decimal("of the law", "law_rms", lambda row: row.tail.law_rms, 3, "the same of ln(−ln RBP_k)", 1),
     error(
         "misses", "misses_error", lambda row: row.tail.misses_error,
         "relative error of −ln RBP_k at the last point, by a power law of the misses before it", 1,
@@ -202,12 +200,12 @@ TAILS: Final = View[HitTimes](
 )  # fmt: skip
 CARRIERS: Final = View[Named](
     "carriers",
-    text("by", "by", lambda row: row.of.by, "history: of hits, at the points before these two, so no value counts twice"),
+    text("by", "by", lambda row: row.of.by, "history: of hits before these two points, so no value counts twice"),
     text("tokens", "name", lambda row: row.name),
     whole("times", "n_tokens", lambda row: row.of.n_tokens),
     share("of tokens", "of_tokens", lambda row: row.of.of_tokens),
     decimal("slope", "slope", lambda row: row.of.slope, 3, "mean of −d nats / d ln {x} over them", 1),
-    with_ends("of the slope", "share", lambda row: row.of.share, _part, "their share; those of a kind of class sum to 1"),
+    with_ends("of the slope", "share", lambda row: row.of.share, _part, "those of a kind of class sum to 1"),
 )  # fmt: skip
 CHOSEN: Final = View[Chosen](
     "chosen",
@@ -230,7 +228,7 @@ LEARNERS: Final = View[Scored](
     ),
     with_ends("Brier", "brier", lambda row: row.brier, decimals(4), "mean squared error of chances", ends_spare=3),
     with_ends("AUC", "auc", lambda row: row.judgement["auc"], _three, ends_spare=3),
-    with_ends("excess", "excess", lambda row: row.judgement["excess"], _three, "mean chance less the share of hits", 2, 4),
+    with_ends("excess", "excess", lambda row: row.judgement["excess"], _three, "mean chance less hits", 2, 4),
     share("found", "found", lambda row: row.found, 0, "new hits among the tenth that it takes to be likeliest", 1),
     state(lambda row: row.status),
 )  # fmt: skip
@@ -248,7 +246,7 @@ NEXT: Final = View[Likely](
     decimal("nats", "nats", lambda row: row.of.nats, 2),
     whole("rank", "rank", lambda row: row.of.rank),
     share("chance", "chance", lambda row: row.of.chance, means="of being a hit at ten times {x}"),
-    with_ends("time", "time", lambda row: row.of.time, short, "{x} by which half of such tokens, and 95 % of them, are hits"),
+    with_ends("time", "time", lambda row: row.of.time, short, "{x} of half of such tokens, and of 95 %"),
 )  # fmt: skip
 PAIRS: Final = View[Pair](
     "pairs",
@@ -259,7 +257,7 @@ PAIRS: Final = View[Pair](
     with_ends("ρ", "rho", lambda row: row.rho, _three, "Spearman's correlation of their times", ends_spare=1),
     decimal("noise", "ceiling", lambda row: row.ceiling, 3, "ρ of one order that is seen twice, by every other point"),
     decimal("ρ of that", "of_ceiling", lambda row: row.of_ceiling.value, 3, "1 where both learn in one order", 1),
-    with_ends("within ids", "within", lambda row: row.within, _three, "ρ among occurrences of one token id", ends_spare=3),
+    with_ends("within ids", "within", lambda row: row.within, _three, "ρ within each token id", ends_spare=3),
     ends(
         "frequency_one frequency_other", lambda row: row.frequency, decimals(2), "frequency",
         "correlation of both with how rare the token id is in this text", 1,

@@ -5,12 +5,12 @@ from typing import Final
 
 from rbpx.analyses.learning import columns
 from rbpx.analyses.learning.analysis import Learning, Result
-from rbpx.analyses.learning.losses import Bin, Losses
-from rbpx.analyses.learning.orders import Orders, Pair
+from rbpx.analyses.learning.losses import Bin, Gap, Losses
+from rbpx.analyses.learning.orders import Orders
 from rbpx.analyses.question import one_by_one
 from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, Undrawn, bars, drawn, line, points, scale_of
 from rbpx.display.view import View, magnitude, share, text, with_ends
-from rbpx.display.vocabulary import AXES, decimals, short
+from rbpx.display.vocabulary import decimals, short
 from rbpx.groups.origin import from_shares, spelled
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.learning.curves import FEWEST
@@ -34,11 +34,11 @@ _LEFT: Final = View[_Left](
     magnitude("{x}", "x", lambda row: row[1]),
     share("of tokens", "share", lambda row: row[2]),
 )
-_ORDER: Final = View[Pair](
+_ORDER: Final = View[tuple[str, str, Estimate]](
     "order",
-    text("trainings", "pair", lambda pair: _pair_name(pair)),
-    with_ends("ρ", "rho", lambda pair: pair.rho, decimals(3)),
-    magnitude("noise", "ceiling", lambda pair: pair.ceiling),
+    text("ρ", "series", lambda row: row[0]),
+    text("trainings", "pair", lambda row: row[1]),
+    with_ends("of times", "rho", lambda row: row[2], decimals(3)),
 )
 _MOST_PAIRS: Final = 12
 
@@ -86,7 +86,7 @@ def _spectrum(result: Learning, losses: Losses) -> Figure:
         Chart(Scale("nats", "nats a token", zero=True), Scale("time", x, names=names),
               (bars("nats_lo", "nats_hi"), points(look={"size": 90}))),
         f"Most of the fall of cross-entropy of {result.group.title} is of tokens whose time is {_between(largest)}.",
-        f"Points: what the sigmoids of tokens fall, by the {x} at which half of their fall is done; bars: 95 %, documents.",
+        f"What the sigmoids of tokens fall, by the {x} at which half of that is done; bars: 95 %, documents.",
         _origin(result),
     )  # fmt: skip
 
@@ -98,31 +98,38 @@ def _between(each: Bin) -> str:
 
 
 def _slopes(result: Learning, losses: Losses) -> Figure:
-    rows: list[_Slope] = []
-    for gap in losses.gaps:
-        middle = (gap.lo * gap.hi) ** 0.5
-        if gap.out == gap.hi:
-            rows.append(("measured", middle, gap.measured))
-        rebuilt = gap.rebuilt["sigmoid"]
-        error = gap.error
-        ends = (None, None) if error.lo is None or error.hi is None or gap.measured.value is None else (
-            gap.measured.value + error.lo, gap.measured.value + error.hi
-        )  # fmt: skip
-        before = "the point before it" if gap.out == gap.hi else "the point after it"
-        rows.append((f"sigmoids, to {before}", middle, Estimate(rebuilt, *ends)))
-    rows.sort(key=lambda row: (row[0], row[1]))
-    measured, drawn_world = losses.worlds
-    r2 = [world.r2["sigmoid"].value for world in (measured, drawn_world)]
+    measured = {(gap.lo * gap.hi) ** 0.5: gap.measured for gap in losses.gaps}
+    rows: list[_Slope] = [("measured", middle, slope) for middle, slope in sorted(measured.items())]
+    for side, name in (("hi", "sigmoids, to the point left out"), ("lo", "sigmoids, from the point left out")):
+        rows += [
+            (name, (gap.lo * gap.hi) ** 0.5, _of_sigmoids(gap)) for gap in losses.gaps if gap.out == vars(gap)[side]
+        ]
+    r2 = [world.r2["sigmoid"].value for world in losses.worlds]
     told = " and ".join("–" if each is None else f"{each:.2f}" for each in r2)
+    x = result.axis.value
     return drawn(
         _SLOPE.table(_TITLES["slope"], rows, axis=result.axis),
-        Chart(scale_of(result.axis, "x"), Scale("slope", f"nats per unit of ln {result.axis.value}", zero=True),
-              (line(), bars("slope_lo", "slope_hi"), points()), "series", "slope"),
-        f"The slope of cross-entropy of {result.group.title} beside that of single sigmoids at points they were not fitted "
-        f"to; R² = {told}, measured and in a drawn world without steps.",
-        "The slope between two neighbouring points, of which one was left out of the fits; bars: 95 %, documents.",
+        Chart(
+            scale_of(result.axis, "x"),
+            Scale("slope", f"nats per unit of ln {x}", zero=True),
+            (line(), bars("slope_lo", "slope_hi"), points()),
+            "series",
+            "slope",
+        ),
+        f"The slope of cross-entropy of {result.group.title}, and that of single sigmoids at points they were not fitted "
+        f"to: R² = {told}, measured and in a drawn world without steps.",
+        f"Slopes between neighbouring {x}, one of which the fits left out; bars: 95 %, documents, of the sigmoids' "
+        "error.",
         _origin(result),
-    )  # fmt: skip
+    )
+
+
+def _of_sigmoids(gap: Gap) -> Estimate:
+    """Their slope, with the interval of its error about what is measured."""
+    rebuilt, measured, error = gap.rebuilt["sigmoid"], gap.measured.value, gap.error
+    if measured is None or error.ends is None:
+        return Estimate(rebuilt)
+    return Estimate(rebuilt, measured + error.ends[0], measured + error.ends[1])
 
 
 def _left(result: Learning) -> Figure:
@@ -137,7 +144,7 @@ def _left(result: Learning) -> Figure:
         _LEFT.table(f"{_TITLES['left']}, k = {times.k}", rows, axis=result.axis),
         chart,
         f"The misses of {result.group.title} at k = {times.k}, and the tokens that are not hits for good.",
-        "Misses lie below what is not learned yet by the hits that are lost again; at the last point both are the same.",
+        "Between both lines: hits that are lost again later. At the last point nothing comes later, so both meet.",
         from_shares(result.group, [times.k]),
     )
 
@@ -148,34 +155,35 @@ def _carriers(result: Learning) -> Figure:
     rows = [columns.Named(each, f"{each.by} {each.name}") for each in chosen]
     names = tuple(row.name for row in rows)
     largest = max(rows, key=lambda row: row.of.share.value or 0.0)
-    x = AXES[result.axis].x
     return drawn(
         columns.CARRIERS.table(_TITLES["carriers"], rows, axis=result.axis),
         Chart(Scale("share", "share of the slope", zero=True, form="%"), Scale("name", "tokens", names=names),
               (bars("share_lo", "share_hi"), points(look={"size": 90}))),
-        f"Of {result.group.title}, {largest.name} carries most of the slope between the last two {x}.",
+        f"Of {result.group.title}, {largest.name} carries most of the slope between the last two points.",
         "Points: share of the slope between the last two points; bars: 95 %, documents. History: hits before both.",
         Origin(result.sql, tuple(run.run_id for run in result.runs[-2:])),
     )  # fmt: skip
 
 
-def _pair_name(pair: Pair) -> str:
-    return f"{pair.one} / {pair.other}"
-
-
 def _order(result: Orders) -> Figure:
     pairs = sorted(result.pairs, key=lambda pair: -(pair.rho.value or 0.0))[:_MOST_PAIRS]
-    names = tuple(_pair_name(pair) for pair in pairs)
-    noise = [{"pair": _pair_name(pair), "rho": pair.ceiling} for pair in pairs if pair.ceiling is not None]
-    marks = (bars("rho_lo", "rho_hi"), points(look={"size": 90}))
-    more = (points(rows=noise, plain=True, look={"shape": "stroke", "angle": 90, "size": 200}),) if noise else ()
+    rows = [("measured", pair.name, pair.rho) for pair in pairs]
+    rows += [("one order, seen with noise", pair.name, Estimate(pair.ceiling)) for pair in pairs if pair.ceiling]
+    group, names = result.group, tuple(pair.name for pair in pairs)
     return drawn(
-        _ORDER.table(_TITLES["order"], pairs, axis=result.group.axis),
-        Chart(Scale("rho", "ρ of times", zero=True), Scale("pair", "trainings", names=names), (*marks, *more)),
-        f"Correlations of the times of tokens on {result.group.first.dataset} between trainings.",
-        "Points: Spearman's ρ; bars: 95 %, documents; strokes: what noise alone would leave of one order.",
-        Origin(
-            spelled("learning_tokens", run_id=result.group.runs[-1].run_id, ties=result.group.ties.value),
-            tuple(result.group.run_ids),
+        _ORDER.table(_TITLES["order"], rows, axis=group.axis),
+        Chart(
+            Scale("rho", "ρ of times", zero=True),
+            Scale("pair", "trainings", names=names),
+            (bars("rho_lo", "rho_hi"), points(look={"size": 90})),
+            "series",
+            "ρ",
+            height=120 + 36 * len(names),
         ),
-    )  # fmt: skip
+        f"Correlations of the times of tokens on {group.first.dataset} between trainings, beside what noise would leave of "
+        "one order.",
+        "Spearman's ρ of the times of the same tokens; bars: 95 %, documents. Noise: by every other point of each.",
+        Origin(
+            spelled("learning_tokens", run_id=group.runs[-1].run_ids[0], ties=group.ties.value), tuple(group.run_ids)
+        ),
+    )

@@ -1,8 +1,8 @@
 """Which misses become hits over the next decade of x, foretold for the last points by what earlier points teach.
 
-From one decade to the next: a logistic model of the chance that a miss now is a hit a decade on, learned where now is a
-decade before the last point's decade begins, and judged at the last point, which nothing has seen. The models differ in
-what they know of a token. A chance p over the gap g becomes 1 - (1 - p)^(g'/g) over another gap g', the law of a constant
+A logistic model of the chance that a miss now is a hit a decade on is learned one decade earlier, and judged at the
+last point, which nothing has seen. The models differ in what they know of a token, each as a normal score among the
+misses of its time. A chance p over the gap g becomes 1 - (1 - p)^(g'/g) over another gap g', the law of a constant
 hazard in ln x, which also makes times of chances.
 
 Shapes: M tokens, T points, F features.
@@ -14,6 +14,8 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from rbpx.analyses.learning.losses import Over
 from rbpx.analyses.learning.tokens import Tokens
@@ -47,7 +49,6 @@ LEARNERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What each model knows of a token; sigmoid: what its sigmoid so far foretells it to lose."""
 
-_FULL: Final = "rank and all three"  # that foretells what is not measured yet
 _CLIP: Final = 30.0  # of a logit
 
 
@@ -115,9 +116,10 @@ class Forecast:
         n_misses: tokens that are misses now.
         became: their share that are hits at the last point.
         learners: each judged.
-        reached: by each point that was foretold, by the model of all features.
+        best: the model of the least log loss there, which foretells the next decade; None where none was judged.
+        reached: by each point that was foretold, by that model.
         expected: share of all tokens that are misses at the last point and are expected to be hits a decade on.
-        next: the likeliest of them.
+        next: the likeliest of them; none where the base rate is the best that is known.
     """
 
     k: int
@@ -126,6 +128,7 @@ class Forecast:
     n_misses: int
     became: float
     learners: tuple[Scored, ...]
+    best: str | None
     reached: tuple[Reached, ...]
     expected: float | None
     next: tuple[Next, ...]
@@ -149,7 +152,7 @@ def forecast(over: Over, k: int, top: int) -> Forecast | None:
     miss_M = ~hit_MT[:, now]
     is_hit_M = hit_MT[miss_M, last]
     document_M = numbered(tokens.doc_M[miss_M]) if miss_M.any() else np.empty(0, np.intp)
-    taught, judged = (_features(tokens, at, to) for at, to in ((before, now), (now, last)))
+    taught, judged = (_features(tokens, at) for at in (before, now))
     gaps = x_T[now] - x_T[before], x_T[last] - x_T[now]
     logits: dict[str, Floats] = {}
     found = []
@@ -157,24 +160,30 @@ def forecast(over: Over, k: int, top: int) -> Forecast | None:
         if "sigmoid_nats" in features and before + 1 < FEWEST - 2:
             found.append(Scored(name, UNJUDGED, status=Status.not_identified))
             continue
-        of = _Logistic.learned(taught, features, ~hit_MT[:, before], hit_MT[:, now])
-        if of.status is not Status.ok:
-            found.append(Scored(name, UNJUDGED, status=of.status))
+        status, z_M = _logits(features, (taught, ~hit_MT[:, before], hit_MT[:, now]), (judged, miss_M))
+        if status is not Status.ok:
+            found.append(Scored(name, UNJUDGED, status=status))
             continue
-        logits[name] = _over_gap(of.logits(judged, miss_M), gaps[1] / gaps[0])
+        logits[name] = _over_gap(z_M, gaps[1] / gaps[0])
         found.append(_scored(name, logits[name], is_hit_M, document_M))
     found = [_with_gain(each, logits, is_hit_M, document_M) for each in found]
-    reached = []
-    if _FULL in logits:
+    reached, best = [], _best(found)
+    if best is not None:
         for at in range(now + 1, last + 1):
-            chance = hit_chance(_over_gap(logits[_FULL], (x_T[at] - x_T[now]) / gaps[1])).mean()
+            chance = hit_chance(_over_gap(logits[best], (x_T[at] - x_T[now]) / gaps[1])).mean()
             observed = mean_over_documents(hit_MT[miss_M, at].astype(np.float64), document_M)
             reached.append(Reached(float(np.exp(x_T[at])), float(chance), observed))
-    expected, likeliest = _next(over, judged, hit_MT, (now, last), top)
+    expected, likeliest = (None, ()) if best is None else _next(over, best, judged, hit_MT, (now, last), top)
     x = np.exp(x_T).tolist()
     became = float(is_hit_M.mean()) if len(is_hit_M) else float("nan")
     about = (x[before], x[now]), (x[now], x[last])
-    return Forecast(k, *about, len(is_hit_M), became, tuple(found), tuple(reached), expected, likeliest)
+    return Forecast(k, *about, len(is_hit_M), became, tuple(found), best, tuple(reached), expected, likeliest)
+
+
+def _best(found: Sequence[Scored]) -> str | None:
+    """The model of the least log loss; None where none was judged."""
+    scored = {each.name: loss for each in found if (loss := each.judgement["log_loss_nats"].value) is not None}
+    return min(scored, key=scored.__getitem__, default=None)
 
 
 def _decade_before(x_T: Floats, at: int, least: int) -> int | None:
@@ -182,7 +191,7 @@ def _decade_before(x_T: Floats, at: int, least: int) -> int | None:
     return least + int(np.abs(x_T[at] - x_T[least:at] - DECADE).argmin()) if at > least else None
 
 
-def _features(tokens: Tokens, at: int, to: int) -> Mapping[str, Floats]:
+def _features(tokens: Tokens, at: int) -> Mapping[str, Floats]:
     """What is known of each token at a point."""
     x_T, nats_MT = tokens.x_T, tokens.nats_MT.astype(np.float64)
     _, of_M, n_V = np.unique(tokens.token_id_M, return_inverse=True, return_counts=True)
@@ -198,31 +207,31 @@ def _features(tokens: Tokens, at: int, to: int) -> Mapping[str, Floats]:
     return features
 
 
-@dataclass(frozen=True, eq=False)
-class _Logistic:
-    """A logistic model of features in units of their spread where it was learned."""
+def _known(known: Mapping[str, Floats], features: Sequence[str], of_M: NDArray[np.bool_]) -> Floats:
+    """Normal scores of some features among some tokens, beside a constant, [M, F + 1].
 
-    features: Sequence[str]
-    mean_F: Floats
-    spread_F: Floats
-    theta_F: Floats
-    status: Status
+    Losses of one decade are not those of the next, so a token is described by its place among the misses of its time.
+    """
+    n = int(of_M.sum())
+    scores = [ndtri((rankdata(known[name][of_M]) - 0.5) / n) for name in features]
+    return np.column_stack([np.ones(n), *scores])
 
-    @classmethod
-    def learned(
-        cls, known: Mapping[str, Floats], features: Sequence[str], miss_M: NDArray[np.bool_], hit_M: NDArray[np.bool_]
-    ) -> "_Logistic":
-        varied = [name for name in features if miss_M.any() and np.ptp(known[name][miss_M]) > 0]
-        x_MF = np.column_stack([known[name][miss_M] for name in varied]) if varied else np.empty((miss_M.sum(), 0))
-        mean_F, spread_F = (x_MF.mean(axis=0), x_MF.std(axis=0)) if varied else (np.empty(0), np.empty(0))
-        design_MF = np.column_stack([np.ones(len(x_MF)), (x_MF - mean_F) / spread_F])
-        found = learn(blocks_of(design_MF[:, None, :], hit_M[miss_M]))
-        return cls(varied, mean_F, spread_F, found.theta_F, found.status)
 
-    def logits(self, known: Mapping[str, Floats], of_M: NDArray[np.bool_]) -> Floats:
-        x_MF = np.column_stack([known[name][of_M] for name in self.features]) if self.features else 0.0
-        z_M = self.theta_F[0] + (x_MF - self.mean_F) / self.spread_F @ self.theta_F[1:] if self.features else None
-        return np.clip(np.full(int(of_M.sum()), self.theta_F[0]) if z_M is None else z_M, -_CLIP, _CLIP)
+def _logits(
+    features: Sequence[str],
+    taught: tuple[Mapping[str, Floats], NDArray[np.bool_], NDArray[np.bool_]],
+    judged: tuple[Mapping[str, Floats], NDArray[np.bool_]],
+) -> tuple[Status, Floats]:
+    """Learn from features, misses and later hits at one time; the status, and the logits of misses at another time."""
+    known, miss_M, hit_M = taught
+    if not miss_M.any() or not judged[1].any():
+        return Status.one_outcome, np.empty(0)
+    design_MF = _known(known, features, miss_M)
+    varies_F = np.concatenate([[True], np.ptp(design_MF[:, 1:], axis=0) > 0])
+    found = learn(blocks_of(design_MF[:, None, varies_F], hit_M[miss_M]))
+    if found.status is not Status.ok:
+        return found.status, np.empty(0)
+    return Status.ok, np.clip(_known(*(judged[0], features, judged[1]))[:, varies_F] @ found.theta_F, -_CLIP, _CLIP)
 
 
 def _over_gap(z_M: Floats, ratio: float) -> Floats:
@@ -254,19 +263,20 @@ def _with_gain(
 
 
 def _next(
-    over: Over, known: Mapping[str, Floats], hit_MT: NDArray[np.bool_], points: tuple[int, int], top: int
+    over: Over, name: str, known: Mapping[str, Floats], hit_MT: NDArray[np.bool_], points: tuple[int, int], top: int
 ) -> tuple[float | None, tuple[Next, ...]]:
     """The share of tokens that the next decade makes hits, and the likeliest of the misses, by the last decade."""
     tokens, (now, last) = over.tokens, points
     x_T, miss_M = tokens.x_T, ~hit_MT[:, last]
-    of = _Logistic.learned(known, LEARNERS[_FULL], ~hit_MT[:, now], hit_MT[:, last])
-    if of.status is not Status.ok or not miss_M.any():
+    taught = known, ~hit_MT[:, now], hit_MT[:, last]
+    status, z_M = _logits(LEARNERS[name], taught, (_features(tokens, last), miss_M))
+    if status is not Status.ok:
         return None, ()
-    z_M = _over_gap(of.logits(_features(tokens, last, last), miss_M), DECADE / (x_T[last] - x_T[now]))
+    z_M = _over_gap(z_M, DECADE / (x_T[last] - x_T[now]))
     chance_M, hazard_M = hit_chance(z_M), -ln_hit_chance(-z_M) / DECADE
     found = []
     at_M = np.flatnonzero(miss_M)
-    for place in np.argsort(-z_M, kind="stable")[:top]:
+    for place in np.argsort(-z_M, kind="stable")[: top if np.ptp(z_M) > 0 else 0]:
         at, hazard = at_M[place], hazard_M[place]
         time, lo, hi = (float(np.exp(x_T[last] - np.log1p(-share) / hazard)) for share in (0.5, *TAILS))
         found.append(

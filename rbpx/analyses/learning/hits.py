@@ -1,4 +1,4 @@
-"""Times of tokens from hits alone, at each k: who is learned by when, and the tail of the times beside the law of RBP_k.
+"""Times of tokens from hits alone, at each k: who is learned by when, and the tail of times beside the law of RBP_k.
 
 Shapes: M tokens, T points, C = T + 1 cells, D documents, B resamples.
 """

@@ -80,7 +80,7 @@ def _times(times: HitTimes) -> _Rows:
 def _forecast(result: Learning, found: Forecast) -> _Rows:
     ends = {"taught_lo": found.taught[0], "taught_hi": found.taught[1], "judged_lo": found.judged[0]}
     ends |= {"judged_hi": found.judged[1], "n_misses": found.n_misses, "became": found.became}
-    yield "forecast", {"k": found.k, **ends, "expected": found.expected}
+    yield "forecast", {"k": found.k, **ends, "best": found.best, "expected": found.expected}
     for each in found.learners:
         scores = by_name(**each.judgement, brier=each.brier, gain=each.gain)
         yield "learner", {"k": found.k, "name": each.name, **scores, "found": each.found, "status": each.status.value}

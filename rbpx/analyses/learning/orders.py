@@ -55,6 +55,7 @@ class Pair:
     Attributes:
         one: title of the first.
         other: of the second.
+        name: both in short.
         relation: seeds (of one family and size), sizes (of one family), or families.
         n_tokens: that both have.
         rho: Spearman's correlation of their times.
@@ -67,6 +68,7 @@ class Pair:
 
     one: str
     other: str
+    name: str
     relation: str
     n_tokens: int
     rho: Estimate
@@ -137,6 +139,7 @@ def _pair(one: Times, other: Times) -> Pair | None:
     return Pair(
         one.group.title,
         other.group.title,
+        " / ".join(_names(one.group, other.group)),
         _relation(one.group, other.group),
         len(at_one),
         rho,
@@ -145,6 +148,19 @@ def _pair(one: Times, other: Times) -> Pair | None:
         _correlation(*within, document_M),
         (frequency[0], frequency[1]),
     )
+
+
+def _names(one: Group, other: Group) -> list[str]:
+    """What tells two trainings apart, in short: size, family, seed, variant and revision, as far as they differ."""
+    sizes = [group.fixed_size or group.first.family for group in (one, other)]
+    families = [group.first.family for group in (one, other)]
+    seeds = [f"seed {group.runs[0].training_seed}" for group in (one, other)]
+    variants = [group.first.variant or group.first.revision or "finished" for group in (one, other)]
+    found = sizes
+    for more in (families, seeds, variants):
+        if more[0] != more[1] and more != found:
+            found = [f"{name} {each}" for name, each in zip(found, more, strict=True)]
+    return found
 
 
 def _relation(one: Group, other: Group) -> str:

@@ -1,6 +1,6 @@
 """Shows when tokens are learned: which tables a group has, and those of all trainings on a text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rbpx.analyses.learning import columns
 from rbpx.analyses.learning.analysis import Learning, Result, analyse

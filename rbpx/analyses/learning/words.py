@@ -26,7 +26,7 @@ def sentences(result: Result) -> Iterator[str]:
     for times in result.times:
         yield from _tail(result, times)
     if result.carriers is not None:
-        yield _carriers(result.carriers)
+        yield _carriers(result.carriers, result.axis.value)
     if result.forecast is not None:
         yield from _forecast(result, result.forecast)
 
@@ -37,8 +37,8 @@ def _losses(result: Learning, losses: Losses) -> Iterator[str]:
     of_fall = shares[Kind.learned].of_fall.value
     fall = "" if of_fall is None else f", which give {of_fall:.0%} of the fall of cross-entropy"
     yield (
-        f"{learned} of the tokens are learned between the first and the last {AXES[result.axis].one.split()[-1]}{fall}; "
-        f"the losses of {turns} are not monotone, and those of {never} change too little to be told from a constant."
+        f"{learned} of the tokens are learned between the first and the last {AXES[result.axis].one.split()[-1]}{fall};"
+        f" the losses of {turns} are not monotone, and those of {never} change too little to be told from a constant."
     )
     measured, drawn = losses.worlds
     gain = measured.r2["sigmoid"].value, measured.r2["line"].value
@@ -52,8 +52,8 @@ def _losses(result: Learning, losses: Losses) -> Iterator[str]:
     beats = [world.beats.value for world in losses.worlds]
     if None not in beats:
         yield (
-            f"There a sigmoid is nearer than a power law for {beats[0]:.0%} of the tokens, and for {beats[1]:.0%} in the "
-            "drawn world, where every token does follow a power law."
+            f"There a sigmoid is nearer than a power law for {beats[0]:.0%} of the tokens, and for {beats[1]:.0%} in "
+            "the drawn world, where every token does follow a power law."
         )
 
 
@@ -69,34 +69,37 @@ def _tail(result: Learning, times: HitTimes) -> Iterator[str]:
     )
 
 
-def _carriers(carriers: Carriers) -> str:
+def _carriers(carriers: Carriers, x: str) -> str:
+    moved = f"From {short(carriers.lo)} to {short(carriers.hi)} cross-entropy "
+    if not carriers.chosen:
+        slope = interval_of(carriers.slope)
+        return f"{moved}does not fall for certain: {slope} nats per unit of ln {x}, of which nothing has a share."
     by_history = max(
         (each for each in carriers.classes if each.by == "history"), key=lambda each: each.share.value or 0
     )
     tokens = next(each for each in carriers.chosen if each.by == "token")
     share = by_history.share
     return (
-        f"From {short(carriers.lo)} to {short(carriers.hi)} cross-entropy falls by {interval_of(carriers.slope)} nats per "
-        f"unit of ln x. Tokens whose hits before were “{by_history.name}” carry "
-        f"{interval(share.value, share.lo, share.hi, 2)} of that, {by_history.of_tokens:.0%} of all tokens. The {tokens.n} "
-        f"token ids that carry most seem to carry {tokens.share:.0%}; chosen by one half of the documents, "
+        f"{moved}falls by {interval_of(carriers.slope)} nats per unit of ln {x}. Tokens whose hits before were “{by_history.name}” carry "
+        f"{interval(share.value, share.lo, share.hi, 2)} of that, {by_history.of_tokens:.0%} of all tokens. The "
+        f"{tokens.n} token ids that carry most seem to carry {tokens.share:.0%}; chosen by one half of the documents, "
         f"{tokens.again:.0%} in the other."
     )
 
 
 def _forecast(result: Learning, found: Forecast) -> Iterator[str]:
-    scored = [each for each in found.learners if each.judgement["log_loss_nats"].value is not None]
-    if not scored:
+    best = next((each for each in found.learners if each.name == found.best), None)
+    if best is None:
         return
-    best = min(scored, key=lambda each: each.judgement["log_loss_nats"].value or 0.0)
     x, (lo, hi), (now, last) = result.axis.value, found.taught, found.judged
     gain = "" if best.name == BASELINE else f", {interval_of(best.gain, 4)} nats a token less than by loss alone"
     yield (
-        f"Of {found.n_misses:,} misses at {x} = {short(now)}, {found.became:.1%} are hits at {short(last)} (k = {found.k}). "
+        f"Of {found.n_misses:,} misses at {x} = {short(now)} (k = {found.k}), {found.became:.1%} are hits at {short(last)}."
+        " "
         f"Taught by {short(lo)} to {short(hi)}, chances by “{best.name}” have the least log loss there{gain}."
     )
     if found.expected is not None:
-        yield f"At ten times {x}, {found.expected:.1%} of all tokens are expected to be hits that are misses now."
+        yield f"At ten times {x} it expects {found.expected:.1%} of all tokens to be hits that are misses now."
 
 
 def _orders(result: Orders) -> Iterator[str]:

@@ -22,8 +22,7 @@ FEWEST: Final = 8  # points for the four numbers of a sigmoid: six are left wher
 _MARGIN: Final = 0.25  # of the range of x: how far outside of it a time may be
 _SHARPEST: Final = 0.25  # of the smallest gap between points: what is sharper looks the same
 _WIDEST: Final = 0.5  # of the range of x
-_TIMES: Final = 33  # of the grid
-_WIDTHS: Final = 6
+_GRID: Final = (33, 6)  # times and widths
 _POWERS: Final = (0.05, 20.0, 40)  # over the range of x: the least and greatest exponent, and how many of the grid
 
 
@@ -48,7 +47,7 @@ class Sigmoid:
 
     def grid(self) -> Floats:
         """Times evenly spaced, widths too in their logarithm, [G, 2]."""
-        times, widths = (np.linspace(lo, hi, n) for lo, hi, n in zip(self.lo_P, self.hi_P, (_TIMES, _WIDTHS)))
+        times, widths = (np.linspace(lo, hi, n) for lo, hi, n in zip(self.lo_P, self.hi_P, _GRID, strict=True))
         return np.stack(np.meshgrid(times, widths, indexing="ij"), axis=-1).reshape(-1, 2)
 
     def at(self, x_T: Floats, p_MP: Floats) -> Floats:

@@ -1,8 +1,8 @@
 """Whether several trainings learn the same tokens in the same order, beside what noise allows.
 
-Times are cells (`times.lasting`), many of which are equal, so ranks are means of ties and the correlation is Spearman's.
-Times from one half of the points say how far those of a training are known: the correlation of both halves, stepped up
-to all points (Spearman and Brown: 2 r / (1 + r)), bounds what two trainings can show by sqrt(r_1 r_2).
+Times are cells (`times.lasting`), many of which are equal, so ranks are means of ties and the correlation is
+Spearman's. Times from one half of the points say how far those of a training are known: the correlation of both halves,
+stepped up to all points (Spearman and Brown: 2 r / (1 + r)), bounds what two trainings can show by sqrt(r_1 r_2).
 
 Source: C. Spearman, American Journal of Psychology 15 (1904), 72, for the bound.
 

@@ -1,7 +1,8 @@
 """Fits y = b + d s(x; p) to many tokens at once: a grid of shapes, then Gauss-Newton on p with b and d projected out.
 
-For a given shape s both levels are a linear problem with a closed form, so that a search has one or two numbers a token
-instead of four, and thousands of tokens go through one matrix product. Losses are never negative, so neither is a level.
+For a given shape s both levels are a linear problem with a closed form, so that a search has one or two numbers a
+token instead of four, and thousands of tokens go through one matrix product. Losses are never negative, so neither is a
+level.
 
 Source: Golub and Pereyra, SIAM J. Numer. Anal. 10 (1973), 413 (variable projection); the Jacobian without its smaller
 term: Kaufman, BIT 15 (1975), 49.
@@ -182,7 +183,7 @@ def _step(shape: Shape, x_T: Floats, p_MP: Floats, at: _Linear, damping_M: Float
     slope_PMT = shape.slopes(x_T, p_MP, s_MT)
     about_MT = s_MT - s_MT.mean(axis=1, keepdims=True)
     kind_M1 = at.kind_M[:, None]
-    # What the levels can take up is no change: project on what is orthogonal to the free columns, 1 and s or one of both.
+    # What the levels can take up is no change: project on what is orthogonal to the free columns, 1, s or both.
     column_MT = np.where(kind_M1 == 0, about_MT, np.where(kind_M1 == 1, s_MT, np.where(kind_M1 == 2, 1 - s_MT, 0.0)))
     squares_M = np.maximum(np.einsum("mt,mt->m", column_MT, column_MT), np.finfo(np.float64).tiny)
     J_PMT = slope_PMT - np.where((kind_M1 == 0) | (kind_M1 == 3), slope_PMT.mean(axis=2, keepdims=True), 0.0)

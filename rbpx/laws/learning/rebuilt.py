@@ -63,7 +63,7 @@ def slopes_beside(x_T: Floats, level_XJ3: Floats) -> Floats:
 
 
 def explained(measured_BG: Floats, rebuilt_BG: Floats) -> Floats:
-    """R2 of slopes: 1 - sum (rebuilt - measured)^2 / sum (measured - mean)^2, [B]; NaN where measured ones are equal."""
+    """R2 of slopes: 1 - sum (rebuilt - measured)^2 / sum (measured - mean)^2, [B]; NaN where all are equal."""
     about_B = ((measured_BG - measured_BG.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(about_B > 0, 1 - ((rebuilt_BG - measured_BG) ** 2).sum(axis=1) / about_B, np.nan)
