@@ -97,11 +97,9 @@ def _learning(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
     losses = losses_of(tokens, over.weights_BD, group.n_resampled, request.seed)
     carried = carriers(over, k_grid[0], request.least, request.top)
     foretold = forecast(over, k_grid[0], request.top)
-    named = {each.number for each in carried.classes if each.by == "token"}
+    named = {each.number for each in carried.classes if each.by == "token" and each.number is not None}
     named |= {each.token_id for each in foretold.next} if foretold else set()
-    known = ask(
-        connection, "token_texts", run_id=runs[0].run_id, token_ids=sorted(map(int, filter(None.__ne__, named)))
-    )
+    known = ask(connection, "token_texts", run_id=runs[0].run_id, token_ids=sorted(named))
     found = Learning(
         group,
         tuple(runs),

@@ -116,8 +116,8 @@ def _slopes(result: Learning, losses: Losses) -> Figure:
             "series",
             "slope",
         ),
-        f"The slope of cross-entropy of {result.group.title}, and that of single sigmoids at points they were not fitted "
-        f"to: R² = {told}, measured and in a drawn world without steps.",
+        f"The slope of cross-entropy of {result.group.title}, and that of single sigmoids at points they were not "
+        f"fitted to: R² = {told}, measured and in a drawn world without steps.",
         f"Slopes between neighbouring {x}, one of which the fits left out; bars: 95 %, documents, of the sigmoids' "
         "error.",
         _origin(result),
@@ -180,8 +180,7 @@ def _order(result: Orders) -> Figure:
             "ρ",
             height=120 + 36 * len(names),
         ),
-        f"Correlations of the times of tokens on {group.first.dataset} between trainings, beside what noise would leave of "
-        "one order.",
+        f"Correlations of the times of tokens on {group.first.dataset} between trainings, and what noise would leave.",
         "Spearman's ρ of the times of the same tokens; bars: 95 %, documents. Noise: by every other point of each.",
         Origin(
             spelled("learning_tokens", run_id=group.runs[-1].run_ids[0], ties=group.ties.value), tuple(group.run_ids)

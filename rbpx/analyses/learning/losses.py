@@ -166,8 +166,8 @@ def _kinds(over: Over, kind_M: NDArray[np.int8]) -> list[KindShare]:
     shares = over.shares(is_MK * fall_M[:, None])
     found = []
     for kind, is_M, of_fall in zip(Kind, is_MK.T, shares, strict=True):
-        ends = [float(nats_MT[is_M, at].mean()) if is_M.any() else None for at in (0, -1)]
-        found.append(KindShare(kind, int(is_M.sum()), float(is_M.mean()), *ends, of_fall))
+        first, last = (float(nats_MT[is_M, at].mean()) if is_M.any() else None for at in (0, -1))
+        found.append(KindShare(kind, int(is_M.sum()), float(is_M.mean()), first, last, of_fall))
     return found
 
 

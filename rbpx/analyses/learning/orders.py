@@ -119,7 +119,7 @@ def _places(one: Tokens, other: Tokens) -> tuple[NDArray[np.intp], NDArray[np.in
         keys = [tokens.doc_M << 32 | tokens.byte_M for tokens in (one, other)]
     else:
         keys = [(tokens.doc_M << 20 | tokens.position_M) << 21 | tokens.token_id_M for tokens in (one, other)]
-    _, at_one, at_other = np.intersect1d(*keys, return_indices=True)
+    _, at_one, at_other = np.intersect1d(keys[0], keys[1], return_indices=True)
     return at_one, at_other
 
 
@@ -145,7 +145,7 @@ def _pair(one: Times, other: Times) -> Pair | None:
         rho,
         ceiling,
         NO_ESTIMATE if ceiling is None else rho.times(1 / ceiling),
-        _correlation(*within, document_M),
+        _correlation(within[0], within[1], document_M),
         (frequency[0], frequency[1]),
     )
 

@@ -74,14 +74,13 @@ def _carriers(carriers: Carriers, x: str) -> str:
     if not carriers.chosen:
         slope = interval_of(carriers.slope)
         return f"{moved}does not fall for certain: {slope} nats per unit of ln {x}, of which nothing has a share."
-    by_history = max(
-        (each for each in carriers.classes if each.by == "history"), key=lambda each: each.share.value or 0
-    )
+    histories = [each for each in carriers.classes if each.by == "history"]
+    by_history = max(histories, key=lambda each: each.share.value or 0)
     tokens = next(each for each in carriers.chosen if each.by == "token")
-    share = by_history.share
+    share = interval(by_history.share.value, by_history.share.lo, by_history.share.hi, 2)
     return (
-        f"{moved}falls by {interval_of(carriers.slope)} nats per unit of ln {x}. Tokens whose hits before were “{by_history.name}” carry "
-        f"{interval(share.value, share.lo, share.hi, 2)} of that, {by_history.of_tokens:.0%} of all tokens. The "
+        f"{moved}falls by {interval_of(carriers.slope)} nats per unit of ln {x}. Tokens whose hits before were "
+        f"“{by_history.name}” carry {share} of that, {by_history.of_tokens:.0%} of all tokens. The "
         f"{tokens.n} token ids that carry most seem to carry {tokens.share:.0%}; chosen by one half of the documents, "
         f"{tokens.again:.0%} in the other."
     )
@@ -94,9 +93,9 @@ def _forecast(result: Learning, found: Forecast) -> Iterator[str]:
     x, (lo, hi), (now, last) = result.axis.value, found.taught, found.judged
     gain = "" if best.name == BASELINE else f", {interval_of(best.gain, 4)} nats a token less than by loss alone"
     yield (
-        f"Of {found.n_misses:,} misses at {x} = {short(now)} (k = {found.k}), {found.became:.1%} are hits at {short(last)}."
-        " "
-        f"Taught by {short(lo)} to {short(hi)}, chances by “{best.name}” have the least log loss there{gain}."
+        f"Of {found.n_misses:,} misses at {x} = {short(now)} (k = {found.k}), {found.became:.1%} are hits at "
+        f"{short(last)}. Taught by {short(lo)} to {short(hi)}, chances by “{best.name}” have the least log loss "
+        f"there{gain}."
     )
     if found.expected is not None:
         yield f"At ten times {x} it expects {found.expected:.1%} of all tokens to be hits that are misses now."

@@ -19,6 +19,7 @@ from rbpx.laws.learning.projected import Projected, fit_projected
 from rbpx.laws.numeric import Floats
 
 FEWEST: Final = 8  # points for the four numbers of a sigmoid: six are left where two are held out
+_ROUNDING: Final = 1e-9  # of ln width
 _MARGIN: Final = 0.25  # of the range of x: how far outside of it a time may be
 _SHARPEST: Final = 0.25  # of the smallest gap between points: what is sharper looks the same
 _WIDEST: Final = 0.5  # of the range of x
@@ -84,11 +85,11 @@ class Power:
 
     def at(self, x_T: Floats, p_MP: Floats) -> Floats:
         """The shapes, [M, T]."""
-        return np.exp(-np.exp(p_MP) * (x_T - self.x_T[0]))
+        return np.asarray(np.exp(-np.exp(p_MP) * (x_T - self.x_T[0])))
 
     def slopes(self, x_T: Floats, p_MP: Floats, s_MT: Floats) -> Floats:
         """Their derivatives by ln c, [1, M, T]."""
-        return (-np.exp(p_MP) * (x_T - self.x_T[0]) * s_MT)[None]
+        return np.asarray((-np.exp(p_MP) * (x_T - self.x_T[0]) * s_MT)[None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,7 @@ class Sigmoids:
     @property
     def is_sharpest_M(self) -> NDArray[np.bool_]:
         """Whether the width is the least there can be: a step within a gap between points, which hide its width."""
-        return self.found.p_MP[:, 1] <= self.shape.lo_P[1] + 1e-9
+        return np.asarray(self.found.p_MP[:, 1] <= self.shape.lo_P[1] + _ROUNDING)
 
     def at(self, x_X: Floats) -> Floats:
         """The losses at any x, [M, X]."""
@@ -193,4 +194,4 @@ def drawn_smooth(powers: Powers, y_MT: NDArray[np.floating], seed: int) -> Float
     T = smooth_MT.shape[1]
     noise_MT = (y_MT - smooth_MT) * np.sqrt(T / (T - 3))
     noise_MT = rng.permuted(noise_MT, axis=1) * rng.choice([-1.0, 1.0], size=noise_MT.shape)
-    return np.abs(smooth_MT + noise_MT)
+    return np.asarray(np.abs(smooth_MT + noise_MT))

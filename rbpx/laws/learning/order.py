@@ -9,16 +9,16 @@ Source: C. Spearman, American Journal of Psychology 15 (1904), 72, for the bound
 Shapes: M tokens, N trainings.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from rbpx.laws.numeric import Floats
 
 
-def ranked(times_M: ArrayLike) -> Floats:
+def ranked(times_M: NDArray[Any]) -> Floats:
     """Ranks with mean 0 and variance 1, ties their mean, [M]; NaN where all are equal."""
     rank_M = rankdata(times_M).astype(np.float64)
     rank_M -= rank_M.mean()

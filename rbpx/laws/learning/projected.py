@@ -11,7 +11,7 @@ Shapes of arrays: M tokens, T points, G shapes of the grid, P numbers of a shape
 """
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,17 +26,19 @@ _NO_VARIATION: Final = 1e-12  # of a shape over the points
 
 
 class Shape(Protocol):
-    """A family of curves in x that fall from 1 to 0, or part of that way.
+    """A family of curves in x that fall from 1 to 0, or part of that way."""
 
-    Attributes:
-        lo_P: least value of each of its numbers.
-        hi_P: greatest value.
-        may_rise: whether d may be negative.
-    """
+    @property
+    def lo_P(self) -> Floats:
+        """Least value of each of its numbers."""
 
-    lo_P: Floats
-    hi_P: Floats
-    may_rise: bool
+    @property
+    def hi_P(self) -> Floats:
+        """Greatest value of each."""
+
+    @property
+    def may_rise(self) -> bool:
+        """Whether d may be negative."""
 
     def grid(self) -> Floats:
         """Where a search may begin, [G, P]."""
@@ -71,7 +73,8 @@ class Projected:
         return self.level_M[:, None] + self.drop_M[:, None] * shape.at(x_X, self.p_MP)
 
 
-class _Linear(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Linear:
     """The levels of given shapes: b, d, residuals, and which of two, one or the other column is free."""
 
     level_M: Floats
@@ -79,6 +82,17 @@ class _Linear(NamedTuple):
     residual_MT: Floats
     squares_M: Floats
     kind_M: NDArray[np.int8]  # 0: both levels are free; 1: b = 0; 2: b + d = 0; 3: d = 0
+
+    def of(self, at_M: NDArray[np.intp]) -> "_Linear":
+        """Those of some tokens."""
+        return _Linear(
+            self.level_M[at_M], self.drop_M[at_M], self.residual_MT[at_M], self.squares_M[at_M], self.kind_M[at_M]
+        )
+
+    def take(self, at_M: NDArray[np.intp], other: "_Linear", from_M: NDArray[np.bool_]) -> None:
+        """Replace those of some tokens by others."""
+        for name, mine_M in vars(self).items():
+            mine_M[at_M] = vars(other)[name][from_M]
 
 
 def fit_projected(shape: Shape, x_T: Floats, y_MT: NDArray[np.floating]) -> Projected:
@@ -98,8 +112,8 @@ def fit_projected(shape: Shape, x_T: Floats, y_MT: NDArray[np.floating]) -> Proj
     return Projected(*(np.concatenate([getattr(part, name) for part in parts]) for name in Projected.__annotations__))
 
 
-def _fit(shape: Shape, x_T: Floats, y_MT: NDArray[np.floating]) -> Projected:
-    y_MT = y_MT.astype(np.float64)
+def _fit(shape: Shape, x_T: Floats, given_MT: NDArray[np.floating]) -> Projected:
+    y_MT: Floats = given_MT.astype(np.float64)
     if not np.all(np.isfinite(y_MT) & (y_MT >= 0)):
         raise ValueError("a loss is negative or not finite")
     about_M = ((y_MT - y_MT.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
@@ -110,7 +124,7 @@ def _fit(shape: Shape, x_T: Floats, y_MT: NDArray[np.floating]) -> Projected:
     for _ in range(_STEPS):
         if not len(at_M):
             break
-        y_AT, p_AP, before = y_MT[at_M], p_MP[at_M], _of(found, at_M)
+        y_AT, p_AP, before = y_MT[at_M], p_MP[at_M], found.of(at_M)
         step_AP = _step(shape, x_T, p_AP, before, damping_M[at_M])
         next_AP = np.clip(p_AP + step_AP, shape.lo_P, shape.hi_P)
         after = _levels(shape, shape.at(x_T, next_AP), y_AT)
@@ -120,16 +134,11 @@ def _fit(shape: Shape, x_T: Floats, y_MT: NDArray[np.floating]) -> Projected:
         ends_A |= (np.abs(next_AP - p_AP) <= _CLOSE * (shape.hi_P - shape.lo_P)).all(axis=1)
         taken = at_M[better_A]
         p_MP[taken] = next_AP[better_A]
-        for all_M, new_A in zip(found, after, strict=True):
-            all_M[taken] = new_A[better_A]
+        found.take(taken, after, better_A)
         factor_A = np.where(better_A, 0.2, 8.0)
         damping_M[at_M] = np.clip(damping_M[at_M] * factor_A, *_DAMPED[1:])
         at_M = at_M[~ends_A]
     return Projected(found.level_M, found.drop_M, p_MP, found.squares_M, about_M)
-
-
-def _of(found: _Linear, at_M: NDArray[np.intp]) -> _Linear:
-    return _Linear(*(each[at_M] for each in found))
 
 
 def _begin(shape: Shape, x_T: Floats, y_MT: Floats) -> Floats:
@@ -152,7 +161,7 @@ def _begin(shape: Shape, x_T: Floats, y_MT: Floats) -> Floats:
         explained_MG = np.where(is_out, alone_MG, explained_MG)
     if not shape.may_rise:
         explained_MG = np.where(drop_MG < 0, 0, explained_MG)
-    return p_GP[explained_MG.argmax(axis=1)].copy()
+    return np.asarray(p_GP[explained_MG.argmax(axis=1)])
 
 
 def _levels(shape: Shape, s_MT: Floats, y_MT: Floats) -> _Linear:
