@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from rbpx.laws.learning.curves import fit_powers, fit_sigmoids
+from rbpx.laws.learning.curves import drawn_smooth, fit_powers, fit_sigmoids
+from rbpx.laws.learning.kinds import Kind, kinds
+from rbpx.laws.learning.rebuilt import explained, left_out, slopes_beside
+from tests.support.draws import few_or_all
 
 X = np.linspace(np.log(1e5), np.log(1e7), 8)
 
@@ -25,18 +28,18 @@ def least_sigmoid(y: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> float:
     best = np.inf
     ends = (np.array([0, 0, *lo]), np.array([np.inf, np.inf, *hi]))
     for time in np.linspace(lo[0], hi[0], 7):
-        for width in np.linspace(lo[1], hi[1], 4):
-            for levels in ((y[:2].mean(), y[-2:].mean()), (y.max(), y.min())):
-                start = np.clip([*levels, time, width], ends[0] + 1e-9, ends[1] - 1e-9)
-                found = least_squares(
-                    lambda q: q[1] + (q[0] - q[1]) / (1 + np.exp((X - q[2]) / np.exp(q[3]))) - y, start, bounds=ends
-                )
-                best = min(best, 2 * found.cost)
+        for width in (-1.2, 0.0):
+            start = np.clip([y[:2].mean(), y[-2:].mean(), time, width], ends[0] + 1e-9, ends[1] - 1e-9)
+            found = least_squares(
+                lambda q: q[1] + (q[0] - q[1]) / (1 + np.exp((X - q[2]) / np.exp(q[3]))) - y, start, bounds=ends
+            )
+            best = min(best, 2 * found.cost)
     return best
 
 
-def test_sigmoids_are_as_close_as_scipy_comes_from_many_starts() -> None:
-    y, _ = drawn(12)
+@few_or_all(2, 20)
+def test_sigmoids_are_as_close_as_scipy_comes_from_many_starts(n_draws: int) -> None:
+    y, _ = drawn(n_draws)
     found = fit_sigmoids(X, y)
     for at in range(len(y)):
         least = least_sigmoid(y[at], found.shape.lo_P, found.shape.hi_P)
@@ -69,3 +72,96 @@ def test_power_laws_are_as_close_as_scipy_comes() -> None:
             )
             best = min(best, 2 * search.cost)
         assert found.found.squares_M[at] <= best * (1 + 1e-4) + 1e-9
+
+
+def test_a_token_alone_has_the_numbers_that_it_has_among_others() -> None:
+    y, _ = drawn(300, seed=5)
+    together, alone = fit_sigmoids(X, y), fit_sigmoids(X, y[7:8])
+    assert alone.found.squares_M[0] == pytest.approx(together.found.squares_M[7], rel=1e-9)
+    np.testing.assert_allclose(alone.at(X)[0], together.at(X)[7], atol=1e-6)
+
+
+def test_levels_are_never_negative() -> None:
+    y, _ = drawn(2000, seed=6, noise=1.0)
+    found = fit_sigmoids(X, y)
+    assert min(found.start_M.min(), found.end_M.min()) >= -1e-12
+    assert np.all(found.found.squares_M <= found.found.about_M * (1 + 1e-9))
+    powers = fit_powers(X, y)
+    assert powers.found.level_M.min() >= 0
+    assert powers.found.drop_M.min() >= 0
+
+
+@pytest.mark.parametrize("wrong", ["few", "descending", "negative", "shape"])
+def test_what_cannot_be_fitted_is_refused(wrong: str) -> None:
+    y, _ = drawn(3)
+    x = {"few": X[:5], "descending": X[::-1]}.get(wrong, X)
+    y = {"few": y[:, :5], "negative": y - 99, "shape": y[:, :7]}.get(wrong, y)
+    with pytest.raises(ValueError, match=r"points|negative"):
+        fit_sigmoids(x, y)
+
+
+def test_kinds_are_what_was_drawn() -> None:
+    rise = 1 / (1 + np.exp(-(X - X.mean()) / 0.3))
+    tokens = {
+        Kind.known: 0.3 + 0.05 * np.sin(9 * X),
+        Kind.learned: 6 - 4 * rise,
+        Kind.before: 1 + 4 * np.exp(-1.5 * (X - X[0])) + 0.01 * np.sin(9 * X),
+        Kind.after: 6 - 4 / (1 + np.exp(-(X - X[-1] - 0.5) / 0.4)),
+        Kind.forgotten: 2 + 4 * rise,
+        Kind.turns: 6 - 4 * np.exp(-((X - X.mean()) ** 2)),
+        Kind.never: 7 + 0.3 * np.sin(40 * X),
+    }
+    y = np.array(list(tokens.values()))
+    assert [Kind(kind) for kind in kinds(fit_sigmoids(X, y), y)] == list(tokens)
+
+
+def test_flat_tokens_are_rarely_told_from_a_constant() -> None:
+    y = 5 + 0.3 * np.random.default_rng(8).normal(size=(4000, 8))
+    kind = kinds(fit_sigmoids(X, y), y)
+    assert np.mean(kind != Kind.never) < 0.15  # 5 % were times and widths not searched for
+
+
+def test_a_left_out_point_does_not_move_what_is_said_of_it() -> None:
+    y, _ = drawn(50, seed=9)
+    found = left_out(X, y)
+    for at in range(1, 7):
+        other = y.copy()
+        other[:, at] += 1.0
+        again = left_out(X, other)
+        np.testing.assert_array_equal(again.around_CMJ3[:, :, at - 1, 1], found.around_CMJ3[:, :, at - 1, 1])
+    np.testing.assert_array_equal(found.at_J, np.arange(1, 7))
+
+
+def test_slopes_beside_a_point_are_differences_to_its_neighbours() -> None:
+    level = np.array([[[3.0, 2.0, 0.5]] * 6])
+    expected = [slope for at in range(1, 7) for slope in (-1.0 / (X[at] - X[at - 1]), -1.5 / (X[at + 1] - X[at]))]
+    np.testing.assert_allclose(slopes_beside(X, level)[0], expected)
+
+
+def test_explained_is_one_for_what_is_measured_and_not_for_its_mean() -> None:
+    measured = np.array([[1.0, 2.0, 4.0]])
+    assert explained(measured, measured)[0] == 1
+    assert explained(measured, np.full((1, 3), 7 / 3))[0] == pytest.approx(0)
+    assert np.isnan(explained(np.ones((1, 3)), measured)[0])
+
+
+def test_a_drawn_world_is_smooth_and_as_noisy_as_measured() -> None:
+    rng = np.random.default_rng(10)
+    smooth = 2 + 5 * np.exp(-0.8 * (X - X[0])) * rng.uniform(0.5, 1, (5000, 1))
+    y = smooth + 0.2 * rng.normal(size=smooth.shape)
+    drawn_world = drawn_smooth(fit_powers(X, y), y, seed=1)
+    noise = drawn_world - smooth
+    assert np.abs(noise.mean(axis=0)).max() < 0.03
+    assert noise.std() == pytest.approx(0.2 * (1 + 3 / 8) ** 0.5, rel=0.15)  # that of the fit itself is added
+
+
+def test_without_a_step_a_rebuild_is_good_all_the_same() -> None:
+    """The control: smooth power laws of single tokens are rebuilt by sigmoids, so a good rebuild shows no step."""
+    rng = np.random.default_rng(11)
+    c = rng.uniform(0.2, 1.2, (3000, 1))
+    y = rng.uniform(0, 3, (3000, 1)) + rng.uniform(2, 6, (3000, 1)) * np.exp(-c * (X - X[0]))
+    y = np.abs(y + 0.2 * rng.normal(size=y.shape))
+    found = left_out(X, y)
+    measured = np.stack([y[:, at - 1 : at + 2].mean(axis=0) for at in range(1, 7)])[None]
+    rebuilt = found.around_CMJ3[0].mean(axis=0)[None].astype(float)
+    assert explained(slopes_beside(X, measured), slopes_beside(X, rebuilt))[0] > 0.85
