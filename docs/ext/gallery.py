@@ -104,6 +104,18 @@ PICTURES: Final = (
         model="ladder/3.2m",
     ),
     Picture(
+        "learning",
+        "When are they learned?",
+        "chart",
+        ("learning", "axis=D", "variant=raw", "dataset=stdlib", "size=25k"),
+        "What the tokens of a text give to the fall of cross-entropy, by the training tokens at which each is learned: "
+        "an interval for each gap between two checkpoints, the largest in the middle of the training.",
+        "Each token of the text has a time, at which half of its fall is done. Most of the fall of cross-entropy is of "
+        "tokens that are learned within a few doublings of the training.",
+        "howto/learning.md",
+        study="ladder_learning",
+    ),
+    Picture(
         "item",
         "What happens on one item of a task?",
         "terminal",
