@@ -117,7 +117,8 @@ def hit_times(over: Over, k: int) -> HitTimes:
     for at, x in enumerate(np.exp(tokens.x_T)):
         by, by_B = float(share_C[: at + 1].sum()), share_BC[:, : at + 1].sum(axis=1)
         learned = over.estimate(by, by_B, Recipe.uncentred)
-        points.append(At(float(x), learned, float(between_C[at]), float(rbp_T[at]), float(rbp_T[at]) - by))
+        passing = float((hit_TM[at] & (cell_M > at)).mean())
+        points.append(At(float(x), learned, float(between_C[at]), float(rbp_T[at]), passing))
     shares = {each: float((history_M == each).mean()) for each in History}
     tail = _tail(over, (share_C, share_BC), (rbp_T, rbp_BT))
     return HitTimes(k, cell_M, shares, tuple(points), tail)
