@@ -115,10 +115,12 @@ def test_kinds_are_what_was_drawn() -> None:
     assert [Kind(kind) for kind in kinds(fit_sigmoids(X, y), y)] == list(tokens)
 
 
-def test_flat_tokens_are_rarely_told_from_a_constant() -> None:
-    y = 5 + 0.3 * np.random.default_rng(8).normal(size=(4000, 8))
-    kind = kinds(fit_sigmoids(X, y), y)
-    assert np.mean(kind != Kind.never) < 0.15  # 5 % were times and widths not searched for
+@pytest.mark.parametrize("T", [8, 20])
+def test_at_most_one_flat_token_of_twenty_is_told_from_a_constant(T: int) -> None:
+    x = np.linspace(X[0], X[-1], T)
+    y = 5 + 0.3 * np.random.default_rng(8).normal(size=(3000, T))
+    share = np.mean(kinds(fit_sigmoids(x, y), y) != Kind.never)
+    assert 0.02 < share < 0.06
 
 
 def test_a_left_out_point_does_not_move_what_is_said_of_it() -> None:

@@ -19,6 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rbpx.config.request import Request
+from rbpx.groups.group import Group
+from rbpx.groups.points.sizes import side_by_side
 from rbpx.laws.counts.chances import (
     UNJUDGED,
     Block,
@@ -30,9 +33,6 @@ from rbpx.laws.counts.chances import (
     ln_hit_chance,
     unbiased_risk,
 )
-from rbpx.config.request import Request
-from rbpx.groups.group import Group
-from rbpx.groups.points.sizes import side_by_side
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.numeric import Floats
 from rbpx.status import Status
