@@ -23,6 +23,7 @@ class Picture:
         page: where more is said.
         study: what brings its measurements in; None where `make demo` has them.
         task: a task that the ladder is measured on first.
+        also: what else is measured of the ladder first, as words of `measure`.
         lines: of the terminal that are shown; None is all.
         model: whose rows are the data, where all would be many.
     """
@@ -36,6 +37,7 @@ class Picture:
     page: str
     study: str | None = None
     task: str | None = None
+    also: str | None = None
     lines: int | None = None
     model: str | None = None
 
@@ -46,7 +48,8 @@ class Picture:
     def before(self) -> list[str]:
         """Commands that bring in what is drawn."""
         lines = [f"python -m rbpx experiment={self.study}"] if self.study else []
-        return lines + ([f"python -m rbpx measure model=ladder dataset={self.task}"] if self.task else [])
+        measured = [f"dataset={self.task}"] if self.task else [self.also] if self.also else []
+        return lines + [f"python -m rbpx measure model=ladder {words}" for words in measured]
 
 
 PICTURES: Final = (
@@ -102,6 +105,18 @@ PICTURES: Final = (
         "howto/compare.md",
         lines=24,
         model="ladder/3.2m",
+    ),
+    Picture(
+        "learning",
+        "When are they learned?",
+        "chart",
+        ("learning", "axis=D", "variant=raw", "dataset=pydoc", "size=25k"),
+        "What the tokens of a text give to the fall of cross-entropy, by the training tokens at which each is learned: "
+        "an interval for each gap between two checkpoints, large before the first one and again around a million.",
+        "Each token of the text has a time, at which half of its fall is done. Cross-entropy falls twice: before the "
+        "first checkpoint, and again around a million tokens, when other tokens are learned.",
+        "howto/learning.md",
+        also="model.revision=raw size=25k dataset=pydoc",
     ),
     Picture(
         "item",

@@ -7,7 +7,7 @@ from rbpx.display.chart.figure import Origin
 from rbpx.groups.group import Group
 from rbpx.store.sql.queries import read_sql
 
-_Literal = str | int | Sequence[str] | Sequence[int]
+_Literal = str | float | Sequence[str] | Sequence[int]
 
 
 def spelled(name: str, **parameters: _Literal) -> str:
@@ -32,6 +32,6 @@ def from_fits(fit_ids: Sequence[str], *groups: Group) -> Origin:
 def _literal(value: _Literal) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, int):
-        return str(value)
+    if isinstance(value, int | float):
+        return repr(value)
     return f"[{', '.join(_literal(each) for each in value)}]"

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
-from rbpx.analyses.tokenwise.law import (
+from rbpx.laws.counts.chances import (
     Learned,
     blocks_of,
     derivatives,
@@ -17,7 +17,7 @@ from rbpx.analyses.tokenwise.law import (
     judge,
     unbiased_risk,
 )
-from rbpx.analyses.tokenwise.law import learn as learn_blocks
+from rbpx.laws.counts.chances import learn as learn_blocks
 from rbpx.status import Status
 
 THETA = np.array([0.8, 1.2, -0.7])

@@ -195,3 +195,19 @@ def _write_run(
         "revision": None, "commit": None, "dataset": dataset, "asked_at": now(), "config": {}, **(training or {}),
     }  # fmt: skip
     store.write_record("cells", cell["cell_key"], cell)
+
+
+def write_ranks(
+    store: Store,
+    ranks: dict[int, Any],
+    token_DT: Any,
+    family: str = "learned",
+    S: int = 40_000,
+    training_seed: int | None = None,
+    dataset: str = "synthetic",
+) -> None:
+    """Checkpoints of one training into a store: D -> the rank of each token, [documents, tokens]; ids below 3."""
+    for D, rank_DT in ranks.items():
+        facts = {"training_tokens": D, "revision": f"step{D // 1000}", "size": str(S), "training_step": D // 1000}
+        run_id = digest([family, S, D, training_seed, dataset])
+        _write_run(store, run_id, S, rank_DT, token_DT, dataset, family, {**facts, "training_seed": training_seed})

@@ -19,7 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rbpx.analyses.tokenwise.law import (
+from rbpx.config.request import Request
+from rbpx.groups.group import Group
+from rbpx.groups.points.sizes import side_by_side
+from rbpx.laws.counts.chances import (
     UNJUDGED,
     Block,
     Judgement,
@@ -30,9 +33,6 @@ from rbpx.analyses.tokenwise.law import (
     ln_hit_chance,
     unbiased_risk,
 )
-from rbpx.config.request import Request
-from rbpx.groups.group import Group
-from rbpx.groups.points.sizes import side_by_side
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.numeric import Floats
 from rbpx.status import Status

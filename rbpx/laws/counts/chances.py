@@ -227,12 +227,17 @@ def judge(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Judgement:
         document_T: the document of each token, whole numbers from 0.
     """
     z, hit = np.asarray(z_T, dtype=np.float64), np.asarray(hit_T, dtype=bool)
-    given = np.asarray(document_T)
-    document = (np.cumsum(np.bincount(given) > 0) - 1)[given]  # those with tokens
+    document = numbered(document_T)
     loss_T = -ln_hit_chance(np.where(hit, z, -z))
     auc = _auc(z, hit, document) if 0 < hit.sum() < len(hit) else NO_ESTIMATE
-    excess = _mean(hit_chance(z) - hit, document)
-    return {"auc": auc, "log_loss_nats": _mean(loss_T, document), "excess": excess}
+    excess = mean_over_documents(hit_chance(z) - hit, document)
+    return {"auc": auc, "log_loss_nats": mean_over_documents(loss_T, document), "excess": excess}
+
+
+def numbered(document_T: ArrayLike) -> NDArray[np.intp]:
+    """The documents of tokens, numbered without those that have none."""
+    given = np.asarray(document_T)
+    return np.asarray((np.cumsum(np.bincount(given) > 0) - 1)[given])
 
 
 def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) -> Estimate:
@@ -245,6 +250,12 @@ def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) ->
     return from_influence(value, np.bincount(document_T, (wins_T - value) / np.where(hit_T, n_hits, n_misses)))
 
 
-def _mean(values_T: Floats, document_T: NDArray[np.intp]) -> Estimate:
+def mean_over_documents(values_T: Floats, document_T: NDArray[np.intp]) -> Estimate:
+    """The mean of a value of each token, with an interval over documents; those without a token are not among them.
+
+    Args:
+        values_T: of each token.
+        document_T: its document, whole numbers from 0 with none left out.
+    """
     value = float(values_T.mean())
     return from_influence(value, np.bincount(document_T, (values_T - value) / len(values_T)))

@@ -1,0 +1,102 @@
+"""The rows for programs: one for each number that was found; nothing is a law, so nothing enters `fits`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rbpx.analyses.learning.analysis import Learning, Result
+from rbpx.analyses.learning.forecast import Forecast
+from rbpx.analyses.learning.hits import HitTimes
+from rbpx.analyses.learning.losses import Losses
+from rbpx.analyses.learning.orders import Orders
+from rbpx.groups.fits import alike
+from rbpx.laws.intervals.estimate import by_name, flat
+from rbpx.laws.trajectory import History
+from rbpx.store.store import Record, Store
+
+
+def keep(store: Store, result: Result) -> list[Record]:
+    """A row for each group, kind of token, bin, slope, world, point, tail, carrier, forecast, pair and factor."""
+    names = {**result.group.names(), "axis": result.group.axis.value}
+    rows = _orders(result) if isinstance(result, Orders) else _learning(result)
+    return alike([{"kind": kind, **names, **row} for kind, row in rows])
+
+
+_Rows = Iterator[tuple[str, dict[str, Any]]]
+
+
+def _learning(result: Learning) -> _Rows:
+    yield (
+        "group",
+        {
+            "n_points": len(result.runs),
+            "n_tokens": len(result.tokens.doc_M),
+            "n_left_out": result.tokens.n_left_out,
+            "status": result.status.value,
+            "run_ids": result.group.run_ids,
+        },
+    )
+    if result.losses is not None:
+        yield from _losses(result.losses)
+    for times in result.times:
+        yield from _times(times)
+    if result.carriers is not None:
+        carried = result.carriers
+        about = {"lo": carried.lo, "hi": carried.hi, **by_name(slope=carried.slope), "sql": result.sql}
+        yield "slope_now", about
+        for each in carried.classes:
+            of_token = {"text": result.texts.get(each.number or 0)} if each.by == "token" else {}
+            yield "carrier", {**flat(vars(each)), **of_token}
+        for chosen in carried.chosen:
+            yield "chosen", vars(chosen)
+    if result.forecast is not None:
+        yield from _forecast(result, result.forecast)
+
+
+def _losses(losses: Losses) -> _Rows:
+    for share in losses.kinds:
+        yield (
+            "kind",
+            {**{name: each for name, each in flat(vars(share)).items() if name != "kind"}, "name": share.kind.name},
+        )
+    for each in losses.bins:
+        yield "bin", flat(vars(each))
+    for gap in losses.gaps:
+        rebuilt = {f"rebuilt_{curve}": value for curve, value in gap.rebuilt.items()}
+        around = {"lo": gap.lo, "hi": gap.hi, "out": gap.out}
+        yield "slope", {**around, **by_name(measured=gap.measured), **rebuilt, **by_name(error=gap.error)}
+    for world in losses.worlds:
+        of_curves = {f"r2_{curve}": found for curve, found in world.r2.items()}
+        of_curves |= {f"mse_{curve}": found for curve, found in world.mse.items()}
+        yield "world", {"name": world.name, "in_fit_r2": world.in_fit_r2, **by_name(**of_curves, beats=world.beats)}
+
+
+def _times(times: HitTimes) -> _Rows:
+    for point in times.points:
+        yield "point", {"k": times.k, **flat(vars(point))}
+    shares = {each.name: times.shares[each] for each in History}
+    yield "tail", {"k": times.k, **shares, **flat(vars(times.tail)), "status": times.tail.status.value}
+
+
+def _forecast(result: Learning, found: Forecast) -> _Rows:
+    ends = {"taught_lo": found.taught[0], "taught_hi": found.taught[1], "judged_lo": found.judged[0]}
+    ends |= {"judged_hi": found.judged[1], "n_misses": found.n_misses, "became": found.became}
+    yield "forecast", {"k": found.k, **ends, "best": found.best, "expected": found.expected}
+    for each in found.learners:
+        scores = by_name(**each.judgement, brier=each.brier, gain=each.gain)
+        yield "learner", {"k": found.k, "name": each.name, **scores, "found": each.found, "status": each.status.value}
+    for reached in found.reached:
+        yield "reached", {"k": found.k, **flat(vars(reached))}
+    for token in found.next:
+        yield "next", {"k": found.k, **flat(vars(token)), "text": result.texts.get(token.token_id)}
+
+
+def _orders(result: Orders) -> _Rows:
+    for pair in result.pairs:
+        row = {name: each for name, each in flat(vars(pair)).items() if name != "frequency"}
+        one, other = pair.frequency
+        yield "pair", {"k": result.k, **row, "frequency_one": one, "frequency_other": other}
+    if result.factors is not None:
+        for at, share in enumerate(result.factors.share_F.tolist()):
+            yield "factor", {"k": result.k, "n": at + 1, "share": share, "n_tokens": result.n_tokens}
+        for title, loading_F in zip(result.titles, result.factors.loading_NF.tolist(), strict=True):
+            yield "loading", {"k": result.k, "one": title, "loadings": loading_F}

@@ -1,0 +1,1 @@
+"""When each token is learned: sigmoids and power laws of many tokens at once, times from hits, their order."""

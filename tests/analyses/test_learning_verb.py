@@ -1,0 +1,184 @@
+"""The verb learning on trainings whose tokens are learned at known times, and on a measured family."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rbpx.store.store import Store
+from tests.support.commands import here
+from tests.support.stores import Measured
+from tests.support.synthetic import Truth, write_ranks, write_store
+
+D = [int(1e5 * 2**at) for at in range(10)]
+N_DOCUMENTS, N_TOKENS = 30, 60
+MISS = 60  # a rank
+
+
+def draw(seed: int, time_DT: np.ndarray, flicker: float = 0.03) -> dict[int, np.ndarray]:
+    """Ranks of tokens that become hits at their times, but for some that are now and then the other way round."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for at in D:
+        hit_DT = (np.log(at) >= time_DT) ^ (rng.random(time_DT.shape) < flicker)
+        found[at] = np.where(hit_DT, 1, MISS + rng.integers(0, 20, time_DT.shape))
+    return found
+
+
+def times(seed: int, c: float = 0.4) -> np.ndarray:
+    """Times from the second checkpoint on that fall as D^-c."""
+    rng = np.random.default_rng(seed)
+    return np.log(D[0] * 1.01) + rng.exponential(1 / c, (N_DOCUMENTS, N_TOKENS))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seeds of one size that share their times, and another size that has its own."""
+    root = tmp_path_factory.mktemp("learning") / "store"
+    store = Store(root)
+    store.prepare()
+    ids = np.tile(np.arange(N_TOKENS) % 3, (N_DOCUMENTS, 1))
+    for size, seed, of in ((40_000, 1, 0), (40_000, 2, 0), (90_000, 1, 7)):
+        write_ranks(store, draw(seed + size, times(of)), ids, S=size, training_seed=seed)
+    return root
+
+
+def rows(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
+    line = ("learning", *words, "resamples=50", "--store", store, "--format", "json")
+    return list(json.loads(here(*line, cwd=cwd, check=0).stdout))
+
+
+@pytest.fixture(scope="module")
+def found(store: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    return rows(store, tmp_path_factory.mktemp("cwd"), "axis=D", "k=1")
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What is found of a training whose hits never change again."""
+    store = Store(tmp_path_factory.mktemp("steps") / "store")
+    store.prepare()
+    write_ranks(store, draw(3, times(4), flicker=0.0), np.zeros((N_DOCUMENTS, N_TOKENS), int))
+    return rows(store.root, tmp_path_factory.mktemp("cwd"), "axis=D", "k=1")
+
+
+def of_kind(found: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [row for row in found if row["kind"] == kind]
+
+
+def test_what_is_learned_is_counted_by_a_loop(found: list[dict[str, Any]]) -> None:
+    ranks = np.stack(list(draw(1 + 40_000, times(0)).values())) == 1
+    of_one = [row for row in of_kind(found, "point") if row["training_seed"] == 1 and row["size"] == "40000"]
+    assert [row["x"] for row in of_one] == pytest.approx(D)
+    for at, row in enumerate(of_one):
+        assert row["learned"] == pytest.approx(ranks[at:].all(axis=0).mean(), abs=1e-12)
+        assert row["rbp"] == pytest.approx(ranks[at].mean(), abs=1e-12)
+        assert row["passing"] == pytest.approx(row["rbp"] - row["learned"], abs=1e-12)
+        assert row["learned_lo"] <= row["learned"] <= row["learned_hi"]
+
+
+def test_the_tail_of_the_times_is_what_was_drawn(steps: list[dict[str, Any]]) -> None:
+    (tail,) = of_kind(steps, "tail")
+    assert tail["c_lo"] <= 0.4 <= tail["c_hi"]
+    assert tail["c"] == pytest.approx(0.4, rel=0.1)
+    # Nothing flickers, so misses are what is not learned, and the law of RBP follows from the times.
+    assert tail["alpha_of_tail"] == pytest.approx(tail["alpha"], rel=0.05)
+    assert tail["alpha"] > 1.1 * tail["c"]
+    assert tail["misses_rms"] < tail["law_rms"]
+    assert abs(tail["tail_error"]) < abs(tail["law_error"])
+    assert tail["status"] == "ok"
+
+
+def test_shares_of_classes_add_up_to_the_slope(found: list[dict[str, Any]]) -> None:
+    for by in ("history", "position"):
+        classes = [row for row in of_kind(found, "carrier") if row["by"] == by and row["size"] == "90000"]
+        assert sum(row["share"] for row in classes) == pytest.approx(1, abs=1e-9)
+        assert sum(row["n_tokens"] for row in classes) == N_DOCUMENTS * N_TOKENS
+
+
+def test_the_slope_now_and_its_sql_are_those_of_the_last_two_checkpoints(
+    store: Path, found: list[dict[str, Any]], cwd: Path
+) -> None:
+    ranks = draw(1 + 90_000, times(7))
+    nats = [np.log1p(ranks[at]) for at in D[-2:]]
+    expected = float((nats[0] - nats[1]).mean() / np.log(2))
+    (row,) = [row for row in of_kind(found, "slope_now") if row["size"] == "90000"]
+    assert row["slope"] == pytest.approx(expected, rel=1e-5)
+    asked = here(
+        "sql", f"SELECT -avg(slope) FROM ({row['sql']})", "--store", store, "--format", "csv", cwd=cwd, check=0
+    )
+    assert float(asked.stdout.splitlines()[1]) == pytest.approx(-expected, rel=1e-5)
+
+
+def test_seeds_that_share_their_times_correlate_up_to_noise_and_others_do_not(found: list[dict[str, Any]]) -> None:
+    pairs = {row["relation"]: row for row in of_kind(found, "pair")}
+    assert pairs["seeds"]["rho"] > 0.6
+    assert 0.6 < pairs["seeds"]["of_ceiling"] < 1.05
+    assert pairs["sizes"]["rho_lo"] <= 0 <= pairs["sizes"]["rho_hi"]
+    factor = {row["n"]: row for row in of_kind(found, "factor")}
+    assert factor[1]["share"] > 0.5
+    loadings = {row["one"]: row["loadings"][0] for row in of_kind(found, "loading")}
+    assert sorted(loadings.values())[0] < 0.3 < sorted(loadings.values())[1]
+
+
+def test_sigmoids_find_steps_where_there_are_some(found: list[dict[str, Any]]) -> None:
+    worlds = {row["name"]: row for row in of_kind(found, "world") if row["size"] == "90000"}
+    assert worlds["measured"]["mse_sigmoid"] < worlds["measured"]["mse_power"]
+    assert worlds["measured"]["beats"] > 0.5 > worlds["drawn"]["beats"]
+    kinds = {row["name"]: row for row in of_kind(found, "kind") if row["size"] == "90000"}
+    assert sum(row["share"] for row in kinds.values()) == pytest.approx(1)
+    assert sum(row["of_fall"] for row in kinds.values()) == pytest.approx(1)
+    assert kinds["learned"]["share"] > 0.4
+
+
+def test_forecasts_are_scored_where_nothing_was_seen(found: list[dict[str, Any]]) -> None:
+    (row,) = [row for row in of_kind(found, "forecast") if row["size"] == "90000"]
+    assert row["taught_hi"] == row["judged_lo"] < row["judged_hi"] == pytest.approx(D[-1])
+    ranks = draw(1 + 90_000, times(7))
+    now = min(ranks, key=lambda at: abs(at - row["judged_lo"]))
+    misses = ranks[now] != 1
+    assert row["n_misses"] == misses.sum()
+    assert row["became"] == pytest.approx((ranks[D[-1]][misses] == 1).mean())
+    learners = {row["name"]: row for row in of_kind(found, "learner") if row["size"] == "90000"}
+    assert learners["loss"]["gain"] is None
+    base = learners["base rate"]
+    p = row["became"] + base["excess"]  # one chance for all
+    assert base["brier"] == pytest.approx(p**2 - 2 * p * row["became"] + row["became"], rel=1e-6)
+    assert base["log_loss_nats"] == pytest.approx(
+        -row["became"] * np.log(p) - (1 - row["became"]) * np.log1p(-p), rel=1e-6
+    )
+
+
+def test_a_constant_hazard_is_foretold(steps: list[dict[str, Any]]) -> None:
+    """Times that fall as a power are learned at a constant rate, so what is expected by each checkpoint comes."""
+    for row in of_kind(steps, "reached"):
+        assert row["expected"] == pytest.approx(row["observed"], abs=0.06)
+
+
+def test_seven_sizes_do_not_identify_four_numbers(tmp_path: Path, cwd: Path) -> None:
+    root = write_store(tmp_path / "store", Truth(S=tuple(1000 * 4**at for at in range(7))), seed=1, n_documents=20).root
+    found = rows(root, cwd, "k=10")
+    (row,) = of_kind(found, "group")
+    assert (row["status"], row["n_points"], row["axis"]) == ("not_identified", 7, "S")
+    assert not of_kind(found, "bin")
+    assert of_kind(found, "tail")
+    said = here("learning", "k=10", "resamples=50", "--store", root, cwd=cwd, check=0).stdout
+    assert "not identified" in said
+    assert "Sigmoids need 8 points" in said
+
+
+def test_a_measured_family_is_answered(measured: Measured, cwd: Path) -> None:
+    found = rows(measured.store, cwd, "k=[1,3]", "least=1", "top=3")
+    (group,) = of_kind(found, "group")
+    assert group["n_points"] == 4
+    texts = [row["text"] for row in of_kind(found, "carrier") if row["by"] == "token"]
+    assert texts
+    assert all(texts)
+
+
+def test_nothing_to_look_at_is_one_line(store: Path, cwd: Path) -> None:
+    answer = here("learning", "axis=D", "dataset=nowhere", "--store", store, cwd=cwd)
+    assert answer.returncode == 2
+    assert len(answer.stderr.strip().splitlines()) == 1

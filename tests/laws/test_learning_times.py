@@ -1,0 +1,157 @@
+"""Times from hits, their tails and orders: against searches by scipy, counts of loops, and truths that were drawn."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import minimize
+from scipy.stats import spearmanr
+
+from rbpx.laws.learning.golden import golden
+from rbpx.laws.learning.order import factors, ranked, stepped_up, without_mean_of
+from rbpx.laws.learning.times import first_hit, fit_tails, lasting, local_slope, turnbull
+from tests.support.draws import few_or_all
+
+X = np.linspace(0.0, 4.0, 9)
+
+
+def test_cells_are_those_of_a_loop() -> None:
+    hit = np.random.default_rng(0).random((5, 300)) < np.linspace(0.2, 0.8, 5)[:, None]
+    for token, (cell, first) in enumerate(zip(lasting(hit), first_hit(hit), strict=True)):
+        states = hit[:, token].tolist()
+        expected = 5
+        while expected > 0 and states[expected - 1]:
+            expected -= 1
+        assert cell == expected
+        assert first == next((at for at, state in enumerate(states) if state), 5)
+
+
+def test_turnbull_is_the_share_where_each_interval_is_one_cell() -> None:
+    counts = np.diag([3.0, 0.0, 5.0, 2.0])
+    np.testing.assert_allclose(turnbull(counts), [0.3, 0.0, 0.5, 0.2], atol=1e-9)
+
+
+def test_turnbull_is_as_likely_as_a_search_over_all_shares() -> None:
+    rng = np.random.default_rng(1)
+    counts = np.triu(rng.integers(0, 9, (4, 4))).astype(float)
+
+    def loss(free: np.ndarray) -> float:
+        share = np.exp(free - free.max())
+        share /= share.sum()
+        return -sum(counts[i, j] * math.log(share[i : j + 1].sum() + 1e-300) for i in range(4) for j in range(i, 4))
+
+    best = min(
+        minimize(loss, rng.normal(size=4), method="Nelder-Mead", options={"maxiter": 4000}).fun for _ in range(4)
+    )
+    assert loss(np.log(np.maximum(turnbull(counts), 1e-12))) <= best + 1e-4
+
+
+def test_turnbull_refuses_what_ends_before_it_begins() -> None:
+    with pytest.raises(ValueError, match="end before"):
+        turnbull(np.array([[0.0, 0.0], [1.0, 0.0]]))
+
+
+def drawn_cells(rng: np.random.Generator, n: int, c: float, never: float) -> np.ndarray:
+    """Counts of the cells after the first point: times that fall as exp(-c x), but for those never learned."""
+    time = np.where(rng.random(n) < never, np.inf, rng.exponential(1 / c, n))
+    return np.bincount(np.minimum(np.searchsorted(X[1:], time), len(X) - 1), minlength=len(X)).astype(float)
+
+
+@pytest.mark.parametrize("with_never", [False, True])
+def test_a_tail_is_as_likely_as_a_search_by_scipy(with_never: bool) -> None:
+    counts = drawn_cells(np.random.default_rng(2), 4000, 0.7, 0.2 if with_never else 0.0)
+
+    def loss(theta: np.ndarray) -> float:
+        c, never = math.exp(theta[0]), 1 / (1 + math.exp(-theta[1])) if with_never else 0.0
+        left = never + (1 - never) * np.exp(-c * X)
+        return -float(counts[:-1] @ np.log(left[:-1] - left[1:]) + counts[-1] * math.log(left[-1]))
+
+    found = fit_tails(X, counts[None], with_never)
+    best = minimize(loss, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-9, "maxiter": 4000})
+    assert -found.ln_likelihood_B[0] == pytest.approx(best.fun, abs=1e-4)
+    assert found.c_B[0] == pytest.approx(math.exp(best.x[0]), rel=1e-3)
+    at_middle = found.left(X[4:5])[0, 0]
+    expected = counts[4:].sum() / counts.sum()
+    assert at_middle == pytest.approx(expected, abs=0.03)
+
+
+def test_a_tail_without_a_time_in_it_has_no_exponent() -> None:
+    found = fit_tails(X, np.array([[0.0] * (len(X) - 1) + [5.0]]), True)
+    assert np.isnan(found.c_B[0])
+
+
+@few_or_all(40, 200)
+def test_intervals_of_a_tail_over_resampled_documents_hold_the_truth(n_draws: int) -> None:
+    """The percentile interval over documents of c, as the question makes it."""
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(n_draws):
+        counts = np.array([drawn_cells(rng, 60, 0.5, 0.15) for _ in range(60)])
+        weights = rng.multinomial(60, np.full(60, 1 / 60), 200)
+        c = fit_tails(X, weights @ counts, True).c_B
+        held += np.quantile(c, 0.025) <= 0.5 <= np.quantile(c, 0.975)
+    assert held / n_draws >= 0.85
+
+
+@pytest.mark.parametrize(("q", "ratio"), [(0.7, 1.94), (0.5, 1.44)])
+def test_the_law_of_rbp_is_steeper_than_its_tail(q: float, ratio: float) -> None:
+    c, x = 0.3, -math.log(q) / 0.3
+    step = 1e-5
+
+    def ln_law(at: float) -> float:
+        return math.log(-math.log(1 - math.exp(-c * at)))
+
+    slope = -(ln_law(x + step) - ln_law(x - step)) / (2 * step)
+    assert local_slope(c, np.array(q)) == pytest.approx(slope, rel=1e-6)
+    assert slope / c == pytest.approx(ratio, abs=0.005)
+
+
+def test_widths_make_the_tail_where_they_are_wide() -> None:
+    """A spectrum that falls as exp(-t / 2), each sigmoid of width 5: what is left falls as exp(-.19 x)."""
+
+    def left(x: float, width: float) -> float:
+        return float(quad(lambda t: 0.5 * math.exp(-t / 2) / (1 + math.exp((x - t) / width)), 0, 80, limit=400)[0])
+
+    wide, sharp = (-math.log(left(21, width) / left(19, width)) / 2 for width in (5.0, 0.2))
+    assert wide == pytest.approx(0.19, abs=0.01)
+    assert sharp == pytest.approx(0.5, abs=0.005)
+
+
+def test_golden_sections_find_each_maximum() -> None:
+    at = np.array([-0.5, 0.3, 2.0])
+    found = golden(lambda x: -((x - at) ** 2), np.full(3, -1.0), np.full(3, 1.0))
+    np.testing.assert_allclose(found, [-0.5, 0.3, 1.0], atol=1e-6)
+
+
+def test_correlations_of_ranks_are_those_of_spearman() -> None:
+    rng = np.random.default_rng(4)
+    one = rng.integers(0, 5, 200)
+    other = one + rng.integers(0, 4, 200)
+    assert float(np.mean(ranked(one) * ranked(other))) == pytest.approx(spearmanr(one, other).statistic, rel=1e-12)
+    assert np.isnan(ranked(np.ones(5, int))).all()
+
+
+def test_within_ids_nothing_is_left_of_what_ids_differ_in() -> None:
+    ids = np.repeat(np.arange(4), 50)
+    noise = np.random.default_rng(5).normal(size=200)
+    left = without_mean_of(100.0 * ids + noise, ids)
+    expected = noise - np.array([noise[ids == each].mean() for each in range(4)])[ids]
+    np.testing.assert_allclose(left, expected / expected.std(), rtol=1e-9)
+    assert np.isnan(without_mean_of(1.0 * ids, ids)).all()
+
+
+def test_reliability_of_the_whole_from_its_halves() -> None:
+    rng = np.random.default_rng(6)
+    true = rng.normal(size=200_000)
+    halves = [true + rng.normal(size=200_000) for _ in range(4)]
+    of_half = float(np.corrcoef(halves[0], halves[1])[0, 1])
+    whole = float(np.corrcoef(halves[0] + halves[1], halves[2] + halves[3])[0, 1])
+    assert stepped_up(of_half) == pytest.approx(whole, abs=0.005)
+    assert math.isnan(stepped_up(-0.1))
+
+
+def test_factors_of_orders_with_one_thing_in_common() -> None:
+    rho = np.full((4, 4), 0.6) + 0.4 * np.eye(4)
+    found = factors(rho)
+    np.testing.assert_allclose(found.share_F, [2.8 / 4, 0.1, 0.1], atol=1e-12)
+    np.testing.assert_allclose(found.loading_NF[:, 0], np.sqrt(2.8 / 4), atol=1e-12)
