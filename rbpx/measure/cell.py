@@ -26,9 +26,10 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
 from rbpx.measure.best import best_tokens
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import Reading, measure_windows
+from rbpx.measure.extract import measure_windows
 from rbpx.measure.facts import run_facts
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
+from rbpx.measure.reading.reading import Reading
 from rbpx.measure.run_tables import Columns, run_tables, vocab_table
 from rbpx.models.devices import devices_of
 from rbpx.models.load import LoadedModel
