@@ -18,6 +18,7 @@ import torch
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError
 from rbpx.measure.reading.batches import distinct
+from rbpx.measure.reading.parts import Parts
 from rbpx.measure.reading.reading import Batch, Reading, read_batch
 from rbpx.models.load import LoadedModel
 from rbpx.ranks.definition import rank_hidden
@@ -79,35 +80,52 @@ class TokenRows:
         return len(self.columns["doc_id"])
 
 
-def measure_windows(reading: Reading) -> TokenRows:
+def measure_windows(reading: Reading, parts: Parts | None = None) -> TokenRows:
     """Rank every scored token of every window; every process returns the rows of all.
+
+    Args:
+        reading: the model, the windows and who reads them.
+        parts: what this process has measured before, and where it keeps what it measures now; None keeps nothing.
 
     Raises:
         MeasureError: as in `Reading.measure`.
     """
     once = distinct_windows(reading.windows)
     of_once = replace(reading, windows=once.windows).with_tiles_from(_MIN_LOGITS_FOR_TILES)
-    parts = of_once.measure(_rank_batch)
+    of_batch = _rank_batch
+    if parts is not None:
+        of_once = replace(of_once, is_known=lambda window: parts.rows(window) is not None)
+        of_batch = partial(_known_or_ranked, parts=parts)
+    measured = of_once.measure(of_batch)
     if len(once.windows) < len(once.of_all):
         reading.advance((reading.n_tokens - of_once.n_tokens) // reading.processes.n_models)
-    return TokenRows(once.columns_of_all(_merge(parts, of_once.n_tokens)))
+    return TokenRows(once.columns_of_all(_merge(measured, of_once.n_tokens)))
 
 
-# One record for each scored token, as it is sent between processes.
-_ROW = np.dtype([(name, np.float32 if name == "logprob" else np.int32) for name in COLUMNS])
+# One record for each scored token, as it is sent between processes and kept in parts.
+ROW = np.dtype([(name, np.float32 if name == "logprob" else np.int32) for name in COLUMNS])
 
 
 def _rank_batch(loaded: LoadedModel, batch: Batch) -> npt.NDArray[Any]:
     whole = partial(rank_hidden, head=torch.Tensor.float, vocab_size=loaded.head.vocab_size)
     places, ranks = read_batch(loaded, batch, loaded.head.rank, whole)
-    out = np.empty(len(places.doc_id_N), _ROW)
+    out = np.empty(len(places.doc_id_N), ROW)
     out["doc_id"], out["position"], out["token_id"] = places.doc_id_N, places.position_N, places.token_id_N
     out["greater"], out["ties"], out["logprob"] = ranks.greater, ranks.ties, ranks.logprob
     return out
 
 
+def _known_or_ranked(loaded: LoadedModel, batch: Batch, parts: Parts) -> npt.NDArray[Any]:
+    known = [rows for window in batch.windows if (rows := parts.rows(window)) is not None]
+    if len(known) == len(batch.windows):
+        return np.concatenate(known)
+    rows = _rank_batch(loaded, batch)
+    parts.add(rows)
+    return rows
+
+
 def _merge(parts: list[npt.NDArray[Any]], n_tokens: int) -> dict[str, npt.NDArray[Any]]:
-    rows = np.concatenate([np.empty(0, _ROW), *parts])
+    rows = np.concatenate([np.empty(0, ROW), *parts])
     rows = rows[np.lexsort((rows["position"], rows["doc_id"]))]
     if len(rows) != n_tokens or len(np.unique(rows[["doc_id", "position"]])) != n_tokens:
         raise MeasureError(f"{len(rows):,} rows were returned for {n_tokens:,} scored tokens; nothing was written")

@@ -63,6 +63,7 @@ class Reading:
         tokens_per_batch: padded tokens a batch; halved for the rest of the cell when memory runs out. 1 reads each
             window alone, and all of it.
         advance: called with the number of tokens that this process has just scored.
+        is_known: whether the values of a window are known, so that nothing need be read before it.
     """
 
     loaded: LoadedModel
@@ -70,6 +71,7 @@ class Reading:
     processes: ProcessGroup
     tokens_per_batch: int
     advance: Advance
+    is_known: Callable[[Window], bool] = lambda window: False
 
     @property
     def n_tokens(self) -> int:
@@ -112,7 +114,7 @@ class _Share(Generic[T]):
 
     def __init__(self, reading: Reading, of_batch: Callable[[LoadedModel, Batch], T]) -> None:
         self._loaded, self._processes, self._advance = reading.loaded, reading.processes, reading.advance
-        self._of_batch = of_batch
+        self._of_batch, self._is_known = of_batch, reading.is_known
         # A model without a product gives whole logits, so it reads one window at a time.
         self._tokens_per_batch = 1 if self._loaded.head.product is None else reading.tokens_per_batch
         self._parts: list[T] = []
@@ -162,6 +164,8 @@ class _Share(Generic[T]):
 
     def _stem(self, past: Past, stems: list[Stem], depth: int, rows: dict[int, int] | None) -> Past | None:
         """The past with the beginnings of some stems; None if memory runs out."""
+        if all(self._is_known(window) for stem in stems for window in stem.windows):
+            return replace(past, n_tokens=depth)
         firsts = [stem.windows[0] for stem in stems]
         ids = np.stack([window.ids[past.n_tokens : depth] for window in firsts]).astype(np.int64)
         continued = None if rows is None else [rows[id(window)] for window in firsts]
