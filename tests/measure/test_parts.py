@@ -1,6 +1,7 @@
 """A cell that was stopped goes on at its document: kill -9 after a sealed part, damaged parts, another model."""
 
 import hashlib
+import json
 import os
 import re
 import signal
@@ -23,7 +24,7 @@ from rbpx.models.load import load_model
 from rbpx.store.store import Store
 from tests.support.checkpoints import CONTEXT
 from tests.support.commands import here
-from tests.support.stores import Family, run_folders, write_jsonl
+from tests.support.stores import Family, run_folders
 from tests.support.warm import Warm
 
 AT_ONCE = {"RBPX_PART_S": "0"}  # a part for each batch
@@ -48,7 +49,7 @@ def killed(words: list[str], store: Path, cwd: Path, n_parts: int) -> list[Path]
     process = Warm(*words, "--store", store, cwd=cwd, env=AT_ONCE)
     until = time.monotonic() + 120
     while len(parts_in(store)) < n_parts:
-        assert process.poll() is None, "it was finished, or failed, before it was killed"
+        assert process.poll() is None, f"it ended before it was killed: {process.communicate()[1]}"
         assert time.monotonic() < until
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
@@ -92,7 +93,8 @@ def test_items_with_shared_beginnings_that_are_killed_twice_end_with_the_bytes_o
 ) -> None:
     store, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
     rows = [{"q": f"{n} times {n}?", "c": [f"{n * n}", f"{n + 1} or so", "none of these"], "r": 0} for n in range(90)]
-    path = write_jsonl(tmp_path / "items.jsonl", *rows)
+    path = tmp_path / "items.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ["measure", *family.words("xs", text=path), "tokens_per_batch=40", "dataset.context=[q]"]
     words += ["dataset.choices=c", "dataset.right=r", "dataset.delimiter=' '", "dataset.fewshot=1"]
     first = killed(words, store, cwd, 2)
