@@ -19,7 +19,8 @@ from rbpx.cli.registry import asking
 from rbpx.config.hydra.compose import compose
 from rbpx.data.windows import cut_windows
 from rbpx.measure.distributed import ProcessGroup, repeatable
-from rbpx.measure.extract import Reading, TokenRows, measure_windows
+from rbpx.measure.extract import TokenRows, measure_windows
+from rbpx.measure.reading.reading import Reading
 from rbpx.measure.runner import draw_sample
 from rbpx.models.load import load_model
 from rbpx.store.store import Store

@@ -42,7 +42,9 @@ from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
 from rbpx.measure import extract
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import Reading, batch_windows, measure_windows
+from rbpx.measure.extract import measure_windows
+from rbpx.measure.reading.batches import batch_windows
+from rbpx.measure.reading.reading import Reading
 from rbpx.models.head import head_input
 from rbpx.models.load import LoadedModel, load_model
 from tests.data.test_known_texts import FILES, published

@@ -18,7 +18,7 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.groups.group import Run
 from rbpx.measure.again import Reopener, RunNames
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import Reading
+from rbpx.measure.reading.reading import Reading
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import split_of
 from rbpx.store.store import Store

@@ -90,6 +90,18 @@ class Bos(Enum):
     none = "none"
 
 
+class FewshotDraw(Enum):
+    """Which items share their examples.
+
+    Attributes:
+        fixed: all of them, or all of a category.
+        item: none; each item has examples of its own, which no other item decides.
+    """
+
+    fixed = "fixed"
+    item = "item"
+
+
 class Draw(Enum):
     """How the sample of a hub's dataset is drawn; the first three give the same documents.
 

@@ -3,6 +3,7 @@
 samples/<key>.parquet contains the documents, and in its metadata the request, the commit of the hub and the time.
 """
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -10,9 +11,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
-from rbpx.config.options import Chunk, Draw
+from rbpx.config.options import Chunk, Draw, FewshotDraw
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.config.text.items import FEWSHOT_BORDER
 from rbpx.data.corpus import Document, draw, read_source
@@ -180,9 +182,10 @@ _ALL = 2**31 - 1
 
 
 def examples_of(dataset: DatasetConfig) -> tuple[DatasetConfig, int, int | None]:
-    """What the examples are drawn from, how many of it at most, and the seed: one more than wanted, of any category.
+    """What the examples are drawn from, how many of it at most, and the seed.
 
-    They come from the file or the split that is named for them, else from where the items come from.
+    They come from the file or the split that is named for them, else from where the items come from: one more than
+    wanted, or all of them, in order, where each item draws its own.
     """
     path = dataset.fewshot_path or dataset.path
     source = replace(
@@ -191,6 +194,8 @@ def examples_of(dataset: DatasetConfig) -> tuple[DatasetConfig, int, int | None]
         split=dataset.split if path is not None or dataset.fewshot_split is None else dataset.fewshot_split,
         fewshot=0,
     )
+    if dataset.fewshot_draw is FewshotDraw.item:
+        return source, _ALL, None
     limit = dataset.fewshot + 1 if dataset.category is None else _ALL
     return source, limit, dataset.fewshot_seed
 
@@ -217,7 +222,8 @@ def with_examples(dataset: DatasetConfig, sample: Sample, drawn: Sequence[Docume
     for document in sample.documents:
         part = document.part
         assert part is not None, "all rows of a task are items"
-        fitting = [one for one in by_category[part.category] if not (own and one.source_id == document.source_id)]
+        offered = _offered(dataset, by_category[part.category], document.source_id)
+        fitting = [one for one in offered if not (own and one.source_id == document.source_id)]
         if len(fitting) < dataset.fewshot:
             of = "" if part.category is None else f" of category {part.category}"
             raise RbpxError(
@@ -235,3 +241,16 @@ def with_examples(dataset: DatasetConfig, sample: Sample, drawn: Sequence[Docume
             )
         )
     return Sample(documents, sample.commit)
+
+
+def _offered(dataset: DatasetConfig, examples: Sequence[Document], source_id: str) -> Sequence[Document]:
+    """The examples of an item in order, one more than it shows: it may be one of them itself.
+
+    An item's own draw depends on the seed and on its name in the source, and on no other item.
+    """
+    if dataset.fewshot_draw is FewshotDraw.fixed:
+        return examples
+    words = np.frombuffer(hashlib.sha256(source_id.encode("utf-8", "surrogatepass")).digest(), "<u4")
+    rng = np.random.default_rng([dataset.fewshot_seed, *words.tolist()])
+    drawn = rng.choice(len(examples), min(len(examples), dataset.fewshot + 1), replace=False)
+    return [examples[at] for at in drawn]

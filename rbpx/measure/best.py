@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 
 from rbpx.config.keys.runs import N_BEST
-from rbpx.data.windows import Window
 from rbpx.errors import MeasureError
-from rbpx.measure.extract import Reading, read_batch
+from rbpx.measure.reading.reading import Batch, Reading, read_batch
 from rbpx.models.load import LoadedModel
 from rbpx.ranks.definition import Map
 from rbpx.store.schema import BEST
@@ -56,7 +55,7 @@ def _lists(values_N5: npt.NDArray[Any]) -> pa.ListArray:
     return pa.ListArray.from_arrays(np.arange(0, n * width + 1, width, dtype=np.int32), values_N5.ravel())
 
 
-def _best_of_batch(loaded: LoadedModel, batch: list[Window]) -> _Part:
+def _best_of_batch(loaded: LoadedModel, batch: Batch) -> _Part:
     whole = partial(_best, logits=torch.Tensor.float)
     of_states = partial(_best, logits=loaded.head.logits or torch.Tensor.float)
     places, (ids_N5, logprobs_N5) = read_batch(loaded, batch, of_states, whole)

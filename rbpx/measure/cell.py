@@ -3,6 +3,7 @@
 Where the store holds an identical run already, the cell is linked to that one and nothing is measured.
 """
 
+import logging
 import platform
 import resource
 import sys
@@ -22,13 +23,15 @@ from rbpx.config.text.dataset import SHORTEST
 from rbpx.data.corpus import Document
 from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import MeasureError, RbpxError, number_of
 from rbpx.files.digest import digest
 from rbpx.measure.best import best_tokens
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import Reading, measure_windows
+from rbpx.measure.extract import ROW, distinct_windows, measure_windows
 from rbpx.measure.facts import run_facts
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
+from rbpx.measure.reading.parts import Parts
+from rbpx.measure.reading.reading import Reading
 from rbpx.measure.run_tables import Columns, run_tables, vocab_table
 from rbpx.models.devices import devices_of
 from rbpx.models.load import LoadedModel
@@ -102,10 +105,12 @@ def measure_cell(
     lacks_best = keeps_best and not processes.broadcast(store.has_file(store.beside_file("best", run_id)))
     advance = begin(n_rows * (is_new + lacks_best)) if is_new or lacks_best else lambda n: None
     reading = Reading(loaded, windows, processes, tokens_per_batch, advance)
+    parts = None
     if is_new:
+        parts = _parts(run_id, reading, store, str(cell))
         wall_from = time.monotonic()
-        columns = measure_windows(reading).columns
-        wall_s = time.monotonic() - wall_from
+        columns = measure_windows(reading, parts).columns
+        wall_s = time.monotonic() - wall_from + (0.0 if parts is None else parts.wall_s)
         computed = {"quantise": cell.quantise, "deterministic": cell.deterministic, "head": loaded.head.after}
         went = {
             "device": ", ".join(device_names(devices_of(loaded.model))),
@@ -126,7 +131,32 @@ def measure_cell(
             write_cell(cell, record, protocol, windows, documents, store, new, best)
 
     processes.together(write)
+    if parts is not None:
+        parts.remove()
     return processes.broadcast(record)
+
+
+def _parts(run_id: str, reading: Reading, store: Store, name: str) -> Parts | None:
+    """What this process has measured of a run before it was stopped; says so. None where a model is in several.
+
+    Processes that hold a model together would each have to know the same parts, which their folders do not promise.
+    """
+    processes = reading.processes
+    if processes.tensor is not None:
+        return None
+    share = [reading.tokens_per_batch, processes.n_models, processes.of_model, torch.get_num_threads()]
+    key = digest([run_id, share, versions(), device_names(devices_of(reading.loaded.model))])
+    parts = Parts(store, key, ROW)
+    if parts.n_tokens and processes.is_main:
+        windows = distinct_windows(reading.windows).windows
+        missing = {window.doc_id for window in windows if parts.rows(window) is None}
+        of_all = number_of(len({window.doc_id for window in windows}), "document")
+        kept = f"{number_of(parts.n_tokens, 'token')} are kept"
+        if processes.n_models == 1 and missing:
+            n_known = len({window.doc_id for window in windows} - missing)
+            kept = f"it goes on at document {min(missing)}, as {n_known:,} of {of_all} are kept"
+        logging.getLogger(__name__).info(f"{name} was stopped before: {kept}")
+    return parts
 
 
 def write_cell(

@@ -10,9 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import torch
 
-from rbpx.data.windows import Window
 from rbpx.errors import MeasureError
-from rbpx.measure.extract import Reading, read_batch
+from rbpx.measure.reading.reading import Batch, Reading, read_batch
 from rbpx.models.load import LoadedModel
 from rbpx.ranks.tempered import BETAS, Floats, temper_hidden
 from rbpx.store.schema import TEMPERATURES
@@ -50,7 +49,7 @@ def measure_temperatures(run_id: str, reading: Reading) -> pa.Table:
     return pa.table(columns, schema=TEMPERATURES)
 
 
-def _temper_batch(loaded: LoadedModel, batch: list[Window]) -> Part:
+def _temper_batch(loaded: LoadedModel, batch: Batch) -> Part:
     whole = partial(temper_hidden, head=torch.Tensor.float, vocab_size=loaded.head.vocab_size)
     places, losses_N3J = read_batch(loaded, batch, loaded.head.temper, whole)
     doc_id, row_N = np.unique(places.doc_id_N, return_inverse=True)

@@ -5,9 +5,10 @@ Shapes: B windows, T tokens, N positions, D hidden width, V vocabulary.
 
 import copy
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -92,12 +93,21 @@ def _in_memory(head: nn.Linear) -> nn.Linear:
     return resident
 
 
+_NO_PAST: Final[Mapping[str, Any]] = {"use_cache": False}
+
+
 class _HeadReachedError(Exception):
     """The forward pass has reached the head, and only the head's input is needed."""
 
 
-def head_input(model: nn.Module, ids_BT: Tensor) -> Tensor:
-    """The exact tensor [B, T, D] that the model feeds to its output head; logits are not computed."""
+def head_input(model: nn.Module, ids_BT: Tensor, past: Mapping[str, Any] = _NO_PAST) -> Tensor:
+    """The exact tensor [B, T, D] that the model feeds to its output head; logits are not computed.
+
+    Args:
+        model: a causal language model.
+        ids_BT: the tokens to read.
+        past: the arguments that tell it what it has read before (`rbpx.models.past`).
+    """
     inputs: list[Tensor] = []
 
     def stop(module: nn.Module, args: tuple[Tensor, ...]) -> None:
@@ -106,7 +116,7 @@ def head_input(model: nn.Module, ids_BT: Tensor) -> Tensor:
 
     hook = _output_head(model).register_forward_pre_hook(stop)
     try:
-        model(input_ids=ids_BT, use_cache=False)
+        model(input_ids=ids_BT, **past)
     except _HeadReachedError:
         return inputs[0]
     finally:

@@ -1,6 +1,7 @@
 """Rows of a task as items: templates, choices and examples, and what is said of rows that cannot be items."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import yaml
 
 from rbpx.config.keys.tasks import chance_of
+from rbpx.config.options import FewshotDraw
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.config.text.items import parse
 from rbpx.data.corpus import Document, text_hash
@@ -94,8 +96,8 @@ def written(path: Path, *rows: dict[str, Any]) -> str:
     return str(path)
 
 
-def read(path: str, seed: int = 0, **keys: Any) -> list[Document]:
-    sample = sample_here(DatasetConfig(path=path, **keys), 1000, seed, Store(Path(path).parent / "store"))
+def read(path: str, seed: int = 0, limit: int = 1000, **keys: Any) -> list[Document]:
+    sample = sample_here(DatasetConfig(path=path, **keys), limit, seed, Store(Path(path).parent / "store"))
     assert sample is not None
     return sample.documents
 
@@ -164,6 +166,36 @@ def test_examples_stand_before_each_item_and_never_hold_it(tmp_path: Path) -> No
     others = read(path, fewshot=3, fewshot_seed=7, **keys)
     assert len({text_hash(documents) for documents in (plain, shown, first, others)}) == 4
     assert text_hash(shown) == text_hash(read(path, fewshot=3, **keys))
+
+
+def test_each_item_may_have_examples_of_its_own_whatever_the_other_items_are(tmp_path: Path) -> None:
+    rows = [{"q": f"{n}+1=", "a": str(n + 1)} for n in range(40)]
+    path = written(tmp_path / "rows.jsonl", *rows)
+    keys: dict[str, Any] = {"context": ["q"], "target": "a", "fewshot": 3, "fewshot_draw": FewshotDraw.item}
+    shown = {document.source_id: document.text.split("\n\n") for document in read(path, **keys)}
+    of_each = {name: tuple(examples) for name, (*examples, _) in shown.items()}
+    assert all(len({*examples, own}) == 4 for *examples, own in shown.values()), "three others, and the item"
+    assert len(set(of_each.values())) == 40
+    n_shown = Counter(example for examples in of_each.values() for example in examples)
+    assert len(n_shown) > 30, "of 40; 120 draws leave out 2 on average"
+    for few in read(path, limit=7, **keys):
+        assert tuple(few.text.split("\n\n")[:-1]) == of_each[few.source_id]
+    others = read(path, fewshot_seed=7, **keys)
+    assert {d.source_id: tuple(d.text.split("\n\n")[:-1]) for d in others} != of_each
+    with pytest.raises(RbpxError, match=r"dataset.fewshot_draw=item draws examples for each item"):
+        read(path, fewshot_seed=None, **keys)
+
+
+def test_choices_of_an_item_have_the_same_examples_of_its_own(tmp_path: Path) -> None:
+    rows = [{"q": f"{n}?", "c": ["yes", "no"], "r": n % 2} for n in range(12)]
+    keys: dict[str, Any] = {"context": ["q"], "choices": "c", "right": "r", "delimiter": " ", "fewshot": 2}
+    drawn = read(written(tmp_path / "rows.jsonl", *rows), fewshot_draw=FewshotDraw.item, **keys)
+    before: dict[str, set[str]] = {}
+    for document in drawn:
+        assert document.part is not None
+        before.setdefault(document.source_id, set()).add(document.text[: document.part.n_context])
+    assert {len(contexts) for contexts in before.values()} == {1}
+    assert len({next(iter(contexts)).rpartition("\n\n")[0] for contexts in before.values()}) > 6
 
 
 def test_examples_from_a_file_are_of_the_category_of_the_item(tmp_path: Path) -> None:

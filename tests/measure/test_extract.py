@@ -19,7 +19,9 @@ from rbpx.data.items import Part
 from rbpx.data.windows import Window, cut_windows
 from rbpx.errors import MeasureError, UnexpectedError
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import COLUMNS, Reading, TokenRows, batch_windows, measure_windows
+from rbpx.measure.extract import COLUMNS, TokenRows, measure_windows
+from rbpx.measure.reading.batches import batch_windows
+from rbpx.measure.reading.reading import Reading
 from rbpx.models.load import LoadedModel, load_model
 from tests.support.checkpoints import ARCHITECTURES, CONTEXT
 from tests.support.reference import reference_rows

@@ -18,7 +18,8 @@ from rbpx.data.corpus import Document, documents_of
 from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.items import item_of
 from rbpx.measure.distributed import init_process_group
-from rbpx.measure.extract import Reading, measure_windows
+from rbpx.measure.extract import measure_windows
+from rbpx.measure.reading.reading import Reading
 from rbpx.models.load import LoadedModel, load_model
 from tests.support.harness_cases import CHOICES, CONTEXT, PAIRS, TEMPLATE, TEXTS, TOKENIZER_OF, build_shape
 

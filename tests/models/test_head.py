@@ -14,7 +14,8 @@ from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
 from rbpx.errors import RbpxError
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import COLUMNS, Reading, TokenRows, measure_windows
+from rbpx.measure.extract import COLUMNS, TokenRows, measure_windows
+from rbpx.measure.reading.reading import Reading
 from rbpx.models.head import head_input, open_head
 from rbpx.models.load import LoadedModel, load_model
 from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer

@@ -15,7 +15,7 @@ from string import Formatter
 from typing import Any, Final
 
 from rbpx.config.keys.key import name_of
-from rbpx.config.options import Chunk, did_you_mean
+from rbpx.config.options import Chunk, FewshotDraw, did_you_mean
 from rbpx.errors import RbpxError
 
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
@@ -181,8 +181,8 @@ class ItemKeys:
         fewshot_split: the split of the hub that they come from; where none is given, the dataset's own, without the
             item itself.
         fewshot_path: the file that they come from.
-        fewshot_seed: of the draw of the examples, which are the same for every item (of a category); null takes the
-            first ones in order.
+        fewshot_seed: of the draw of the examples; null takes the first ones in order.
+        fewshot_draw: whether every item (of a category) has the same examples (fixed), or each its own (item).
         chance: success of guessing, of results of others that name this task; measured items tell it themselves.
     """
 
@@ -201,6 +201,7 @@ class ItemKeys:
     fewshot_split: Any = None
     fewshot_path: str | None = None
     fewshot_seed: int | None = FEWSHOT_SEED
+    fewshot_draw: FewshotDraw = FewshotDraw.fixed
     chance: float | None = None
 
     @property
@@ -308,6 +309,11 @@ class ItemKeys:
             raise RbpxError(f"dataset.fewshot={self.fewshot} is below 0; give a number of examples")
         if self.fewshot_seed is not None and self.fewshot_seed < 0:
             raise RbpxError(f"dataset.fewshot_seed={self.fewshot_seed} is below 0; give a whole number, or null")
+        if self.fewshot_seed is None and self.fewshot_draw is FewshotDraw.item:
+            raise RbpxError(
+                "dataset.fewshot_draw=item draws examples for each item, and dataset.fewshot_seed=null draws none; "
+                "give it a whole number, or drop dataset.fewshot_draw"
+            )
 
 
 def _column(key: str, name: Any) -> Place:

@@ -39,7 +39,7 @@ _HARMLESS: Final = {
     *("thumbs.db", "desktop.ini"),
 }
 _UNFINISHED_S: Final = 24 * 3600  # no run takes that long to write
-_SCRATCH_S: Final = 30 * _UNFINISHED_S  # nor so long to measure
+_SCRATCH_S: Final = 30 * _UNFINISHED_S  # nor so long to measure, or to go on with what was measured of it
 _LONGEST_BYTES: Final = 200  # of a name, to which endings are added; file systems take 255
 
 
@@ -119,7 +119,7 @@ def unfinished(root: Path) -> list[Path]:
 def clear_unfinished(root: Path) -> None:
     """Remove what processes left unfinished that were killed long ago."""
     for path in unfinished(root):
-        if age_s(path) > (_SCRATCH_S if path.name.startswith(".scratch.") else _UNFINISHED_S):
+        if age_s(path) > (_SCRATCH_S if path.name.startswith((".scratch.", ".parts.")) else _UNFINISHED_S):
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else inside(root, path).unlink(missing_ok=True)
 
 

@@ -1,0 +1,75 @@
+"""Divides windows into batches of about one length, the longest first.
+
+A causal model computes the same states for the same tokens, so what choices of one token have before it is read once in
+a batch.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.data.windows import Window
+
+_MOST_PADDING = 0.05  # share of padding in a batch at most, because computation on it is wasted
+PASS = 128  # tokens whose reading takes about as long as what a pass costs beside them, on a CPU and a small model
+PAST = 8  # tokens of a beginning that take the memory of one that is read: keys and values of one layer at a time
+
+
+def batch_windows(windows: Sequence[Window], tokens_per_batch: int, begun: int = 0) -> Iterator[list[Window]]:
+    """Batches of windows, longest first, of at most `tokens_per_batch` padded tokens, or of one window.
+
+    The longest come first, so that a batch that does not fit into memory fails at once. At most `_MOST_PADDING` of a
+    batch is padding, so lengths differ by about a tenth within one; texts of 8 to 512 tokens need some 40 more batches.
+    What follows a beginning is often a few tokens, and then as much padding as a pass costs is allowed.
+
+    Args:
+        windows: in any order.
+        tokens_per_batch: padded tokens, each of what several windows read alike once; `PAST` times as many with their
+            beginnings.
+        begun: tokens of each window that were read before.
+    """
+    batch: list[Window] = []
+    last, n_reads, n_tokens = b"", 0, 0
+    allowed = PASS if begun else 0
+    for window in sorted(windows, key=longest_first):
+        read = read_of(window)
+        n_more = 1 if read is None or read != last else 0
+        if batch:
+            longest = len(batch[0].ids)
+            n_padded, n_own = (n_reads + n_more) * (longest - begun), n_more * (len(window.ids) - begun)
+            padding = n_padded - n_tokens - n_own
+            too_much = n_padded > tokens_per_batch or (n_reads + n_more) * longest > PAST * tokens_per_batch
+            if too_much or padding > max(_MOST_PADDING * n_padded, allowed):
+                yield batch
+                batch, n_reads, n_tokens, n_more = [], 0, 0, 1
+        batch.append(window)
+        last = b"" if read is None else read
+        n_reads += n_more
+        n_tokens += n_more * (len(window.ids) - begun)
+    if batch:
+        yield batch
+
+
+def longest_first(window: Window) -> tuple[int, bytes, int, int]:
+    """The longest first; choices of one token stand beside the others that read the same context."""
+    return -len(window.ids), read_of(window) or b"", window.doc_id, window.start
+
+
+def read_of(window: Window) -> bytes | None:
+    """What a window reads, where others may read the same; None where it reads all of its tokens."""
+    return window.ids[: window.n_read].tobytes() if window.ends_in_label else None
+
+
+def distinct_reads(batch: Sequence[Window]) -> tuple[list[int], npt.NDArray[np.int64]]:
+    """The first window of each sequence of tokens to be read, and which of these each window reads."""
+    if not any(window.ends_in_label for window in batch):
+        return list(range(len(batch))), np.arange(len(batch))
+    return distinct(window.ids[: window.n_read].tobytes() for window in batch)
+
+
+def distinct(keys: Iterable[Hashable]) -> tuple[list[int], npt.NDArray[np.int64]]:
+    """The index at which each distinct key first occurs, and for each key the index of its equal among these."""
+    seen: dict[Hashable, int] = {}
+    which = np.asarray([seen.setdefault(key, len(seen)) for key in keys], np.int64)
+    return np.unique(which, return_index=True)[1].tolist(), which

@@ -1,0 +1,129 @@
+"""Finds the beginnings that windows share, a trie over what is read, and which of them are worth reading once.
+
+A beginning ends before the state that predicts the first scored token of any of its windows, so that all states that
+are ranked are computed after it. Windows that are scored from their second token on, as ordinary texts are, share none.
+
+Symbols: n windows in the order of the tokens that they read.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.data.windows import Window
+from rbpx.measure.reading.batches import PASS, PAST
+
+_LEAST_SAVED = 0.2  # of the tokens that windows would read without a shared beginning, so that reading it once pays
+_MOST_READ_AGAIN = 0.1  # of the tokens of a batch, beside what a pass costs, so that beginnings have one length
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Stem:
+    """Windows that share a beginning.
+
+    Attributes:
+        windows: all of them.
+        depth: tokens of the beginning.
+        n_reads: how many different sequences of tokens they read.
+        n_tokens: of these together.
+    """
+
+    windows: list[Window]
+    depth: int
+    n_reads: int
+    n_tokens: int
+
+
+def branches(windows: Sequence[Window], begun: int = 0) -> tuple[list[Stem], list[Window]]:
+    """The stems of windows, and the windows that are read by themselves.
+
+    Args:
+        windows: in any order.
+        begun: tokens of each window that were read before.
+    """
+    if len(windows) < 2 or max(map(_free, windows)) <= begun:
+        return [], list(windows)
+    ordered = sorted(windows, key=lambda window: window.ids[: window.n_read].astype(">i4").tobytes())
+    shared_n, is_new_n = _shared(ordered)
+    length_n = np.asarray([window.n_read for window in ordered])
+    n_reads = np.concatenate([[0], np.cumsum(is_new_n)])
+    n_tokens = np.concatenate([[0], np.cumsum(length_n * is_new_n)])
+    stems: list[Stem] = []
+    alone: list[Window] = []
+    left = [(0, len(ordered))]
+    while left:
+        low, high = left.pop()
+        within = shared_n[low + 1 : high]
+        if len(within) == 0:
+            alone.append(ordered[low])
+            continue
+        depth = int(within.min())
+        # The first of an interval counts as new, also where it was cut off from an equal one.
+        reads = int(n_reads[high] - n_reads[low + 1]) + 1
+        tokens = int(n_tokens[high] - n_tokens[low + 1] + length_n[low])
+        saved = (reads - 1) * (depth - begun)
+        if saved > 0 and saved >= _LEAST_SAVED * (tokens - reads * begun):
+            stems.append(Stem(ordered[low:high], depth, reads, tokens))
+            continue
+        if within.max() <= begun:
+            alone += ordered[low:high]
+            continue
+        cuts = [low, *(low + 1 + np.flatnonzero(within == depth)).tolist(), high]
+        left += pairwise(cuts)
+    return stems, alone
+
+
+def _free(window: Window) -> int:
+    """Tokens before the state that predicts its first scored token."""
+    return max(0, int(window.scored.argmax()) - 1)
+
+
+def _shared(ordered: Sequence[Window]) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Tokens that each window shares with the one before it and that nothing scored needs; whether it reads others."""
+    shared_n, is_new_n = np.zeros(len(ordered), np.int64), np.ones(len(ordered), bool)
+    free_n = [_free(window) for window in ordered]
+    for at in range(1, len(ordered)):
+        one, other = (window.ids[: window.n_read] for window in ordered[at - 1 : at + 1])
+        n = min(len(one), len(other))
+        parts = one[:n] != other[:n]
+        alike = int(parts.argmax()) if parts.any() else n
+        shared_n[at] = min(alike, free_n[at - 1], free_n[at])
+        is_new_n[at] = alike < max(len(one), len(other)) or not ordered[at].ends_in_label
+    return shared_n, is_new_n
+
+
+def stem_batches(stems: Sequence[Stem], tokens_per_batch: int, begun: int = 0) -> Iterator[tuple[list[Stem], int]]:
+    """Batches of stems, the deepest first, and up to which token each is read.
+
+    All beginnings of a batch are read to the depth of the shallowest, so that they have one length; what is left of the
+    others is read with each of their windows.
+
+    Args:
+        stems: in any order.
+        tokens_per_batch: tokens of the beginnings, or of one.
+        begun: tokens of each window that were read before.
+    """
+    batch: list[Stem] = []
+    for stem in sorted(stems, key=lambda stem: -stem.depth):
+        if batch:
+            together = [*batch, stem]
+            again = sum((each.depth - stem.depth) * each.n_reads for each in together)
+            n_tokens = sum(each.n_tokens - (each.n_reads - 1) * each.depth - begun for each in together)
+            n_stem, n_past = (len(together) * (stem.depth - part) for part in (begun, 0))
+            too_much = n_stem > tokens_per_batch or n_past > PAST * tokens_per_batch
+            if too_much or again > max(2 * PASS, _MOST_READ_AGAIN * n_tokens):
+                yield batch, batch[-1].depth
+                batch = []
+        batch.append(stem)
+    if batch:
+        yield batch, batch[-1].depth
+
+
+def n_saved(windows: Sequence[Window]) -> int:
+    """Tokens that reading the beginnings of windows once saves at the least, those of the first level."""
+    return sum((stem.n_reads - 1) * stem.depth for stem in branches(windows)[0])

@@ -1,0 +1,129 @@
+"""Keeps what is measured of a cell before all of it is: parts, sealed as they are finished, from which it goes on.
+
+running/.parts.<key>.<number>.tmp   a digest of all that follows, the key, seconds, and rows of scored tokens, in bytes
+
+The key is a hash of what the rows are: of the run (model, tokenizer, text, protocol) and of what decides its batches
+(tokens a batch, number of processes, versions, devices). A part holds the rows of whole batches, so those that are left
+are of the same shapes as in a run without interruption, and its bytes are the same. A part that is truncated or changed
+is measured again. A store lists parts as unfinished files, and removes them a month after they were written.
+"""
+
+import hashlib
+import logging
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.data.windows import Window
+from rbpx.errors import RbpxError
+from rbpx.files.entries import atomic_write
+from rbpx.store.files.inside import RUNNING, inside
+from rbpx.store.store import Store
+
+Rows = npt.NDArray[Any]
+SECONDS: Final = "RBPX_PART_S"  # the environment's: seconds from one part to the next
+_SECONDS: Final = 30.0
+_DIGEST_BYTES: Final = 32
+_WALL: Final = np.dtype("<f8")
+
+
+class Parts:
+    """The parts of one cell that one process measures.
+
+    A cell that takes less than the time of a part writes none. What cannot be written is not kept, and is no error.
+
+    Attributes:
+        wall_s: how long measuring what is known took, seconds.
+    """
+
+    def __init__(self, store: Store, key: str, kind: np.dtype[Any]) -> None:
+        """Read the parts that an earlier process has left.
+
+        Args:
+            store: that the run will be written to.
+            key: 16 hexadecimal digits.
+            kind: of a row, a structure with doc_id, position and token_id.
+        """
+        self._store, self._key, self._kind = store, key, kind
+        self._every_s = _seconds()
+        self._sealed_at = time.monotonic()
+        self._open: list[Rows] = []
+        names = store.root / RUNNING
+        self._files = sorted(names.glob(f".parts.{key}.*.tmp"))
+        self.wall_s = 0.0
+        self._rows = np.concatenate([np.empty(0, kind), *map(self._read, self._files)])
+        places = zip(self._rows["doc_id"].tolist(), self._rows["position"].tolist(), strict=True)
+        self._at = {place: at for at, place in enumerate(places)}
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens that were measured before."""
+        return len(self._rows)
+
+    def rows(self, window: Window) -> Rows | None:
+        """The rows of a window that was measured before; None where it was not, or where they are of other tokens."""
+        first = int(window.scored.argmax())
+        at = self._at.get((window.doc_id, window.start + first))
+        if at is None:
+            return None
+        rows = self._rows[at : at + window.n_scored]
+        positions = window.start + np.flatnonzero(window.scored)
+        own = (rows["doc_id"] == window.doc_id).all() and np.array_equal(rows["position"], positions)
+        return rows if own and np.array_equal(rows["token_id"], window.ids[window.scored]) else None
+
+    def add(self, rows: Rows) -> None:
+        """Take the rows of a batch, and seal a part if it is time."""
+        self._open.append(rows)
+        if time.monotonic() - self._sealed_at >= self._every_s:
+            self.seal()
+
+    def seal(self) -> None:
+        """Write the rows that are in no part yet."""
+        number = 1 + max((int(path.name.split(".")[-2], 16) for path in self._files), default=-1)
+        wall_s = np.array(time.monotonic() - self._sealed_at, _WALL).tobytes()
+        content = self._key.encode() + wall_s + np.concatenate([np.empty(0, self._kind), *self._open]).tobytes()
+        with suppress(OSError, RbpxError):  # a full disk or a store that went away is reported by what writes the run
+            path = inside(self._store.root, f"{RUNNING}/.parts.{self._key}.{number:08x}.tmp")
+            with atomic_write(path, durable=False) as temporary:
+                temporary.write_bytes(hashlib.sha256(content).digest() + content)
+            self._files.append(path)
+        self._open, self._sealed_at = [], time.monotonic()
+
+    def remove(self) -> None:
+        """Remove all parts, now that the run holds their rows."""
+        for path in self._files:
+            with suppress(OSError, RbpxError):
+                inside(self._store.root, path).unlink(missing_ok=True)
+        self._files = []
+
+    def _read(self, path: Path) -> Rows:
+        """The rows of a part; none where it is not what was sealed."""
+        try:
+            whole = inside(self._store.root, path).read_bytes()
+        except OSError:
+            return np.empty(0, self._kind)
+        content = whole[_DIGEST_BYTES:]
+        wall, body = np.split(np.frombuffer(content[len(self._key) :], np.uint8), [_WALL.itemsize])
+        is_own = content.startswith(self._key.encode()) and len(body) % self._kind.itemsize == 0
+        if not is_own or hashlib.sha256(content).digest() != whole[:_DIGEST_BYTES]:
+            line = f"{RUNNING}/{path.name} in store={self._store.name} is damaged; what it held is measured again"
+            logging.getLogger(__name__).warning(line)
+            return np.empty(0, self._kind)
+        self.wall_s += float(wall.view(_WALL)[0])
+        return body.view(self._kind)
+
+
+def _seconds() -> float:
+    given = os.environ.get(SECONDS)
+    try:
+        seconds = _SECONDS if given is None else float(given)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:
+        raise RbpxError(f"{SECONDS}={given} in the environment is not a number of seconds; unset it")
+    return seconds

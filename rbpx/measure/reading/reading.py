@@ -1,0 +1,278 @@
+"""Reads windows with a model and measures their scored tokens, in batches that are divided among processes.
+
+What windows begin with alike is read once (`branches`), then what follows in each; a text that shares nothing is read
+from its first token on. So a batch is windows, and the rows of a past that they continue.
+
+Shapes: B windows, T tokens, D hidden width, N scored positions, V vocabulary.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from rbpx.data.windows import Window
+from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
+from rbpx.measure.distributed import ProcessGroup
+from rbpx.measure.reading.batches import batch_windows, distinct_reads, longest_first
+from rbpx.measure.reading.branches import Stem, branches, n_saved, stem_batches
+from rbpx.models.devices import input_device, is_out_of_memory
+from rbpx.models.head import head_input, without_tiles
+from rbpx.models.load import LoadedModel
+from rbpx.models.past import Past, continues, empty_past
+from rbpx.ranks.definition import NonFiniteLogits
+
+T = TypeVar("T")
+Advance = Callable[[int], None]
+Measure = Callable[[torch.Tensor, torch.Tensor], T]
+_TRIAL = 4  # times the longest window that shared beginnings must save, to try whether the model can continue them
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Windows that are read in one pass.
+
+    Attributes:
+        windows: the longest first.
+        past: what was read before.
+        rows: the row of the past that each window continues; None where nothing was read before.
+    """
+
+    windows: list[Window]
+    past: Past | None = None
+    rows: list[int] | None = None
+
+    @property
+    def begun(self) -> int:
+        """Tokens of each window that were read before."""
+        return 0 if self.past is None or self.rows is None else self.past.n_tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One pass of a model over windows; each process reads its share.
+
+    Attributes:
+        loaded: the model.
+        windows: each token is scored in at most one; windows without a scored position are skipped.
+        processes: the process group.
+        tokens_per_batch: padded tokens a batch; halved for the rest of the cell when memory runs out. 1 reads each
+            window alone, and all of it.
+        advance: called with the number of tokens that this process has just scored.
+        is_known: whether the values of a window are known, so that nothing need be read before it.
+    """
+
+    loaded: LoadedModel
+    windows: Sequence[Window]
+    processes: ProcessGroup
+    tokens_per_batch: int
+    advance: Advance
+    is_known: Callable[[Window], bool] = lambda window: False
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of scored tokens."""
+        return sum(window.n_scored for window in self.windows)
+
+    def with_tiles_from(self, n_logits: int) -> "Reading":
+        """The same without the tile kernel if fewer logits than this are to be computed."""
+        if self.n_tokens * self.loaded.head.vocab_size >= n_logits:
+            return self
+        return replace(self, loaded=replace(self.loaded, head=without_tiles(self.loaded.head)))
+
+    def measure(self, of_batch: Callable[[LoadedModel, Batch], T]) -> list[T]:
+        """The value of `of_batch` for each batch; every process returns the values of all.
+
+        Raises:
+            MeasureError: a single window does not fit into memory, logits are not finite, or the model's code fails;
+                every process raises it.
+        """
+        share = list(chain.from_iterable(_bundles(self.windows)[self.processes.of_model :: self.processes.n_models]))
+        parts = self.processes.together(lambda: _Share(self, of_batch).measure(share))
+        return list(chain.from_iterable(self.processes.gather(parts if self.processes.tells else [])))
+
+
+def _bundles(windows: Iterable[Window]) -> list[list[Window]]:
+    """Windows with a scored position, those of one context together, the longest first.
+
+    Dealt in this order, the processes finish together.
+    """
+    bundles: dict[object, list[Window]] = {}
+    for window in sorted((w for w in windows if w.n_scored), key=longest_first):
+        context = window.ids[: int(window.scored.argmax())]
+        key: object = context.tobytes() if len(context) > 1 else (window.doc_id, window.start)
+        bundles.setdefault(key, []).append(window)
+    return list(bundles.values())
+
+
+class _Share(Generic[T]):
+    """What one process measures of its windows."""
+
+    def __init__(self, reading: Reading, of_batch: Callable[[LoadedModel, Batch], T]) -> None:
+        self._loaded, self._processes, self._advance = reading.loaded, reading.processes, reading.advance
+        self._of_batch, self._is_known = of_batch, reading.is_known
+        # A model without a product gives whole logits, so it reads one window at a time.
+        self._tokens_per_batch = 1 if self._loaded.head.product is None else reading.tokens_per_batch
+        self._parts: list[T] = []
+
+    def measure(self, windows: list[Window]) -> list[T]:
+        """The value of each batch."""
+        self._read(windows, self._past_for(windows), None)
+        return self._parts
+
+    def _past_for(self, windows: list[Window]) -> Past | None:
+        """The empty past of a model that reads shared beginnings once; None where that saves nothing, or it cannot.
+
+        It is tried on the longest of its own windows, because some limits of caches show in long texts alone.
+        """
+        # Processes that hold a model together would have to agree on what each of them sees in the trial.
+        if self._tokens_per_batch == 1 or self._processes.tensor is not None or not windows:
+            return None
+        stems, _ = branches(windows)
+        longest = max((window for stem in stems for window in stem.windows), key=lambda w: w.n_read, default=None)
+        if longest is None or n_saved(windows) < _TRIAL * longest.n_read:
+            return None
+        past = empty_past(self._loaded.model)
+        depth = max(stem.depth for stem in stems if longest in stem.windows)
+        places = (max(1, depth // 2), depth) if depth > 1 else (1, 2)
+        fits = past is not None and continues(self._loaded.model, past, longest.ids[: longest.n_read].tolist(), places)
+        return past if fits else None
+
+    def _read(self, windows: list[Window], past: Past | None, rows: dict[int, int] | None) -> None:
+        """Read windows on from a past; `rows` gives by the id of each window the row that it continues."""
+        begun = 0 if past is None else past.n_tokens
+        stems, alone = ([], windows) if past is None else branches(windows, begun)
+        queue = list(stem_batches(stems, self._tokens_per_batch, begun))
+        while queue:
+            batch, depth = queue.pop(0)
+            assert past is not None, "stems continue a past"
+            further = self._stem(past, batch, depth, rows)
+            if further is not None:
+                of_window = {id(window): row for row, stem in enumerate(batch) for window in stem.windows}
+                self._read([window for stem in batch for window in stem.windows], further, of_window)
+            elif len(batch) > 1:
+                self._tokens_per_batch = max(1, len(batch) * (depth - begun) // 2)
+                left = [*batch, *chain.from_iterable(stems for stems, _ in queue)]
+                queue = list(stem_batches(left, self._tokens_per_batch, begun))
+            else:  # not even one beginning has room beside the model, so its windows are read without
+                alone = alone + batch[0].windows
+        self._leaves(alone, past, rows)
+
+    def _stem(self, past: Past, stems: list[Stem], depth: int, rows: dict[int, int] | None) -> Past | None:
+        """The past with the beginnings of some stems; None if memory runs out."""
+        if all(self._is_known(window) for stem in stems for window in stem.windows):
+            return replace(past, n_tokens=depth)
+        firsts = [stem.windows[0] for stem in stems]
+        ids = np.stack([window.ids[past.n_tokens : depth] for window in firsts]).astype(np.int64)
+        continued = None if rows is None else [rows[id(window)] for window in firsts]
+
+        def read() -> Past:
+            with torch.inference_mode():
+                on_device = torch.from_numpy(ids).to(input_device(self._loaded.model))
+                return past.read_on(self._loaded.model, on_device, continued)
+
+        return self._unless_full(read, _name(firsts[0]))[0]
+
+    def _leaves(self, windows: list[Window], past: Past | None, rows: dict[int, int] | None) -> None:
+        """Measure what windows have after what was read before."""
+        begun = 0 if past is None else past.n_tokens
+        queue = list(batch_windows(windows, self._tokens_per_batch, begun))
+        while queue:
+            batch = queue.pop(0)
+            of_batch = Batch(batch, past, None if rows is None else [rows[id(window)] for window in batch])
+            longest = _name(batch[0])
+            part, failed = self._unless_full(lambda of=of_batch: self._of_batch(self._loaded, of), longest)
+            if part is not None:
+                self._parts.append(part)
+                self._advance(sum(window.n_scored for window in batch))
+                continue
+            if len(batch) == 1:
+                raise MeasureError(
+                    f"one {longest} does not fit into memory ({failed}); use a smaller dtype or device=split"
+                )
+            self._tokens_per_batch = len(batch) * (len(batch[0].ids) - begun) // 2
+            queue = list(batch_windows([*batch, *chain.from_iterable(queue)], self._tokens_per_batch, begun))
+
+    def _unless_full(self, work: Callable[[], T], longest: str) -> tuple[T | None, str]:
+        """What the model gives; or None and why, if memory runs out where this process has the model to itself."""
+        try:
+            return work(), ""
+        except RbpxError:
+            raise
+        except Exception as problem:  # each architecture fails in its own way
+            if self._processes.tensor is not None or not is_out_of_memory(problem):
+                raise UnexpectedError.of(problem, f"{self._loaded.name} fails on a {longest}") from None
+            failed = first_line(problem)
+        # Outside the handler, whose traceback would keep the tensors alive.
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return None, failed
+
+
+def _name(window: Window) -> str:
+    return f"window of {len(window.ids)} tokens (document {window.doc_id})"
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The scored tokens of a batch: document, position in it, id; each [N]."""
+
+    doc_id_N: npt.NDArray[np.int32]
+    position_N: npt.NDArray[np.int64]
+    token_id_N: npt.NDArray[np.int64]
+
+
+def read_batch(loaded: LoadedModel, batch: Batch, measure: Measure[T], measure_whole: Measure[T]) -> tuple[Places, T]:
+    """Run a model over a batch, and measure its scored tokens.
+
+    Args:
+        loaded: the model.
+        batch: windows, and what was read of them before.
+        measure: called with the states [N, D] that predict the scored tokens, and these tokens [N].
+        measure_whole: called with logits [N, V] in place of states, for a model that changes them after its head in a
+            way that is not known.
+
+    Raises:
+        MeasureError: logits are not finite.
+    """
+    windows, begun = batch.windows, batch.begun
+    longest = len(windows[0].ids) - begun
+    ids_BT = np.zeros((len(windows), longest), np.int64)  # padded on the right, which a causal model does not attend to
+    scored_BT = np.zeros((len(windows), longest), bool)
+    for row, window in enumerate(windows):
+        n_own = len(window.ids) - begun
+        ids_BT[row, :n_own] = window.ids[begun:]
+        scored_BT[row, :n_own] = window.scored[begun:]
+    row_N, column_N = np.nonzero(scored_BT)
+    doc_id_N = np.asarray([w.doc_id for w in windows], np.int32)[row_N]
+    position_N = np.asarray([w.start + begun for w in windows], np.int64)[row_N] + column_N
+    places = Places(doc_id_N, position_N, ids_BT[row_N, column_N])
+    try:
+        with torch.inference_mode():
+            ids = torch.from_numpy(ids_BT).to(input_device(loaded.model))
+            columns = torch.from_numpy(column_N)
+            targets_N = ids[torch.from_numpy(row_N), columns]  # a position is predicted by the state before it
+            firsts, which_B = distinct_reads(windows)
+            ids = ids[firsts, : max(window.n_read for window in windows) - begun]
+            rows = torch.from_numpy(which_B[row_N])
+            if loaded.head.product is not None:
+                return places, measure(_states(loaded, ids, batch, firsts)[rows, columns - 1], targets_N)
+            logits_BTV = loaded.model(input_ids=ids, use_cache=False).logits[..., : loaded.head.vocab_size]
+            return places, measure_whole(logits_BTV[rows, columns - 1], targets_N)
+    except NonFiniteLogits as problem:
+        raise MeasureError(
+            f"{loaded.name} gives non-finite logits at document {doc_id_N[problem.row]}, position "
+            f"{position_N[problem.row]}, so ranks would be wrong; check its weights, or measure it with dtype=float32"
+        ) from None
+
+
+def _states(loaded: LoadedModel, ids: torch.Tensor, batch: Batch, firsts: Sequence[int]) -> torch.Tensor:
+    """The states [B, T, D] that the model feeds to its head, of some windows of a batch."""
+    if batch.past is None or batch.rows is None:
+        return head_input(loaded.model, ids)
+    rows = [batch.rows[at] for at in firsts]
+    return head_input(loaded.model, ids, batch.past.branched(rows, keeps=False).given())
