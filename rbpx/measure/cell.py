@@ -24,6 +24,7 @@ from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
+from rbpx.files.gguf import is_gguf
 from rbpx.measure.best import best_tokens
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import Reading, measure_windows
@@ -106,7 +107,7 @@ def measure_cell(
         wall_from = time.monotonic()
         columns = measure_windows(reading).columns
         wall_s = time.monotonic() - wall_from
-        computed = {"quantise": cell.quantise, "deterministic": cell.deterministic, "head": loaded.head.after}
+        computed = {"quantise": cell.rounded_to, "deterministic": cell.deterministic, "head": loaded.head.after}
         went = {
             "device": ", ".join(device_names(devices_of(loaded.model))),
             "n_processes": processes.world_size,
@@ -114,7 +115,7 @@ def measure_cell(
             "wall_s": wall_s,
             "peak_mib": _peak_mib(processes.device),
             "started_at": started_at,
-            "versions": versions() | ({} if cell.quantise is None else {"torchao": version("torchao")}),
+            "versions": versions() | {name: version(name) for name in _extras(cell)},
         }
         new = run_facts(run_id, cell, protocol, windows, documents, columns, computed, went), columns
     if lacks_best:
@@ -210,6 +211,11 @@ def versions() -> Record:
         "python": platform.python_version(),
         **{name: version(name) for name in _VERSIONED},
     }
+
+
+def _extras(cell: Cell) -> list[str]:
+    """The packages that loading the weights of a cell needs besides."""
+    return [*(["torchao"] if cell.quantise is not None else []), *(["gguf"] if is_gguf(cell.model) else [])]
 
 
 def device_names(devices: Sequence[str]) -> list[str]:
