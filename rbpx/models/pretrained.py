@@ -5,6 +5,8 @@ import logging
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -71,7 +73,8 @@ def load_weights(
             if is_file:
                 options |= weights_options(folder, name)
             holder, file = pretrained(folder)
-            model, report = AutoModelForCausalLM.from_pretrained(holder, **file, **options, **_device_map(split))
+            with redirect_stderr(StringIO()) if is_file else nullcontext():  # a bar that transformers cannot turn off
+                model, report = AutoModelForCausalLM.from_pretrained(holder, **file, **options, **_device_map(split))
         model = model.eval() if split is not None else model.to(device).eval()
     except RbpxError:
         raise
