@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.support.gguf_files import build_llama, write_gguf
 from tests.support.real_model import PlainLlama, install, ranks_and_nats, real_model
 
 TEXT = (
@@ -32,20 +33,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--tiny", action="store_true", help="a random model of two layers, without llama.cpp")
     asked = parser.parse_args()
-    file = real_model(asked.folder / "smollm2")
-    sys.path.insert(0, str(install(LLAMA, asked.folder / "xllamacpp")))
+    if asked.tiny:
+        file = write_gguf(build_llama(asked.folder / "tiny"), asked.folder / "tiny-Q8_0.gguf", "Q8_0")
+    else:
+        file = real_model(asked.folder / "smollm2")
     ids = _ids(file, asked.tokens)
-    plain = PlainLlama(file)
-    _, exact = ranks_and_nats(plain.logits(ids), ids)
-    expanded = _expanded(file, asked.folder / "expanded-F32.gguf")
-    rows = {
-        "float64, by hand": exact,
-        "rbpx, float32": _of_rbpx(file, ids),
-        "llama.cpp, Q4_1": _of_llama(file, ids, "F16"),
-        "llama.cpp, Q4_1, cache of 32 bits": _of_llama(file, ids, "F32"),
-        "llama.cpp, the same weights in 32 bits": _of_llama(expanded, ids, "F32"),
-    }
+    _, exact = ranks_and_nats(PlainLlama(file).logits(ids), ids)
+    rows = {"float64, by hand": exact, "rbpx, float32": _of_rbpx(file, ids)}
+    if not asked.tiny:
+        sys.path.insert(0, str(install(LLAMA, asked.folder / "xllamacpp")))
+        expanded = _expanded(file, asked.folder / "expanded-F32.gguf")
+        rows |= {
+            "llama.cpp, Q4_1": _of_llama(file, ids, "F16"),
+            "llama.cpp, Q4_1, cache of 32 bits": _of_llama(file, ids, "F32"),
+            "llama.cpp, the same weights in 32 bits": _of_llama(expanded, ids, "F32"),
+        }
     print("| | nats a token | perplexity | mean difference | largest |\n|---|---|---|---|---|")
     for name, logprobs in rows.items():
         apart, nats = np.abs(np.subtract(logprobs, exact)), -np.mean(logprobs)
