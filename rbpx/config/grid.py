@@ -217,7 +217,9 @@ def _files_in(model: ModelConfig) -> list[str]:
     """The paths of the GGUF files that a request names in a folder."""
     folder, files = model.id, _listed(model.gguf)
     if not isinstance(folder, str) or is_gguf(folder):
-        raise RbpxError(f"model.gguf={model.gguf} names files in one folder; give that folder as model.id, not {folder}")
+        raise RbpxError(
+            f"model.gguf={model.gguf} names files in one folder; give that folder as model.id, not {folder}"
+        )
     wrong = next((file for file in files if not isinstance(file, str) or not is_gguf(file)), None)
     if wrong is not None or not files:
         raise RbpxError(f"model.gguf={model.gguf} names no files; give one or a list, as model.gguf='[a-Q8_0.gguf]'")

@@ -1,8 +1,8 @@
 """Reads the header of a GGUF file: what its metadata say, and the type and shape of each tensor, but no weights.
 
-The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The reader of the package `gguf` makes an object of
-each token of a vocabulary, which takes seconds, and follows lengths that a damaged file claims to have; here each length
-is held against the bytes that are there, so that a file which was cut off or changed is refused in one line.
+The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The reader of the package `gguf` makes an object
+of each token of a vocabulary, which takes seconds, and follows lengths that a damaged file claims to have; here each
+length is held against the bytes that are there, so that a file which was cut off or changed is refused in one line.
 """
 
 import mmap

@@ -1,8 +1,8 @@
 """GGUF files, as llama.cpp and its kin run them: how transformers opens one, and whether it read all that is in it.
 
 The reader of transformers takes the shape, the tokenizer and the weights from the file and expands these to the dtype
-that is asked for. What it does not know it leaves out without a word: a tensor, a scaling of positions, the rule by which
-a tokenizer cuts digits. So what it made is held against the file here, and what differs is mended or refused.
+that is asked for. What it does not know it leaves out without a word: a tensor, a scaling of positions, the rule by
+which a tokenizer cuts digits. So what it made is held against the file here, and what differs is mended or refused.
 """
 
 from collections.abc import Sequence

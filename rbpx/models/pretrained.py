@@ -16,8 +16,8 @@ from safetensors.torch import save_file
 
 from rbpx.config.model.placement import Split
 from rbpx.errors import MeasureError, RbpxError, first_line
-from rbpx.models.devices import is_out_of_memory
 from rbpx.files.gguf import is_gguf
+from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import weight_files
 from rbpx.models.gguf import pretrained, take_rest, weights_options
 from rbpx.models.tensor_parallel import TensorGroup, load_split
@@ -33,7 +33,7 @@ def load_weights(
     pickled: bool = False,
     split: Split | TensorGroup | None = None,
 ) -> Any:
-    """The causal language model of a folder or a GGUF file, in evaluation mode, with all of its weights from its own files.
+    """The causal language model of a folder or GGUF file, in evaluation mode, with all its weights from its own files.
 
     Args:
         folder: of the model.

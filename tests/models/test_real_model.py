@@ -1,6 +1,8 @@
-"""A real model of 135 million parameters, from a package: each digit against llama in float64, costs against the plan."""
+"""A real model of 135 million parameters, from a package: its digits against float64, its costs against the plan."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,14 +32,16 @@ def test_ranks_and_log_probabilities_of_a_real_model_are_those_of_float64_and_it
     text.write_text(_TEXT, encoding="utf-8")
     asked = ("model=hub", f"model.id={file}", "dataset=file", f"dataset.path={text}", "--store", store)
     plan = json.loads(here("plan", *asked, "--format", "json", cwd=cwd, check=0).stdout)[0]
-    here("measure", *asked, cwd=cwd, check=0)
+    words = [sys.executable, "-m", "rbpx", "measure", *map(str, asked)]
+    subprocess.run(words, cwd=cwd, check=True, capture_output=True)  # whose peak is that of the measurement alone
     query = "SELECT token_id, greater, ties, logprob FROM tokens ORDER BY position"
     rows = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    query = "SELECT quantise, dtype, non_embedding_params, total_params, n_tokens FROM runs"
+    query = "SELECT quantise, dtype, non_embedding_params, total_params, n_tokens, peak_mib FROM runs"
     (run,) = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
     assert (run["quantise"], run["dtype"]) == ("Q4_1", "float32-Q4_1")
     assert (run["total_params"], run["non_embedding_params"]) == (134_515_008, 134_515_008 - 49_152 * 576)
     assert (plan["total_params"], plan["non_embedding_params"]) == (run["total_params"], run["non_embedding_params"])
+    assert plan["memory_mib"] == pytest.approx(run["peak_mib"], rel=0.2)
     assert plan["tokens"] == pytest.approx(run["n_tokens"], rel=0.5)  # estimated by bytes
     assert [row["token_id"] for row in rows] == list(_IDS[1:])
     greater, logprobs = ranks_and_nats(PlainLlama(file).logits(_IDS), _IDS)

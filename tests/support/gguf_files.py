@@ -58,7 +58,12 @@ def build_llama(folder: Path, seed: int = 0, scaled: bool = False) -> Path:
 
 
 def write_gguf(
-    folder: Path, path: Path, kind: str = "F32", more: Mapping[str, Any] | None = None, pre: str = "gpt-2", drop: str = ""
+    folder: Path,
+    path: Path,
+    kind: str = "F32",
+    more: Mapping[str, Any] | None = None,
+    pre: str = "gpt-2",
+    drop: str = "",
 ) -> Path:
     """Write a llama's folder as a GGUF file.
 
@@ -94,7 +99,9 @@ def write_gguf(
         "general.file_type": gguf.LlamaFileType[f"{'ALL' if kind == 'F32' else 'MOSTLY'}_{kind}"].value,
     }
     for key, value in (facts | dict(more or {})).items():
-        add = {str: writer.add_string, float: writer.add_float32, bool: writer.add_bool}.get(type(value), writer.add_uint32)
+        add = {str: writer.add_string, float: writer.add_float32, bool: writer.add_bool}.get(
+            type(value), writer.add_uint32
+        )
         add(key, value)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(pre)
