@@ -145,7 +145,7 @@ def _in_cache(model: str, revision: str | None) -> Path | None:
 
 
 def read_architecture(source: dict[str, Any] | Path) -> Architecture | None:
-    """The architecture of a configuration, or of that in a folder or GGUF file; None if transformers cannot build it."""
+    """The architecture of a configuration, or of one in a folder or GGUF file; None if transformers cannot build it."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     from transformers import AutoConfig, AutoModelForCausalLM
 
