@@ -94,6 +94,8 @@ def test_files_of_one_model_make_a_family_by_their_quantisation(
     asked = ("compare", "mine/tiny:float32", "mine/tiny:Q4_0", "k=1", "--format", "json", "--store", store)
     (whole, *_) = json.loads(here(*asked, cwd=cwd, check=0).stdout)
     assert (whole["b"], whole["change"] != 0) == ("mine/tiny:float32-Q4_0", True)
+    audited = here("audit", "limit=2", "k=1", "resamples=20", "--store", store, cwd=cwd, check=None)
+    assert "3 of 3 runs were measured in float32" in audited.stderr  # the files are rounded, whatever reads them
     # the bytes say which model it is: another name measures nothing, another byte does
     moved = tmp_path / "elsewhere-Q8_0.gguf"
     moved.write_bytes((tmp_path / "tiny-Q8_0.gguf").read_bytes())
