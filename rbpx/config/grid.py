@@ -1,9 +1,10 @@
 """The grid of a request: its cells, one family, size and dataset each, with the keys by which they are looked up."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rbpx.config.model.family import ModelConfig
 from rbpx.config.model.training import UNKNOWN, Training
@@ -11,6 +12,7 @@ from rbpx.config.options import Bos, Padding
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
+from rbpx.files.gguf import SUFFIX, check_file, is_gguf
 
 _UNLIMITED = 2048  # tokens that a model without a longest input reads where no window is given, as in lm-eval
 INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
@@ -52,6 +54,7 @@ class Cell:
         quantise: what weights are rounded to: int8, int4, nf4; None for not at all.
         engine: what measures it in place of rbpx; None for rbpx.
         engine_version: as requested; None is the one that the engine has.
+        stored_as: what the weights of a GGUF file are rounded to, as Q4_1; not part of the key, which has their bytes.
         pickled: whether weights may come from a pickle; not part of the key, since the weights are the same.
         training: what is known of the model's training; not part of the key either.
     """
@@ -77,6 +80,7 @@ class Cell:
     quantise: str | None = None
     engine: str | None = None
     engine_version: str | None = None
+    stored_as: str | None = None
     pickled: bool = False
     training: Training = UNKNOWN
 
@@ -94,9 +98,14 @@ class Cell:
         return window, (self.stride or window // 2) if self.whole else None
 
     @property
+    def rounded_to(self) -> str | None:
+        """What the weights are rounded to, by their file or when they are loaded: Q4_1, int8; None for not at all."""
+        return self.stored_as or self.quantise
+
+    @property
     def precision(self) -> str:
         """The dtype of a run: of weights and activations, and what weights are rounded to: float32, float32-int8."""
-        return self.dtype if self.quantise is None else f"{self.dtype}-{self.quantise}"
+        return self.dtype if self.rounded_to is None else f"{self.dtype}-{self.rounded_to}"
 
     @property
     def failure_key(self) -> str:
@@ -108,7 +117,7 @@ class Cell:
     def _identity(self) -> dict[str, Any]:
         """What distinguishes measurements: not S, and no option at the value that was implied before it existed."""
         identity = asdict(self)
-        del identity["non_embedding_params"], identity["pickled"], identity["training"]
+        del identity["non_embedding_params"], identity["stored_as"], identity["pickled"], identity["training"]
         for name, plain in _PLAIN.items():
             if identity[name] == plain:
                 del identity[name]
@@ -149,7 +158,7 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
         RbpxError: the family has no such size, or the request names no model or no family.
     """
     if model.id is None and not model.sizes:
-        raise RbpxError("model=hub needs model.id=ORG/NAME, a folder, or a list of them")
+        raise RbpxError("model=hub needs model.id=ORG/NAME, a folder, a GGUF file, or a list of them")
     if model.id is not None:
         all_members = _members_by_id(model)
         family = model.family or (all_members[0].size if len(all_members) == 1 else None)
@@ -183,7 +192,7 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
 
 
 def _members_by_id(model: ModelConfig) -> list[Member]:
-    names: list[Any] = model.id if isinstance(model.id, list) else [model.id]
+    names: list[Any] = _files_in(model) if model.gguf is not None else _listed(model.id)
     for name in names:
         if not isinstance(name, str) or not name:
             raise RbpxError(
@@ -191,14 +200,44 @@ def _members_by_id(model: ModelConfig) -> list[Member]:
             )
     if len(set(names)) < len(names):
         raise RbpxError("model.id names a model twice; a family has each model once")
-    labels = [Path(name).name for name in names]
-    if len(set(labels)) < len(labels):
-        labels = names
+    labelled = [_label(Path(name).name) for name in names]
+    labels = [label for label, _ in labelled] if len(set(labelled)) == len(names) else names
     return [
         Member(label, name, None, revision, model.training_of(None, at, len(names), revision))
         for revision in model.revisions()
         for at, (label, name) in enumerate(zip(labels, names, strict=True))
     ]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _files_in(model: ModelConfig) -> list[str]:
+    """The paths of the GGUF files that a request names in a folder."""
+    folder, files = model.id, _listed(model.gguf)
+    if not isinstance(folder, str) or is_gguf(folder):
+        raise RbpxError(
+            f"model.gguf={model.gguf} names files in one folder; give that folder as model.id, not {folder}"
+        )
+    wrong = next((file for file in files if not isinstance(file, str) or not is_gguf(file)), None)
+    if wrong is not None or not files:
+        raise RbpxError(f"model.gguf={model.gguf} names no files; give one or a list, as model.gguf='[a-Q8_0.gguf]'")
+    return [f"{folder.rstrip('/')}/{file}" for file in files]
+
+
+_ROUNDED: Final = re.compile(r"[._-]((?:UD-)?I?Q\d\w*|TQ\d_\d|BF16|FP?16|FP?32|MXFP4\w*)$", re.IGNORECASE)
+
+
+def _label(name: str) -> tuple[str, str]:
+    """The label of a model of that file name, and what its name says that its weights are rounded to.
+
+    GGUF files of one model are named by their quantisation: MODEL-Q8_0.gguf and MODEL.Q4_K_M.gguf are of one size.
+    """
+    if not is_gguf(name):
+        return name, ""
+    rounded = _ROUNDED.search(name[: -len(SUFFIX)])
+    return (name[: -len(SUFFIX)], "") if rounded is None else (name[: rounded.start()], rounded[1])
 
 
 def cells(
@@ -254,11 +293,26 @@ def cells(
             quantise=None if model.quantise is None else model.quantise.value,
             engine=None if engine is None else engine.name,
             engine_version=None if engine is None else engine.version,
+            stored_as=_stored_as(member.model, model_hashes[member.model]),
             pickled=model.pickled,
             training=member.training.over((beside or {}).get(member.model, UNKNOWN)),
         )
         for member in chosen
     ]
-    if len({(cell.size, cell.revision) for cell in grid}) < len(grid):
+    if len({(cell.model, cell.revision) for cell in grid}) < len(grid):
         raise RbpxError(f"model.revision={model.revision}: a folder has no revisions; drop it")
+    apart = {(cell.size, cell.revision, cell.precision): cell.model for cell in grid}
+    if len(apart) < len(grid):
+        alike = next(cell for cell in grid if cell.model not in apart.values())
+        raise RbpxError(
+            f"model.id={alike.model} has the size and the precision of another model of {family}, {alike.size} in "
+            f"{alike.precision}; measure them as two families, or give the file another name"
+        )
     return grid
+
+
+def _stored_as(model: str, model_hash: str | None) -> str | None:
+    """What the weights of a GGUF file on this machine are rounded to."""
+    if model_hash is None or not is_gguf(model):
+        return None
+    return check_file(Path(model).expanduser().resolve(), model).quantisation

@@ -25,6 +25,7 @@ from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError, number_of
 from rbpx.files.digest import digest
+from rbpx.files.gguf import is_gguf
 from rbpx.measure.best import best_tokens
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import ROW, distinct_windows, measure_windows
@@ -111,7 +112,7 @@ def measure_cell(
         wall_from = time.monotonic()
         columns = measure_windows(reading, parts).columns
         wall_s = time.monotonic() - wall_from + (0.0 if parts is None else parts.wall_s)
-        computed = {"quantise": cell.quantise, "deterministic": cell.deterministic, "head": loaded.head.after}
+        computed = {"quantise": cell.rounded_to, "deterministic": cell.deterministic, "head": loaded.head.after}
         went = {
             "device": ", ".join(device_names(devices_of(loaded.model))),
             "n_processes": processes.world_size,
@@ -119,7 +120,7 @@ def measure_cell(
             "wall_s": wall_s,
             "peak_mib": _peak_mib(processes.device),
             "started_at": started_at,
-            "versions": versions() | ({} if cell.quantise is None else {"torchao": version("torchao")}),
+            "versions": versions() | {name: version(name) for name in _extras(cell)},
         }
         new = run_facts(run_id, cell, protocol, windows, documents, columns, computed, went), columns
     if lacks_best:
@@ -240,6 +241,11 @@ def versions() -> Record:
         "python": platform.python_version(),
         **{name: version(name) for name in _VERSIONED},
     }
+
+
+def _extras(cell: Cell) -> list[str]:
+    """The packages that loading the weights of a cell needs besides."""
+    return [*(["torchao"] if cell.quantise is not None else []), *(["gguf"] if is_gguf(cell.model) else [])]
 
 
 def device_names(devices: Sequence[str]) -> list[str]:

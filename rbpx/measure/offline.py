@@ -14,6 +14,7 @@ from rbpx.config.text.dataset import UNNAMED, ProtocolConfig
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import AbsentTextError, RbpxError
+from rbpx.files.gguf import is_gguf
 from rbpx.models.folder import hash_model, local_folder
 from rbpx.store.sql import relations
 from rbpx.store.store import Store
@@ -114,12 +115,12 @@ _NAMES: Final = {"training_tokens": "tokens", "training_step": "steps"}  # as `r
 
 
 def read_training(folder: Path) -> Training:
-    """The facts in `training.json` of a model's folder; none where there is no such file.
+    """The facts in `training.json` of a model's folder, or beside its GGUF file; none where there is no such file.
 
     Raises:
         RbpxError: it cannot be read, or a value is not of the kind that its name says.
     """
-    path = folder / "training.json"
+    path = (folder.parent if is_gguf(folder) else folder) / "training.json"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -16,7 +16,9 @@ import torch
 from torch import nn
 
 from rbpx.errors import RbpxError
+from rbpx.files.gguf import is_gguf
 from rbpx.models.folder import local_folder
+from rbpx.models.gguf import pretrained
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}  # of one number
 _MIB = 2**20
@@ -66,8 +68,8 @@ class LocalModel:
     """What is known of a model without loading it or asking the hub.
 
     Attributes:
-        folder: of its files on this machine, for a hub id in the hub's cache; None if there are none.
-        weights_mib: of its safetensors on disk, MiB; None if they are not on this machine.
+        folder: of its files on this machine, or its GGUF file; for a hub id in the hub's cache; None if there are none.
+        weights_mib: of its safetensors or GGUF file on disk, MiB; None if they are not on this machine.
         architecture: None if neither its family nor a folder gives it.
     """
 
@@ -88,7 +90,8 @@ def look_up(model: str, revision: str | None, shape: dict[str, Any]) -> LocalMod
         RbpxError: the id looks like a path without a model, or is not a valid hub id.
     """
     folder = local_folder(model) or _in_cache(model, revision)
-    weights = [] if folder is None else [path.stat().st_size for path in folder.glob("*.safetensors")]
+    files = [] if folder is None else [folder] if is_gguf(folder) else folder.glob("*.safetensors")
+    weights = [path.stat().st_size for path in files]
     return LocalModel(folder, sum(weights) / _MIB if weights else None, _architecture(shape, folder))
 
 
@@ -112,7 +115,9 @@ def declared_architecture(model: str, shape: dict[str, Any], pickled: bool = Fal
 def _architecture(shape: dict[str, Any], folder: Path | None) -> Architecture | None:
     if shape:
         return _of_family(json.dumps(shape))
-    return None if folder is None else _of_folder(folder, (folder / "config.json").stat().st_mtime_ns)
+    if folder is None:
+        return None
+    return _of_folder(folder, (folder if is_gguf(folder) else folder / "config.json").stat().st_mtime_ns)
 
 
 @cache
@@ -140,13 +145,14 @@ def _in_cache(model: str, revision: str | None) -> Path | None:
 
 
 def read_architecture(source: dict[str, Any] | Path) -> Architecture | None:
-    """The architecture of a configuration, or of the one in a folder; None if transformers cannot build it."""
+    """The architecture of a configuration, or of one in a folder or GGUF file; None if transformers cannot build it."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     from transformers import AutoConfig, AutoModelForCausalLM
 
     try:
         if isinstance(source, Path):
-            config = AutoConfig.from_pretrained(source, trust_remote_code=False, local_files_only=True)
+            folder, file = pretrained(source)
+            config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True, **file)
         else:
             config = AutoConfig.for_model(**source)
         with torch.device("meta"):

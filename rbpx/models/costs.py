@@ -67,6 +67,7 @@ def peak_mib(
     window: int,
     text_bytes: int | None = None,
     released_mib: float | None = None,
+    expanded: bool = False,
 ) -> float:
     """Memory at the peak of measuring a cell in one process, MiB.
 
@@ -82,6 +83,7 @@ def peak_mib(
         window: T.
         text_bytes: of the documents; None if not known.
         released_mib: size of the weight files; None if not known.
+        expanded: whether they are of a GGUF file, which is multiplied out whole before the model takes its weights.
     """
     size = BYTES[dtype]
     T = min(window, model.context or window)
@@ -97,7 +99,8 @@ def peak_mib(
     if device != "cpu":
         return weights + activations + logits
     process = _PROCESS_MIB + _BYTES_PER_TEXT_BYTE * (text_bytes or 0) / _MIB
-    if dtype == "float32":
+    if dtype == "float32" and not expanded:
         return process + weights + activations + logits
-    loading = weights + (model.weights_mib("float32") if released_mib is None else released_mib)
+    beside = model.weights_mib("float32") if released_mib is None else released_mib
+    loading = weights + (weights if expanded else beside)
     return process + max(loading, weights + activations + logits)

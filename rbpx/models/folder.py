@@ -1,4 +1,4 @@
-"""Finds a model's folder, the files in it that hold the weights, and the hash that identifies them."""
+"""Finds a model's folder or GGUF file, the files that hold its weights, and the hash that identifies them."""
 
 import json
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from typing import Any
 from rbpx.config.yaml_paths import given_by
 from rbpx.errors import AbsentModelError, RbpxError
 from rbpx.files.digest import digest, hash_files
+from rbpx.files.gguf import check_file, is_gguf
 
 BUNDLED = "rbpx:"
 PICKLE = "pytorch_model.bin"  # a single file; `PICKLE_INDEX` names several
@@ -19,7 +20,7 @@ _IGNORED_KEYS = {"transformers_version", "_name_or_path", "dtype", "torch_dtype"
 
 
 def local_folder(model: str, pickled: bool = False) -> Path | None:
-    """The folder on this machine that a model id names; None for a hub id.
+    """The folder on this machine that a model id names, or the GGUF file; None for a hub id.
 
     Raises:
         AbsentModelError: the id looks like a path, but there is no model at it.
@@ -27,8 +28,16 @@ def local_folder(model: str, pickled: bool = False) -> Path | None:
     if model.startswith(BUNDLED):
         return _checked(PACKAGE / model.removeprefix(BUNDLED), model, pickled)
     path = Path(model).expanduser()
+    if path.is_file() and is_gguf(path):
+        check_file(path, model)
+        return path.resolve()
     if path.exists():
         return _checked(path, model, pickled)
+    if is_gguf(model):
+        raise AbsentModelError(
+            f"model.id={model} is missing: there is no file {path}; one of the hub is fetched with "
+            "`hf download ORG/NAME FILE.gguf --local-dir FOLDER`"
+        )
     if path.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
         hint = "" if "/" in model else f", or conf/model/ for a family named '{model}'"
         advice = given_by(model) or f"check the path{hint}"
@@ -39,7 +48,7 @@ def local_folder(model: str, pickled: bool = False) -> Path | None:
 def _checked(path: Path, model: str, pickled: bool) -> Path:
     if not path.is_dir():
         what = "is a file, not a model folder" if path.exists() else f"is missing: there is no folder {path}"
-        raise AbsentModelError(f"model.id={model} {what}; give the folder that holds config.json")
+        raise AbsentModelError(f"model.id={model} {what}; give the folder that holds config.json, or a .gguf file")
     if not (path / "config.json").is_file():
         raise RbpxError(f"model.id={model} is not a model: {path} has no config.json; give a Hugging Face model folder")
     weight_files(path, model, pickled)
@@ -50,13 +59,15 @@ def weight_files(folder: Path, model: str, pickled: bool = False) -> list[Path]:
     """The files that hold a model's weights, in the order of their names: safetensors if there are any.
 
     Args:
-        folder: of the model.
+        folder: of the model, or its GGUF file, which holds all of it.
         model: as requested, for errors.
         pickled: whether pytorch_model.bin is allowed if there are no safetensors.
 
     Raises:
         RbpxError: there are none, or only pickles that are not allowed, or an index names files that do not exist.
     """
+    if is_gguf(folder):
+        return [folder]
     safetensors = sorted(folder.glob("*.safetensors"))
     if safetensors:
         _indexed_files(folder, _SAFE_INDEX, [path.name for path in safetensors], model)
@@ -109,12 +120,12 @@ def _read_json(path: Path, model: str) -> dict[str, Any]:
 
 
 def hash_model(folder: Path, name: str, cache: Path | None = None, pickled: bool = False) -> str:
-    """The identity of a model: a hash of its configuration and of the bytes of its weight files.
+    """The identity of a model: a hash of its configuration and of the bytes of its weight files; a GGUF file has both.
 
     Raises:
         RbpxError: one of them cannot be read.
     """
-    config = _read_json(folder / "config.json", name)
+    config = {} if is_gguf(folder) else _read_json(folder / "config.json", name)
     settings = {key: value for key, value in config.items() if key not in _IGNORED_KEYS}
     files = weight_files(folder, name, pickled)
     try:

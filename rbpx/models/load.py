@@ -18,6 +18,7 @@ from torch import nn
 from rbpx.config.model.placement import Split
 from rbpx.config.options import Quantise
 from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
+from rbpx.files.gguf import is_gguf
 from rbpx.models.architecture import active_params, context_of, non_embedding_params, total_params
 from rbpx.models.described import Model
 from rbpx.models.devices import is_out_of_memory
@@ -77,7 +78,7 @@ def load_model(
     """Load a model from a hub id, a folder or the package; no code of the model itself is run.
 
     Args:
-        name: ORG/NAME, a folder, or `rbpx:` and a path inside the package.
+        name: ORG/NAME, a folder, a GGUF file, or `rbpx:` and a path inside the package.
         revision: branch, tag or commit of a hub id.
         dtype: float32, bfloat16 or float16; the checkpoint's own choice is ignored.
         device: where it runs.
@@ -93,6 +94,8 @@ def load_model(
     """
     if quantise is not None:
         check_installed(quantise)  # before anything is fetched
+        if is_gguf(name):
+            raise RbpxError(f"{name} is rounded already; drop model.quantise={quantise.value}, or measure safetensors")
         if split is not None:
             raise RbpxError(
                 f"model.quantise={quantise.value} is for a model on one device; drop it, device=split or parallel="

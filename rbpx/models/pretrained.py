@@ -5,6 +5,8 @@ import logging
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -14,8 +16,10 @@ from safetensors.torch import save_file
 
 from rbpx.config.model.placement import Split
 from rbpx.errors import MeasureError, RbpxError, first_line
+from rbpx.files.gguf import is_gguf
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import weight_files
+from rbpx.models.gguf import pretrained, take_rest, weights_options
 from rbpx.models.tensor_parallel import TensorGroup, load_split
 
 _LAYER_WEIGHT = re.compile(r"\.\d+\..*\.weight$")  # other unused tensors are buffers of older versions
@@ -29,7 +33,7 @@ def load_weights(
     pickled: bool = False,
     split: Split | TensorGroup | None = None,
 ) -> Any:
-    """The causal language model of a folder, in evaluation mode, with all of its weights from its own files.
+    """The causal language model of a folder or GGUF file, in evaluation mode, with all its weights from its own files.
 
     Args:
         folder: of the model.
@@ -48,7 +52,9 @@ def load_weights(
 
     disable_progress_bar()
     files = weight_files(folder, name, pickled)
-    safe = files[0].suffix == ".safetensors"
+    safe, is_file = files[0].suffix == ".safetensors", is_gguf(folder)
+    if is_file and split is not None:
+        raise RbpxError(f"{name} is a GGUF file, which is measured on one device; drop device=split or parallel=")
     try:
         if isinstance(split, Split) and not safe:
             folder, safe = convert(folder, files, split.folder), True
@@ -64,7 +70,11 @@ def load_weights(
         if isinstance(split, TensorGroup):
             model, report = load_split(folder, split, **options)
         else:
-            model, report = AutoModelForCausalLM.from_pretrained(folder, **options, **_device_map(split))
+            if is_file:
+                options |= weights_options(folder, name)
+            holder, file = pretrained(folder)
+            with redirect_stderr(StringIO()) if is_file else nullcontext():  # a bar that transformers cannot turn off
+                model, report = AutoModelForCausalLM.from_pretrained(holder, **file, **options, **_device_map(split))
         model = model.eval() if split is not None else model.to(device).eval()
     except RbpxError:
         raise
@@ -99,6 +109,8 @@ def load_weights(
         raise RbpxError(
             f"{name} has weights of layers that config.json lacks, the first is {unused[0]}; check config.json"
         )
+    if is_file:
+        take_rest(model, folder, name)
     return model
 
 

@@ -1,4 +1,4 @@
-"""Loads the fast tokenizer of a model folder, and computes the hash that identifies it."""
+"""Loads the fast tokenizer of a model, and computes the hash that identifies it."""
 
 import json
 from functools import lru_cache
@@ -8,23 +8,27 @@ from typing import Any
 from rbpx.errors import RbpxError, first_line
 from rbpx.files.digest import digest
 from rbpx.models.folder import PACKAGE
+from rbpx.models.gguf import cut_as_llama, pretrained
 
 
 def load_tokenizer(folder: Path, name: str) -> Any:
-    """The fast tokenizer of a model folder; bundled models share one, which lies above them.
+    """The fast tokenizer of a model folder or a GGUF file; bundled models share one, which lies above them.
 
     Raises:
         RbpxError: there is none, or it does not report the offsets of its tokens in the text.
     """
-    from transformers import AutoTokenizer
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-    holder = folder
+    holder, file = pretrained(folder)
+    of_kind = PreTrainedTokenizerFast if file else AutoTokenizer  # the latter reads a file's vocabulary once more
     if folder.is_relative_to((PACKAGE / "ladder").resolve()):
         holder = next((each for each in (folder, *folder.parents) if (each / "tokenizer.json").is_file()), folder)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(holder, trust_remote_code=False, local_files_only=True)
+        tokenizer = of_kind.from_pretrained(holder, trust_remote_code=False, local_files_only=True, **file)
     except (OSError, ValueError, KeyError, ImportError, TypeError, json.JSONDecodeError) as problem:
         raise RbpxError(f"{name} has a tokenizer that cannot be loaded: {first_line(problem)}") from None
+    if file:
+        cut_as_llama(tokenizer, folder, name)
     if not tokenizer.is_fast:
         raise RbpxError(f"{name} has a slow tokenizer, which does not report token offsets; add a tokenizer.json")
     if not tokenizer("a", add_special_tokens=False)["input_ids"]:

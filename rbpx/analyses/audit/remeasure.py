@@ -73,7 +73,9 @@ def _without_same(groups: list[Group], store: Store, processes: ProcessGroup) ->
     def is_same(run: Run) -> bool:
         facts = store.manifest(run.run_id)
         same = all(facts["versions"].get(name) == versions()[name] for name in _DECISIVE)
-        return run.dtype == Dtype.float32.value and same and facts["device"] == device
+        in_file = "gguf" in facts["versions"]  # what its weights are rounded to, so they are again
+        dtype = (run.dtype or "").partition("-")[0] if in_file else run.dtype
+        return dtype == Dtype.float32.value and same and facts["device"] == device
 
     n_all = sum(len(group.runs) for group in groups)
     kept = [replace(group, runs=tuple(run for run in group.runs if not is_same(run))) for group in groups]

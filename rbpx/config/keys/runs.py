@@ -64,6 +64,10 @@ def _shard(key: str, value: Any) -> Shard | None:
 
 
 IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
+    "model.gguf": (
+        "FILE",
+        "GGUF files in the folder model.id, one or a list; model.id=FILE.gguf says the same (pip install 'rbpx[gguf]')",
+    ),
     "model.pickled": (
         "true",
         "take weights from pytorch_model.bin where there are no safetensors; tensors only, no code is run",
@@ -101,8 +105,19 @@ IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
 """Keys of groups that help explains: what stands behind the name, and what it means."""
 
 GRID: Final = (
-    *("model", "model.bos", "model.pickled", "model.quantise", "size", "dataset", "dataset.fields", "dataset.chunk"),
-    *("dataset.target", "dataset.draw", "protocol", "protocol.padding", "limit", "seed", "dtype", "device", "memory"),
+    *("model", "model.gguf", "model.bos", "model.pickled", "model.quantise", "size", "dataset", "dataset.fields"),
+    *(
+        "dataset.chunk",
+        "dataset.target",
+        "dataset.draw",
+        "protocol",
+        "protocol.padding",
+        "limit",
+        "seed",
+        "dtype",
+        "device",
+        "memory",
+    ),
     *("parallel", "engine", "tokens_per_batch", "deterministic"),
 )
 """The keys that say which cells make a grid, and how they are measured."""
@@ -112,7 +127,8 @@ class RunKeys(Asked):
     """Which runs; lists are None where all are meant."""
 
     model: Key[ModelConfig | None] = Key(ModelConfig | None, None, _models, "FAMILY").says(
-        "{models}; model=hub model.id=ORG/NAME or a folder; model.revision=step1000, a list, all or log: checkpoints",
+        "{models}; model=hub model.id=ORG/NAME, a folder or a .gguf file; model.revision=step1000, a list, all or log: "
+        "checkpoints",
         "narrows to a family that the store holds, model.revision=step1000 to a revision of it",
     )
     size: Key[list[str] | None] = Key(Any, "all", _sizes, "SIZE", values=("all",)).says(

@@ -198,7 +198,8 @@ class ModelConfig:
 
     Attributes:
         family: its name.
-        id: hub ids or folders in place of the sizes.
+        id: hub ids, folders or GGUF files in place of the sizes.
+        gguf: names of GGUF files in the folder `id`.
         revision: branch, tag or commit on the hub, such as Pythia's step1000; a list of them; `all` or `log`, all or
             log-spaced ones of the checkpoints; where these lie in folders also a pattern, `finished` or `raw`.
         checkpoints: steps at which a state was published as revision stepN: whole numbers, and ranges
@@ -222,6 +223,7 @@ class ModelConfig:
 
     family: str | None = None
     id: Any = None
+    gguf: Any = None
     revision: Any = None
     bos: Bos = Bos.tokenizer
     pickled: bool = False

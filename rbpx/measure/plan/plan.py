@@ -12,6 +12,7 @@ from rbpx.config.options import Dtype
 from rbpx.config.request import Request
 from rbpx.data.corpus import Document
 from rbpx.errors import RbpxError
+from rbpx.files.gguf import is_gguf
 from rbpx.measure.offline import grid_offline
 from rbpx.measure.plan.memory import FreeMemory, free_memory, what_fits
 from rbpx.measure.plan.throughput import Throughput, calibrate, nearest
@@ -124,7 +125,8 @@ def _plan(
             time_s, time_from = n_flops / throughput.flops_per_s, throughput.source
     peaks_mib, fits, weights_mib = None, None, local.weights_mib
     if architecture is not None and cell.engine is None:  # an engine takes memory and time of its own machine
-        peaks_mib = _peaks_mib(architecture, request, window, documents, weights_mib, free)
+        expanded = local.folder is not None and is_gguf(local.folder)
+        peaks_mib = _peaks_mib(architecture, request, window, documents, weights_mib, free, expanded)
         fits = what_fits(cell.dtype, peaks_mib, architecture.weights_mib(cell.dtype), free)
     if architecture is not None and weights_mib is None:
         weights_mib = architecture.weights_mib(cell.dtype)
@@ -153,12 +155,13 @@ def _peaks_mib(
     documents: Sequence[Document] | None,
     released_mib: float | None,
     free: FreeMemory,
+    expanded: bool,
 ) -> dict[str, float]:
     """Peak memory by dtype, the requested one and bfloat16."""
     assert request.dtype is not None, "the grid of a request sets its dtype"
     n_bytes = None if documents is None else sum(len(d.text.encode("utf-8", "surrogatepass")) for d in documents)
     return {
-        dtype: peak_mib(architecture, dtype, free.device, request.batch_budget, window, n_bytes, released_mib)
+        dtype: peak_mib(architecture, dtype, free.device, request.batch_budget, window, n_bytes, released_mib, expanded)
         for dtype in {request.dtype.value, Dtype.bfloat16.value}
     }
 

@@ -1,0 +1,151 @@
+"""Tiny llama models as a folder of safetensors and as GGUF files, laid out as llama.cpp's converter lays them out."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+HEADS, GROUPS, CONTEXT = 4, 2, 64
+_LAYER = {  # of transformers -> of llama.cpp
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+}
+
+
+def build_llama(folder: Path, seed: int = 0, scaled: bool = False) -> Path:
+    """Save a llama of two layers with random float32 weights and a byte-level tokenizer; `scaled` as Llama 3 is."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    from tests.support.checkpoints import VOCAB_ROWS, build_tokenizer
+
+    tokenizer = build_tokenizer("qwen2")
+    rope: dict[str, Any] = {"rope_theta": 500.0, "rope_type": "default"}
+    if scaled:
+        rope |= {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+        rope |= {"original_max_position_embeddings": 32}
+    config = LlamaConfig(
+        vocab_size=VOCAB_ROWS,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=HEADS,
+        num_key_value_heads=GROUPS,
+        max_position_embeddings=CONTEXT,
+        rope_parameters=rope,
+        initializer_range=0.2,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = LlamaForCausalLM(config)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def write_gguf(
+    folder: Path,
+    path: Path,
+    kind: str = "F32",
+    more: Mapping[str, Any] | None = None,
+    pre: str = "gpt-2",
+    drop: str = "",
+) -> Path:
+    """Write a llama's folder as a GGUF file.
+
+    Args:
+        folder: as `build_llama` saved it.
+        path: the file.
+        kind: what its matrices are rounded to, as Q8_0.
+        more: metadata, as numbers and texts, in addition or instead.
+        pre: the rule by which the tokenizer cuts a text.
+        drop: a tensor that is left out.
+    """
+    import gguf
+    from safetensors.numpy import load_file
+
+    config = json.loads((folder / "config.json").read_text())
+    vocabulary = json.loads((folder / "tokenizer.json").read_text())
+    n_rows = config["vocab_size"]
+    tokens = {i: token for token, i in vocabulary["model"]["vocab"].items()}
+    tokens |= {each["id"]: each["content"] for each in vocabulary["added_tokens"]}
+    special = {each["id"] for each in vocabulary["added_tokens"]}
+    writer = gguf.GGUFWriter(path, "llama")
+    facts: dict[str, Any] = {
+        "llama.block_count": config["num_hidden_layers"],
+        "llama.context_length": CONTEXT,
+        "llama.embedding_length": config["hidden_size"],
+        "llama.feed_forward_length": config["intermediate_size"],
+        "llama.attention.head_count": HEADS,
+        "llama.attention.head_count_kv": GROUPS,
+        "llama.attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
+        "llama.rope.freq_base": config["rope_parameters"]["rope_theta"],
+        "llama.rope.dimension_count": config["head_dim"],
+        "llama.vocab_size": n_rows,
+        "general.file_type": gguf.LlamaFileType[f"{'ALL' if kind == 'F32' else 'MOSTLY'}_{kind}"].value,
+    }
+    for key, value in (facts | dict(more or {})).items():
+        add = {str: writer.add_string, float: writer.add_float32, bool: writer.add_bool}.get(
+            type(value), writer.add_uint32
+        )
+        add(key, value)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(pre)
+    writer.add_token_list([tokens.get(i, f"[PAD{i}]") for i in range(n_rows)])
+    writer.add_token_types([3 if i in special else 1 if i in tokens else 5 for i in range(n_rows)])
+    writer.add_token_merges([" ".join(pair) for pair in vocabulary["model"]["merges"]])
+    writer.add_eos_token_id(min(special))
+    writer.add_add_bos_token(False)
+    for name, weights in load_file(folder / "model.safetensors").items():
+        own, weights = _renamed(name, weights)
+        if own == drop:
+            continue
+        of_kind = gguf.GGMLQuantizationType[kind] if weights.ndim == 2 else gguf.GGMLQuantizationType.F32
+        writer.add_tensor(own, gguf.quantize(weights, of_kind), raw_dtype=of_kind)
+    if config["rope_parameters"]["rope_type"] == "llama3":
+        writer.add_tensor("rope_freqs.weight", _rope_factors(config))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def _renamed(name: str, weights: Array) -> tuple[str, Array]:
+    """A tensor under llama.cpp's name; queries and keys turn dimensions that lie side by side there."""
+    part, _, kind = name.removeprefix("model.").rpartition(".")
+    whole = {"embed_tokens": "token_embd", "norm": "output_norm"}
+    if part in whole:
+        return f"{whole[part]}.{kind}", weights
+    _, layer, inner = part.split(".", 2)
+    heads = {"attn_q": HEADS, "attn_k": GROUPS}.get(_LAYER[inner])
+    if heads is not None:
+        rows, width = weights.shape
+        weights = weights.reshape(heads, 2, rows // heads // 2, width).swapaxes(1, 2).reshape(rows, width)
+    return f"blk.{layer}.{_LAYER[inner]}.{kind}", weights
+
+
+def _rope_factors(config: dict[str, Any]) -> Array:
+    """How much slower each pair of dimensions turns, by the rule of Llama 3.1's release."""
+    rope, n = config["rope_parameters"], config["head_dim"] // 2
+    factors = []
+    for i in range(n):
+        turns = rope["original_max_position_embeddings"] * rope["rope_theta"] ** (-i / n) / (2 * np.pi)
+        share = (turns - rope["low_freq_factor"]) / (rope["high_freq_factor"] - rope["low_freq_factor"])
+        share = min(1.0, max(0.0, share))
+        factors.append(1 / (share + (1 - share) / rope["factor"]))
+    return np.array(factors, np.float32)
