@@ -46,7 +46,7 @@ _SLOW_RATIOS: Final = {0.35: 1, 0.5: 2, 0.7: 2, 1.4: 3, 1.8: 3, 2.5: 2, 3.5: 1} 
 # another slowly, about the last of these places
 _SLOW: Final = 0.5  # of the prior weight of bends
 _SLOWLY: Final = 0.25  # of the span of ln S, the width of such a bend
-_FLATNESS: Final = 0.25  # exponent of |J' R^-1 J|
+_FLATNESS: Final = 0.25  # exponent of 1 / |J' R^-1 J|
 _STEPS: Final = 4  # of Gauss-Newton: each form has two parameters, and starts at its own weighted line
 _SINGULAR: Final = 8 * float(np.finfo(np.float64).eps)  # of a determinant
 _EXACT: Final = 1e-13  # relative to |ln y|: residuals below it are rounding, so the form is exact
@@ -119,6 +119,7 @@ class FormGrid:
         scatters: rho and the common share of each correlation.
         departs: covariances of scatter that departs, which come after these.
         evidence: what the likelihood counts for.
+        flatness: exponent of 1 / |J' R^-1 J|.
         shape_G: the form of each.
         offset_G: E over the smallest y.
         prior_G: prior weight.
@@ -138,6 +139,7 @@ class FormGrid:
     scatters: tuple[tuple[float, float], ...]
     departs: tuple[Covariance, ...]
     evidence: float
+    flatness: float
     shape_G: NDArray[np.str_]
     offset_G: Floats
     prior_G: Floats
@@ -212,6 +214,7 @@ def form_grid(ln_S: tuple[float, ...], given: tuple[Constants, ...] = (Constants
         scatters=tuple(weights),
         departs=(),
         evidence=1.0,
+        flatness=_FLATNESS,
         shape_G=np.array([form[0] for form in forms] * len(weights)),
         offset_G=of_form(offset_F),
         prior_G=of_form(prior_F) * of_correlation(np.array(list(weights.values()))),
@@ -333,7 +336,7 @@ def fit_forms(grid: FormGrid, ln_y_BN: Floats) -> FormFits:
     with np.errstate(divide="ignore"):
         ln_likelihood_BG = -grid.dof / 2 * np.log(sse_BG) - grid.ln_det_G / 2
         ln_det_BG = np.where(_tells_both(A_BG22), np.linalg.slogdet(A_BG22)[1], np.inf)  # which then has no weight
-    ln_weight_BG = np.log(grid.prior_G) + grid.evidence * ln_likelihood_BG - _FLATNESS * ln_det_BG
+    ln_weight_BG = np.log(grid.prior_G) + grid.evidence * ln_likelihood_BG - grid.flatness * ln_det_BG
     # Forms that pass through all points leave nothing to weigh: the first of them, the simplest, answers.
     simplest_BG = np.where(np.arange(exact_BG.shape[1]) == np.argmax(exact_BG, axis=1)[:, None], 0.0, -np.inf)
     ln_weight_BG = np.where(exact_BG.any(axis=1, keepdims=True), simplest_BG, ln_weight_BG)
