@@ -11,7 +11,7 @@ along tokens at each size; the Gemstones, each run along tokens, eight or nine c
 with routing (arXiv 2202.01169) along the size of their dense part, by number of experts and loss. Left out are series
 of fewer than four places, and of routing those sizes of one family that occur twice.
 
-    python benchmarks/errors.py [SERIES, at most so many of a source]
+    python benchmarks/errors.py [SERIES, at most so many of a source] [FIGURE, an SVG of expected and real errors]
 """
 
 import csv
@@ -25,11 +25,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import vl_convert
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from rbpx.display.chart.colours import GROUNDS, config
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.predict.calibration import expected_error
 from rbpx.laws.predict.prediction import predict_batch
@@ -150,7 +152,66 @@ def shares(errors: NDArray[np.float64], expected: NDArray[np.float64], decades: 
     return " | ".join(cells)
 
 
-def main(most: int | None) -> None:
+def figure(known: Sequence[Foretold]) -> str:
+    """Realised against expected error, as SVG: the medians of each source and distance, and the middle half of errors.
+
+    A cell of fewer than ten predictions is left out.
+    """
+    cells = []
+    for source in dict.fromkeys(each.source for each in known):
+        for lo, hi in DECADES:
+            there = [each for each in known if each.source == source and lo < each.decades <= hi]
+            if len(there) >= FEWEST_FORETOLD:
+                low, middle, high = np.quantile([each.error for each in there], (0.25, 0.5, 0.75)).tolist()
+                distance = f"beyond {lo:g}" if hi == DECADES[-1][1] else f"{lo:g} to {hi:g}"
+                cell = {
+                    "source": source,
+                    "decades": distance,
+                    "expected": float(np.median([e.expected for e in there])),
+                }
+                cells.append(cell | {"realised": middle, "lo": low, "hi": high})
+    ends = [min(min(cell["lo"], cell["expected"]) for cell in cells), max(cell["hi"] for cell in cells)]
+    scale = {"type": "log", "domain": ends, "nice": True}
+    across = {"field": "expected", "type": "quantitative", "scale": scale, "title": "expected |error|, ln y"}
+    colour = {"field": "source", "type": "nominal"}
+    spec = {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "width": 420,
+        "height": 300,
+        "data": {"values": cells},
+        "layer": [
+            {
+                "data": {"values": [{"expected": end, "realised": end} for end in ends]},
+                "mark": {"type": "line", "strokeDash": [4, 4], "color": "#888888"},
+                "encoding": {"x": across, "y": {"field": "realised", "type": "quantitative", "scale": scale}},
+            },
+            {
+                "mark": "rule",
+                "encoding": {
+                    "x": across,
+                    "y": {"field": "lo", "type": "quantitative", "scale": scale, "title": "realised |error|, ln y"},
+                    "y2": {"field": "hi"},
+                    "color": colour,
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 80},
+                "encoding": {
+                    "x": across,
+                    "y": {"field": "realised", "type": "quantitative", "scale": scale},
+                    "color": colour,
+                    "shape": {"field": "decades", "type": "nominal"},
+                },
+            },
+        ],
+    }
+    look = config("light") | {"background": GROUNDS["light"], "padding": 12}
+    return str(
+        vl_convert.vegalite_to_svg(spec, config=look | {"font": "Liberation Sans, Arial, Helvetica, sans-serif"})
+    )
+
+
+def main(most: int | None, svg: Path | None) -> None:
     """Print the constants, then a line for each source."""
     chosen: dict[str, list[Series]] = {}
     for each in series() if REFERENCE.is_dir() else ():
@@ -172,7 +233,9 @@ def main(most: int | None) -> None:
             ranked, by_distance = (spearmanr(errors, each)[0] for each in (expected, decades))
             cells = (title, len(of[:most]), shares(errors, expected, decades), f"{ranked:.2f}", f"{by_distance:.2f}")
             print("| " + " | ".join(map(str, cells)) + " |")
+    if svg is not None and known:
+        svg.write_text(figure(known), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else None)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else None, Path(sys.argv[2]) if len(sys.argv) > 2 else None)

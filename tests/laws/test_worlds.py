@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 
+from rbpx.laws.predict.prediction import predict_batch
 from tests.support.judged import OLD, ROWS, TESTS, cut_of, ladders, share
 from tests.support.worlds import FAILING, LEVEL, TRUE, World
 
@@ -59,3 +61,19 @@ def test_an_undertrained_end_is_said_where_tokens_are_known() -> None:
     assert all("undertrained" not in each.statuses["combined"] for each in unknown)
     assert all("undertrained" not in each.statuses["law"] for each in ladders(POWER, 7, 0.01, 20, knows_tokens=True))
     assert "undertrained" not in TESTS
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "scatter"),
+    [("last run 5 % off", 7, 0.003), ("L = a - b ln S", 7, 0.01), ("slow then fast", 5, 0.003)],
+)
+def test_an_interval_holds_a_new_model_where_the_points_cannot_tell_what_departs(
+    name: str, n: int, scatter: float
+) -> None:
+    rng, draws = np.random.default_rng(1), 60
+    S, y = (
+        np.array(column) for column in zip(*(WORLDS[name].draw(n, scatter, rng) for _ in range(draws)), strict=True)
+    )
+    ends = predict_batch(S[0, :-1], y[:, :-1], float(S[0, -1]))
+    held = (ends[:, 1] <= y[:, -1]) & (y[:, -1] <= ends[:, 2])
+    assert held.mean() >= 0.9 - 2 * math.sqrt(0.9 * 0.1 / draws)  # two standard deviations of a count

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.forms.candidates import fit_forms, form_grid
+from rbpx.laws.forms.candidates import fit_forms
+from rbpx.laws.forms.departing import predicting_grid
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.intervals import R2
 from rbpx.laws.power.law import PowerLawFit
@@ -42,5 +43,5 @@ def resample_paper(fit: RankFit, rank: ArrayLike, n_tokens_BR: ArrayLike) -> Flo
 
 def below(S: ArrayLike, y_BN: ArrayLike, S_new: float, y_new_B: ArrayLike) -> Floats:
     """The probability, over forms, that a new model shows less than y_new, series by series."""
-    fits = fit_forms(form_grid(tuple(np.log(np.asarray(S)).tolist())), np.log(np.asarray(y_BN)))
+    fits = fit_forms(predicting_grid(tuple(np.log(np.asarray(S)).tolist())), np.log(np.asarray(y_BN)))
     return fits.at(np.log([S_new])).below(np.log(np.asarray(y_new_B))[:, None])[:, 0]

@@ -2,19 +2,17 @@
 
     power    y = C S^-alpha
     offset   y = E + C S^-alpha, E on a grid from 0 to the smallest y
-    bend     y = C S^-alpha with another exponent above one of three sizes (from 5 sizes on)
+    bend     y = C S^-alpha with another exponent above one of three sizes, or one that slowly becomes another towards
+             the largest sizes (from 5 sizes on)
 
-each with scatter of the models that is independent, or correlated between neighbouring sizes. Models of one size that
-were trained more than once (equal S) have what is correlated in common, and the rest of their scatter is their own: how
-large a share is common is averaged over too, since replicates say it.
+each with scatter of the models (`rbpx.laws.forms.scatters`) that is independent, or correlated between neighbouring
+sizes, or departs from both.
 
 For a given E, a given bend and a given correlation two parameters are left, and a new model has Student's t as
 predictive distribution of ln y, with n - 2 degrees of freedom. The weight of each is
-prior (SSE^(-(n-2)/2) |R|^(-1/2))^.9 |J' R^-1 J|^-.35, with R the correlation of the scatter and J the derivatives of
-ln y. The last exponent would be 1/2 if every exponent alpha were as likely beforehand, and 0 if every slope of ln y
-were. The likelihood counts for nine tenths, because no form is exact and small deviations from all of them would tell
-one from another with too much confidence (P. Gruenwald and T. van Ommen, Bayesian Analysis 12, 2017). The grid, the
-prior weights and both numbers were chosen by coverage and width (docs/explanation/uncertainty.md).
+prior SSE^(-(n-2)/2) |R|^(-1/2) |J' R^-1 J|^-.25, with R the covariance of the scatter and J the derivatives of ln y.
+The last exponent would be 1/2 if every exponent alpha were as likely beforehand, and 0 if every slope of ln y were. The
+grid, the prior weights and that number were chosen by coverage and width (docs/explanation/uncertainty.md).
 
 Constants may be given (`rbpx.laws.pins`): forms have that E; an exponent or a C is held, without bends.
 
@@ -32,7 +30,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.forms.scatters import carried, correlations, scatter_of
 from rbpx.laws.forms.t_mixture import TMixture
+from rbpx.laws.intervals.misfit import Covariance
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
 
@@ -42,11 +42,11 @@ _RATIOS: Final = {0.25: 1, 0.35: 2, 0.5: 4, 0.65: 4, 0.8: 4, 1.25: 4, 1.5: 3, 1.
 # a bend and below it: prior weight, in proportion
 _BENDS: Final = (0.25, 0.5, 0.75)  # quantiles of ln S
 _ROUNDING: Final = 0.5  # of ln S, the width of a bend
-_HALF_DECADE: Final = 0.5 * math.log(10)
-_CORRELATIONS: Final = {0.0: 0.4, 0.5: 0.3, 0.8: 0.3}  # of two models half a decade apart: prior weight
-_COMMON: Final = (0.5, 0.8, 0.95, 0.99)  # share of the variance of replicates that they have in common, equally likely
-_EVIDENCE: Final = 0.9  # what the likelihood counts for
-_FLATNESS: Final = 0.35  # exponent of |J' R^-1 J|
+_SLOW_RATIOS: Final = {0.35: 1, 0.5: 2, 0.7: 2, 1.4: 3, 1.8: 3, 2.5: 2, 3.5: 1}  # as above, of an exponent that becomes
+# another slowly, about the last of these places
+_SLOW: Final = 0.5  # of the prior weight of bends
+_SLOWLY: Final = 0.25  # of the span of ln S, the width of such a bend
+_FLATNESS: Final = 0.25  # exponent of 1 / |J' R^-1 J|
 _STEPS: Final = 4  # of Gauss-Newton: each form has two parameters, and starts at its own weighted line
 _SINGULAR: Final = 8 * float(np.finfo(np.float64).eps)  # of a determinant
 _EXACT: Final = 1e-13  # relative to |ln y|: residuals below it are rounding, so the form is exact
@@ -92,7 +92,7 @@ class Shape(StrEnum):
     bend = "bend"
 
 
-_PRIOR: Final = {Shape.power: 0.25, Shape.offset: 0.45, Shape.bend: 0.3}
+_PRIOR: Final = {Shape.power: 0.35, Shape.offset: 0.35, Shape.bend: 0.3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Onward:
     Attributes:
         u_TG: ln S of each, bent and centred as that of the sizes.
         carry_TGN: how residuals are carried over by the correlation.
-        rest_TG: the variance of a new model that the correlation leaves.
+        rest_TG: the variance of a new model that the points leave, over that of the scatter.
     """
 
     u_TG: Floats
@@ -117,15 +117,19 @@ class FormGrid:
     Attributes:
         x_N: ln S.
         scatters: rho and the common share of each correlation.
+        departs: covariances of scatter that departs, which come after these.
+        evidence: what the likelihood counts for.
+        flatness: exponent of 1 / |J' R^-1 J|.
         shape_G: the form of each.
         offset_G: E over the smallest y.
         prior_G: prior weight.
         bend_G: ln S of the bend.
         ratio_G: the exponent above it over the one below; 1 without a bend.
+        rounding_G: of ln S, the width of the bend.
         middle_G: what ln S, bent, was centred by.
         u_GN: ln S, bent and centred.
         rho_G: correlation of two models half a decade apart.
-        whiten_GNN: L of R^-1 = L L', with R the correlation of the scatter.
+        whiten_GNN: L of R^-1 = L L', with R the covariance of the scatter.
         ln_det_G: ln |R|.
         held_GH2: what is held, as a combination of the two parameters.
         held_GH: its value.
@@ -133,11 +137,15 @@ class FormGrid:
 
     x_N: Floats
     scatters: tuple[tuple[float, float], ...]
+    departs: tuple[Covariance, ...]
+    evidence: float
+    flatness: float
     shape_G: NDArray[np.str_]
     offset_G: Floats
     prior_G: Floats
     bend_G: Floats
     ratio_G: Floats
+    rounding_G: Floats
     middle_G: Floats
     u_GN: Floats
     rho_G: Floats
@@ -153,24 +161,24 @@ class FormGrid:
 
     def placed(self, x_T: Floats) -> Floats:
         """Ln S, bent and centred as that of the sizes, [T, G]."""
-        return np.asarray(_bent(x_T[:, None], self.bend_G, self.ratio_G) - self.middle_G)
+        return np.asarray(_bent(x_T[:, None], self.bend_G, self.ratio_G, self.rounding_G) - self.middle_G)
+
+    @property
+    def n_forms(self) -> int:
+        """Components with one scatter."""
+        return len(self.rho_G) // (len(self.scatters) + len(self.departs))
 
     def onward(self, x_T: Floats) -> Onward:
         """To other sizes, given by ln S, shape [T]."""
         u_TG = self.placed(x_T)
-        # A new model of a size that was measured shares no more with that one than a neighbour half a decade away, or
-        # than replicates do.
-        most_R = [rho if common == 1.0 else common for rho, common in self.scatters]
-        common_RTN = [common * _correlation(x_T, self.x_N, rho) for rho, common in self.scatters]
-        R_RTN = np.array([np.minimum(*each) for each in zip(common_RTN, most_R, strict=True)])
-        carry_RTN = R_RTN @ np.array([np.linalg.inv(scatter_of(self.x_N, *each)) for each in self.scatters])
-        rest_RT = 1 - (carry_RTN * R_RTN).sum(axis=2)
-        n_forms = len(self.rho_G) // len(self.scatters)
-        carry_TGN = np.repeat(carry_RTN, n_forms, axis=0).swapaxes(0, 1)
-        return Onward(u_TG, carry_TGN, np.repeat(rest_RT, n_forms, axis=0).T)
+        carry_RTN, rest_RT = carried(x_T, self.x_N, self.scatters)
+        carry_RTN = np.concatenate([carry_RTN, np.zeros((len(self.departs), *carry_RTN.shape[1:]))])
+        rest_RT = np.concatenate([rest_RT, *(each.of_new(x_T, self.x_N)[None] for each in self.departs)])
+        carry_TGN = np.repeat(carry_RTN, self.n_forms, axis=0).swapaxes(0, 1)
+        return Onward(u_TG, carry_TGN, np.repeat(rest_RT, self.n_forms, axis=0).T)
 
 
-_Form = tuple[Shape, float, float, float, float]  # with its prior, share of E, bend and ratio of the exponents
+_Form = tuple[Shape, float, float, float, float, float]  # with its prior, share of E, bend, ratio, width of the bend
 
 
 @lru_cache(maxsize=128)
@@ -184,13 +192,14 @@ def form_grid(ln_S: tuple[float, ...], given: tuple[Constants, ...] = (Constants
     x_N = np.array(ln_S)
     different = np.unique(x_N)
     bends = np.quantile(different, _BENDS).tolist() if len(different) >= _MIN_SIZES_TO_BEND else []
-    each = [_forms(of, [] if of.n_held else bends) for of in given]
+    slowly = _SLOWLY * (ln_S[-1] - ln_S[0])
+    each = [_forms(of, [] if of.n_held else bends, slowly) for of in given]
     forms = [form for of_set in each for form in of_set]
     held_F = [of for of, of_set in zip(given, each, strict=True) for _ in of_set]
-    prior_F, offset_F, bend_F, ratio_F = np.array([form[1:] for form in forms]).T
-    u_FN = _bent(x_N, bend_F[:, None], ratio_F[:, None])
+    prior_F, offset_F, bend_F, ratio_F, rounding_F = np.array([form[1:] for form in forms]).T
+    u_FN = _bent(x_N, bend_F[:, None], ratio_F[:, None], rounding_F[:, None])
     middle_F = u_FN.mean(axis=1)
-    weights = _scatters(replicated=len(different) < len(x_N))
+    weights = correlations(is_replicated=len(different) < len(x_N))
     R_RNN = np.array([scatter_of(x_N, *each) for each in weights])
     whiten_RNN, ln_det_R = np.linalg.cholesky(np.linalg.inv(R_RNN)), np.linalg.slogdet(R_RNN)[1]
 
@@ -203,11 +212,15 @@ def form_grid(ln_S: tuple[float, ...], given: tuple[Constants, ...] = (Constants
     return FormGrid(
         x_N=x_N,
         scatters=tuple(weights),
+        departs=(),
+        evidence=1.0,
+        flatness=_FLATNESS,
         shape_G=np.array([form[0] for form in forms] * len(weights)),
         offset_G=of_form(offset_F),
         prior_G=of_form(prior_F) * of_correlation(np.array(list(weights.values()))),
         bend_G=of_form(bend_F),
         ratio_G=of_form(ratio_F),
+        rounding_G=of_form(rounding_F),
         middle_G=of_form(middle_F),
         u_GN=of_form(u_FN - middle_F[:, None]),
         rho_G=of_correlation(np.array([rho for rho, _ in weights])),
@@ -218,17 +231,23 @@ def form_grid(ln_S: tuple[float, ...], given: tuple[Constants, ...] = (Constants
     )
 
 
-def _forms(given: Constants, bends: Sequence[float]) -> list[_Form]:
+def _forms(given: Constants, bends: Sequence[float], slowly: float) -> list[_Form]:
     """The forms with one set of given constants."""
     prior = {shape: given.prior * weight for shape, weight in _PRIOR.items()}
     share = given.share or 0.0
     if given.share is None:
-        forms: list[_Form] = [(Shape.power, prior[Shape.power], 0.0, 0.0, 1.0)]
-        forms += [(Shape.offset, prior[Shape.offset] / len(_OFFSETS), at, 0.0, 1.0) for at in _OFFSETS.tolist()]
+        forms: list[_Form] = [(Shape.power, prior[Shape.power], 0.0, 0.0, 1.0, 1.0)]
+        forms += [(Shape.offset, prior[Shape.offset] / len(_OFFSETS), at, 0.0, 1.0, 1.0) for at in _OFFSETS.tolist()]
     else:
-        forms = [(Shape.offset, prior[Shape.power] + prior[Shape.offset], share, 0.0, 1.0)]
-    one = prior[Shape.bend] / len(_BENDS) / sum(_RATIOS.values())
-    return forms + [(Shape.bend, one * weight, share, at, ratio) for at in bends for ratio, weight in _RATIOS.items()]
+        forms = [(Shape.offset, prior[Shape.power] + prior[Shape.offset], share, 0.0, 1.0, 1.0)]
+    sudden = (1 - _SLOW) * prior[Shape.bend] / len(_BENDS)
+    kinds = [(at, sudden, _RATIOS, _ROUNDING) for at in bends]
+    kinds += [(at, _SLOW * prior[Shape.bend], _SLOW_RATIOS, slowly) for at in bends[-1:]]
+    return forms + [
+        (Shape.bend, weight * of_ratio / sum(ratios.values()), share, at, ratio, width)
+        for at, weight, ratios, width in kinds
+        for ratio, of_ratio in ratios.items()
+    ]
 
 
 def _held(given: Constants, middle: float) -> tuple[Floats, Floats]:
@@ -238,31 +257,9 @@ def _held(given: Constants, middle: float) -> tuple[Floats, Floats]:
     return np.array([row for row, _ in rows]).reshape(-1, 2), np.array([value for _, value in rows])
 
 
-def _scatters(replicated: bool) -> dict[tuple[float, float], float]:
-    """Correlation, common share, and prior weight; without replicates nothing says that not all is common."""
-    weights: dict[tuple[float, float], float] = {}
-    for rho, weight in _CORRELATIONS.items():
-        shares = _COMMON if replicated and rho else (1.0,)
-        weights |= {(rho, common): weight / len(shares) for common in shares}
-    return weights
-
-
-def scatter_of(x_N: Floats, rho: float, common: float) -> Floats:
-    """Correlation of the scatter of models: `common` rho^(half decades apart) of different ones; positive definite."""
-    R_NN = common * _correlation(x_N, x_N, rho)
-    np.fill_diagonal(R_NN, 1.0)
-    return R_NN
-
-
-def _bent(x: Floats, bend: Floats, ratio: Floats) -> Floats:
+def _bent(x: Floats, bend: Floats, ratio: Floats, rounding: Floats) -> Floats:
     """Ln S, growing `ratio` times as fast above a bend."""
-    return np.asarray(x + (ratio - 1) * _ROUNDING * np.logaddexp(0.0, (x - bend) / _ROUNDING))
-
-
-def _correlation(x_T: Floats, x_N: Floats, rho: float) -> Floats:
-    """Correlation rho^(half decades apart) of what models have in common, none for rho = 0; shape [T, N]."""
-    apart_TN = np.abs(x_T[:, None] - x_N) / _HALF_DECADE
-    return np.asarray(rho**apart_TN) if rho else np.zeros_like(apart_TN)
+    return np.asarray(x + (ratio - 1) * rounding * np.logaddexp(0.0, (x - bend) / rounding))
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,7 +336,7 @@ def fit_forms(grid: FormGrid, ln_y_BN: Floats) -> FormFits:
     with np.errstate(divide="ignore"):
         ln_likelihood_BG = -grid.dof / 2 * np.log(sse_BG) - grid.ln_det_G / 2
         ln_det_BG = np.where(_tells_both(A_BG22), np.linalg.slogdet(A_BG22)[1], np.inf)  # which then has no weight
-    ln_weight_BG = np.log(grid.prior_G) + _EVIDENCE * ln_likelihood_BG - _FLATNESS * ln_det_BG
+    ln_weight_BG = np.log(grid.prior_G) + grid.evidence * ln_likelihood_BG - grid.flatness * ln_det_BG
     # Forms that pass through all points leave nothing to weigh: the first of them, the simplest, answers.
     simplest_BG = np.where(np.arange(exact_BG.shape[1]) == np.argmax(exact_BG, axis=1)[:, None], 0.0, -np.inf)
     ln_weight_BG = np.where(exact_BG.any(axis=1, keepdims=True), simplest_BG, ln_weight_BG)

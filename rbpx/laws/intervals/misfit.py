@@ -51,11 +51,17 @@ class Covariance:
         kind: the departure.
         prior: its weight; those of all sum to 1.
         R_NN: covariance of the scatter, that of an undisturbed model being 1.
+        grows: sd of the scatter at the largest size over that at the smallest.
     """
 
     kind: Departure
     prior: float
     R_NN: Floats
+    grows: float = 1.0
+
+    def of_new(self, x_T: Floats, x_N: Floats) -> Floats:
+        """The variance of undisturbed new models, [T], at ln S beside that of the sizes."""
+        return np.asarray(self.grows ** (2 * (x_T - x_N[0]) / (x_N[-1] - x_N[0])))
 
 
 _PRIOR: Final = {Departure.bend: 0.45, Departure.end: 0.2, Departure.run: 0.1, Departure.scatter: 0.25}
@@ -75,11 +81,11 @@ def departures(x_N: Floats) -> tuple[Covariance, ...]:
     """
     t_N = (x_N - x_N[0]) / (x_N[-1] - x_N[0])
     kinds = list(_kinds(t_N))
-    counts = {kind: sum(of is kind for of, _ in kinds) for kind in Departure}
-    return tuple(Covariance(kind, _PRIOR[kind] / counts[kind], R_NN) for kind, R_NN in kinds)
+    counts = {kind: sum(of is kind for of, *_ in kinds) for kind in Departure}
+    return tuple(Covariance(kind, _PRIOR[kind] / counts[kind], *scatter) for kind, *scatter in kinds)
 
 
-def _kinds(t_N: Floats) -> Iterator[tuple[Departure, Floats]]:
+def _kinds(t_N: Floats) -> Iterator[tuple[Departure, Floats, float]]:
     equal_NN = np.eye(len(t_N))
     of_size_GN = (t_N == np.unique(t_N)[:, None]).astype(np.float64)
     line_N2 = np.linalg.qr(np.column_stack([np.ones(len(t_N)), t_N]))[0]
@@ -88,13 +94,13 @@ def _kinds(t_N: Floats) -> Iterator[tuple[Departure, Floats]]:
     shared_NN = np.exp(-(((t_N[:, None] - t_N) / _NEIGHBOURS) ** 2) / 2)
     for times in _TIMES:
         for R_NN in (*[np.outer(curve_N, curve_N)] * 3, shared_NN):  # a curve counts three times
-            yield Departure.bend, equal_NN + times**2 * R_NN
+            yield Departure.bend, equal_NN + times**2 * R_NN, 1.0
         for far_N in (of_size_GN[-1], _TWO_ENDS[0] * of_size_GN[-2] + _TWO_ENDS[1] * of_size_GN[-1]):
-            yield Departure.end, equal_NN + times**2 * np.outer(far_N, far_N)
+            yield Departure.end, equal_NN + times**2 * np.outer(far_N, far_N), 1.0
         for size_N in of_size_GN[:-1]:
-            yield Departure.run, equal_NN + times**2 * np.outer(size_N, size_N)
+            yield Departure.run, equal_NN + times**2 * np.outer(size_N, size_N), 1.0
     for grows in _GROWS:
-        yield Departure.scatter, np.diag(grows ** (2 * t_N))
+        yield Departure.scatter, np.diag(grows ** (2 * t_N)), grows
 
 
 @dataclass(frozen=True, eq=False)

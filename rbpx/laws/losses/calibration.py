@@ -20,7 +20,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.forms.candidates import FormFits, FormGrid, Shape, fit_forms, scatter_of
+from rbpx.laws.forms.candidates import FormFits, FormGrid, Shape, fit_forms
+from rbpx.laws.forms.scatters import scatter_of
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Z, student_t
 from rbpx.laws.numeric import Floats
 from rbpx.laws.predict.prediction import Prediction, outside
@@ -30,6 +31,8 @@ FEWEST: Final = 3  # models
 FAR: Final = 0.5  # of the range of ln x that was measured: how far below it x may lie
 _SHARES: Final = np.linspace(0, 0.98, 13)[1:]  # of the smallest x or y: what E may be beside 0
 _SCATTERS: Final = {(0.0, 1.0): 0.4, (0.5, 0.8): 0.3, (0.8, 0.8): 0.3}  # rho, common share: prior weight
+_EVIDENCE: Final = 0.9  # what the likelihood counts for: no form is exact, and scatter that departs is none of them
+_FLATNESS: Final = 0.35  # between exponents that are equally likely beforehand, .5, and slopes that are, 0
 _SPAN: Final = math.log(1e3)  # what the range of ln x counts as in ln S, along which scatter is correlated
 _MOST_CORRELATED: Final = 64  # models; of more, scatter is taken to be independent
 _MOST_BACKTESTS: Final = 10  # numbers of models that are fitted
@@ -131,11 +134,15 @@ def _grid(x_N: Floats, least_x: float) -> _Grid:
     return _Grid(
         x_N=place_N,
         scatters=tuple(scatters),
+        departs=(),
+        evidence=_EVIDENCE,
+        flatness=_FLATNESS,
         shape_G=np.array([Shape.offset if of_x or of_y else Shape.power for of_x, of_y, _ in forms] * n_R),
         offset_G=np.tile(of_y_F, n_R),
         prior_G=np.outer(list(scatters.values()), prior_F).ravel(),
         bend_G=np.zeros(len(forms) * n_R),
         ratio_G=np.ones(len(forms) * n_R),
+        rounding_G=np.ones(len(forms) * n_R),
         middle_G=np.tile(middle_F, n_R),
         u_GN=np.tile(u_FN - middle_F[:, None], (n_R, 1)),
         rho_G=np.repeat([rho for rho, _ in scatters], len(forms)),

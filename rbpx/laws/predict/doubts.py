@@ -9,18 +9,18 @@ Shapes: N models in increasing order of size, G components of the grid, F of the
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
 from rbpx.laws.forms.candidates import FormGrid, fit_forms, form_grid
-from rbpx.laws.intervals.misfit import Covariance, Departure, departures, likeliest
+from rbpx.laws.forms.departing import FEWEST, with_departures
+from rbpx.laws.intervals.misfit import Departure, likeliest
 from rbpx.laws.numeric import Floats
 
+_PRIOR: Final = {Departure.end: 0.36, Departure.run: 0.18, Departure.scatter: 0.46}
 _ODDS: Final = 3.0  # of a departure: counted, 2.5 % of true laws or fewer have more, at any number of sizes
-_FEWEST: Final = 4  # sizes; of three, no departure can be told, nor whether the last has too few tokens
 _FEWER: Final = 0.9  # of the tokens that the smaller runs announce
 _TIMES_OFF: Final = 2.0  # of how far the smaller runs are from what they announce themselves
 
@@ -32,47 +32,19 @@ def departure_over_forms(S: Sequence[float], y: Sequence[float]) -> Departure | 
         S: sizes, in increasing order; equal ones are replicates.
         y: the values there, all of one sign.
     """
-    if len(set(S)) < _FEWEST:
+    if len(set(S)) < FEWEST:
         return None
-    grid, of = _with_departures(tuple(np.log(S).tolist()))
-    weight_RF = fit_forms(grid, np.log(np.abs(y))[None]).weight_BG[0].reshape(-1, _n_forms(grid, len(of)))
-    weight_R = weight_RF.sum(axis=1)
-    weight_A = weight_R[-len(of) :]
-    return likeliest(of, weight_A) if weight_A.sum() > _ODDS * weight_R[: -len(of)].sum() else None
-
-
-def _n_forms(grid: FormGrid, n_departures: int) -> int:
-    return len(grid.rho_G) // (len(grid.scatters) + n_departures)
+    grid = _with_departures(tuple(np.log(S).tolist()))
+    weight_R = fit_forms(grid, np.log(np.abs(y))[None]).weight_BG[0].reshape(-1, grid.n_forms).sum(axis=1)
+    weight_A = weight_R[len(grid.scatters) :]
+    is_likelier = weight_A.sum() > _ODDS * weight_R[: len(grid.scatters)].sum()
+    return likeliest(grid.departs, weight_A) if is_likelier else None
 
 
 @lru_cache(maxsize=128)
-def _with_departures(ln_S: tuple[float, ...]) -> tuple[FormGrid, tuple[Covariance, ...]]:
+def _with_departures(ln_S: tuple[float, ...]) -> FormGrid:
     """The grid of forms, followed by the same forms with the scatter of each departure, half of the prior for each."""
-    grid = form_grid(ln_S)
-    of = tuple(each for each in departures(np.array(ln_S)) if each.kind is not Departure.bend)
-    n_forms = _n_forms(grid, 0)
-    R_ANN, prior_A = np.array([each.R_NN for each in of]), np.array([each.prior for each in of])
-    whiten_ANN, ln_det_A = np.linalg.cholesky(np.linalg.inv(R_ANN)), np.linalg.slogdet(R_ANN)[1]
-    prior_F = grid.prior_G.reshape(-1, n_forms).sum(axis=0)  # over the scatters
-
-    def again(column_G: Floats) -> Floats:
-        return np.concatenate([column_G, *[column_G[:n_forms]] * len(of)])
-
-    return replace(
-        grid,
-        shape_G=np.concatenate([grid.shape_G, *[grid.shape_G[:n_forms]] * len(of)]),
-        offset_G=again(grid.offset_G),
-        prior_G=np.concatenate([grid.prior_G, np.outer(prior_A / prior_A.sum(), prior_F).ravel()]),
-        bend_G=again(grid.bend_G),
-        ratio_G=again(grid.ratio_G),
-        middle_G=again(grid.middle_G),
-        u_GN=again(grid.u_GN),
-        rho_G=again(grid.rho_G),
-        whiten_GNN=np.concatenate([grid.whiten_GNN, np.repeat(whiten_ANN, n_forms, axis=0)]),
-        ln_det_G=np.concatenate([grid.ln_det_G, np.repeat(ln_det_A, n_forms)]),
-        held_GH2=again(grid.held_GH2),
-        held_GH=again(grid.held_GH),
-    ), of
+    return with_departures(form_grid(ln_S), {kind: weight / 2 for kind, weight in _PRIOR.items()})
 
 
 def is_undertrained(S: Sequence[float], tokens: Sequence[float | None] | None) -> bool:
@@ -91,7 +63,7 @@ def is_undertrained(S: Sequence[float], tokens: Sequence[float | None] | None) -
     if len(known) < len(S):
         return False
     return any(
-        _falls_short(x_N, ln_D_N, len([size for size in S if size < end])) for end in sorted(set(S))[_FEWEST - 1 :][-2:]
+        _falls_short(x_N, ln_D_N, len([size for size in S if size < end])) for end in sorted(set(S))[FEWEST - 1 :][-2:]
     )
 
 

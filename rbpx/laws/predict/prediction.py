@@ -21,7 +21,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.forms.candidates import Constants, FormFits, Shape, fit_forms, form_grid
+from rbpx.laws.forms.candidates import Constants, FormFits, Shape, fit_forms
+from rbpx.laws.forms.departing import predicting_grid
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, Resampled, Z, of_share
 from rbpx.laws.intervals.estimate import TAILS as ENDS
@@ -329,7 +330,7 @@ def _fit(S: ArrayLike, y: ArrayLike, given: Sequence[Given] = ()) -> FormFits:
     y_BN = np.asarray(y, dtype=np.float64)
     ln_S = tuple(np.log(np.asarray(S, dtype=np.float64)).tolist())
     constants = tuple(Constants.of(each, float(y_BN.min())) for each in given) or (Constants(),)
-    return fit_forms(form_grid(ln_S, constants), np.log(y_BN))
+    return fit_forms(predicting_grid(ln_S, constants), np.log(y_BN))
 
 
 def _ends(mixture: TMixture) -> Floats:
