@@ -81,6 +81,7 @@ def test_where_size_and_tokens_vary_together_no_size_is_named(tmp_path: Path) ->
     assert "What must not be concluded: which size is best" in told
     assert "FLOPs train" not in told
     assert "runs that narrow" not in told.lower()
+    assert "What no model gets below" not in told
 
 
 def test_a_largest_run_that_diverged_is_named(tmp_path: Path) -> None:

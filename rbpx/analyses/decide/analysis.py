@@ -36,7 +36,7 @@ class Decision:
     Attributes:
         trained: its points.
         form: the form of those mixed that fits best.
-        E: what no model gets below.
+        E: what no model gets below; unknown where size and tokens vary together, since it lies far off their line.
         budgets: what larger budgets showed beside what smaller ones announced.
         best: of each budget; none where size and tokens vary together.
         served: the least of training and serving; None where it was not asked for, or there is none.
@@ -144,7 +144,7 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     plans: Sequence[Plan] = []
     if not collinear and len(candidates(runs, spent)[0]):  # what leaves the line of the runs is unbounded there
         plans = next_runs(fits, best_values(runs, wanted), _NEXT, spent, request.seed)[-1:]
-    E = irreducible(fits, request.seed)
+    E = Estimate() if collinear else irreducible(fits, request.seed)
     around = None if collinear else landscape(fits, wanted, MOST_SERIES, foretold, request.seed)
     worth = None
     if plain is not None and is_surface(plain.runs, runs) and not (plain.runs.repeats or runs.repeats):
