@@ -114,7 +114,7 @@ def test_only_what_lies_beyond_the_runs_is_said_to(ours: Path) -> None:
     """The runs of least compute have the most tokens per parameter: 3,800."""
     words = ("flops=1e22", "budgets=1e25", "inference_tokens=1e13", "S=1e6", "D=1e11")
     told = ask(ours, *words).split("must not be concluded")[1]
-    assert re.search(r"at 1e\+25 FLOPs, \d+ times .*; for 1M parameters on 100B tokens. No run lies near", told)
+    assert re.search(r"at 1e\+25 FLOPs, \S+ times .*; for 1M parameters on 100B tokens. No run lies near", told)
     assert "serving" not in told
     rows = json.loads(ask(ours, *words, "--format", "json"))
     far = [(row["kind"], row["C"]) for row in rows if "beyond" in (row["reasons"] or ())]
