@@ -171,8 +171,8 @@ def keep(store: Store, decisions: Decisions) -> list[Record]:
             places: list[tuple[float | None, Estimate, Sequence[Status]]] = [
                 (at.C, at.value, (at.status,)) for at in each.worth.at
             ]
-            for C, value, of in places or [(None, Estimate(), each.worth.reasons)]:
-                at_C: Record = {"C": C, "apart_from": start, "apart_to": end, **_doubts(of)}
+            for C, value, statuses in places or [(None, Estimate(), each.worth.reasons)]:
+                at_C: Record = {"C": C, "apart_from": start, "apart_to": end, **_doubts(statuses)}
                 rows.append({"kind": "worth", **named, **flat({"multiplier": value}), **at_C})
         for test, off in each.largest:
             at = {"S": test.S, "D": test.D, "measured": test.measured, "in_sd": off, "held": test.is_inside}
