@@ -13,13 +13,12 @@ from tests.support.reports import words_of
 from tests.support.surfaces import grid, law, straight, true_optimum
 
 
-def imported(folder: Path, S: np.ndarray, D: np.ndarray, y: np.ndarray) -> Path:
+def imported(folder: Path, S: np.ndarray, D: np.ndarray, y: np.ndarray, variant: str = "") -> Path:
     lines = [
-        "S,D,dataset,loss_nats",
-        *(f"{s:.0f},{d:.0f},c4,{each!r}" for s, d, each in zip(S, D, y.tolist(), strict=True)),
+        "S,D,dataset,loss_nats,variant",
+        *(f"{s:.0f},{d:.0f},c4,{each!r},{variant}" for s, d, each in zip(S, D, y.tolist(), strict=True)),
     ]
-    folder.mkdir()
-    (folder / "cwd").mkdir()
+    (folder / "cwd").mkdir(parents=True, exist_ok=True)
     (folder / "runs.csv").write_text("\n".join(lines) + "\n")
     words = ("import", folder / "runs.csv", "source=them", "family=ours", "--store", folder / "store")
     here(*words, cwd=folder / "cwd", check=0)
@@ -82,6 +81,7 @@ def test_where_size_and_tokens_vary_together_no_size_is_named(tmp_path: Path) ->
     assert "What must not be concluded: which size is best" in told
     assert "FLOPs train" not in told
     assert "runs that narrow" not in told.lower()
+    assert "What no model gets below" not in told
 
 
 def test_a_largest_run_that_diverged_is_named(tmp_path: Path) -> None:
@@ -90,3 +90,32 @@ def test_a_largest_run_that_diverged_is_named(tmp_path: Path) -> None:
     y[np.argmax(S * D)] *= 1.2
     told = ask(imported(tmp_path / "off", S, D, y))
     assert re.search(r"[Tt]he run of \S+ parameters on \S+ tokens is \S+ standard deviations worse", told)
+
+
+def test_a_variant_is_told_beside_runs_without_one_and_from_how_much_compute_on_it_pays(tmp_path: Path) -> None:
+    """A multiplier of (C / 1e19)^.1: in the shares of both axes, so that 1 is crossed at 1e19 FLOPs."""
+    S, D = grid(6, 5)
+    noise = np.exp(0.001 * np.random.default_rng(4).standard_normal((2, len(S))))
+    moved = (6 * S * D / 1e19) ** 0.05
+    of = imported(tmp_path / "store", S, D, law(S, D) * noise[0])
+    imported(of, S, D, law(S * moved, D * moved) * noise[1], "muon")
+    told = ask(of, "variant=muon")
+    (start,) = re.findall(r"Variant muon is worth [^;]*; it pays from (\S+) FLOPs on", told)
+    assert 1e19 < float(start) < 1e20
+    assert "That grows with compute" in told
+    rows = [row for row in json.loads(ask(of, "variant=muon", "--format", "json")) if row["kind"] == "worth"]
+    assert len(rows) == 4
+    for row in rows:
+        assert row["multiplier_lo"] < (row["C"] / 1e19) ** 0.1 < row["multiplier_hi"]
+    assert [row["status"] for row in rows] == ["ok"] * 3 + ["beyond"]
+
+
+def test_only_what_lies_beyond_the_runs_is_said_to(ours: Path) -> None:
+    """The runs of least compute have the most tokens per parameter: 3,800."""
+    words = ("flops=1e22", "budgets=1e25", "inference_tokens=1e13", "S=1e6", "D=1e11")
+    told = ask(ours, *words).split("must not be concluded")[1]
+    assert re.search(r"at 1e\+25 FLOPs, \S+ times .*; for 1M parameters on 100B tokens. No run lies near", told)
+    assert "serving" not in told
+    rows = json.loads(ask(ours, *words, "--format", "json"))
+    far = [(row["kind"], row["C"]) for row in rows if "beyond" in (row["reasons"] or ())]
+    assert far == [("best", 1e25), ("asked", None)]

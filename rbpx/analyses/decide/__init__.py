@@ -1,8 +1,9 @@
 """What a store of runs says about the next one, in sentences.
 
 For a family whose runs have size and tokens: the best size and tokens of a budget with what they would show, what a
-smaller model or longer training loses, the irreducible part, how the largest runs stand to what smaller ones announced,
-the runs to train next, and what must not be concluded. All of it is over forms, bends and misfit, as predict S= D= is.
+smaller model or longer training loses, the irreducible part, what a variant is worth beside the runs without one and
+from how much compute on, how the largest runs stand to what smaller ones announced, the runs to train next, and what
+must not be concluded. All of it is over forms, bends and misfit, as predict S= D= is.
 
 flops= is the budget that is to be spent (by default ten times the most compute of the runs), budgets= asks for
 others, inference_tokens= for the least of training and serving together that reaches the same loss, and S= with D= for

@@ -10,7 +10,8 @@ from rbpx.config.request import Request
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.groups.fits import alike
 from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, refuse_routed, trained_quantities
-from rbpx.groups.select.trainings import TrainingGroup
+from rbpx.groups.select.trainings import TrainingGroup, plain_beside
+from rbpx.laws.families.shift import Shift, fit_shift, is_surface
 from rbpx.laws.intervals.estimate import Estimate, flat
 from rbpx.laws.names import Axis
 from rbpx.laws.predict.calibration import in_sd
@@ -24,8 +25,8 @@ from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
 
 _NEXT: Final = 3  # runs, where nothing says how many
-_FAR: Final = 30  # times the most compute: beyond, a budget is an extrapolation that no backtest covers
-_LONG: Final = 2.0  # times the largest D / S
+FAR: Final = 30  # times the most compute: beyond, a budget is an extrapolation that no backtest covers
+LONG: Final = 2.0  # times the largest D / S
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +36,15 @@ class Decision:
     Attributes:
         trained: its points.
         form: the form of those mixed that fits best.
-        E: what no model gets below.
+        E: what no model gets below; unknown where size and tokens vary together, since it lies far off their line.
         budgets: what larger budgets showed beside what smaller ones announced.
         best: of each budget; none where size and tokens vary together.
         served: the least of training and serving; None where it was not asked for, or there is none.
         asked: the points that were asked for, with what a run would show.
         plans: runs to train next.
         landscape: what pictures show of budgets; None where size and tokens vary together.
-        reasons: every status that holds.
+        worth: what the variant is worth beside models without one, along C; None of these, and where none are there.
+        reasons: every status that holds for the points and forms.
     """
 
     trained: Trained
@@ -54,12 +56,34 @@ class Decision:
     asked: tuple[tuple[float, float, OverForms], ...]
     plans: tuple[Plan, ...]
     landscape: Landscape | None
+    worth: Shift | None
     reasons: tuple[Status, ...]
 
+    def reasons_at(self, farther: float, longer: float) -> tuple[Status, ...]:
+        """Every status that holds for a run.
+
+        Args:
+            farther: the factor by which its compute lies above that of all runs.
+            longer: the same for its tokens per parameter.
+        """
+        return in_order([*self.reasons, *([Status.beyond] if farther > FAR or longer > LONG else [])])
+
     @property
-    def status(self) -> Status:
-        """The first of the reasons."""
-        return first_of(self.reasons)
+    def reasons_of_best(self) -> list[tuple[Status, ...]]:
+        """Of the best of each budget."""
+        return [self.reasons_at(best.beyond, 1.0) for best in self.best]
+
+    @property
+    def reasons_of_served(self) -> tuple[Status, ...]:
+        """Of the least of training and serving; none where it was not asked for."""
+        return () if self.served is None else self.reasons_at(1.0, self.served.ratio_beyond)
+
+    @property
+    def reasons_of_asked(self) -> list[tuple[Status, ...]]:
+        """Of the points that were asked for."""
+        runs = self.trained.runs
+        most, longest = float(runs.along(Axis.C).max()), float((runs.D_N / runs.S_N).max())
+        return [self.reasons_at(6 * S * D / most, D / S / longest) for S, D, _ in self.asked]
 
     @property
     def largest(self) -> list[tuple[HeldOut, float]]:
@@ -84,10 +108,14 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     quantities = trained_quantities(connection, group, request)
     if not request.laws.by_name:
         quantities = sorted(quantities, key=lambda each: each.law != "cross_entropy")[:1]
-    return Decisions(group, tuple(_decide(group, trained, request) for trained in quantities))
+    plain = plain_beside(connection, request, group)
+    beside = (
+        {} if plain is None else {(each.law, each.k): each for each in trained_quantities(connection, plain, request)}
+    )
+    return Decisions(group, tuple(_decide(group, each, beside.get((each.law, each.k)), request) for each in quantities))
 
 
-def _decide(group: TrainingGroup, trained: Trained, request: Request) -> Decision:
+def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, request: Request) -> Decision:
     refuse_routed(trained)
     runs = trained.runs
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
@@ -98,7 +126,7 @@ def _decide(group: TrainingGroup, trained: Trained, request: Request) -> Decisio
     (foretold,) = backtest_budgets([(runs, forms)], **options)
     reasons = list(doubts_of_points(group, trained, form))
     if all(fit.surface is None for fit in fits):
-        return Decision(trained, form, Estimate(), foretold, (), None, (), (), None, in_order(reasons))
+        return Decision(trained, form, Estimate(), foretold, (), None, (), (), None, None, in_order(reasons))
     most, points = float(runs.along(Axis.C).max()), request.points_to_predict()
     collinear = Status.collinear_design in reasons
     wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets])) or [TENFOLD * most]
@@ -107,8 +135,6 @@ def _decide(group: TrainingGroup, trained: Trained, request: Request) -> Decisio
     served = None
     if request.inference_tokens and best and best[0].S.value is not None:
         served = with_serving(fits, wanted[0], request.inference_tokens, request.seed)
-        reasons += [Status.beyond] if served is not None and served.ratio_beyond > _LONG else []
-    reasons += [Status.beyond] if any(each.beyond > _FAR for each in best) else []
     asked = (
         [(*at, each) for at, each in zip(points, predict_over_forms(fits, points, foretold), strict=True)]
         if points
@@ -118,26 +144,44 @@ def _decide(group: TrainingGroup, trained: Trained, request: Request) -> Decisio
     plans: Sequence[Plan] = []
     if not collinear and len(candidates(runs, spent)[0]):  # what leaves the line of the runs is unbounded there
         plans = next_runs(fits, best_values(runs, wanted), _NEXT, spent, request.seed)[-1:]
-    E = irreducible(fits, request.seed)
+    E = Estimate() if collinear else irreducible(fits, request.seed)
     around = None if collinear else landscape(fits, wanted, MOST_SERIES, foretold, request.seed)
-    return Decision(trained, form, E, foretold, best, served, tuple(asked), tuple(plans), around, in_order(reasons))
+    worth = None
+    if plain is not None and is_surface(plain.runs, runs) and not (plain.runs.repeats or runs.repeats):
+        worth = fit_shift(plain.runs, runs, Axis.C, **options)
+    reasons_of = in_order(reasons)
+    return Decision(trained, form, E, foretold, best, served, tuple(asked), tuple(plans), around, worth, reasons_of)
 
 
 def keep(store: Store, decisions: Decisions) -> list[Record]:
-    """Rows of each kind: best, served, asked, largest, next; nothing enters `fits`."""
+    """Rows of each kind: runs, best, served, asked, worth, largest, next; nothing enters `fits`."""
     rows: list[Record] = []
     for each in decisions.of:
         named = {**decisions.group.names(), "law": each.trained.law, "k": each.trained.k, "form": each.form.form}
-        about = {"status": each.status.value, "reasons": [reason.value for reason in each.reasons]}
         counts = {"n_points": each.form.n_points, "n_runs": each.form.n_runs}
-        rows.append({"kind": "runs", **named, **counts, **flat({"E": each.E}), **about})
-        rows += [{"kind": "best", **named, **flat(vars(best)), **about} for best in each.best]
-        rows += [] if each.served is None else [{"kind": "served", **named, **flat(vars(each.served)), **about}]
-        for S, D, over in each.asked:
-            rows.append({"kind": "asked", **named, "S": S, "D": D, **flat({"y": over.y}), **about})
+        rows.append({"kind": "runs", **named, **counts, **flat({"E": each.E}), **_doubts(each.reasons)})
+        for best, of in zip(each.best, each.reasons_of_best, strict=True):
+            rows.append({"kind": "best", **named, **flat(vars(best)), **_doubts(of)})
+        if each.served is not None:
+            rows.append({"kind": "served", **named, **flat(vars(each.served)), **_doubts(each.reasons_of_served)})
+        for (S, D, over), of in zip(each.asked, each.reasons_of_asked, strict=True):
+            rows.append({"kind": "asked", **named, "S": S, "D": D, **flat({"y": over.y}), **_doubts(of)})
+        if each.worth is not None:
+            start, end = each.worth.apart or (None, None)
+            places: list[tuple[float | None, Estimate, Sequence[Status]]] = [
+                (at.C, at.value, (at.status,)) for at in each.worth.at
+            ]
+            for C, value, statuses in places or [(None, Estimate(), each.worth.reasons)]:
+                at_C: Record = {"C": C, "apart_from": start, "apart_to": end, **_doubts(statuses)}
+                rows.append({"kind": "worth", **named, **flat({"multiplier": value}), **at_C})
         for test, off in each.largest:
             at = {"S": test.S, "D": test.D, "measured": test.measured, "in_sd": off, "held": test.is_inside}
             rows.append({"kind": "largest", **named, **at, **flat({"y": test.predicted})})
         for plan in each.plans:
             rows += [{"kind": "next", **named, "rank": n, **vars(run)} for n, run in enumerate(plan.runs, 1)]
     return alike(rows)
+
+
+def _doubts(reasons: Sequence[Status]) -> Record:
+    held = in_order(reasons)
+    return {"status": first_of(held).value, "reasons": [reason.value for reason in held]}

@@ -16,7 +16,7 @@ from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.decision import Best
 from rbpx.laws.surface.next_runs import LEAST
-from rbpx.status import Status
+from rbpx.status import Status, first_of
 
 _OFF: Final = 2.0  # standard deviations: a run that is farther off is named
 
@@ -25,11 +25,15 @@ def _four(value: float | None) -> str:
     return significant(value, 4)
 
 
+def _three(value: float | None) -> str:
+    return significant(value, 3)
+
+
 def _percent(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.2g} %"
 
 
-BEST: Final = View[tuple[Decision, Best]](
+BEST: Final = View[tuple[Decision, Best, tuple[Status, ...]]](
     "best",
     text("law", "law", lambda row: row[0].trained.title, spare=1),
     magnitude("C", "C", lambda row: row[1].C, "training FLOPs, 6 S D"),
@@ -38,14 +42,14 @@ BEST: Final = View[tuple[Decision, Best]](
     with_ends("expected y", "y", lambda row: row[1].y, _four, "what a new run of this size would show", ends_spare=0),
     share("half S", "half", lambda row: row[1].half.value, 2, "larger y with half the size and twice the tokens", 2),
     share("D x 5", "fivefold", lambda row: row[1].fivefold.value, 2, "the same with five times the tokens", 2),
-    state(lambda row: row[0].status),
+    state(lambda row: first_of(row[2])),
 )
 
 
 @one_by_one
 def tables(of: Decisions) -> Iterator[Table]:
     """The best of each budget."""
-    rows = [(decision, best) for decision in of.of for best in decision.best]
+    rows = [(decision, *row) for decision in of.of for row in zip(decision.best, decision.reasons_of_best, strict=True)]
     if rows:
         note = "Over forms, bends and misfit; 95 % intervals."
         yield BEST.table("The best of a budget", rows, of.group.title, note=note)
@@ -77,6 +81,7 @@ def _said(of: Decision) -> Iterator[str]:
         yield f"{spoken(at_S)} parameters on {spoken(at_D)} tokens would show {_between(over.y, _four)}."
     if of.E.value is not None:
         yield f"what no model gets below, E, is {_between(of.E, _four)}."
+    yield from _worth(of)
     yield from _of_largest(of)
     yield from _next(of)
     yield from _not_said(of)
@@ -122,6 +127,34 @@ def _served(of: Decision) -> Iterator[str]:
     )
 
 
+def _worth(of: Decision) -> Iterator[str]:
+    """What the variant is worth beside models without one, and from how much compute on."""
+    worth, variant = of.worth, of.trained.members[0].variant
+    if worth is None:
+        return
+    if worth.common is None or worth.overall.value is None:
+        yield f"variant {variant} cannot be compared with runs without a variant: {worth.status.label}."
+        return
+    least, most = worth.common.C
+    compared = (
+        f"variant {variant} is worth {_between(worth.overall, _three)} times the compute of runs without a variant"
+    )
+    at = f"at {short(worth.at[1].C)} FLOPs"
+    if worth.apart is None:
+        yield f"{compared} {at}; from {short(least)} to {short(most)} FLOPs no difference shows."
+        return
+    start, end = worth.apart
+    where = f"from {short(start)} FLOPs on" if end >= most else f"up to {short(end)} FLOPs, and not beyond"
+    if start <= least and end >= most:
+        where = f"at all compute compared, {short(least)} to {short(most)} FLOPs"
+    last = worth.at[2 if end >= most else 0].value.value or 1.0
+    yield f"{compared} {at}; it {'pays' if last > 1 else 'costs'} {where}."
+    if worth.slope.leaves_out_0:
+        way = "grows" if (worth.slope.value or 0.0) > 0 else "shrinks"
+        there = ", ".join(f"{_between(each.value, _three)} at {short(each.C)}" for each in (worth.at[0], worth.at[2]))
+        yield f"that {way} with compute, so quote it with its compute: {there}."
+
+
 def _of_largest(of: Decision) -> Iterator[str]:
     largest = of.largest
     if not largest:
@@ -132,8 +165,10 @@ def _of_largest(of: Decision) -> Iterator[str]:
         lies = "lies" if inside else "does not lie"
         yield f"the run with the most compute {lies} where smaller ones say that it would."
     else:
+        every = "both" if len(largest) == 2 else "all"
+        some = {0: "none", len(largest): every}.get(inside, str(inside))
         yield (
-            f"of the {len(largest)} runs with the most compute, {inside or 'none'} {'lies' if inside == 1 else 'lie'} "
+            f"of the {len(largest)} runs with the most compute, {some} {'lies' if inside == 1 else 'lie'} "
             "where smaller ones say that they would."
         )
     for test, off in sorted(largest, key=lambda each: -abs(each[1])):
@@ -161,7 +196,8 @@ def _next(of: Decision) -> Iterator[str]:
             )
         if told:
             yield (
-                f"runs that narrow the loss of the best run most: {', then '.join(told)}, which leave its interval "
+                f"runs that narrow the loss of the best run most: {', then '.join(told)}, which "
+                f"{'leaves' if len(plan.runs) == 1 else 'leave'} its interval "
                 f"{1 - plan.sd / left:.0%} narrower."
             )
         if plan.next_narrows is not None and plan.next_narrows < LEAST:
@@ -176,14 +212,36 @@ def _not_said(of: Decision) -> Iterator[str]:
             "what must not be concluded: which size is best. Size and tokens vary together, so no split of a budget "
             "can be told from another; train some sizes longer or shorter (design says which)."
         )
-    if Status.beyond in doubts:
-        yield (
-            "what must not be concluded: that these numbers hold so far beyond the runs; no backtest reaches there, "
-            "and a bend that starts beyond them is in no interval."
-        )
-    others = [status.label for status in doubts if status not in (Status.collinear_design, Status.beyond)]
+    yield from _too_far(of)
+    others = [f'"{status.label}"' for status in doubts if status is not Status.collinear_design]
     if others:
-        yield f"what must not be quoted: a single constant of the law, as {' and '.join(others)} hold."
+        yield (
+            f"what must not be quoted: a single constant of the law, whose status is {' and '.join(others)}; numbers "
+            "over forms allow for it."
+        )
+
+
+def _too_far(of: Decision) -> Iterator[str]:
+    """Which of the numbers lie where no run and no backtest is."""
+    far = [
+        f"at {short(best.C)} FLOPs, {rough(best.beyond)} times the most compute of the runs"
+        for best, reasons in zip(of.best, of.reasons_of_best, strict=True)
+        if Status.beyond in reasons
+    ]
+    if of.served is not None and Status.beyond in of.reasons_of_served:
+        far.append(
+            f"for serving, whose tokens per parameter are {rough(of.served.ratio_beyond)} times the most of the runs"
+        )
+    far += [
+        f"for {spoken(S)} parameters on {spoken(D)} tokens"
+        for (S, D, _), reasons in zip(of.asked, of.reasons_of_asked, strict=True)
+        if Status.beyond in reasons
+    ]
+    if far:
+        yield (
+            f"what must not be concluded: that the numbers hold {'; '.join(far)}. No run lies near and no backtest "
+            "reaches so far, and a bend that starts beyond the runs is in no interval."
+        )
 
 
 QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)

@@ -35,7 +35,10 @@ def about(group: Group) -> str:
     """What was measured, in one line: models, tokens, documents, and how these were read."""
     runs, first = group.runs, group.first
     sizes = list(dict.fromkeys(run.size for run in runs))
-    named = f"{number_of(len(runs), AXES[group.axis].point)}, {' to '.join(dict.fromkeys((sizes[0], sizes[-1])))}"
+    count = number_of(len(runs), AXES[group.axis].point)
+    if group.axis is Axis.S and len(sizes) < len(runs):
+        count = f"{number_of(len(runs), 'run')} of {number_of(len(sizes), 'size')}"
+    named = f"{count}, {' to '.join(dict.fromkeys((sizes[0], sizes[-1])))}"
     if not group.is_measured:
         return f"{named}; imported from {first.source}, ties {group.ties.value}"
     tokens = sorted({run.n_tokens or 0 for run in runs})

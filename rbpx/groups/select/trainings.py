@@ -183,18 +183,31 @@ def of_one_kind(groups: Sequence[G], raw: bool = False) -> list[G]:
         raw: whether it is the finished models that are left out.
     """
 
-    def place(group: G) -> tuple[str, ...]:
-        return tuple(str(getattr(group.first, name)) for name in _SHARED if name != "variant")
-
     def is_wanted(group: G) -> bool:
         return is_raw(group.first.variant) is raw
 
-    wanted = {place(group) for group in groups if is_wanted(group)}
+    wanted = {beside(group) for group in groups if is_wanted(group)}
     others: dict[tuple[str, ...], int] = {}
     for group in groups:
-        others[place(group)] = others.get(place(group), 0) + (0 if is_wanted(group) else len(group.runs))
-    kept = [group for group in groups if is_wanted(group) or place(group) not in wanted]
-    return [replace(group, n_other=others[place(group)]) if is_wanted(group) else group for group in kept]
+        others[beside(group)] = others.get(beside(group), 0) + (0 if is_wanted(group) else len(group.runs))
+    kept = [group for group in groups if is_wanted(group) or beside(group) not in wanted]
+    return [replace(group, n_other=others[beside(group)]) if is_wanted(group) else group for group in kept]
+
+
+def beside(group: Group) -> tuple[str, ...]:
+    """What the groups of a family on a text share that differ in variant alone."""
+    return tuple(str(getattr(group.first, name)) for name in _SHARED if name != "variant")
+
+
+def plain_beside(connection: duckdb.DuckDBPyConnection, request: Request, group: TrainingGroup) -> TrainingGroup | None:
+    """The group that differs from one in having no variant, whichever variants the request narrows to.
+
+    None where the group has no variant itself, or nothing was trained so.
+    """
+    if group.first.variant is None or is_raw(group.first.variant):
+        return None
+    every = select_trainings(connection, request.but(variant=None))
+    return next((each for each in every if each.first.variant is None and beside(each) == beside(group)), None)
 
 
 def each_once(runs: Iterable[Run]) -> list[Run]:

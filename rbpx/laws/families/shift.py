@@ -44,6 +44,7 @@ _SD_SLOPE: Final = 0.3  # of its slope
 _OWN: Final = 0.5  # prior weight of constants that differ
 _APART: Final = (0.04, 0.15)  # by how much, of what a constant itself may be beforehand
 _SAME: Final = 1e-7  # of a direction of the constants: one that is as short is none
+_BETWEEN: Final = 25  # places, at which it is looked up from which compute on m is known to differ from 1
 _EXACT: Final = 1e-5  # of ln y: points that lie on the law as closely test nothing
 
 
@@ -96,6 +97,8 @@ class Shift:
         overall: the multiplier at the middle compute of the runs compared.
         slope: of ln m in ln C, between the least and the most compute compared; 0 where m does not change with scale.
         at: at the least, the middle and the most compute compared, and at ten times the most.
+        apart: from which compute to which the interval leaves out 1 on one side: as far as the most that was compared,
+            or else as far as the least; None where neither end does.
         p: of the test that both have the same constants; None where nothing is left to test it with.
         weights: of the forms, and of each with constants of the variant's own; they sum to 1.
         common: where both are compared; None where their ranges have too little in common.
@@ -106,6 +109,7 @@ class Shift:
     overall: Estimate
     slope: Estimate
     at: tuple[At, ...]
+    apart: tuple[float, float] | None
     p: float | None
     weights: dict[str, float]
     common: Common | None
@@ -177,7 +181,9 @@ def fit_shift(
     return pair.told(mixed, ways[0], p, in_order(refused))
 
 
-_LEAST, _MIDDLE, _GREATEST, _BEYOND, _SLOPE = range(5)
+_LEAST, _MIDDLE, _GREATEST, _BEYOND = range(4)
+_PLACES: Final = 4
+_SLOPE: Final = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,9 +218,10 @@ class _Pair:
 
     @property
     def ln_C_T(self) -> Floats:
-        """Compute of the least, the middle, the greatest that is compared, and ten times that."""
+        """Compute of the least, the middle, the greatest that is compared, and ten times that; then even steps."""
         least, most = np.log(self.common.C)
-        return np.array([least, (least + most) / 2, most, most + math.log(BEYOND)])
+        named = [least, (least + most) / 2, most, most + math.log(BEYOND)]
+        return np.append(named, np.linspace(least, most, _BETWEEN))
 
     @property
     def about_N(self) -> Floats:
@@ -304,12 +311,27 @@ class _Pair:
             )
         m = [Estimate(*map(exp_or_none, ends)) for ends in zip(middle_T, lo_T, hi_T, strict=True)]
         slope = Estimate(float(middle_T[_SLOPE]), float(lo_T[_SLOPE]), float(hi_T[_SLOPE]))
-        where = zip(np.exp(self.ln_C_T).tolist(), *(each.tolist() for each in self.places()), m, strict=False)
+        where = zip(*(each.tolist()[:_PLACES] for each in (np.exp(self.ln_C_T), *self.places())), m, strict=False)
         at = tuple(
             At(C, S, D, value, Status.beyond if place == _BEYOND else Status.ok)
             for place, (C, S, D, value) in enumerate(where)
         )
-        return Shift(self.axis, m[_MIDDLE], slope, at, p, mixed.weights, self.common, reasons)
+        between = slice(_PLACES, _SLOPE)
+        C_T = np.exp(self.ln_C_T[_PLACES:])
+        C_T[[0, -1]] = self.common.C  # free of rounding
+        apart = _apart(C_T, np.sign(lo_T[between]) * (lo_T * hi_T > 0)[between])
+        return Shift(self.axis, m[_MIDDLE], slope, at, apart, p, mixed.weights, self.common, reasons)
+
+
+def _apart(C_T: Floats, side_T: Floats) -> tuple[float, float] | None:
+    """The compute over which m is on one side of 1 (side 1 or -1, 0 for neither), from the most or the least of it."""
+    for order in (slice(None, None, -1), slice(None)):
+        C, side = C_T[order], side_T[order]
+        n = int(np.append(side != side[0], True).argmax())
+        if side[0] != 0:
+            first, last = sorted((float(C[0]), float(C[n - 1])))
+            return first, last
+    return None
 
 
 def _left(J_NP: Floats, left_N: Floats) -> tuple[float, int]:
@@ -342,4 +364,4 @@ def _common(base: Runs, variant: Runs) -> Common | None:
 
 
 def _without(axis: Axis, status: Status, common: Common | None = None) -> Shift:
-    return Shift(axis, Estimate(), Estimate(), (), None, {}, common, (status,))
+    return Shift(axis, Estimate(), Estimate(), (), None, None, {}, common, (status,))
