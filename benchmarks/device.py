@@ -119,7 +119,9 @@ def windows_of(n: int, length: int, width: int) -> list[Window]:
     scored = np.arange(length) > 0
     windows = []
     for doc_id in range(n):
-        ids = np.where(draws.random(length) < 0.1, draws.integers(TWINS, size=length), draws.integers(width, size=length))
+        ids = np.where(
+            draws.random(length) < 0.1, draws.integers(TWINS, size=length), draws.integers(width, size=length)
+        )
         windows.append(Window(doc_id, ids.astype(np.int32), scored, length, length))
     return windows
 
@@ -397,7 +399,7 @@ def run_step(step: Step, limit_s: float, device: str, tiny: bool) -> Iterator[Ro
         process = subprocess.Popen(words, stdout=out, stderr=err, start_new_session=True)
         reason = ""
         try:
-            if process.wait(max(1.0, limit_s)) != 0:
+            if process.wait(limit_s) != 0:
                 reason = "it broke"
         except subprocess.TimeoutExpired:
             reason = f"its {limit_s:.0f} s were over"
@@ -422,6 +424,7 @@ def main() -> int:
     words.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     words.add_argument("--tiny", action="store_true", help="models and texts so small that a CPU does")
     words.add_argument("--minutes", type=float, default=9.0, help="that all of it may take")
+    words.add_argument("--patience", type=float, default=1.0, help="times that all limits are multiplied by")
     words.add_argument("--steps", nargs="+", choices=list(STEPS), default=list(STEPS))
     words.add_argument("--step", choices=list(STEPS), help=argparse.SUPPRESS)
     words.add_argument("--part", nargs=3, help=argparse.SUPPRESS)
@@ -448,8 +451,9 @@ def main() -> int:
     missed = False
     for step in steps(options.device):
         if step.name in options.steps:
-            left_s = options.minutes * 60 - (time.monotonic() - began) - 5
-            for row in run_step(step, min(step.limit_s, left_s), options.device, options.tiny):
+            left_s = options.minutes * options.patience * 60 - (time.monotonic() - began) - 5
+            limit_s = max(1.0, min(step.limit_s * options.patience, left_s))
+            for row in run_step(step, limit_s, options.device, options.tiny):
                 print(f"| {step.name.split('-')[0]} | " + " | ".join(cell.replace("|", "/") for cell in row) + " |")
                 missed |= "MISSED" in row[2]
             sys.stdout.flush()
