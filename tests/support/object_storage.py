@@ -32,8 +32,9 @@ class Fault:
 
     Attributes:
         kind: `slow` (by `seconds`), `refuse` (503), `deny` (403), `hang up` (in the middle of the body), `lose` (does
-            what it is asked, then refuses), `forget` (says that it did what it did not), `truncate` (half a body, called
-            a whole one), `lie` (about sizes), `replace` (writes whatever the condition) or `unknown` (501 to conditions).
+            what it is asked, then refuses), `forget` (says that it did what it did not), `truncate` (half a body,
+            called a whole one), `lie` (about sizes), `replace` (writes whatever the condition) or `unknown` (501 to
+            conditions).
         method: of HTTP, or any.
         about: what the path and the query contain.
         times: how often; for ever where None.
@@ -111,7 +112,10 @@ class Storage:
         fault = self._fault(method, place)
         if fault is not None and fault.kind == "replace":
             environ.pop("HTTP_IF_NONE_MATCH", None)
-        if fault is None or fault.kind == "replace" or (fault.kind == "unknown" and "HTTP_IF_NONE_MATCH" not in environ):
+            fault = None
+        if fault is not None and fault.kind == "unknown" and "HTTP_IF_NONE_MATCH" not in environ:
+            fault = None
+        if fault is None:
             return answer(environ, start)  # type: ignore[no-any-return]
         if fault.kind == "slow":
             time.sleep(fault.seconds)

@@ -35,7 +35,7 @@ _SERVERS: Final = {  # variables that name a server in the place of the one of t
     "gs": ("GOOGLE_BASE_URL",),
     "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
 }
-_UNKNOWN_HEADER: Final = ("NotImplemented", "501 Not Implemented", "InvalidArgument")  # where a condition is not known
+_UNKNOWN_HEADER: Final = ("NotImplemented", "501 Not Implemented", "InvalidArgument")  # of a condition
 _REFUSED: Final = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "401 Unauthorized")
 
 
@@ -244,7 +244,7 @@ class Bucket:
 
     def _unconditional(self, reason: str) -> RbpxError:
         return RbpxError(
-            f"store={self.url} cannot be written: its server does not keep to If-None-Match ({reason}), so writers would "
+            f"store={self.url} cannot be written: its server does not keep to If-None-Match ({reason}), so writers "
             "replace each other's runs; measure into a folder and copy that there: such a store is read"
         )
 
