@@ -276,8 +276,9 @@ def tensor(device: str, tiny: bool) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as place:
         folders = {arch: build_checkpoint(arch, Path(place) / arch, twins=TWINS) for arch in SPLIT}
         words = [sys.executable, __file__, "--device", device, "--part", place, str(free_port())]
+        env = os.environ | {"OMP_NUM_THREADS": "1"}  # threads of both would wait for each other
         both = [
-            subprocess.Popen([*words, str(rank)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            subprocess.Popen([*words, str(rank)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             for rank in range(2)
         ]
         for arch, folder in folders.items():
