@@ -13,7 +13,7 @@ INSTALL := $(PIP) install --no-compile -c constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies docs census gallery golden tutorial test long check format types imports soak mutate clean
+.PHONY: help install demo studies docs census gallery golden tutorial test long device check format types imports soak mutate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -68,6 +68,10 @@ test: $(TOOLS) ## all tests but those of `make long`, on two cores
 long: $(TOOLS) ## what takes an hour: draws by the hundred, to count how often an interval holds the truth, then `make soak`
 	$(BIN)/python -m pytest -m long
 	$(MAKE) soak
+
+# Nothing is installed where a Python is given: a machine with a GPU often has a torch of its own, and no network.
+device: $(if $(filter file,$(origin PYTHON)),$(TOOLS)) ## all that wants a GPU in nine minutes, as one table (PYTHON=python3: by that Python as it is)
+	$(if $(filter file,$(origin PYTHON)),$(BIN)/python,$(PYTHON)) benchmarks/device.py
 
 # The types take one core for half a minute; the documentation, then the tests, go on beside them.
 check: $(TOOLS) ## format, lint, types, import directions, documentation, tests

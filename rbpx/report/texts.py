@@ -6,6 +6,7 @@ from typing import Final
 
 from rbpx.display.section import MARKED, Section, marked
 from rbpx.display.view import Cell, Table
+from rbpx.display.visible import visible_line
 from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.errors import number_of
 from rbpx.report.contents import Report
@@ -72,8 +73,8 @@ def _row(texts: Iterable[str]) -> str:
 
 
 def _md(text: str) -> str:
-    """A text escaped for Markdown."""
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", true_minus(" ".join(text.split())))
+    """A text escaped for Markdown, on one line; what would steer a terminal or is not seen is shown."""
+    return re.sub(r"([\\`*_\[\]<>|#&])", r"\\\1", true_minus(visible_line(" ".join(text.split()))))
 
 
 _SPECIAL: Final = {
@@ -144,7 +145,8 @@ def _float(label: str, title: str, kinds: str, head: list[str], body: list[str])
 
 def _tex(text: str) -> str:
     """A text escaped for LaTeX, with indices and exponents set as such."""
-    plain = "".join(_SPECIAL.get(character, character) for character in true_minus(text))
+    line = text if text.isprintable() else visible_line(" ".join(text.split()))
+    plain = "".join(_SPECIAL.get(character, character) for character in true_minus(line))
     plain = re.sub(r"RBP\\_(\w+)", r"RBP$_{\1}$", plain)
     plain = re.sub(r"\$\\(\w+)\$\\_(\w+)", r"$\\\1_{\2}$", plain)
     return re.sub(r"(\w+)\\textasciicircum\{\}\$-\$\$\\(\w+)\$", r"$\1^{-\\\2}$", plain)

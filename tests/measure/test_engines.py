@@ -331,6 +331,10 @@ def test_a_name_that_no_host_can_have_is_one_line() -> None:
         ({"timeout_s": float("nan")}, "engine.timeout_s=nan is not a positive number of seconds"),
         ({"version": 0.11}, "engine.version=0.11 was read as a number; quote it"),
         ({"name": "other"}, "engine.name=other is unknown; known: vllm"),
+        (
+            {"name": "sglang"},
+            "engine.name=sglang cannot measure: its server tells the log-probabilities of a prompt, but",
+        ),
     ],
 )
 def test_what_is_no_engine_is_refused(values: dict[str, Any], told: str) -> None:
@@ -362,6 +366,11 @@ def test_what_an_engine_cannot_be_asked_is_refused(
         (("fit", "engine=vllm"), "fit has no key engine; it is a key of other verbs"),
         (("measure", "engine.url=http://host"), "engine=vllm"),
         (("measure", "engine=vllm", "engine.urll=http://host"), "engine.url"),
+        (
+            ("measure", "engine=llama.cpp"),
+            "engine=llama.cpp cannot measure: its server tells log-probabilities of what it",
+        ),
+        (("measure", "engine=sglang"), "but no ranks; known: vllm"),
     ],
 )
 def test_a_mistyped_engine_is_told_what_was_meant(words: tuple[str, ...], told: str, cwd: Path, tmp_path: Path) -> None:

@@ -35,3 +35,25 @@ def test_a_benchmark_runs_at_its_smallest_as_its_page_says(
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) >= 3
+
+
+@pytest.mark.long
+def test_all_that_wants_a_gpu_runs_at_tiny_sizes_on_a_cpu_and_misses_nothing(tmp_path: Path) -> None:
+    words = [sys.executable, FOLDER / "device.py", "--device", "cpu", "--tiny", "--patience", "5"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")][1:]
+    by_step = {step: [row for row in rows if row[0] == step] for step in ("ranks", "speed", "tests", "tensor", "vllm")}
+    assert {step: len(of_step) for step, of_step in by_step.items()} == {
+        "ranks": 48, "speed": 5, "tests": 1, "tensor": 3, "vllm": 1
+    }  # fmt: skip
+    assert all(row[3].endswith("met") for row in (*by_step["ranks"], *by_step["tensor"]))
+    assert not [row for row in by_step["speed"] if "tokens/s" not in row[2]]
+
+
+def test_a_step_that_takes_too_long_is_a_row_that_says_so(tmp_path: Path) -> None:
+    words = ["--device", "cpu", "--tiny", "--steps", "ranks", "--minutes", "0.02"]
+    done = subprocess.run([sys.executable, FOLDER / "device.py", *words], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith("| ranks ")]
+    assert row == "| ranks | gpt2, float32, tiles and 47 more | its 1 s were over | unmeasured |"

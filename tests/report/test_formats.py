@@ -1,5 +1,6 @@
 """Figures in files, for a column of a paper: as wide as asked, and no text on another."""
 
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -85,3 +86,21 @@ def test_a_look_that_is_none_is_refused(words: tuple[str, ...], says: str, store
     answer = here("klaw", *words, "--store", store, cwd=cwd, check=2)
     assert says in answer.stderr
     assert answer.stderr.count("\n") == 1
+
+
+def test_names_of_strangers_steer_no_terminal_and_end_no_line_in_md_and_tex(cwd: Path, tmp_path: Path) -> None:
+    family = "[bold]x[/] </script> &lt; \x1b[31mRED\x1b[0m \u202eabc\u202c a|b\n\n$x$ \\end{table}"
+    rows = [
+        {"family": family, "size": f"s{i}", "S": 10**i, "dataset": "d", "loss_nats": 6 - i / 2} for i in (4, 5, 6, 7)
+    ]
+    file, store = tmp_path / "theirs.json", tmp_path / "store"
+    file.write_text(json.dumps(rows))
+    here("import", file, "source=them", "--store", store, cwd=cwd, check=0)
+    for form in ("md", "tex"):
+        shown = here("fit", "resamples=20", "--format", form, "--store", store, cwd=cwd, check=0).stdout
+        assert "x1b[31mRED" in shown.replace("\\textbackslash{}", "").replace("\\[", "[").replace("\\\\", "")
+        assert not [line for line in shown.splitlines() if not line.isprintable()]
+        if form == "md":
+            assert "\\&lt;" in shown
+        else:
+            assert "\\textbackslash{}end\\{table\\}" in shown

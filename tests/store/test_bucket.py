@@ -586,6 +586,33 @@ def test_what_is_wrong_with_a_bucket_is_one_line_before_anything_is_measured(
     assert len(answer.stderr.strip().splitlines()) == 1, answer.stderr
 
 
+@pytest.mark.parametrize(("kind", "reason"), [("replace", "it replaces what is there"), ("unknown", "it answers ")])
+def test_a_server_that_ignores_conditions_is_refused_before_anything_is_written_and_still_read(
+    kind: str, reason: str, server: Storage, at: Machine, url: str, drawn: Store, cwd: Path
+) -> None:
+    server.put(drawn.root, prefix(url))
+    before = server.keys(prefix(url))
+    server.faults.append(Fault(kind, "PUT"))
+    for words in (["store", "push", url, f"store={drawn.root}"], ["store", "gc", f"store={url}"]):
+        *copied, line = here(*words, cwd=cwd, check=2).stderr.splitlines()
+        assert all(": copied " in each for each in copied)
+        assert f"store={url} cannot be written: its server does not keep to If-None-Match ({reason}" in line
+    assert set(server.keys(prefix(url))) - set(before) <= {".rbpx"}
+    at("elsewhere")
+    assert open_store(url).run_ids() == drawn.run_ids()
+
+
+def test_a_server_is_asked_twice_once_for_a_bucket_whether_it_keeps_to_conditions(
+    server: Storage, at: Machine, url: str, drawn: Store
+) -> None:
+    _copy(own_store(url), drawn)
+    assert server.asked_for("PUT", "/.rbpx") == 2
+    at("elsewhere")
+    own_store(url).prepare()
+    assert server.asked_for("PUT", "/.rbpx") == 3
+    assert_holds(url, drawn, server)
+
+
 def test_no_credentials_are_said_so(
     at: Machine, url: str, cwd: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

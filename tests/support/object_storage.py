@@ -14,6 +14,11 @@ BUCKET: Final = "evidence"
 _SIGNED: Final = (
     "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 )
+_ERRORS: Final = {
+    "refuse": ("SlowDown", "503 Slow Down"),
+    "deny": ("InvalidAccessKeyId", "403 Forbidden"),
+    "unknown": ("NotImplemented", "501 Not Implemented"),
+}
 _LISTED_SIZE: Final = re.compile(rb"<Size>(\d+)</Size>")
 
 
@@ -27,7 +32,9 @@ class Fault:
 
     Attributes:
         kind: `slow` (by `seconds`), `refuse` (503), `deny` (403), `hang up` (in the middle of the body), `lose` (does
-            what it is asked, then refuses), `truncate` (half a body, called a whole one) or `lie` (about sizes).
+            what it is asked, then refuses), `forget` (says that it did what it did not), `truncate` (half a body,
+            called a whole one), `lie` (about sizes), `replace` (writes whatever the condition) or `unknown` (501 to
+            conditions).
         method: of HTTP, or any.
         about: what the path and the query contain.
         times: how often; for ever where None.
@@ -103,12 +110,17 @@ class Storage:
         if environ.get("HTTP_X_GOOG_IF_GENERATION_MATCH") == "0":  # Google's: only where there is none
             environ["HTTP_IF_NONE_MATCH"] = "*"
         fault = self._fault(method, place)
+        if fault is not None and fault.kind == "replace":
+            environ.pop("HTTP_IF_NONE_MATCH", None)
+            fault = None
+        if fault is not None and fault.kind == "unknown" and "HTTP_IF_NONE_MATCH" not in environ:
+            fault = None
         if fault is None:
             return answer(environ, start)  # type: ignore[no-any-return]
         if fault.kind == "slow":
             time.sleep(fault.seconds)
             return answer(environ, start)  # type: ignore[no-any-return]
-        if fault.kind in ("refuse", "deny"):
+        if fault.kind in _ERRORS:
             environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
             return _error(start, fault.kind)
         if fault.kind == "forget":
@@ -138,7 +150,7 @@ class Storage:
 
 
 def _error(start: Any, kind: str) -> list[bytes]:
-    code, status = ("SlowDown", "503 Slow Down") if kind == "refuse" else ("InvalidAccessKeyId", "403 Forbidden")
+    code, status = _ERRORS[kind]
     body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>no</Message></Error>".encode()
     start(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
     return [body]

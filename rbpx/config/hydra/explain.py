@@ -7,7 +7,7 @@ from typing import Any
 
 from rbpx.config.imports import ImportConfig
 from rbpx.config.model.family import ModelConfig
-from rbpx.config.model.placement import EngineConfig
+from rbpx.config.model.placement import UNFIT, EngineConfig
 from rbpx.config.options import did_you_mean, near
 from rbpx.config.overrides import config_folders
 from rbpx.config.places import GROUPS, options
@@ -128,6 +128,8 @@ def _unknown_option(group: str, option: str, primary: str, held: Sequence[str], 
     if group == "dataset" and held:
         hint = did_you_mean(option, [*held, *known])
         return f"dataset={option} is unknown; {hint}the store holds {', '.join(held)}; known: {', '.join(known)}"
+    if group == "engine" and option in UNFIT:
+        return f"engine={option} cannot measure: {UNFIT[option]}; known: {', '.join(known)}"
     hint = did_you_mean(option, known)
     if group == "dataset" and (Path(option).suffix or "/" in option):
         hint = f"a file of yours is dataset=file dataset.path={option}; "

@@ -15,6 +15,14 @@ from rbpx.config.keys.key import name_of
 from rbpx.errors import RbpxError
 
 _KNOWN: Final = ("vllm",)
+UNFIT: Final = {
+    **dict.fromkeys(
+        ("llama.cpp", "llamacpp", "llama-server"),
+        "its server tells log-probabilities of what it generates, not of a prompt",
+    ),
+    "sglang": "its server tells the log-probabilities of a prompt, but no ranks",
+}
+"""Engines that people ask for and that cannot measure, with the reason."""
 _LONGEST_S: Final = 1_000_000  # sockets take no time without end
 
 
@@ -42,6 +50,8 @@ class EngineConfig:
         Raises:
             RbpxError: an unknown engine, a URL that names no server or holds a password, a number in place of a name.
         """
+        if self.name in UNFIT:
+            raise RbpxError(f"engine.name={self.name} cannot measure: {UNFIT[self.name]}; known: {', '.join(_KNOWN)}")
         if self.name not in _KNOWN:
             raise RbpxError(f"engine.name={self.name} is unknown; known: {', '.join(_KNOWN)}")
         for key in ("model", "version"):

@@ -35,6 +35,7 @@ _SERVERS: Final = {  # variables that name a server in the place of the one of t
     "gs": ("GOOGLE_BASE_URL",),
     "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
 }
+_UNKNOWN_HEADER: Final = ("NotImplemented", "501 Not Implemented", "InvalidArgument")  # of a condition
 _REFUSED: Final = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "401 Unauthorized")
 
 
@@ -174,6 +175,25 @@ class Bucket:
             return False
         return True
 
+    def mark(self, path: str, content: bytes) -> None:
+        """Write a first object unless it is there, and find out whether the server leaves alone what is there.
+
+        A server that ignores the condition writes it each time it is asked; one that keeps to it refuses the second.
+
+        Raises:
+            RbpxError: the bucket cannot be written, or two writers would replace each other's objects there.
+            MeasureError: it does not answer.
+        """
+        try:
+            is_replaced = self.put_new(path, content) and self.put_new(path, content)
+        except MeasureError as problem:
+            told = next((code for code in _UNKNOWN_HEADER if code in str(problem)), None)
+            if told is None:
+                raise
+            raise self._unconditional(f"it answers {told}") from None
+        if is_replaced:
+            raise self._unconditional("it replaces what is there")
+
     def put(self, path: str, content: bytes | Path) -> None:
         """Write an object, or replace the one of that name.
 
@@ -221,6 +241,12 @@ class Bucket:
                 if not (broken and tries_left):
                     raise self._error(how, problem, said) from None
         raise AssertionError("the last try returns or raises")
+
+    def _unconditional(self, reason: str) -> RbpxError:
+        return RbpxError(
+            f"store={self.url} cannot be written: its server does not keep to If-None-Match ({reason}), so writers "
+            "replace each other's runs; measure into a folder and copy that there: such a store is read"
+        )
 
     def _error(self, how: str, problem: Exception, said: str) -> RbpxError:
         name = f"store={self.url}"

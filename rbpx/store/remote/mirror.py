@@ -288,7 +288,7 @@ class Mirror(Store):
         """
         super().prepare()
         if self._writes:
-            self._bucket.put_new(".rbpx", b"A store of rbpx\n")
+            self._bucket.mark(".rbpx", b"A store of rbpx\n")
             self.finish()
 
     def clear_leftovers(self) -> None:
