@@ -27,6 +27,6 @@ ANALYSIS = Analysis(
     draws=True,
     small=True,
     keys=("k", "ties", "resamples", "seed", "axis"),
-    lacking="attempts looks at items, and store={store} has none: python -m rbpx measure dataset=python_identifiers, or "
-    "import counts: python -m rbpx import FILE.csv source=NAME, with columns item, n_samples and n_correct",
+    lacking="attempts looks at items, and store={store} has none: python -m rbpx measure dataset=python_identifiers, "
+    "or import counts: python -m rbpx import FILE.csv source=NAME, with columns item, n_samples and n_correct",
 )

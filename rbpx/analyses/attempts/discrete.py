@@ -38,14 +38,18 @@ def discrete_tail(items: Items, weights_BI: npt.NDArray[np.int64]) -> tuple[Esti
     if top < 10 * least:
         return NO_ESTIMATE, (least, top)
     if isinstance(items, Counted):
-        p_G = np.concatenate([[0.0], np.geomspace(least / 100, 1.0, 1 + _A_DECADE * math.ceil(math.log10(100 / least)))])
+        p_G = np.concatenate(
+            [[0.0], np.geomspace(least / 100, 1.0, 1 + _A_DECADE * math.ceil(math.log10(100 / least)))]
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             ln_IG = np.where(items.right_I[:, None] > 0, items.right_I[:, None] * np.log(p_G), 0.0)
             wrong_I1 = (items.tried_I - items.right_I)[:, None]
             ln_IG = ln_IG + np.where(wrong_I1 > 0, wrong_I1 * np.log1p(-p_G), 0.0)
         likelihood_IG = np.exp(ln_IG - ln_IG.max(axis=1, keepdims=True))
         of_all = _masses(likelihood_IG, np.ones((1, len(ln_IG))), np.full((1, len(p_G)), 1 / len(p_G)), _ROUNDS)
-        drawn = _masses(likelihood_IG, weights_BI[:_RESAMPLES].astype(np.float64), of_all + 1 / 50 / len(p_G), _ROUNDS_AGAIN)
+        drawn = _masses(
+            likelihood_IG, weights_BI[:_RESAMPLES].astype(np.float64), of_all + 1 / 50 / len(p_G), _ROUNDS_AGAIN
+        )
     else:
         p_G, n = np.exp(items.ln_p_I), len(items.names)
         of_all, drawn = np.full((1, n), 1 / n), weights_BI / n
@@ -65,5 +69,7 @@ def _masses(likelihood_IG: Floats, weights_BI: Floats, start: Floats, rounds: in
     m_BG = np.broadcast_to(start / start.sum(axis=1, keepdims=True), (len(weights_BI), likelihood_IG.shape[1]))
     n_B1 = weights_BI.sum(axis=1, keepdims=True)
     for _ in range(rounds):
-        m_BG = m_BG * ((weights_BI / (m_BG @ likelihood_IG.T)) @ likelihood_IG) / n_B1
+        # An item that a resample lacks may have no mass left under it.
+        shares_BI = np.divide(weights_BI, m_BG @ likelihood_IG.T, out=np.zeros_like(weights_BI), where=weights_BI > 0)
+        m_BG = m_BG * (shares_BI @ likelihood_IG) / n_B1
     return np.asarray(m_BG)

@@ -92,7 +92,9 @@ def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_meas
     q_I, square_I = failing.at(theta, k), failing.at(theta, 2 * k)
     passes = float(1 - q_I.mean())
     steps = np.eye(2) * _STEP
-    slope_2 = np.array([(failing.at(theta + d, k).mean() - failing.at(theta - d, k).mean()) / (2 * _STEP) for d in steps])
+    slope_2 = np.array(
+        [(failing.at(theta + d, k).mean() - failing.at(theta - d, k).mean()) / (2 * _STEP) for d in steps]
+    )
     own = float((q_I - q_I**2).sum() if is_measured else (square_I - q_I**2).sum()) / n_items**2
     sd = math.sqrt(max(own, 0.0) + float(slope_2 @ tail.covariance_22 @ slope_2))
     if not 0 < passes < 1:

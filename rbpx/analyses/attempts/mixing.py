@@ -1,6 +1,6 @@
 """Distributions of the chance p over items: beta and Kumaraswamy, with the derivatives that a fit needs.
 
-Densities are those of x = ln(p / (1 - p)), which is smooth where that of p has poles: beta's is p^a (1 - p)^b / B(a, b),
+Densities are those of x = ln(p / (1 - p)), smooth where that of p has poles: beta's is p^a (1 - p)^b / B(a, b),
 Kumaraswamy's a b p^a (1 - p^a)^(b - 1) (1 - p). Both are ~ p^(a - 1) dp near 0. Integrals over p are sums over nodes in
 x that lie close where counts are sharp and far apart in the tails, by the trapezoid rule, which is as good as exact for
 such functions.

@@ -1,4 +1,4 @@
-"""Items, by counts of attempts or by probabilities, and pass@k of them: each item's, the mean, its noise and its slopes.
+"""Items, by counts of attempts or by probabilities, and pass@k: each item's, the mean, its noise and its slopes.
 
 Shapes: I items, K numbers of attempts, B resamples of the items.
 """

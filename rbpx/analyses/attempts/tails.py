@@ -115,7 +115,7 @@ class Likelihood:
             self.kernel = Kernel(nodes, above[None], np.zeros(1)) if self.is_certain_U.any() else None
 
     def at(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        """ln L, scores [U, 2] and Hessians [U, 2, 2] of different items."""
+        """Ln L, scores [U, 2] and Hessians [U, 2, 2] of different items."""
         if self.closed:
             return _beta_binomial(theta, self.c_U, self.n_U)
         if self.ln_p_U is None:
@@ -123,7 +123,11 @@ class Likelihood:
             return marginal(self.kernel, density(self.shape, theta, self.kernel.nodes.ln_p_N, self.kernel.nodes.ln_q_N))
         ln_p_U = np.where(self.is_certain_U, -1.0, self.ln_p_U)
         of = density(self.shape, theta, ln_p_U, np.log(-np.expm1(ln_p_U)))
-        ln_f_U, score_U2, hessian_U22 = of.ln_f_N.copy(), of.score_2N.T.copy(), np.moveaxis(of.hessian_22N, -1, 0).copy()
+        ln_f_U, score_U2, hessian_U22 = (
+            of.ln_f_N.copy(),
+            of.score_2N.T.copy(),
+            np.moveaxis(of.hessian_22N, -1, 0).copy(),
+        )
         if self.kernel is not None:
             nodes = self.kernel.nodes
             each = marginal(self.kernel, density(self.shape, theta, nodes.ln_p_N, nodes.ln_q_N))
@@ -152,7 +156,7 @@ def _beta_binomial(theta: Floats, c_U: Floats, n_U: Floats) -> tuple[Floats, Flo
 
 
 def marginal(kernel: Kernel, of: Density) -> tuple[Floats, Floats, Floats]:
-    """ln of the integral of the likelihood of each item over p, and its derivatives."""
+    """Ln of the integral of the likelihood of each item over p, and its derivatives."""
     values, scores, hessians = [], [], []
     top, s = of.ln_f_N.max(), of.score_2N
     squares = of.hessian_22N + s[:, None] * s[None]
