@@ -240,11 +240,11 @@ def _exponents(read: _Read, tails: Sequence[Tail], request: Request) -> Iterator
     light = [Status.no_heavy_tail] if alike or (of_beta.a.lo or 0.0) > _HEAVY else []
     value = float(slope_in_k(grid, passes_IK.mean(axis=0))) if len(grid) > 1 else float("nan")
     alpha = estimate(value, slope_in_k(grid, read.drawn(passes_IK)), n_items, Recipe.uncentred)
-    reasons = [Status.not_positive] if alpha.value is None else []
-    yield Exponent(LEAST_SQUARES, (1, items.most), alpha, Estimate(), None, None, in_order([*only, *reasons, *light]))
+    reasons = only or ([Status.not_positive] if alpha.value is None else [])
+    yield Exponent(LEAST_SQUARES, (1, items.most), alpha, Estimate(), None, None, in_order([*reasons, *light]))
     for tail in tails:
         fit_p = goodness_p(tail, items, request.seed)
-        reasons = [Status.not_converged] if tail.theta is None and not light else []
+        reasons = [Status.not_converged] if tail.theta is None and not light and not only else []
         reasons += [Status.misfit] if fit_p is not None and fit_p < _MISFIT_P else []
         at = tail.b.value if tail.shape is Shape.beta else None
         found = in_order([*only, *reasons, *light])

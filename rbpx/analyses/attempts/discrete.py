@@ -16,6 +16,7 @@ from rbpx.laws.numeric import Floats
 _A_DECADE: Final = 8  # values of p
 _DECADES: Final = 2.0  # of p above 1 / n that the slope is of
 _LARGEST_P: Final = 0.1  # at most up to here
+_ROUNDING: Final = 1e-9
 _ROUNDS: Final = 300
 _ROUNDS_AGAIN: Final = 60
 _RESAMPLES: Final = 200
@@ -27,20 +28,22 @@ def discrete_tail(items: Items, weights_BI: npt.NDArray[np.int64]) -> tuple[Esti
     The masses of p at 0 and at eight values a decade are found by expectation maximisation, where p is known they are
     shares of items. Below 1 / n, n the samples, nothing tells values of p apart, so masses there are censored:
     a = m / (sum m_j ln(p* / p_j) + m_0 ln(n p*)), m = sum m_j the mass from 1 / n to p*, m_0 that below (Hill's
-    estimator of a censored tail). p* is two decades above 1 / n, but at most 0.1.
+    estimator of a censored tail). p* is two decades above 1 / n, but at most 0.1; nothing is said where less than a
+    decade is left.
 
     Args:
         items: of one model.
         weights_BI: how often each item is drawn in each resample.
     """
     least = 1 / items.most
-    top = min(least * 10**_DECADES, _LARGEST_P)
-    if top < 10 * least:
+    n_cells = min(round(_A_DECADE * _DECADES), math.floor(_A_DECADE * math.log10(_LARGEST_P / least) + _ROUNDING))
+    top = least * 10 ** (n_cells / _A_DECADE)
+    if n_cells < _A_DECADE:
         return NO_ESTIMATE, (least, top)
     if isinstance(items, Counted):
-        p_G = np.concatenate(
-            [[0.0], np.geomspace(least / 100, 1.0, 1 + _A_DECADE * math.ceil(math.log10(100 / least)))]
-        )
+        # Cells of a decade's eighth, on whose edges 1 / n and p* lie, each with its mass in its middle.
+        cells = np.arange(-round(_A_DECADE * _DECADES), math.ceil(-_A_DECADE * math.log10(least)))
+        p_G = np.concatenate([[0.0], np.minimum(least * 10 ** ((cells + 0.5) / _A_DECADE), 1.0), [1.0]])
         with np.errstate(divide="ignore", invalid="ignore"):
             ln_IG = np.where(items.right_I[:, None] > 0, items.right_I[:, None] * np.log(p_G), 0.0)
             wrong_I1 = (items.tried_I - items.right_I)[:, None]
@@ -55,7 +58,7 @@ def discrete_tail(items: Items, weights_BI: npt.NDArray[np.int64]) -> tuple[Esti
         of_all, drawn = np.full((1, n), 1 / n), weights_BI / n
     with np.errstate(divide="ignore", invalid="ignore"):
         far_G = np.where(p_G < least, math.log(top / least), np.log(top / p_G))
-    is_in_G, is_tail_G = (p_G >= least) & (p_G <= top), p_G <= top
+    is_in_G, is_tail_G = (p_G >= least) & (p_G < top), p_G < top
     far_G = np.where(is_tail_G, far_G, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         value, a_B = (masses @ is_in_G / (masses @ far_G) for masses in (of_all, drawn))

@@ -119,9 +119,8 @@ class _Posterior:
             return np.asarray(np.exp(betaln(right, wrong + k) - betaln(right, wrong)))[self.of_I]
         nodes = self.kernel.nodes
         ln_f_N = density(self.shape, theta, nodes.ln_p_N, nodes.ln_q_N).ln_f_N
-        f_N = np.exp(ln_f_N - ln_f_N.max())
-        over = self.kernel.weight_IN @ np.stack([f_N, f_N * np.exp(k * nodes.ln_q_N)], axis=1)
-        return np.asarray(over[:, 1] / over[:, 0])[self.of_I]
+        _, fails_U1 = self.kernel.summed(ln_f_N, np.exp(k * nodes.ln_q_N)[:, None])
+        return np.asarray(fails_U1[self.of_I, 0])
 
 
 def hide(models: Sequence[Counted], seed: int) -> list[Hidden]:

@@ -19,7 +19,7 @@ from rbpx.laws.intervals.estimate import Estimate, from_influence
 from rbpx.laws.numeric import Floats, maximise
 
 _LARGEST: Final = 25.0  # |ln a| and |ln b| of a search
-_ALIKE: Final = 1e4  # a from which p is the same at every item, as far as these can tell
+_ALIKE: Final = 1e4  # a from which p is the same at every item, as far as any number of samples tells
 _CERTAIN: Final = 2.0**-24  # 1 - p that single precision does not tell from 0
 _CHUNK: Final = 4_000_000  # numbers of an array of items by nodes
 
@@ -72,25 +72,35 @@ class Tail:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """The likelihood of each item at each node, up to a factor.
+    """The likelihood of each item at each node.
 
     Attributes:
         nodes: where.
-        weight_IN: exp(c ln p + (n - c) ln(1 - p) - top) times the width of the node; of a p that is known to lie above
-            all that a float tells from 1, 1 there.
-        top_I: what was taken out.
+        ln_IN: c ln p + (n - c) ln(1 - p) and the logarithm of the width of the node; of a p that is known to lie above
+            all that single precision tells from 1, that of the width there alone.
     """
 
     nodes: Nodes
-    weight_IN: Floats
-    top_I: Floats
+    ln_IN: Floats
 
     @staticmethod
     def of(right_I: Floats, tried_I: Floats, nodes: Nodes) -> "Kernel":
         """Of counts."""
         ln_IN = right_I[:, None] * nodes.ln_p_N + (tried_I - right_I)[:, None] * nodes.ln_q_N
-        top_I = ln_IN.max(axis=1)
-        return Kernel(nodes, np.exp(ln_IN - top_I[:, None] + nodes.ln_w_N), top_I)
+        return Kernel(nodes, ln_IN + nodes.ln_w_N)
+
+    def summed(self, ln_f_N: Floats, terms_NT: Floats) -> tuple[Floats, Floats]:
+        """Ln of the integral of likelihood times density, [I], and the means of terms under their product, [I, T]."""
+        ln_I, mean_IT = list[Floats](), list[Floats]()
+        size = max(1, _CHUNK // self.ln_IN.shape[1])
+        for begin in range(0, len(self.ln_IN), size):
+            ln_IN = self.ln_IN[begin : begin + size] + ln_f_N
+            top_I1 = ln_IN.max(axis=1, keepdims=True)
+            weight_IN = np.exp(ln_IN - top_I1)
+            whole_I = weight_IN.sum(axis=1)
+            ln_I.append(np.log(whole_I) + top_I1[:, 0])
+            mean_IT.append(weight_IN @ terms_NT / whole_I[:, None])
+        return np.concatenate(ln_I), np.concatenate(mean_IT)
 
 
 class Likelihood:
@@ -111,8 +121,8 @@ class Likelihood:
             self.ln_p_U, self.of_I, self.weight_U = np.unique(items.ln_p_I, return_inverse=True, return_counts=True)
             self.is_certain_U = self.ln_p_U > -_CERTAIN
             nodes = nodes_for(1)
-            above = np.exp(nodes.ln_w_N) * (nodes.ln_p_N > -_CERTAIN)
-            self.kernel = Kernel(nodes, above[None], np.zeros(1)) if self.is_certain_U.any() else None
+            above_N = np.where(nodes.ln_p_N > -_CERTAIN, nodes.ln_w_N, -np.inf)
+            self.kernel = Kernel(nodes, above_N[None]) if self.is_certain_U.any() else None
 
     def at(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
         """Ln L, scores [U, 2] and Hessians [U, 2, 2] of different items."""
@@ -157,19 +167,14 @@ def _beta_binomial(theta: Floats, c_U: Floats, n_U: Floats) -> tuple[Floats, Flo
 
 def marginal(kernel: Kernel, of: Density) -> tuple[Floats, Floats, Floats]:
     """Ln of the integral of the likelihood of each item over p, and its derivatives."""
-    values, scores, hessians = [], [], []
-    top, s = of.ln_f_N.max(), of.score_2N
+    s = of.score_2N
     squares = of.hessian_22N + s[:, None] * s[None]
-    terms = np.stack([np.ones_like(of.ln_f_N), *s, squares[0, 0], squares[0, 1], squares[1, 1]], axis=1)
-    terms = terms * np.exp(of.ln_f_N - top)[:, None]
-    size = max(1, _CHUNK // kernel.weight_IN.shape[1])
-    for begin in range(0, len(kernel.weight_IN), size):
-        sums = kernel.weight_IN[begin : begin + size] @ terms
-        mean = sums[:, 1:] / sums[:, :1]
-        values.append(np.log(sums[:, 0]) + top + kernel.top_I[begin : begin + size])
-        scores.append(mean[:, :2])
-        hessians.append(mean[:, [2, 3, 3, 4]].reshape(-1, 2, 2) - mean[:, :2, None] * mean[:, None, :2])
-    return np.concatenate(values), np.concatenate(scores), np.concatenate(hessians)
+    ln_I, mean = kernel.summed(of.ln_f_N, np.stack([*s, squares[0, 0], squares[0, 1], squares[1, 1]], axis=1))
+    return ln_I, mean[:, :2], mean[:, [2, 3, 3, 4]].reshape(-1, 2, 2) - mean[:, :2, None] * mean[:, None, :2]
+
+
+def _is_allowed(theta: Floats) -> bool:
+    return bool(np.abs(theta).max() < _LARGEST and theta[0] < math.log(_ALIKE))
 
 
 def fit_tail(shape: Shape, items: Items) -> Tail:
@@ -179,8 +184,8 @@ def fit_tail(shape: Shape, items: Items) -> Tail:
     if not 0 < mean < 1:
         return Tail(shape, None)
     start = np.log([0.3, 0.3 * (1 - mean) / mean])
-    theta, found = maximise(likelihood.total, start, [0, 1], lambda theta: bool(np.abs(theta).max() < _LARGEST))
-    if not found or theta[0] > math.log(_ALIKE):
+    theta, found = maximise(likelihood.total, start, [0, 1], _is_allowed)
+    if not found:
         return Tail(shape, None)
     ln_U, score_U2, hessian_U22 = likelihood.at(theta)
     hessian = np.tensordot(likelihood.weight_U, hessian_U22, 1)
