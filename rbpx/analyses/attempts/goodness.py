@@ -34,7 +34,8 @@ def goodness_p(tail: Tail, items: Items, seed: int) -> float | None:
         n = int(items.tried_I[0])
         if not np.all(items.tried_I == n):
             return None
-        nodes, ends_T = nodes_for(n), np.unique(np.geomspace(1, n, _THRESHOLDS).astype(np.int64)) - 1.0
+        nodes = nodes_for(n)
+        ends_T: Floats = np.unique(np.geomspace(1, n, _THRESHOLDS).astype(np.int64)).astype(np.float64) - 1
         below_TN = np.asarray(bdtr(ends_T[:, None], n, np.exp(nodes.ln_p_N)[None]))
     else:
         nodes = nodes_for(1)
@@ -43,7 +44,8 @@ def goodness_p(tail: Tail, items: Items, seed: int) -> float | None:
         below_TN[np.arange(len(ends_T)), np.arange(len(ends_T)) + 1] = 0.5  # as the trapezoid rule counts an end
     of = density(tail.shape, tail.theta, nodes.ln_p_N, nodes.ln_q_N)
     mass_N = np.exp(of.ln_f_N + nodes.ln_w_N)
-    cdf_T, slope_T2 = below_TN @ mass_N, below_TN @ (mass_N * of.score_2N).T
+    cdf_T: Floats = np.asarray(below_TN @ mass_N, np.float64)
+    slope_T2 = below_TN @ (mass_N * of.score_2N).T
     at = _cells(cdf_T, min(_CELLS[1], max(_CELLS[0], n_items // _CELL)))
     if len(at) < 3:
         return None
