@@ -3,7 +3,8 @@
 Each item fails in k independent attempts with probability (1 - p)^k; over items whose p reach down to 0 as p^(a-1) the
 share that fails falls as k^-a, a power law that no single item has (arXiv 2502.17578). Items come from the store: the
 probability of the exact reference answer at temperature 1, exp of the sum of its log-probabilities, which is a lower
-bound of being right where several answers are. Or they are imported as counts: item, n_samples and n_correct.
+bound of being right where several answers are; T= is for another temperature, once the verb temperature has measured
+it. Or they are imported as counts: item, n_samples and n_correct.
 
 Shows pass@k by the unbiased estimator, 1 - C(n - c, k) / C(n, k), with its interval over items and their samples and
 both local slopes at each k; the exponent by least squares over the k that were measured, and a by the left tail of a
@@ -26,7 +27,7 @@ ANALYSIS = Analysis(
     title="Attempts",
     draws=True,
     small=True,
-    keys=("k", "ties", "resamples", "seed", "axis"),
+    keys=("k", "T", "ties", "resamples", "seed", "axis"),
     lacking="attempts looks at items, and store={store} has none: python -m rbpx measure dataset=python_identifiers, "
     "or import counts: python -m rbpx import FILE.csv source=NAME, with columns item, n_samples and n_correct",
 )

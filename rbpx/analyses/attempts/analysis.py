@@ -20,15 +20,18 @@ from rbpx.analyses.attempts.passing import Counted, Items, Known, Slopes, grid_t
 from rbpx.analyses.attempts.tails import Tail, fit_tail
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import HARNESS
+from rbpx.errors import RbpxError
 from rbpx.groups.fits import Law, alike, doubted, fit_points, fit_record, keep_fits
 from rbpx.groups.group import Group, Run, labels_of
 from rbpx.groups.points.items import Answers, item_answers
 from rbpx.groups.points.sizes import Points
+from rbpx.groups.points.tempered import loss_curves
 from rbpx.laws.exchange import STEP, Exchange, exchange_of
 from rbpx.laws.intervals.estimate import Estimate, Recipe, by_name, document_weights, estimate
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.temperature import loss_at
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
 
@@ -121,6 +124,7 @@ class Attempts:
         laws: in what the group varies in: of -ln pass@k at each k, then of the exponents.
         hidden: how each way of foretelling did; empty where few samples were made, or p is known.
         resamples: of the items.
+        T: temperature of the attempts, where their probabilities are known.
     """
 
     group: Group
@@ -128,6 +132,7 @@ class Attempts:
     laws: tuple[Law, ...]
     hidden: tuple[Hidden, ...]
     resamples: int
+    T: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,12 +169,12 @@ def _analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
         for at, of in enumerate(found)
     ]
     counted = [each.items for each in read if isinstance(each.items, Counted)]
-    yield Attempts(group, tuple(runs), laws, tuple(hide(counted, request.seed)), request.resamples)
+    yield Attempts(group, tuple(runs), laws, tuple(hide(counted, request.seed)), request.resamples, request.T)
 
 
 def _read(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[_Read]:
     """The items of each run that has any; resamples are the same for an item in every run."""
-    if group.is_measured and group.first.protocol != HARNESS:
+    if group.first.protocol != HARNESS if group.is_measured else request.T != 1:  # counts have their own temperature
         return []
     known: list[tuple[Run, str, Items, Answers | None]] = []
     for run, label in zip(group.runs, labels_of(group.runs), strict=True):
@@ -177,9 +182,7 @@ def _read(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
             answers = item_answers(connection, run.run_id, group.ties)
             if answers.of_items:
                 names = tuple(map(str, range(len(answers.nats_I))))
-                known.append(
-                    (run, label, Known(names, np.minimum(-answers.nats_I, 0.0)), answers)
-                )  # 0 but for rounding
+                known.append((run, label, Known(names, _ln_p(connection, group, run, answers, request)), answers))
         elif run.attempts:
             names = tuple(sorted(run.attempts))
             right, tried = np.array([run.attempts[name] for name in names]).T
@@ -192,6 +195,24 @@ def _read(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
         _Read(run, label, items, answers, weights_BI[:, [every[name] for name in items.names]])
         for run, label, items, answers in known
     ]
+
+
+def _ln_p(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, answers: Answers, request: Request) -> Floats:
+    """The logarithms of the probabilities of the exact answers at a temperature."""
+    T = request.T
+    if T == 1:
+        return np.minimum(-answers.nats_I, 0.0)  # sums of single precision may round to more than 0
+    curves = loss_curves(connection, run.run_id, group.n_documents)
+    if curves is None:
+        raise RbpxError(
+            f"T={T:g}: {group.title} was measured at temperature 1 alone, and a store holds no logits; measure "
+            f"again: python -m rbpx temperature family={run.family} dataset={run.dataset}, or drop T="
+        )
+    least, most = 1 / float(curves.beta_J[-1]), 1 / float(curves.beta_J[0])
+    if not least <= T <= most:
+        raise RbpxError(f"T={T:g} is outside of what was measured, {least:g} to {most:g}; give one between, or drop T=")
+    of_I = curves.sums_D3J[: len(answers.nats_I)]
+    return np.array([min(0.0, -float(loss_at(1 / T, loss_3J, curves.beta_J)[0])) for loss_3J in of_I])
 
 
 def _attempts(read: _Read, request: Request, group: Group) -> RunAttempts:
@@ -307,7 +328,8 @@ def keep(store: Store, result: Attempts) -> list[Record]:
     rows: list[Record] = []
     for each in result.runs:
         about = {**result.group.names(), **each.run.names(), "n_items": len(each.items.names)}
-        about["n_samples"] = each.items.most if isinstance(each.items, Counted) else None
+        is_counted = isinstance(each.items, Counted)
+        about |= {"n_samples": each.items.most if is_counted else None, "T": None if is_counted else result.T}
         rows += [{"kind": "pass", **about, **_of_pass(of)} for of in each.passes]
         rows += [{"kind": "exponent", **about, **_of_exponent(of)} for of in each.exponents]
         rows += [
@@ -321,7 +343,8 @@ def keep(store: Store, result: Attempts) -> list[Record]:
             if exchange is not None
         ]
     rows += [{"kind": "hidden", **result.group.names(), **vars(of)} for of in result.hidden]
-    laws = keep_fits(store, [fit_record(result.group, law, result.resamples) for law in result.laws])
+    own: Record = {} if result.T == 1 else {"T": result.T}
+    laws = keep_fits(store, [fit_record(result.group, law, result.resamples, own) for law in result.laws])
     return alike([*rows, *({"kind": "law", **law} for law in laws)])
 
 

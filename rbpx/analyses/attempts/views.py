@@ -143,7 +143,8 @@ def tables(result: Attempts) -> Iterator[Table]:
     """The tables of one group."""
     group, runs = result.group, result.runs
     about, axis = group.title, group.axis
-    note = "Probabilities are those of the exact reference answer at temperature 1: a lower bound of being right."
+    of_T = f"temperature {result.T:g}: a lower bound of being right."
+    note = f"Probabilities are those of the exact reference answer at {of_T}"
     yield PASSES.table(
         "Pass@k", [(of, each) for of in runs for each in of.passes], about, axis, note if group.is_measured else ""
     )
