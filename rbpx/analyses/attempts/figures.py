@@ -31,6 +31,7 @@ from rbpx.laws.numeric import neg_ln
 
 _Point = tuple[str, int, float]
 _POINTS: Final = 16  # of a curve
+_SHARES: Final = (0.5, 0.65, 0.8, 0.95)  # of items below those that are drawn alone
 _DRAWN: Final = {LEAST_SQUARES: "least squares, all k", "beta": "tail, beta", "kumaraswamy": "tail, Kumaraswamy"}
 CURVES: Final = View[_Point](
     "passes",
@@ -90,9 +91,10 @@ def _curves(result: Attempts) -> Figure | Undrawn:
                     foretold.append({"size": of.label, "k": k, "neg_ln_pass": float(neg_ln(passes.value))})
     if not rows:
         return Undrawn("passes", title, "Every item is right in all attempts, or none is: try others.")
+    least = min([y for _, _, y in rows] + [float(each["neg_ln_pass"] or 0.0) for each in foretold])
+    marks = [*_of_items(chosen[-1], least), line(), points(look={"size": 18})]
     said = [f"{_slope(of)} for {of.label}" for of in spread(chosen, 2) if _slope(of) is not None]
     beyond = " Dashes: what a beta distribution over items foretells." if foretold else ""
-    marks = [line(), points(look={"size": 18})]
     if foretold:
         marks.append(Mark("line", foretold, look={"strokeDash": [3, 3]}))
     chart = Chart(
@@ -103,9 +105,24 @@ def _curves(result: Attempts) -> Figure | Undrawn:
         CURVES.table(title, rows),
         chart,
         f"Falling curves for {result.group.title}{exponents}.",
-        f"A single item fails exponentially in k; all together as a power, while hard ones are left.{beyond}",
+        f"Thin: single items of {chosen[-1].label}, which fail exponentially in k; all together fall as a power "
+        f"while hard ones are left.{beyond}",
         _origin(result),
     )
+
+
+def _of_items(of: RunAttempts, least: float) -> list[Mark]:
+    """A few items of one run, as far down as the curves of all go."""
+    ks = spread(grid_to(of.items.most), 3 * _POINTS)
+    passes_IK = of.items.passes(ks)
+    order = np.argsort(passes_IK[:, 0])
+    marks = []
+    for item in order[[int(share * (len(order) - 1)) for share in _SHARES]]:
+        y_K = neg_ln(passes_IK[item])
+        kept = [{"k": k, "neg_ln_pass": float(y)} for k, y in zip(ks, y_K, strict=True) if least <= y < np.inf]
+        if len(kept) > 1:
+            marks.append(line(kept, plain=True, look={"strokeWidth": 0.8, "opacity": 0.6}))
+    return marks
 
 
 def _slope(of: RunAttempts) -> str | None:
