@@ -254,11 +254,9 @@ def _exponents(read: _Read, tails: Sequence[Tail], request: Request) -> Iterator
     items, n_items = read.items, len(read.items.names)
     grid = grid_to(items.most)
     passes_IK = items.passes(grid)
-    at_one = passes_IK[:, 0]
     only = [Status.one_outcome] if not 0 < passes_IK.mean() < 1 else []
     of_beta = next(tail for tail in tails if tail.shape is Shape.beta)
-    alike = of_beta.theta is None and not only and float(np.ptp(at_one)) < 1
-    light = [Status.no_heavy_tail] if alike or (of_beta.a.lo or 0.0) > _HEAVY else []
+    light = [Status.no_heavy_tail] if of_beta.all_alike or (of_beta.a.lo or 0.0) > _HEAVY else []
     value = float(slope_in_k(grid, passes_IK.mean(axis=0))) if len(grid) > 1 else float("nan")
     alpha = estimate(value, slope_in_k(grid, read.drawn(passes_IK)), n_items, Recipe.uncentred)
     reasons = only or ([Status.not_positive] if alpha.value is None else [])

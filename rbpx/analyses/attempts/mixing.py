@@ -96,7 +96,8 @@ def _kumaraswamy(a: float, b: float, ln_p_N: Floats, ln_q_N: Floats) -> tuple[Fl
     power_N = np.exp(a * ln_p_N)
     left_N = -np.expm1(a * ln_p_N)  # 1 - p^a
     near = left_N < 1e-100  # where its square is nothing to a float: 1 - p^a is a (1 - p)
-    ln_left_N = np.where(near, math.log(a) + ln_q_N, np.log(np.where(near, 1.0, left_N)))
+    exact_N = np.where(power_N < 0.5, np.log1p(-np.minimum(power_N, 0.5)), np.log(np.where(near, 1.0, left_N)))
+    ln_left_N = np.where(near, math.log(a) + ln_q_N, exact_N)
     ratio_N = np.where(near, -1 / a, power_N * ln_p_N / np.where(near, 1.0, left_N))  # p^a ln p / (1 - p^a)
     second_N = np.where(near, 1 / a**2, power_N * ln_p_N**2 / np.where(near, 1.0, left_N) ** 2)
     d_2N = np.stack([1 / a + ln_p_N - (b - 1) * ratio_N, 1 / b + ln_left_N])

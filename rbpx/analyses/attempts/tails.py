@@ -18,7 +18,7 @@ from rbpx.analyses.attempts.passing import Counted, Items
 from rbpx.laws.intervals.estimate import Estimate, from_influence
 from rbpx.laws.numeric import Floats, maximise
 
-_LARGEST: Final = 25.0  # |ln a| and |ln b| of a search
+_LARGEST: Final = 60.0  # |ln a| and |ln b| of a search
 _ALIKE: Final = 1e4  # a from which p is the same at every item, as far as any number of samples tells
 _CERTAIN: Final = 2.0**-24  # 1 - p that single precision does not tell from 0
 _CHUNK: Final = 4_000_000  # numbers of an array of items by nodes
@@ -34,6 +34,7 @@ class Tail:
         loglik: without the binomial coefficients; of known p that of their logits.
         influence_I2: what an item that counts for a little more changes in theta, over that little.
         hessian_22: of ln L.
+        all_alike: whether the search found no maximum because one p for all items is likelier than any spread.
     """
 
     shape: Shape
@@ -41,6 +42,7 @@ class Tail:
     loglik: float | None = None
     influence_I2: Floats = field(default_factory=lambda: np.zeros((0, 2)))
     hessian_22: Floats = field(default_factory=lambda: np.zeros((2, 2)))
+    all_alike: bool = False
 
     @property
     def a(self) -> Estimate:
@@ -186,7 +188,7 @@ def fit_tail(shape: Shape, items: Items) -> Tail:
     start = np.log([0.3, 0.3 * (1 - mean) / mean])
     theta, found = maximise(likelihood.total, start, [0, 1], _is_allowed)
     if not found:
-        return Tail(shape, None)
+        return Tail(shape, None, all_alike=bool(theta[0] > math.log(_ALIKE) / 2))
     ln_U, score_U2, hessian_U22 = likelihood.at(theta)
     hessian = np.tensordot(likelihood.weight_U, hessian_U22, 1)
     influence_I2 = -(score_U2 @ np.linalg.inv(hessian))[likelihood.of_I]
