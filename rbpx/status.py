@@ -38,9 +38,11 @@ class Status(StrEnum):
     no_trend = "no_trend"
     not_monotone = "not_monotone"
     bends = "bends"
+    no_heavy_tail = "no_heavy_tail"
     # a law, and how it has failed or may fail
     backtest_failed = "backtest_failed"
     intervals_missed = "intervals_missed"
+    misfit = "misfit"
     one_run = "one_run"
     uneven_scatter = "uneven_scatter"
     undertrained = "undertrained"
@@ -76,6 +78,7 @@ _LABEL = {
     Status.power_law_limit: "limit",
     Status.beyond_vocabulary: "beyond V",
     Status.not_monotone: "turns",
+    Status.no_heavy_tail: "no tail",
     Status.backtest_failed: "failed",
     Status.intervals_missed: "narrow",
     Status.barely_determined: "barely",
@@ -116,6 +119,8 @@ _REMEDY = {
     Status.no_trend: "The exponent cannot be told from 0, so no effect of size shows: do not extrapolate.",
     Status.not_monotone: "The values turn round between the sizes, so no power law fits: read the values themselves.",
     Status.bends: "The points curve: the law is a mean slope, not to be extrapolated; predictions allow for it.",
+    Status.no_heavy_tail: "No item is nearly out of reach, so failures fall faster than a power: read pass@k itself.",
+    Status.misfit: "Items drawn from this distribution rarely lie as far from it: read the others beside it.",
     Status.backtest_failed: "Its backtest failed: smaller sizes miss the largest, so do not extrapolate without more.",
     Status.intervals_missed: "The largest size lies outside its backtest's interval: take this one as too narrow.",
     Status.one_run: "One size lies off the law of the others: check its training, or train it again.",

@@ -119,6 +119,18 @@ PICTURES: Final = (
         also="model.revision=raw size=25k dataset=pydoc",
     ),
     Picture(
+        "attempts",
+        "How often does one of k attempts succeed?",
+        "chart",
+        ("attempts", "source=ladder_sampled", "dataset=python_identifiers", "k=[1,10,100]"),
+        "Minus ln pass@k against the number of attempts, on logarithmic axes: for each of seven models nearly straight "
+        "lines, which go on in dashes to a hundred times the samples; thin curves of single items plunge beside them.",
+        "Thin curves are single items, which fail exponentially in k. All items together fall as a power, since hard "
+        "ones are left. Dashes are foretold from a hundred samples.",
+        "howto/attempts.md",
+        study="attempts_sampled",
+    ),
+    Picture(
         "item",
         "What happens on one item of a task?",
         "terminal",

@@ -11,10 +11,9 @@ RELATIONS: Final = {
     "documents": "One row for each document of a run.",
     "vocab": "One row for each token id of a tokenizer.",
     "observations": "RBP_k of each run at the default k under each tie rule, and what was imported, whose rbp, k, n "
-    "and ties are null where it is a loss or an accuracy alone. Numbers that a sweep varies stand in further columns, "
-    "`vary_lr` and the like, of type double, where any import has them; they are part of what identifies a row. "
-    "`rbp_at(k, ties)` is a relation of the same columns at "
-    "any k.",
+    "and ties are null where it is a loss, an accuracy or the attempts at an item alone. Numbers that a sweep varies "
+    "stand in further columns, `vary_lr` and the like, of type double, where any import has them; they are part of "
+    "what identifies a row. `rbp_at(k, ties)` is a relation of the same columns at any k.",
     "temperatures": "One row for each document and inverse temperature of a run, once `temperature` measured them.",
     "best": "One row for each scored token of a run that was measured with `best=5`.",
     "fits": "One row for each fitted law.",
@@ -79,7 +78,7 @@ COLUMNS: Final = {
     "than a pessimistic rank, or none",
     "head": "what the model does after the product of its output head: identity, scale, softcap or unknown",
     "hi": "upper end of the same",
-    "item": "index of the item in the drawn sample; null for texts",
+    "item": "index of the item in the drawn sample, or its name in imported attempts; null for texts",
     "k": "rank up to which a token is a hit; null where a law has none",
     "law": "name of the law",
     "lo": "lower end of the 95 % interval of one new model",
@@ -141,6 +140,8 @@ COLUMNS: Final = {
     "schedule_tokens": "D at which the schedule of the learning rate ends; null where unknown",
     "lr": "learning rate at this step of the training; null where unknown",
     "total_params": "all parameters, tied ones once; null where unknown",
+    "n_samples": "attempts at the item, as imported; null where a row is about no item",
+    "n_correct": "those of them that were right",
     "traceback": "of an error that rbpx does not expect, of a model's code or its own; null for others",
     "training_flops": "C: floating-point operations of the training, as its source states them; null where unknown",
     "training_seed": "what tells this training from others of its shape; models of one S with different seeds are "

@@ -124,6 +124,10 @@ _LAWS = {
     "accuracy": "1 - accuracy",
     "exact_match": "−ln exact match ",
     "soft_accuracy": "−ln soft accuracy",
+    "pass_at": "−ln pass@",
+    "tail_least_squares": "exponent by least squares",
+    "tail_beta": "a of beta",
+    "tail_kumaraswamy": "a of Kumaraswamy",
 }
 _VARIANTS = (("_share", ", share"), ("_corrected", ", corrected"), ("_at_temperature", " at T*"))
 

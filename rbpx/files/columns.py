@@ -44,6 +44,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "schedule": ("schedule", "lr_schedule"),
     "schedule_tokens": ("schedule_tokens",),
     "lr": ("lr",),
+    "item": ("item", "problem", "problem_id"),
+    "n_samples": ("n_samples", "num_samples"),
+    "n_correct": ("n_correct", "num_correct"),
     "passed": ("passed", "pass", "n_passed", "correct"),
     "trials": ("trials", "n_trials", "n_sequences"),
     "group": ("group", "task", "task_id", "document", "doc_id"),
@@ -51,6 +54,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
 TRIAL_FIELDS = ("size", "model", "non_embedding_params", "n", "passed", "trials", "group", "k")
 OBSERVATION_FIELDS = tuple(field for field in ALIASES if field not in ("passed", "trials", "group"))
 QUANTITIES: Final = ("cross_entropy_nats", "loss_bits", "bits_per_byte", "accuracy")  # beside RBP_k
+OF_ITEM: Final = ("item", "n_samples", "n_correct")  # attempts at an item
 OF_RUN: Final = (*QUANTITIES, "lr")  # what a run may have a column of its own for
 _OF_TEXTS: Final = (*QUANTITIES, *(f"{name}_stderr" for name in QUANTITIES), "rbp", "k", "n", "n_tokens")
 _OF_RUNS: Final = (*_OF_TEXTS, "non_embedding_params", "active_params", "total_params", "model", "size")
@@ -170,6 +174,8 @@ def match_columns(
     named |= {_plain(c): free.pop(name) for name, c in list(free.items()) if _VARY.fullmatch(_plain(c))}
     if "rbp" not in chosen and not apart:
         wide |= {int(_plain(c)[4:]): free.pop(name) for name, c in list(free.items()) if _WIDE.fullmatch(name)}
+    if "n_correct" not in named or apart:
+        free |= {_plain(named[name]): named.pop(name) for name in OF_ITEM if name in named}
     problems = []
     for text, of_text in of_texts.items():
         problems += _problems(of_text.named, of_text.wide, columns, {}, f"texts: {text}: {file}")
@@ -254,20 +260,28 @@ def _problems(
 ) -> list[str]:
     """What is wrong with the quantities of a file, the first that is."""
     entropy = named.get("cross_entropy_nats")
-    candidates = [entropy] if entropy is not None else [] if set(QUANTITIES) & set(named) else list(free.values())
+    says = {*QUANTITIES, "n_correct"} & set(named)
+    candidates = [entropy] if entropy is not None else [] if says else list(free.values())
     bits = next((column for column in candidates if _in_bits(column)), None)
     if bits is not None:
         return [
             f"{file}: column {bits!r} is in bits; say of what: columns='{{loss_bits: {bits}}}' for bits per token, "
             f"bits_per_byte for bits per byte, or convert to nats (times ln 2 = 0.693147) and rename it"
         ]
-    if not {*QUANTITIES, "rbp"} & set(named) and not wide:
+    if not {*QUANTITIES, "rbp", "n_correct"} & set(named) and not wide:
         unit = next((column for column in free.values() if _plain(column) in _OF_NO_UNIT), None)
         if unit is not None:
             return [f"{file}: column {unit!r} does not say its unit; {_units(unit)}"]
         return [
-            f"{file} has no column rbp, nor rbp_1, rbp_10, ..., nor loss_nats, loss_bits, bits_per_byte or accuracy; "
+            f"{file} has no column rbp, nor rbp_1, rbp_10, ..., nor loss_nats, loss_bits, bits_per_byte or accuracy, "
+            "nor n_correct of n_samples attempts at an item; "
             f"it has: {', '.join(columns)}; name it with columns='{{rbp: NAME}}', or {_EXAMPLE}"
+        ]
+    missing = next((name for name in OF_ITEM if "n_correct" in named and name not in named), None)
+    if missing is not None:
+        return [
+            f"{file} counts right attempts, {named['n_correct']!r}, and has no column {missing}; each row needs item, "
+            f"n_samples and n_correct; it has: {', '.join(columns)}; name it with columns='{{{missing}: NAME}}'"
         ]
     if "cross_entropy_nats" in named and "loss_bits" in named:
         return [

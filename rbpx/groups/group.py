@@ -32,6 +32,7 @@ class Run:
         run_ids: one for a measured run; an imported size may come from several files.
         observed: {(k, n): p} of an imported run, shares; empty for a measured one, which is counted.
         imported: quantities beside RBP and cross-entropy, of `rbpx.laws.names.IMPORTED`.
+        attempts: (right attempts, all attempts) at each item, by its name, of an imported run.
         training_seed: tells it from other trainings of its size.
         varied: numbers that a sweep varies, as learning rate and batch size, by name.
         weight: how much it counts beside others.
@@ -64,6 +65,7 @@ class Run:
     cross_entropy_nats: float | None
     observed: dict[tuple[int, int], float] = field(default_factory=dict)
     imported: dict[str, float] = field(default_factory=dict)
+    attempts: dict[str, tuple[int, int]] = field(default_factory=dict)
     training_seed: int | None = None
     model: str | None = None
     active_params: float | None = None

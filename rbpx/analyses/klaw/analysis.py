@@ -4,8 +4,6 @@
 Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,42 +14,16 @@ from rbpx.config.request import Request
 from rbpx.groups.fits import about_axis, keep_fits, record_of, with_document_doubts
 from rbpx.groups.group import Group, Run, labels_of
 from rbpx.groups.points.sizes import weigh_group
+from rbpx.laws.exchange import Exchange, exchange_of
 from rbpx.laws.in_k import JointLaw, fit_joint_law, fit_k_law
-from rbpx.laws.intervals.estimate import Resampled, around, few_documents, half_width
+from rbpx.laws.intervals.estimate import Resampled
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, exp_or_none, line, neg_ln
+from rbpx.laws.numeric import neg_ln
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
 PAPER_K: Final = (1, 2, 3, 5, 7, 10, 18, 30, 50, 78, 100)
-STEP: Final = 10  # the k of the smaller model whose score a larger one is to reach at k = 1
-_LN_STEP: Final = (0.0, math.log(STEP))
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """What a tenfold k is worth in size, at one model.
-
-    Attributes:
-        rate: -d ln S / d ln k at constant RBP, alpha_k / alpha_S at k = 1.
-        factor: how many times larger a model must be to score at k = 1 what this one scores at k = 10.
-        lo: lower end of the factor's 95 % interval; None where there is none.
-        hi: upper end; None where alpha_S is not significantly above 0, so that no size may be large enough.
-        is_local: whether the law in k bends. The rate is then that from k = 1 to 10, if the grid has both, and
-            differs elsewhere.
-    """
-
-    rate: float
-    factor: float
-    lo: float | None
-    hi: float | None
-    is_local: bool = False
-
-    @property
-    def value(self) -> float:
-        """The factor."""
-        return self.factor
 
 
 @dataclass(frozen=True)
@@ -100,48 +72,13 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         y_BK = None if y_NBK is None else y_NBK[at]
         of_k = fit_k_law(k_grid, y_NK[at], y_BK, request.method[0], n_documents)
         of_k = with_document_doubts(group, of_k)
-        exchange = None if of_S is None else _exchange(group, k_grid, y_NK[at], y_NBK, at, of_k, of_S)
+        exchange = None
+        if of_S is not None:
+            drawn = None if y_NBK is None else (y_NBK[at], y_NBK[:, :, k_grid.index(1)].T)
+            bends = Status.bends in (of_k.reasons or ())
+            exchange = exchange_of(k_grid, y_NK[at], of_k.alpha, of_S, drawn, group.n_resampled, bends)
         laws.append(KLaw(run, label, of_k, exchange))
     return KLaws(group, tuple(k_grid), tuple(laws), fit_joint_law(S, k_grid, y_NK, y_NBK, n_documents))
-
-
-def _exchange(
-    group: Group,
-    k_grid: Sequence[int],
-    y_K: Floats,
-    y_NBK: Floats | None,
-    at: int,
-    of_k: PowerLawFit,
-    of_S: PowerLawFit,
-) -> Exchange | None:
-    """The exchange rate; both exponents are refitted to the same resamples, so that the noise they share counts."""
-    if of_k.alpha is None or of_S.alpha is None or of_S.alpha <= 0:
-        return None
-    is_local = Status.bends in (of_k.reasons or ())
-    alpha_k, ends = of_k.alpha, [k_grid.index(k) for k in (1, STEP) if k in k_grid]
-    between = is_local and len(ends) == 2
-    if between:
-        alpha_k = float(line(_LN_STEP, np.log(y_K[ends]))[1])
-    rate = alpha_k / of_S.alpha
-    factor = exp_or_none(rate * _LN_STEP[1])
-    if factor is None:  # no size is so large
-        return None
-    about, (_, alpha_sd) = of_S.uncertainty, of_S.alpha_sds
-    if about is None or alpha_sd is None:  # too few resamples for an interval
-        return Exchange(rate, factor, None, None, is_local)
-    text = 0.0
-    if y_NBK is not None:
-        y_BN = y_NBK[:, :, k_grid.index(1)].T
-        usable_B = np.isfinite(np.log(y_NBK[at])).all(axis=1) & np.isfinite(np.log(y_BN)).all(axis=1)
-        ln_y_BK = np.log(y_NBK[at][usable_B])
-        alpha_k_B = (line(_LN_STEP, ln_y_BK[:, ends]) if between else line(np.log(k_grid), ln_y_BK))[:, 1]
-        alpha_S_B = line(np.log(of_S.S), np.log(y_BN[usable_B]))[:, 1]
-        text = few_documents(group.n_resampled) * float(np.var(alpha_k_B / alpha_S_B, ddof=1))
-    models_sd = rate / of_S.alpha * alpha_sd
-    half = half_width(shared=text, scatter=models_sd, dof=about.dof, n_documents=about.n_documents)
-    falls = of_S.alpha_lo is not None and of_S.alpha_lo > 0
-    lo, hi = (exp_or_none(max(end, 0.0) * _LN_STEP[1]) for end in around(rate, half))
-    return Exchange(rate, factor, lo, hi if falls else None, is_local)
 
 
 def keep(store: Store, laws: KLaws) -> list[Record]:

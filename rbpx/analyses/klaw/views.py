@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rbpx.analyses.klaw.analysis import STEP, KLaw, KLaws, analyse, keep
+from rbpx.analyses.klaw.analysis import KLaw, KLaws, analyse, keep
 from rbpx.analyses.klaw.words import FORMS, sentences
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.chart.colours import MOST_SERIES
@@ -12,6 +12,7 @@ from rbpx.display.chart.laws import law_figure
 from rbpx.display.view import Table, View, decimal, place, share, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import number, rough, significant
 from rbpx.groups.origin import from_shares
+from rbpx.laws.exchange import STEP
 from rbpx.laws.in_k import FormInK, JointLaw
 from rbpx.laws.intervals.estimate import Estimate
 

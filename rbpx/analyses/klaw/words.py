@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rbpx.analyses.klaw.analysis import STEP, KLaw, KLaws
+from rbpx.analyses.klaw.analysis import KLaw, KLaws
 from rbpx.analyses.question import one_by_one
 from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES, AxisWords, rough
+from rbpx.laws.exchange import STEP
 from rbpx.laws.in_k import MIN_K, JointLaw, KForm
 from rbpx.status import Status
 

@@ -114,6 +114,9 @@ class TaskKeys(Asked):
     bounds: Key[dict[str, tuple[float, float]]] = Key(Any, None, _bounds, "").says(
         "ends of these constants, as in '{b: [0.9, 1]}'"
     )
+    T: Key[float] = Key(float, 1.0, positive("a temperature, as in T=0.8"), "1").says(
+        "temperature of the samples; any but 1 needs python -m rbpx temperature first"
+    )
     # a number, or task -> number
     chance: Key[Any] = Key(Any, None, _chance, "C").says(
         "success of guessing, where the task is not in conf/dataset; or '{task: C}'"

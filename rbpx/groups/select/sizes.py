@@ -282,6 +282,9 @@ def _imported(
                 total_params=_one(row["total_params"] for row in members),
                 cross_entropy_nats=_one(row["cross_entropy_nats"] for row in members),
                 observed={(row["k"], row["n"]): row["rbp"] for row in members if row["rbp"] is not None},
+                attempts={
+                    row["item"]: (row["n_correct"], row["n_samples"]) for row in members if row["item"] is not None
+                },
                 imported={
                     name: value for name in IMPORTED if (value := _one(row[name] for row in members)) is not None
                 },

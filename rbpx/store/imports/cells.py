@@ -20,6 +20,8 @@ _FROM_0: Final = "a whole number from 0 is expected, or empty"
 _WHOLE: Final = {  # field -> what is expected, the least
     "k": ("a rank is a whole number from 1", 1),
     "n": ("the length of a window is a whole number from 1", 1),
+    "n_samples": ("attempts at an item are a whole number from 1", 1),
+    "n_correct": ("right attempts are a whole number from 0 to n_samples", 0),
     "n_tokens": ("a count is a whole number from 1, or empty", 1),
     "training_tokens": ("tokens that were trained on are a whole number from 1, not billions; or empty", 1),
     "unique_tokens": ("tokens are a whole number from 1, not billions; or empty", 1),

@@ -30,7 +30,7 @@ Shown = Callable[[str, str | None, str | None], str]  # a field, its text and it
 Explain = Callable[[int, int], str]
 
 _S = "non_embedding_params"  # which must be one for a size, whatever else a row says
-_VALUES = tuple(name for name in FIELDS if name not in (*MODEL, "k", "n", "ties", _S))
+_VALUES = tuple(name for name in FIELDS if name not in (*MODEL, "item", "k", "n", "ties", _S))
 _Integers = npt.NDArray[np.int64]
 _Contradictory = tuple[_Integers, _Integers, Explain]  # pairs, and what is wrong with one of them
 
@@ -142,7 +142,7 @@ class _Pairs:
     def __init__(self, both: pa.Table, n_stored: int, where: Callable[[int], str], shown: Shown) -> None:
         self.both, self.n_stored, self.where, self.shown = both, n_stored, where, shown
         self.varied = varied(both.column_names)
-        self.model = (*MODEL, *self.varied)
+        self.model = (*MODEL, "item", *self.varied)
         self.known, self.repeated = np.zeros(both.num_rows, bool), np.zeros(both.num_rows, bool)
         self.known[:n_stored] = True
 
@@ -212,7 +212,7 @@ class _Pairs:
         family, size, model, dataset = (self._value(name, at) for name in ("family", "size", "model", "dataset"))
         if model is not None and size == written(self._value(_S, at)):
             size = model
-        more = {name: self._value(name, at) for name in ("k", "n", *TRAINING.names, *self.varied)}
+        more = {name: self._value(name, at) for name in ("item", "k", "n", *TRAINING.names, *self.varied)}
         known = [f"{self._column(name, at)}={value}" for name, value in more.items() if value is not None]
         return ", ".join([f"{family} {size} on {dataset}", *known])
 
@@ -251,7 +251,10 @@ _FIRST: Final = (  # fields of the first versions, whose ids stay
 )
 
 # Fields that came later than both; what no observation of before could say enters its id where it is not empty.
-LATER: Final = ("weight", "active_params", "total_params", "schedule", "schedule_tokens", "lr")
+LATER: Final = (
+    *("weight", "active_params", "total_params", "schedule", "schedule_tokens", "lr"),
+    *("n_samples", "n_correct", "item"),
+)
 _SECOND: Final = tuple(name for name in FIELDS if name not in LATER)
 
 _IN_LIST: Final = b'"0123456789abcdef", '  # a digest as JSON writes it, and what follows it in a list

@@ -25,7 +25,7 @@ from rbpx.store.imports.chosen_rows import named_in, rows_where
 from rbpx.store.imports.contradictions import LATER, Judged, codes, fields_of, not_stored, run_ids, sized
 from rbpx.store.imports.faults import refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
-from rbpx.store.imports.observations import MODEL, QUANTITIES, ROW, Reading, read_observations
+from rbpx.store.imports.observations import MODEL, ROW, STATED, Reading, read_observations
 from rbpx.store.schema import OBSERVATIONS, varied, with_all, with_varied
 from rbpx.store.store import Record, Store, now
 
@@ -364,7 +364,7 @@ def preview(read: pa.Table, new: pa.Table) -> list[dict[str, Any]]:
         and the least and largest S, D (tokens), C (FLOPs) and step, null where unknown.
     """
     rows, is_new = [], np.isin(read["row"].to_numpy(), new["row"].to_numpy())
-    for name in ("rbp", *QUANTITIES):
+    for name in ("rbp", *STATED):
         has = pc.is_valid(read[name]).to_numpy()
         if not has.any():
             continue

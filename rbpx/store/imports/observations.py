@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.config.imports import ImportConfig
-from rbpx.files.cells import as_written, quoted
+from rbpx.files.cells import as_written, is_empty, quoted
 from rbpx.files.column_table import Column, ColumnTable
 from rbpx.files.columns import Columns
 from rbpx.store.imports.cells import (
@@ -34,15 +34,16 @@ from rbpx.store.imports.cells import (
     whole_of,
 )
 from rbpx.store.imports.faults import Faults, Mask, always
+from rbpx.store.imports.plausible import check_attempts, check_sizes
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_varied
 
 FIELDS: Final = tuple(name for name in OBSERVATIONS.names if name != "run_id")
 RUN: Final = ("source", "family", "size", "revision", "dataset", "text_hash", "protocol", "dtype")  # names of a run
 MODEL: Final = (*RUN, "model", *TRAINING.names)  # and which of its trainings, and how far along; what it varies too
 QUANTITIES: Final = ("cross_entropy_nats", "bits_per_byte", "accuracy")  # beside RBP_k; each with a standard error
+STATED: Final = (*QUANTITIES, "n_correct")  # what a row may say without RBP_k
 ROW: Final = pa.field("row", pa.int64())
 _FLOAT32 = 2.0**-24  # relative, what a share may be off that was computed in single precision
-_FACTOR = 3.0  # by which stated FLOPs may differ from 6 S D: attention, the head, and how each source counts
 _WHOLES: Final = ("training_tokens", "training_step", "unique_tokens", "training_seed")
 _ALONG: Final = ("training_tokens", "training_flops", "training_step")  # how far a training is
 _MOST_TOKENS: Final = 2.0**62
@@ -100,11 +101,11 @@ class _Reader:
             for run, of_run in self.columns.runs.items():
                 parts += self.of_text(of_run, self.of_run(run, shared))
         elif self.columns.texts:
-            self.check_sizes(shared)
+            check_sizes(shared, self.columns, self.faults)
             for text, of_text in self.columns.texts.items():
                 parts += self.of_text(of_text, shared | {"dataset": self.repeated(text, "dataset")})
         else:
-            self.check_sizes(shared)
+            check_sizes(shared, self.columns, self.faults)
             parts = self.of_text(self.columns, shared)
             if self.columns.has_rbp:
                 self.check_filled()
@@ -164,7 +165,7 @@ class _Reader:
             fields["lr"] = self.checked(own_lr, rate_of, pa.float64())
         if per_step is not None:
             self.count_tokens(fields, self.repeated(per_step, "training_tokens"))
-        self.check_sizes(fields)
+        check_sizes(fields, self.columns, self.faults)
         return fields
 
     def count_tokens(self, fields: dict[str, pa.Array], per_step: pa.Array) -> None:
@@ -181,6 +182,7 @@ class _Reader:
         """What the rows say of one text: RBP where it is given, the rest alone where it is not."""
         n, rows = self.table.n_rows, pa.array(np.arange(self.table.n_rows))
         fields = fields | {"n_tokens": self.wholes("n_tokens", columns)} | self.quantities(columns)
+        fields |= self.attempts(columns)
         shares, ks, names = self.shares(columns)
         self.check_counts(shares, names, fields["n_tokens"])
         lengths = pc.fill_null(self.wholes("n", columns), 1)
@@ -189,7 +191,7 @@ class _Reader:
             for rbp, k in zip(shares, ks, strict=True)
         ]
         alone = np.zeros(n, bool)
-        for name in QUANTITIES:
+        for name in STATED:
             alone |= _valid(fields[name])
         for share in shares:
             alone &= ~_valid(share)
@@ -210,42 +212,23 @@ class _Reader:
                 read[f"cross_entropy_nats{field}"] = pc.multiply(values, np.log(2))
         return read
 
+    def attempts(self, columns: Columns) -> dict[str, pa.Array]:
+        """Items with how often they were tried, and how often that was right; a row has all three or none."""
+        fields = {
+            "item": self.names("item", columns=columns),
+            "n_samples": self.wholes("n_samples", columns),
+            "n_correct": self.wholes("n_correct", columns),
+        }
+        for name in ("n_samples", "n_correct"):
+            column = self.column(columns.named.get(name))
+            self.has_value |= ~np.array([is_empty(value) for value in column.values])[column.codes]
+        check_attempts(fields, columns, self.faults)
+        return fields
+
     def check_filled(self) -> None:
         """Refuse a row that says nothing, where RBP is expected."""
         empty = np.flatnonzero(~self.has_value & ~self.faults.rows(self.table.n_rows))
         self.faults.add(empty, partial(always, f"{self.columns.shown('rbp')} {_RBP_IS_EMPTY}"))
-
-    def check_sizes(self, fields: dict[str, pa.Array]) -> None:
-        """Refuse more active parameters than S, and FLOPs that are about 6 times no number of parameters times D.
-
-        That number is S, the active ones of a routed model, or all parameters.
-        """
-        names = ("non_embedding_params", "active_params", "total_params", "training_tokens", "training_flops")
-        S, active, total, D, C = (
-            pc.cast(fields[name], pa.float64(), safe=False).to_numpy(zero_copy_only=False) for name in names
-        )
-        self.faults.add(
-            np.flatnonzero(active > S),
-            partial(always, f"{self.columns.shown('active_params')} is above S, of which a token uses all or a part"),
-        )
-        apart = np.ones(len(S), bool)
-        for params in (S, active, total):
-            ratio = C / (6 * params * D)
-            apart &= ~((ratio >= 1 / _FACTOR) & (ratio <= _FACTOR))
-        wrong = np.flatnonzero(apart & np.isfinite(C / (S * D)))
-
-        def text(at: int) -> str:
-            row = wrong[at]
-            of_active = f", 6 times active_params times D is {6 * active[row] * D[row]:.4g}"
-            of_total = f", and 6 times all parameters times D is {6 * total[row] * D[row]:.4g}"
-            return (
-                f"{self.columns.shown('training_flops')} is {C[row]:.4g}, but 6 S D is {6 * S[row] * D[row]:.4g}"
-                f"{of_active if np.isfinite(active[row]) else ''}{of_total if np.isfinite(total[row]) else ''}; they "
-                "differ by more than a factor of 3: correct S, D or C, give active_params where a token uses some "
-                "experts, total_params where embeddings and head count, or leave C out"
-            )
-
-        self.faults.add(wrong, text)
 
     def repeated(self, value: Any, field: str) -> pa.Array:
         """One value in all rows."""
@@ -276,6 +259,7 @@ class _Reader:
         default: str | None = None,
         needed: bool = False,
         check: Callable[[str | None], None] = lambda name: None,
+        columns: Columns | None = None,
     ) -> pa.Array:
         """Names from the rows, or the one given for all rows; they must not differ."""
 
@@ -289,7 +273,7 @@ class _Reader:
                 raise Wrong(f"is empty; fill in the {field}, or give {field}={rule}")
             return default if name is None else name
 
-        return self.checked(self.columns.named.get(field), checked, pa.string())
+        return self.checked((columns or self.columns).named.get(field), checked, pa.string())
 
     def wholes(self, field: str, columns: Columns | None = None) -> pa.Array:
         """Whole numbers; null where a cell is empty."""

@@ -1,0 +1,140 @@
+"""Items, by counts of attempts or by probabilities, and pass@k: each item's, the mean, its noise and its slopes.
+
+Shapes: I items, K numbers of attempts, B resamples of the items.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from rbpx.laws.numeric import Floats, line, neg_ln
+
+GRID: Final = 50  # numbers of attempts of a least-squares fit, before doubles are left out (arXiv 2502.17578)
+_HALF_DECADE: Final = math.sqrt(10)
+MOST: Final = 10_000  # attempts of such a fit where probabilities are known
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Items that were tried.
+
+    Attributes:
+        names: of the items.
+        right_I: attempts that were right.
+        tried_I: all attempts.
+    """
+
+    names: tuple[str, ...]
+    right_I: npt.NDArray[np.int64]
+    tried_I: npt.NDArray[np.int64]
+
+    @property
+    def most(self) -> int:
+        """The largest k of which pass@k is measured: the attempts at every item."""
+        return int(self.tried_I.min())
+
+    def passes(self, k_K: Sequence[int]) -> Floats:
+        """Pass@k of each item, 1 - C(n - c, k) / C(n, k), [I, K]; k up to `most`."""
+        n, wrong, k = self.tried_I[:, None], (self.tried_I - self.right_I)[:, None], np.asarray(k_K)[None]
+        return _passes(n, wrong, k)
+
+    def stderr_of_samples(self, k_K: Sequence[int]) -> Floats:
+        """Standard error of pass@k of these very items, if each were tried again, [K]; NaN at k = n.
+
+        The jackknife over the samples of each item: without a right one its pass@k is that of n - 1 and c - 1, without
+        a wrong one that of n - 1 and c.
+        """
+        n, c, k = self.tried_I[:, None], self.right_I[:, None], np.asarray(k_K)[None]
+        wrong = n - c
+        with np.errstate(invalid="ignore"):
+            less_right, less_wrong = _passes(n - 1, wrong, k), _passes(n - 1, wrong - 1, k)
+            less_right, less_wrong = np.where(c > 0, less_right, 0.0), np.where(wrong > 0, less_wrong, 0.0)
+            mean = (c * less_right + wrong * less_wrong) / n
+            squares = c * (less_right - mean) ** 2 + wrong * (less_wrong - mean) ** 2
+        variance_K = ((n - 1) / n * squares).sum(axis=0) / len(self.names) ** 2
+        return np.where(np.asarray(k_K) < self.most, np.sqrt(variance_K), math.nan)
+
+    def hidden(self, m: int, seed: int) -> "Counted":
+        """The same items with m of their samples, drawn without replacement."""
+        right_I = np.random.default_rng(seed).hypergeometric(self.right_I, self.tried_I - self.right_I, m)
+        return Counted(self.names, right_I, np.full(len(right_I), m))
+
+
+def _passes(n: npt.NDArray[np.int64], wrong: npt.NDArray[np.int64], k: npt.NDArray[np.int64]) -> Floats:
+    left = np.maximum(wrong - k, 0)
+    ln_fails = gammaln(wrong + 1.0) - gammaln(left + 1.0) - gammaln(n + 1.0) + gammaln(np.maximum(n - k, 0) + 1.0)
+    return np.where(k > wrong, 1.0, -np.expm1(np.where(wrong == n, 0.0, ln_fails)))
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Items whose probability is known.
+
+    Attributes:
+        names: of the items.
+        ln_p_I: logarithm of the probability that an attempt is right.
+    """
+
+    names: tuple[str, ...]
+    ln_p_I: Floats
+
+    @property
+    def most(self) -> int:
+        """The largest k of a least-squares fit; pass@k is known for any other too."""
+        return MOST
+
+    def passes(self, k_K: Sequence[int]) -> Floats:
+        """Pass@k of each item, 1 - (1 - p)^k, [I, K]."""
+        with np.errstate(divide="ignore"):  # p = 1 in single precision
+            ln_fails_I = np.log1p(-np.exp(self.ln_p_I))
+        return np.asarray(-np.expm1(np.asarray(k_K) * ln_fails_I[:, None]))
+
+
+Items = Counted | Known
+
+
+def grid_to(most: int) -> list[int]:
+    """Up to 50 log-spaced numbers of attempts from 1, truncated to whole numbers, each once."""
+    return [int(k) for k in np.unique(np.geomspace(1, most, GRID).astype(np.int64))]
+
+
+def slope_in_k(k_K: Sequence[int], passes_K: Floats) -> Floats:
+    """The exponent of -ln pass@k = C k^-alpha by least squares of logarithms; NaN where pass@k is 0 or 1 at some k.
+
+    Args:
+        k_K: numbers of attempts.
+        passes_K: pass@k, [K] or [B, K].
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ln_y = np.log(neg_ln(passes_K))
+        ln_y = np.where(np.isfinite(ln_y).all(axis=-1, keepdims=True), ln_y, math.nan)
+    return np.asarray(line(np.log(np.asarray(k_K, np.float64)), ln_y)[..., 1])
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Local exponents about one number of attempts, each -d ln y / d ln k; None where y is 0.
+
+    Attributes:
+        neg_ln: of -ln pass@k.
+        failures: of 1 - pass@k, which tends to that of the tail.
+    """
+
+    neg_ln: float | None = None
+    failures: float | None = None
+
+
+def slopes_at(items: Items, k: int) -> Slopes:
+    """Both slopes from k / sqrt(10) to k sqrt(10), as far as there are samples."""
+    lo, hi = max(1, round(k / _HALF_DECADE)), round(k * _HALF_DECADE)
+    hi = min(hi, items.most) if isinstance(items, Counted) else hi
+    f_2 = items.passes([lo, hi]).mean(axis=0)
+    if not lo < hi or not 0 < f_2[0] <= f_2[1] < 1:
+        return Slopes()
+    step, y_2, ln_q_2 = math.log(hi / lo), neg_ln(f_2), np.log1p(-f_2)
+    return Slopes(float(math.log(y_2[0] / y_2[1]) / step), float((ln_q_2[0] - ln_q_2[1]) / step))

@@ -1,0 +1,95 @@
+"""What a tenfold k is worth in size: from laws in k and in S of one quantity, or of one like it.
+
+At constant y, dS/S = -(alpha_k / alpha_S) dk/k. Source: RBP paper (arXiv 2510.20387), appendix B.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rbpx.laws.intervals.estimate import around, few_documents, half_width
+from rbpx.laws.numeric import Floats, exp_or_none, line
+from rbpx.laws.power.law import PowerLawFit
+
+STEP: Final = 10  # the k of the smaller model whose score a larger one is to reach at k = 1
+_LN_STEP: Final = (0.0, math.log(STEP))
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What a tenfold k is worth in size, at one model.
+
+    Attributes:
+        rate: -d ln S / d ln k at constant RBP, alpha_k / alpha_S at k = 1.
+        factor: how many times larger a model must be to score at k = 1 what this one scores at k = 10.
+        lo: lower end of the factor's 95 % interval; None where there is none.
+        hi: upper end; None where alpha_S is not significantly above 0, so that no size may be large enough.
+        is_local: whether the law in k bends. The rate is then that from k = 1 to 10, if the grid has both, and
+            differs elsewhere.
+    """
+
+    rate: float
+    factor: float
+    lo: float | None
+    hi: float | None
+    is_local: bool = False
+
+    @property
+    def value(self) -> float:
+        """The factor."""
+        return self.factor
+
+
+def exchange_of(
+    k_grid: Sequence[int],
+    y_K: Floats,
+    alpha_k: float | None,
+    of_S: PowerLawFit,
+    drawn: tuple[Floats, Floats] | None,
+    n_documents: int | None,
+    is_local: bool = False,
+) -> Exchange | None:
+    """The exchange rate at one model; both exponents are refitted to the same resamples, whose noise they share.
+
+    Args:
+        k_grid: the k of that model.
+        y_K: its values.
+        alpha_k: the exponent of its law in k; None where there is none.
+        of_S: the law in S at k = 1.
+        drawn: under resamples the values of that model, [B, K], and of all sizes at k = 1, [B, N]; None where they are
+            not known.
+        n_documents: that were resampled.
+        is_local: whether the law in k bends.
+
+    Returns:
+        The rate; None without a law in k, or where none falls with S.
+    """
+    if alpha_k is None or of_S.alpha is None or of_S.alpha <= 0:
+        return None
+    ends = [k_grid.index(k) for k in (1, STEP) if k in k_grid]
+    between = is_local and len(ends) == 2
+    if between:
+        alpha_k = float(line(_LN_STEP, np.log(y_K[ends]))[1])
+    rate = alpha_k / of_S.alpha
+    factor = exp_or_none(rate * _LN_STEP[1])
+    if factor is None:  # no size is so large
+        return None
+    about, (_, alpha_sd) = of_S.uncertainty, of_S.alpha_sds
+    if about is None or alpha_sd is None:  # too few resamples for an interval
+        return Exchange(rate, factor, None, None, is_local)
+    text = 0.0
+    if drawn is not None:
+        y_BK, y_BN = drawn
+        usable_B = np.isfinite(np.log(y_BK)).all(axis=1) & np.isfinite(np.log(y_BN)).all(axis=1)
+        ln_y_BK = np.log(y_BK[usable_B])
+        alpha_k_B = (line(_LN_STEP, ln_y_BK[:, ends]) if between else line(np.log(k_grid), ln_y_BK))[:, 1]
+        alpha_S_B = line(np.log(of_S.S), np.log(y_BN[usable_B]))[:, 1]
+        text = few_documents(n_documents) * float(np.var(alpha_k_B / alpha_S_B, ddof=1))
+    models_sd = rate / of_S.alpha * alpha_sd
+    half = half_width(shared=text, scatter=models_sd, dof=about.dof, n_documents=about.n_documents)
+    falls = of_S.alpha_lo is not None and of_S.alpha_lo > 0
+    lo, hi = (exp_or_none(max(end, 0.0) * _LN_STEP[1]) for end in around(rate, half))
+    return Exchange(rate, factor, lo, hi if falls else None, is_local)

@@ -1,0 +1,67 @@
+"""Finds rows of imported results whose values cannot be true together, and says which is beyond which."""
+
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rbpx.files.columns import OF_ITEM, Columns
+from rbpx.store.imports.faults import Faults, always
+
+Fields = dict[str, pa.Array]
+_FACTOR: Final = 3.0  # by which stated FLOPs may differ from 6 S D: attention, the head, and how each source counts
+
+
+def check_sizes(fields: Fields, columns: Columns, faults: Faults) -> None:
+    """Refuse more active parameters than S, and FLOPs that are about 6 times no number of parameters times D.
+
+    That number is S, the active ones of a routed model, or all parameters.
+    """
+    names = ("non_embedding_params", "active_params", "total_params", "training_tokens", "training_flops")
+    S, active, total, D, C = (
+        pc.cast(fields[name], pa.float64(), safe=False).to_numpy(zero_copy_only=False) for name in names
+    )
+    faults.add(
+        np.flatnonzero(active > S),
+        partial(always, f"{columns.shown('active_params')} is above S, of which a token uses all or a part"),
+    )
+    apart = np.ones(len(S), bool)
+    for params in (S, active, total):
+        ratio = C / (6 * params * D)
+        apart &= ~((ratio >= 1 / _FACTOR) & (ratio <= _FACTOR))
+    wrong = np.flatnonzero(apart & np.isfinite(C / (S * D)))
+
+    def text(at: int) -> str:
+        row = wrong[at]
+        of_active = f", 6 times active_params times D is {6 * active[row] * D[row]:.4g}"
+        of_total = f", and 6 times all parameters times D is {6 * total[row] * D[row]:.4g}"
+        return (
+            f"{columns.shown('training_flops')} is {C[row]:.4g}, but 6 S D is {6 * S[row] * D[row]:.4g}"
+            f"{of_active if np.isfinite(active[row]) else ''}{of_total if np.isfinite(total[row]) else ''}; they "
+            "differ by more than a factor of 3: correct S, D or C, give active_params where a token uses some "
+            "experts, total_params where embeddings and head count, or leave C out"
+        )
+
+    faults.add(wrong, text)
+
+
+def check_attempts(fields: Fields, columns: Columns, faults: Faults) -> None:
+    """Refuse attempts without their item, or with one count of two, and more right attempts than there are."""
+    has = {name: pc.is_valid(fields[name]).to_numpy(zero_copy_only=False) for name in OF_ITEM}
+    sound = ~faults.rows(len(fields["item"]))
+    for name in OF_ITEM:
+        what = f"{columns.shown(name)} is empty; attempts need their item, n_samples and n_correct"
+        faults.add(np.flatnonzero(sound & (has["n_samples"] | has["n_correct"]) & ~has[name]), partial(always, what))
+    n, c = (pc.fill_null(fields[name], 0).to_numpy(zero_copy_only=False) for name in ("n_samples", "n_correct"))
+    above = np.flatnonzero(sound & has["n_samples"] & (c > n))
+
+    def text(at: int) -> str:
+        of_c, of_n = columns.shown("n_correct"), columns.shown("n_samples")
+        return (
+            f"{of_c} is {c[above[at]]:,}, but {of_n} is {n[above[at]]:,}; no more can be right than were made: "
+            "correct one of them"
+        )
+
+    faults.add(above, text)
