@@ -78,11 +78,11 @@ class _Joined:
         return past
 
 
-class _Full(_Joined, DynamicLayer):
+class _Full(_Joined, DynamicLayer):  # type: ignore[misc]
     """A layer that attends to all tokens before."""
 
 
-class _Sliding(_Joined, DynamicSlidingWindowLayer):
+class _Sliding(_Joined, DynamicSlidingWindowLayer):  # type: ignore[misc]
     """A layer that attends to the last tokens before."""
 
     def _count(self, n_tokens: int) -> None:
