@@ -97,8 +97,8 @@ OBSERVATIONS = columns_of(
     "cross_entropy_nats_stderr double, bits_per_byte double, bits_per_byte_stderr double, accuracy double, "
     "accuracy_stderr double",
     *TRAINING,
-    "weight double, active_params double, total_params int64, schedule, schedule_tokens int64, lr double, n_samples int64, "
-    "n_correct int64, item, run_id",
+    "weight double, active_params double, total_params int64, schedule, schedule_tokens int64, lr double, "
+    "n_samples int64, n_correct int64, item, run_id",
 )
 # Null, as `model` often is: all that is not the same for all runs of a law.
 FITS = columns_of(

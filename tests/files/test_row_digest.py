@@ -42,7 +42,17 @@ EARLIER = [  # what observations had in the first versions
 
 
 # Of which an id says nothing where they are empty.
-LATEST = ["weight", "active_params", "total_params", "schedule", "schedule_tokens", "lr", "n_samples", "n_correct", "item"]
+LATEST = [
+    "weight",
+    "active_params",
+    "total_params",
+    "schedule",
+    "schedule_tokens",
+    "lr",
+    "n_samples",
+    "n_correct",
+    "item",
+]
 
 
 def values_of(row: dict[str, object]) -> list[object]:
