@@ -82,7 +82,7 @@ def departures(x_N: Floats) -> tuple[Covariance, ...]:
     t_N = (x_N - x_N[0]) / (x_N[-1] - x_N[0])
     kinds = list(_kinds(t_N))
     counts = {kind: sum(of is kind for of, *_ in kinds) for kind in Departure}
-    return tuple(Covariance(kind, _PRIOR[kind] / counts[kind], *scatter) for kind, *scatter in kinds)
+    return tuple(Covariance(kind, _PRIOR[kind] / counts[kind], R_NN, grows) for kind, R_NN, grows in kinds)
 
 
 def _kinds(t_N: Floats) -> Iterator[tuple[Departure, Floats, float]]:
