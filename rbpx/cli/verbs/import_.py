@@ -6,11 +6,10 @@ with a quantity and its value. Columns are recognised by name: model, S (any pos
 active_params, step, tokens_per_step, unique_tokens, training_seed, variant, weight, vary_NAME (what a sweep varies),
 schedule, schedule_tokens and lr (of losses by step, which say where decays end), dataset, k, rbp, n, n_tokens,
 loss_nats and loss_bits (a token), bits_per_byte, accuracy, NAME_stderr, and item, n_samples and n_correct (attempts at
-an item, and how many were right); columns='{rbp: their_name}' maps others. Counts
-may be written 1.2B, 60M, 3e9 or 1,000. The unit of a loss is stated, never assumed. Losses and accuracies that are
-empty or NaN, and rows that repeat others, are left out and counted. Everything else that is wrong is listed by its
-line, and then nothing is imported. --dry-run says what would come in. Analyses select imported rows with source=NAME
-and the tie rule they came with.
+an item, and how many were right); columns='{rbp: their_name}' maps others. Counts may be written 1.2B, 60M, 3e9 or
+1,000. The unit of a loss is stated, never assumed. Losses and accuracies that are empty or NaN, and rows that repeat
+others, are left out and counted. Everything else that is wrong is listed by its line, and then nothing is imported.
+--dry-run says what would come in. Analyses select imported rows with source=NAME and the tie rule they came with.
 
 `import tokens FILE` brings rows of another engine into `tokens` as a run: doc_id, position, token_id, logprob, and rank
 (ties= is its rule) or greater and ties; or what vLLM and SGLang return for the logprobs of prompts. `import samples
