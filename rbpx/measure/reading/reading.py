@@ -8,6 +8,7 @@ Shapes: B windows, T tokens, D hidden width, N scored positions, V vocabulary.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Generic, TypeVar
 
@@ -27,6 +28,7 @@ from rbpx.models.past import Past, continues, empty_past
 from rbpx.ranks.definition import NonFiniteLogits
 
 T = TypeVar("T")
+U = TypeVar("U")
 Advance = Callable[[int], None]
 Measure = Callable[[torch.Tensor, torch.Tensor], T]
 _TRIAL = 4  # times the longest window that shared beginnings must save, to try whether the model can continue them
@@ -185,7 +187,7 @@ class _Share(Generic[T]):
             batch = queue.pop(0)
             of_batch = Batch(batch, past, None if rows is None else [rows[id(window)] for window in batch])
             longest = _name(batch[0])
-            part, failed = self._unless_full(lambda of=of_batch: self._of_batch(self._loaded, of), longest)
+            part, failed = self._unless_full(partial(self._of_batch, self._loaded, of_batch), longest)
             if part is not None:
                 self._parts.append(part)
                 self._advance(sum(window.n_scored for window in batch))
@@ -197,7 +199,7 @@ class _Share(Generic[T]):
             self._tokens_per_batch = len(batch) * (len(batch[0].ids) - begun) // 2
             queue = list(batch_windows([*batch, *chain.from_iterable(queue)], self._tokens_per_batch, begun))
 
-    def _unless_full(self, work: Callable[[], T], longest: str) -> tuple[T | None, str]:
+    def _unless_full(self, work: Callable[[], U], longest: str) -> tuple[U | None, str]:
         """What the model gives; or None and why, if memory runs out where this process has the model to itself."""
         try:
             return work(), ""
