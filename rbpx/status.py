@@ -43,6 +43,7 @@ class Status(StrEnum):
     backtest_failed = "backtest_failed"
     intervals_missed = "intervals_missed"
     misfit = "misfit"
+    given_refused = "given_refused"
     one_run = "one_run"
     uneven_scatter = "uneven_scatter"
     undertrained = "undertrained"
@@ -81,6 +82,7 @@ _LABEL = {
     Status.no_heavy_tail: "no tail",
     Status.backtest_failed: "failed",
     Status.intervals_missed: "narrow",
+    Status.given_refused: "refused",
     Status.barely_determined: "barely",
     Status.uneven_scatter: "uneven",
     Status.collinear_design: "collinear",
@@ -98,7 +100,7 @@ _REMEDY = {
     Status.mid_ranks: "This fit needs whole ranks: choose ties=optimistic or ties=pessimistic.",
     Status.not_converged: "The search found no maximum: do not use the numbers, and look at the counts.",
     Status.too_few_tokens: "Fewer than 3 different ranks occur: measure more tokens.",
-    Status.at_bound: "A constant is best at 0, so these data do not need its term (an offset: read method=ols).",
+    Status.at_bound: "A constant is best at 0, so these data do not need its term (of an offset: a power law serves).",
     Status.collinear_design: "Size and tokens vary together, so their effects are mixed: predict near their line.",
     Status.not_identified: "No point depends on a constant, so it has no value: read the others, or add runs that do.",
     Status.mixed_checkpoints: "States in the middle of a training lie above finished runs: add checkpoints=last.",
@@ -122,7 +124,8 @@ _REMEDY = {
     Status.no_heavy_tail: "No item is nearly out of reach, so failures fall faster than a power: read pass@k itself.",
     Status.misfit: "Items drawn from this distribution rarely lie as far from it: read the others beside it.",
     Status.backtest_failed: "Its backtest failed: smaller sizes miss the largest, so do not extrapolate without more.",
-    Status.intervals_missed: "The largest size lies outside its backtest's interval: take this one as too narrow.",
+    Status.intervals_missed: "Its backtests miss their intervals, the last or many: take this one as too narrow.",
+    Status.given_refused: "The points speak against a given constant: compare what is predicted without it.",
     Status.one_run: "One size lies off the law of the others: check its training, or train it again.",
     Status.uneven_scatter: "Larger models scatter more: take intervals as too narrow, and train large sizes again.",
     Status.undertrained: "The largest size saw fewer tokens than its ladder: train it for longer, or ask surface.",

@@ -21,8 +21,6 @@ GIVEN: Final = View[tuple[str, Pinned]](
     with_ends("taken as", "now", lambda row: row[1].now, lambda value: significant(value, 4), ends_spare=1),
 )  # fmt: skip
 
-_AGAINST: Final = 0.05  # a smaller p speaks against a value
-
 
 def said_of_given(title: str, pinned: Sequence[Pinned]) -> Iterator[str]:
     """Whether the points of a law speak against what was given."""
@@ -32,5 +30,5 @@ def said_of_given(title: str, pinned: Sequence[Pinned]) -> Iterator[str]:
         if each.p is None:
             yield f"{what}{alone}."
         else:
-            speak = "and speak against" if each.p < _AGAINST else "which does not speak against"
+            speak = "and speak against" if each.is_refused else "which does not speak against"
             yield f"{what}{alone}{',' if alone else ''} {speak} {each.pin.value:g} (p = {significant(each.p, 2)})."

@@ -36,7 +36,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for at, size in enumerate(S * (1 if family == "a" else 1.7)):
             x, y = losses(size)
             y *= 1 + off(at, family) / 100
-            lines.append(f"{family},{size:.0f},{x:.9f},{y:.9f},{1 - y / 9:.9f}")
+            lines.append(f"{family},{size:.0f},{x:.9f},{y:.9f},{1 / (1 + y):.9f}")
     lines += [f"a,1e10,{losses(1e10)[0]:.9f},,", f"c,1e8,{losses(1e8)[0]:.9f},,"]
     (folder / "theirs.csv").write_text("\n".join(lines) + "\n")
     texts = "texts={prose: {loss_nats: prose}, code: {loss_nats: code, accuracy: right}}"

@@ -16,6 +16,7 @@ from rbpx.groups.select.losses import PairedGroup
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.losses.calibration import Calibration, calibrate, hold_out_best
 from rbpx.laws.losses.curve import CONSTANTS, LossFit, fit_losses, kappa_of
+from rbpx.laws.losses.held import too_few_hold
 from rbpx.laws.losses.noise import NONE_IN_X, NONE_IN_Y, Source
 from rbpx.laws.losses.shared import SharedTest, share_one_curve
 from rbpx.laws.power.law import LawFit
@@ -36,7 +37,7 @@ class FamilyCurve(Doubted):
         family: its name; None for all.
         fit: the constants.
         reasons: every status that holds.
-        calibration: of y by x as measured; None where there is none.
+        calibration: of what is fitted by x as measured; None where there is none.
         backtests: the models of the smallest x, foretold from those of larger ones.
         kappas: kappa if x had no errors, and if y had none, where their covariance rests on no data; else empty.
     """
@@ -101,15 +102,16 @@ def _law(pairs: Pairs, seed: int) -> LossLaw:
 
 def _curve(pairs: Pairs, family: str | None) -> FamilyCurve:
     of_N = pairs.of(family)
-    points, x_N, y_N = pairs.points(of_N), pairs.x_N[of_N], pairs.y_N[of_N]
+    points, x_N, y_N, fitted_N = pairs.points(of_N), pairs.x_N[of_N], pairs.y_N[of_N], pairs.fitted_N[of_N]
     z_BN2 = None if pairs.z_BN2 is None else pairs.z_BN2[:, of_N]
     fit = fit_losses(points, pairs.noise, z_BN2, pairs.n_documents)
-    tests = hold_out_best(x_N, y_N)
+    tests = pairs.compared(hold_out_best(x_N, fitted_N))
     places = sorted((1 / x_N).tolist())
     reasons = [*fit.reasons, *pairs.doubts]
     reasons += missed_by_backtests(places, y_N[np.argsort(1 / x_N)].tolist(), tests) if tests else []
+    reasons += [Status.intervals_missed] if too_few_hold(tests) else []
     kappas = tuple(kappa_of(points, noise) for noise in (NONE_IN_X, NONE_IN_Y)) if _is_assumed(pairs, fit) else ()
-    calibration = calibrate(x_N, y_N, pairs.least_x) if len(x_N) else None
+    calibration = calibrate(x_N, fitted_N, pairs.least_x) if len(x_N) else None
     return FamilyCurve(family, fit, in_order(reasons), calibration, tests, kappas)
 
 
@@ -157,6 +159,7 @@ def _record(group: PairedGroup, law: LossLaw, curve: FamilyCurve) -> Record:
         "reasons": [reason.value for reason in curve.reasons],
         "mean_backtest_error": curve.mean_error,
         "n_left_out": pairs.n_left_out,
+        "chance": pairs.chance,
         "notes": group.notes,
         "sizes": [run.size for run in members],
         "x": x,

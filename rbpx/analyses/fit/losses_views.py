@@ -4,6 +4,7 @@ Source: arXiv 2411.12925, figure 1.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -71,6 +72,7 @@ def tables(laws: LossLaws) -> Iterator[Table]:
         f"x is {', '.join(dict.fromkeys(laws.x_title(law) for law in laws.laws))}. By errors in variables, whose "
         f"covariance is {'; '.join(sources)}."
     )
+    note = " ".join([note, *dict.fromkeys(line for law in laws.laws for line in law.pairs.of_guessing)])
     title = "Loss to loss: y = E_y + K · (x − E_x)^κ"
     yield CURVES.table(title, rows, laws.group.title, note=note)
 
@@ -111,7 +113,7 @@ def sentences(laws: LossLaws) -> Iterator[str]:
     for law in (law for law in laws.laws if law is firsts[law.pairs.law]):
         curve = law.curves[-1]
         kappa = curve.fit.constants["kappa"]
-        named = f"{law.title} on {laws.group.first.dataset}"
+        named = f"{law.title} on {laws.group.first.dataset}{'' if law.pairs.chance is None else ', as odds,'}"
         if kappa.value is None:
             yield f"{named} against {laws.x_title(law)}: {curve.fit.n} models, and constants need 5."
             continue
@@ -182,6 +184,6 @@ def _along(law: LossLaw, curve: FamilyCurve) -> Rows:
     rows: list[dict[str, Value]] = []
     for x, y in curve.calibration.along(float(x_N.min()), float(x_N.max())):
         best = curve.fit.curve
-        middle = y.value if best is None else float(np.exp(best.ln_at(np.log([x])))[0])
-        rows.append({"series": family, "x": x, "y": middle, "lo": y.lo, "hi": y.hi})
+        y = law.pairs.as_y(y if best is None else replace(y, value=float(np.exp(best.ln_at(np.log([x])))[0])))
+        rows.append({"series": family, "x": x, "y": y.value, "lo": y.lo, "hi": y.hi})
     return rows

@@ -17,11 +17,12 @@ from rbpx.groups.select.losses import PairedGroup, family_of
 from rbpx.laws.intervals.estimate import Estimate, Z
 from rbpx.laws.losses.calibration import FEWEST, Calibration, calibrate, hold_out_best, hold_out_family, is_far
 from rbpx.laws.losses.curve import fit_curve, rise_of
+from rbpx.laws.losses.held import too_few_hold, widening_at
 from rbpx.laws.losses.shared import SharedTest, share_one_curve
 from rbpx.laws.numeric import Floats
 from rbpx.laws.predict.calibration import widened
 from rbpx.laws.predict.prediction import COMBINED, outside
-from rbpx.laws.predict.verdict import SIGNIFICANT, Backtest, missed_by_backtests, widening_of
+from rbpx.laws.predict.verdict import SIGNIFICANT, Backtest, missed_by_backtests
 from rbpx.status import Doubted, Status, in_order
 from rbpx.store.store import Record
 
@@ -65,7 +66,7 @@ class LossForesight:
         predictions: in the order of the models and of the x that were asked for.
         backtests: the models of the smallest x, foretold from those of larger ones; of all families, those of each
             from the others.
-        calibration: what predicts; None where nothing can.
+        calibration: what predicts, y or the odds of misses; None where nothing can.
         shared: whether the families share one curve; None where that was not tested.
     """
 
@@ -145,7 +146,7 @@ def _by(
     shared: SharedTest | None = None,
 ) -> LossForesight:
     of_N = pairs.of(family)
-    x_N, y_N, of = pairs.x_N[of_N], pairs.y_N[of_N], np.array(pairs.family_N)[of_N].tolist()
+    x_N, y_N, of = pairs.x_N[of_N], pairs.fitted_N[of_N], np.array(pairs.family_N)[of_N].tolist()
     least = min([pairs.least_x, *(x for _, x in targets)])
     calibration = calibrate(x_N, y_N, least, None if family is not None else of)
     if family is None and len(pairs.families) > 1:
@@ -154,17 +155,17 @@ def _by(
         tests = hold_out_best(x_N, y_N)
     told: list[ToldLoss] = []
     if calibration is not None:
-        by = widening_of(tests, len(x_N)) if len(x_N) > 2 else 1.0
-        of_fit = _doubts(pairs, x_N, y_N, tests, family, shared)
+        of_fit = _doubts(pairs, x_N, pairs.y_N[of_N], pairs.compared(tests), family, shared)
         for (run, x), y in zip(targets, calibration.at([x for _, x in targets]) if targets else (), strict=True):
-            y = widened(y, by)
+            beyond = outside(1 / x, (1 / x_N).tolist())
+            by = widening_at(tests, len(x_N), beyond)
+            y = pairs.as_y(widened(y, by))
             stranger = run is not None and family_of(run) not in pairs.families and len(pairs.families) == 1
             far = [Status.unsupported] if stranger or is_far(x, x_N) else []
-            beyond = outside(1 / x, (1 / x_N).tolist())
             has_own = bool(own) if run is None else family_of(run) in own
             method = SHARED if family is None and has_own else COMBINED
             told.append(ToldLoss(run, method, x, y, beyond, _expected(y), by, in_order([*of_fit, *far])))
-    return LossForesight(pairs, family, len(x_N), tuple(told), tests, calibration, shared)
+    return LossForesight(pairs, family, len(x_N), tuple(told), pairs.compared(tests), calibration, shared)
 
 
 def _doubts(
@@ -179,6 +180,7 @@ def _doubts(
     doubts = list(pairs.doubts)
     _, slope = rise_of(np.log(x_N), np.log(y_N))
     doubts += [] if slope.lo is not None and slope.lo > 0 else [Status.no_trend]
+    doubts += [Status.intervals_missed] if too_few_hold(tests) else []
     if family is not None or len(pairs.families) == 1:
         order = np.argsort(1 / x_N, kind="stable")
         doubts += missed_by_backtests((1 / x_N)[order].tolist(), y_N[order].tolist(), tests)

@@ -73,6 +73,7 @@ def tables(of: LossForesights) -> list[Table]:
         f"x is {xs}. A regression of y on x as measured, over forms, with the 95 % interval of one new model on the "
         "same text; it assumes nothing of how x errs."
     )
+    note = " ".join([note, *dict.fromkeys(line for law in of.laws for line in law.pairs.of_guessing)])
     return [*found, PREDICTIONS.table("Predictions from another loss", rows, title, note=note)]
 
 
@@ -148,4 +149,5 @@ def _along(law: LossForesight) -> Rows:
     x_T = [*x_N, *(told.x for told in law.predictions)]
     series = law.family or law.pairs.families[0]
     along = law.calibration.along(min(x_T), max(x_T))
-    return [{"series": series, "x": x, "y": y.value, "lo": y.lo, "hi": y.hi} for x, y in along]
+    rows = [(x, law.pairs.as_y(y)) for x, y in along]
+    return [{"series": series, "x": x, "y": y.value, "lo": y.lo, "hi": y.hi} for x, y in rows]

@@ -8,15 +8,20 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
+from rbpx.config.keys.tasks import chance_of
 from rbpx.config.request import Request
+from rbpx.errors import number_of
 from rbpx.groups.documents import with_documents
 from rbpx.groups.group import OF_TRAINING, Group, Run
 from rbpx.groups.points.sizes import Points, size_points, weigh_group
 from rbpx.groups.select.losses import PairedGroup, family_of
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.curve import LossPoints
+from rbpx.laws.losses.guessing import as_misses, compared_as_misses, odds
 from rbpx.laws.losses.noise import Noise, noise_of
 from rbpx.laws.names import IMPORTED
 from rbpx.laws.numeric import Floats
+from rbpx.laws.predict.verdict import Backtest
 from rbpx.status import Status
 
 DEFAULT_K: Final = (1, 10, 100)
@@ -43,6 +48,10 @@ class Pairs:
         x_A: of these.
         n_left_out: models without a positive x and y.
         doubts: what is known to be wrong before anything is fitted.
+        chance: success of guessing, where the quantity is a share of misses, which is fitted as odds
+            (`rbpx.laws.losses.guessing`); None of other quantities.
+        is_chance_known: whether it is, or taken to be 0.
+        n_at_chance: models that do no better than guessing, among those that are left out.
     """
 
     law: str
@@ -58,6 +67,36 @@ class Pairs:
     x_A: Floats
     n_left_out: int
     doubts: tuple[Status, ...]
+    chance: float | None = None
+    is_chance_known: bool = True
+    n_at_chance: int = 0
+
+    @property
+    def fitted_N(self) -> Floats:
+        """What is fitted: y, or the odds of misses."""
+        return self.y_N if self.chance is None else odds(self.y_N, self.chance)
+
+    def as_y(self, value: Estimate) -> Estimate:
+        """The y of what was fitted."""
+        return value if self.chance is None else as_misses(value, self.chance)
+
+    def compared(self, tests: Sequence[Backtest]) -> tuple[Backtest, ...]:
+        """The backtests, of y."""
+        return tuple(test if self.chance is None else compared_as_misses(test, self.chance) for test in tests)
+
+    @property
+    def of_guessing(self) -> list[str]:
+        """What has to be known of a share of misses, a sentence each."""
+        if self.chance is None:
+            return []
+        known = "of guessing" if self.is_chance_known else "of guessing, which is not known and taken to be 0"
+        lines = [
+            f"1 - accuracy is fitted as the odds (1 - a) / (a - c), with c = {self.chance:.3g} the success {known}."
+        ]
+        if self.n_at_chance:
+            models = number_of(self.n_at_chance, "model")
+            lines.append(f"Left out: {models} that did no better than guessing, so say nothing of the curve.")
+        return lines
 
     @property
     def family_N(self) -> list[str]:
@@ -80,7 +119,7 @@ class Pairs:
 
     def points(self, of_N: Which) -> LossPoints:
         """Some of the members, for a curve."""
-        return LossPoints(np.log(self.x_N[of_N]), np.log(self.y_N[of_N]), self.noise.C_22, self.least_x)
+        return LossPoints(np.log(self.x_N[of_N]), np.log(self.fitted_N[of_N]), self.noise.C_22, self.least_x)
 
 
 def loss_pairs(connection: duckdb.DuckDBPyConnection, group: PairedGroup, request: Request) -> list[Pairs]:
@@ -111,28 +150,34 @@ def loss_pairs(connection: duckdb.DuckDBPyConnection, group: PairedGroup, reques
 
 
 def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
+    is_share = y.law == "accuracy"
+    guessed = chance_of(group.first.dataset, None) if is_share else None
+    chance = (guessed or 0.0) if is_share else None
     x_at, y_at = ({id(run): at for at, run in enumerate(of.runs)} for of in (x, y))
 
     def known(of: Points, at: int | None) -> bool:
         return at is not None and bool(np.isfinite(of.y_N[at]) and of.y_N[at] > 0)
 
-    both = [
+    paired = [
         (y_at[id(run)], x_at[id(other)], run)
         for run, other in zip(group.runs, group.others, strict=True)
         if known(y, y_at.get(id(run))) and known(x, x_at.get(id(other)))
     ]
+    both = [each for each in paired if chance is None or y.y_N[each[0]] < 1 - chance]
     of_y, of_x = [at for at, _, _ in both], [at for _, at, _ in both]
     members = tuple(run for _, _, run in both)
     alone = [run for run in group.alone if known(x, x_at.get(id(run)))]
-    z_N2 = np.log(np.stack([x.y_N[of_x], y.y_N[of_y]], axis=1))
+    x_N, y_N = x.y_N[of_x], y.y_N[of_y]
+    fitted_N = y_N if chance is None else odds(y_N, chance)
+    z_N2 = np.log(np.stack([x_N, fitted_N], axis=1))
     z_BN2, n_documents = _resampled(x, y, of_x, of_y)
     return Pairs(
         law=y.law,
         k=y.k,
         x_k=x.k,
         members=members,
-        x_N=np.exp(z_N2[:, 0]),
-        y_N=np.exp(z_N2[:, 1]),
+        x_N=x_N,
+        y_N=y_N,
         z_BN2=z_BN2,
         n_documents=n_documents,
         noise=noise_of(z_N2, [_without_seed(run) for run in members], z_BN2, group.is_same_text),
@@ -140,6 +185,9 @@ def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
         x_A=np.array([x.y_N[x_at[id(run)]] for run in alone], np.float64),
         n_left_out=len(group.runs) - len(members),
         doubts=(*(each for each in (y.doubt, x.doubt) if each is not None), *group.doubts),
+        chance=chance,
+        is_chance_known=guessed is not None or not is_share,
+        n_at_chance=len(paired) - len(both),
     )
 
 

@@ -224,7 +224,8 @@ def doubts_of_points(group: TrainingGroup, trained: Trained, fit: SurfaceFit) ->
     doubts = [trained.doubt] if trained.doubt is not None else []
     mixed = [Status.mixed_checkpoints] if group.is_mixed else []
     same = [Status.same_weights] if group.n_same else []
-    return in_order([*fit.reasons, *doubts, *mixed, *same])
+    refused = [Status.given_refused] if any(each.is_refused for each in fit.pinned) else []
+    return in_order([*fit.reasons, *doubts, *mixed, *same, *refused])
 
 
 def surface_record(

@@ -24,6 +24,7 @@ PINNABLE: Final = {Method.ols: ("C", "alpha"), Method.offset: ("C", "alpha", "E"
 NOTHING: Final[Mapping[str, float]] = {}
 _STEPS: Final = 200
 _CLOSE: Final = 1e-14  # of a number
+_AGAINST: Final = 0.05  # a smaller p speaks against a value
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class Pinned:
     p: float | None
     free: Estimate
     now: Estimate
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the points speak against the value."""
+        return self.p is not None and self.p < _AGAINST
 
     def record(self) -> dict[str, Any]:
         """In params."""

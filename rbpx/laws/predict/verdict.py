@@ -195,6 +195,7 @@ FAILED: Final = 0.05  # of y: a backtest that is closer has not failed
 SHORT: Final = 2.0  # decades of S, below which the sizes say little about the form
 _OF_POINTS: Final = (  # of any form
     *(Status.no_trend, Status.not_monotone, Status.one_document, Status.power_law_limit, Status.undertrained),
+    Status.given_refused,
 )
 _SAYS: Final = {
     Departure.bend: Status.bends,
@@ -223,6 +224,7 @@ def judge(
     of_form = _of_form(fit, y_resampled)
     against = _of_last(fit.S, fit.y, backtests) if Status.intervals_missed in of_form else []
     against += [Status.undertrained] if is_undertrained(fit.S, tokens) else []
+    against += [Status.given_refused] if any(each.is_refused for each in fit.pinned) else []
     return in_order([fit.status, *_of_exponent(fit), *of_form, *against])
 
 

@@ -1,0 +1,40 @@
+"""The share of misses of a task that can be guessed, as odds: misses over hits beyond those of guessing.
+
+A model that knows nothing misses 1 - c, with c the success of guessing, whatever its loss; a perfect one misses none.
+In between success goes with the loss as a sigmoid does, and no power of x - E_x has its flat end at chance. The odds
+
+    y = (1 - a) / (a - c), for an accuracy a,
+
+have none: they are a power of x where a is a sigmoid in ln x between c and 1, and E_y is what a perfect x leaves.
+"""
+
+from dataclasses import replace
+
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.numeric import Floats
+from rbpx.laws.predict.verdict import Backtest
+
+
+def odds(misses: Floats, chance: float) -> Floats:
+    """Misses over hits beyond guessing, of shares of misses below those of guessing, 1 - chance."""
+    return misses / (1 - chance - misses)
+
+
+def misses_of(value: float | None, chance: float) -> float | None:
+    """The share of misses of some odds; None stays None."""
+    return None if value is None else (1 - chance) * value / (1 + value)
+
+
+def as_misses(y: Estimate, chance: float) -> Estimate:
+    """The share of misses of odds with an interval."""
+    return Estimate(misses_of(y.value, chance), misses_of(y.lo, chance), misses_of(y.hi, chance))
+
+
+def compared_as_misses(test: Backtest, chance: float) -> Backtest:
+    """The same backtest of the share of misses, with its error in that."""
+    y = as_misses(test.predicted.estimate, chance)
+    measured = misses_of(test.measured, chance)
+    assert y.value is not None, "a backtest has a value"
+    assert measured is not None, "a backtest has a measured value"
+    predicted = replace(test.predicted, y=y.value, lo=y.lo, hi=y.hi)
+    return replace(test, predicted=predicted, measured=measured, error=(y.value - measured) / measured)
