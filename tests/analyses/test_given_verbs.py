@@ -90,6 +90,17 @@ def test_predict_stands_beside_what_it_would_be_without_and_at_the_ends(imported
     assert beside["lower end"]["y"] < beside["upper end"]["y"]
 
 
+def test_what_rests_on_a_constant_that_the_points_refuse_does_not_pass(imported: Path) -> None:
+    for words in (("fit", *ON_PILE), ("predict", *ON_PILE, "S=1e11"), ("predict", *ON_C4, "S=1e11", "D=1e11")):
+        for E, is_refused in (("E=1", True), ("E=1.7", False)):
+            found = [row for row in rows(imported, *words, E) if row.get("kind", "prediction") == "prediction"]
+            found = [row for row in found if row["method"] == ("offset" if words[0] == "fit" else "combined")]
+            assert found
+            for row in found:
+                reasons = row["reasons"] if "reasons" in row else row["params"]["reasons"]
+                assert ("given_refused" in reasons) == is_refused, (words, E, row["method"])
+
+
 def test_surfaces_and_points_of_size_and_tokens_take_constants_of_their_form(imported: Path) -> None:
     (surface,) = rows(imported, "surface", *ON_C4, "pin={E: 1.7, alpha: 0.34}")
     assert (surface["E"], surface["alpha"]) == pytest.approx((1.7, 0.34), rel=1e-9)

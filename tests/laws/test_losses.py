@@ -1,6 +1,8 @@
 """Loss to loss: the constants of its curve, predictions from a measured x, one curve for families; their coverage."""
 
+import csv
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +11,12 @@ from scipy.optimize import curve_fit
 
 from rbpx.laws.losses.calibration import calibrate, hold_out_best, hold_out_family, is_far
 from rbpx.laws.losses.curve import CONSTANTS, LossPoints, fit_curve, fit_losses, kappa_of
+from rbpx.laws.losses.guessing import compared_as_misses, misses_of, odds
+from rbpx.laws.losses.held import too_few_hold, widening_at
 from rbpx.laws.losses.noise import EQUAL, NONE_IN_X, NONE_IN_Y, Noise, Source, noise_of
 from rbpx.laws.losses.shared import share_one_curve
+from rbpx.laws.predict.prediction import Prediction
+from rbpx.laws.predict.verdict import Backtest
 from rbpx.status import Status
 
 Floats = NDArray[np.float64]
@@ -251,3 +257,75 @@ def test_a_wrong_covariance_moves_constants_and_no_prediction() -> None:
     assert min(right.values()) >= least
     assert min(wrong[name] for name in CONSTANTS) < 0.8
     assert wrong["prediction"] == right["prediction"] >= least
+
+
+def success(x: Floats) -> Floats:
+    """Accuracy of a task of four choices, a sigmoid in ln x."""
+    return np.asarray(0.25 + 0.75 / (1 + (x / 2.6) ** 9))
+
+
+def compared_of_tasks(accuracy: Floats, x: Floats, chance: float) -> tuple[Backtest, ...]:
+    above = accuracy > chance
+    tests = hold_out_best(x[above], odds(1 - accuracy[above], chance))
+    return tuple(compared_as_misses(test, chance) for test in tests)
+
+
+def test_odds_of_misses_are_those_of_the_accuracy_and_come_back() -> None:
+    a = np.array([0.3, 0.6, 0.99])
+    assert odds(1 - a, 0.25) == pytest.approx((1 - a) / (a - 0.25))
+    assert [misses_of(float(each), 0.25) for each in odds(1 - a, 0.25)] == pytest.approx(1 - a)
+    assert odds(np.array([0.5]), 0.0) == pytest.approx([1.0])
+
+
+def test_accuracy_near_chance_foretells_that_of_better_models() -> None:
+    rng = np.random.default_rng(12)
+    x = np.geomspace(3.6, 2.2, 14) * np.exp(rng.normal(0, 0.003, 14))
+    a = success(x) + rng.normal(0, 0.003, 14)
+    tests = compared_of_tasks(a, x, 0.25)
+    assert np.mean([test.is_inside for test in tests]) >= 0.8
+    assert [test.measured for test in tests if test.n_fitted == 13] == pytest.approx([1 - a[-1]])
+    assert not too_few_hold(tests)
+    told = tests[-1].predicted
+    assert tests[-1].error == pytest.approx((told.y - tests[-1].measured) / tests[-1].measured)
+    of_misses = hold_out_best(x, 1 - a)  # a power of x - E_x has no flat end
+    assert too_few_hold(of_misses)
+    assert widening_at(of_misses, 14, 1.05) > 1.9
+
+
+def test_an_interval_that_backtests_missed_is_as_wide_as_their_errors_at_such_a_distance() -> None:
+    def backtest(beyond: float, times: float) -> Backtest:  # `times` half intervals off
+        half = 0.1
+        predicted = Prediction(beyond, 1.0, math.exp(-half), math.exp(half), beyond)
+        measured = math.exp(times * half)
+        return Backtest(5, beyond, predicted, measured, 1 / measured - 1)
+
+    near, far = [backtest(1.05, 2.0) for _ in range(6)], [backtest(1.5, 12.0) for _ in range(6)]
+    assert widening_at([*near, *far], 10, 1.0) == pytest.approx(2.0, rel=0.6)
+    assert widening_at([*near, *far], 10, 1.6) == pytest.approx(12.0)
+    assert widening_at([backtest(1.1, 0.5)] * 12, 10, 1.1) == 1.0
+    assert too_few_hold([*near, *far])
+    assert not too_few_hold([backtest(1.1, 0.5)] * 2 + [backtest(1.1, 3.0)])  # two thirds
+
+
+CHANCES = {"hellaswag": 0.25, "arc_challenge": 0.25, "arc_easy": 0.25, "piqa": 0.5, "csqa": 0.2, "socialiqa": 1 / 3}
+
+
+def test_accuracies_of_a_published_ladder_lie_in_the_intervals_of_their_backtests(shared_data: Path) -> None:
+    with (shared_data / "reference" / "olmo_ladder.csv").open() as file:
+        last = {row["run"]: row for row in csv.DictReader(file)}
+    x = np.array([float(row["c4_loss_nats"]) for row in last.values()])
+    held = {}
+    for task, chance in CHANCES.items():
+        accuracy = np.array([float(row[f"{task}_accuracy"]) for row in last.values()])
+        tests = compared_of_tasks(accuracy, x, chance)
+        held[task] = float(np.mean([test.is_inside for test in tests]))
+    assert min(held.values()) >= 0.9, held
+
+
+@pytest.mark.long
+def test_backtests_of_a_right_calibration_rarely_hold_too_few() -> None:
+    rng, count, draws = np.random.default_rng(13), 0, 200
+    for _ in range(draws):
+        x, y = drawn(np.geomspace(1e6, 1e9, 10), covariance(0.01, 0.01, 0.5), rng)
+        count += too_few_hold(hold_out_best(x, y))
+    assert count / draws <= 0.05

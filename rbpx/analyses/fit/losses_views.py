@@ -182,8 +182,10 @@ def _along(law: LossLaw, curve: FamilyCurve) -> Rows:
     x_N = law.pairs.x_N[law.pairs.of(curve.family)]
     family = curve.family or law.pairs.families[0]
     rows: list[dict[str, Value]] = []
+    scatter = law.pairs.scatter(curve.calibration, curve.family)
     for x, y in curve.calibration.along(float(x_N.min()), float(x_N.max())):
         best = curve.fit.curve
-        y = law.pairs.as_y(y if best is None else replace(y, value=float(np.exp(best.ln_at(np.log([x])))[0])))
+        of_curve = y if best is None else replace(y, value=float(np.exp(best.ln_at(np.log([x])))[0]))
+        y = law.pairs.as_y(of_curve, scatter)
         rows.append({"series": family, "x": x, "y": y.value, "lo": y.lo, "hi": y.hi})
     return rows

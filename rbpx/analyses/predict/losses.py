@@ -156,10 +156,11 @@ def _by(
     told: list[ToldLoss] = []
     if calibration is not None:
         of_fit = _doubts(pairs, x_N, pairs.y_N[of_N], pairs.compared(tests), family, shared)
+        scatter = pairs.scatter(calibration, family)
         for (run, x), y in zip(targets, calibration.at([x for _, x in targets]) if targets else (), strict=True):
             beyond = outside(1 / x, (1 / x_N).tolist())
             by = widening_at(tests, len(x_N), beyond)
-            y = pairs.as_y(widened(y, by))
+            y = pairs.as_y(widened(y, by), scatter)
             stranger = run is not None and family_of(run) not in pairs.families and len(pairs.families) == 1
             far = [Status.unsupported] if stranger or is_far(x, x_N) else []
             has_own = bool(own) if run is None else family_of(run) in own

@@ -149,5 +149,6 @@ def _along(law: LossForesight) -> Rows:
     x_T = [*x_N, *(told.x for told in law.predictions)]
     series = law.family or law.pairs.families[0]
     along = law.calibration.along(min(x_T), max(x_T))
-    rows = [(x, law.pairs.as_y(y)) for x, y in along]
+    scatter = law.pairs.scatter(law.calibration, law.family)
+    rows = [(x, law.pairs.as_y(y, scatter)) for x, y in along]
     return [{"series": series, "x": x, "y": y.value, "lo": y.lo, "hi": y.hi} for x, y in rows]

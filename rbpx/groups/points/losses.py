@@ -16,8 +16,9 @@ from rbpx.groups.group import OF_TRAINING, Group, Run
 from rbpx.groups.points.sizes import Points, size_points, weigh_group
 from rbpx.groups.select.losses import PairedGroup, family_of
 from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.losses.calibration import Calibration
 from rbpx.laws.losses.curve import LossPoints
-from rbpx.laws.losses.guessing import as_misses, compared_as_misses, odds
+from rbpx.laws.losses.guessing import as_misses, compared_as_misses, odds, scatter_of
 from rbpx.laws.losses.noise import Noise, noise_of
 from rbpx.laws.names import IMPORTED
 from rbpx.laws.numeric import Floats
@@ -51,7 +52,7 @@ class Pairs:
         chance: success of guessing, where the quantity is a share of misses, which is fitted as odds
             (`rbpx.laws.losses.guessing`); None of other quantities.
         is_chance_known: whether it is, or taken to be 0.
-        n_at_chance: models that do no better than guessing, among those that are left out.
+        at_chance: family, x and y of models that do no better than guessing, among those that are left out.
     """
 
     law: str
@@ -69,16 +70,24 @@ class Pairs:
     doubts: tuple[Status, ...]
     chance: float | None = None
     is_chance_known: bool = True
-    n_at_chance: int = 0
+    at_chance: tuple[tuple[str, float, float], ...] = ()
 
     @property
     def fitted_N(self) -> Floats:
         """What is fitted: y, or the odds of misses."""
         return self.y_N if self.chance is None else odds(self.y_N, self.chance)
 
-    def as_y(self, value: Estimate) -> Estimate:
-        """The y of what was fitted."""
-        return value if self.chance is None else as_misses(value, self.chance)
+    def as_y(self, value: Estimate, scatter: float = 0.0) -> Estimate:
+        """The y of what was fitted, its interval no narrower than that of its own scatter."""
+        return value if self.chance is None else as_misses(value, self.chance, scatter)
+
+    def scatter(self, calibration: Calibration, family: str | None) -> float:
+        """What `as_y` takes for the models of one family, or of all; 0 where y itself is fitted."""
+        if self.chance is None:
+            return 0.0
+        of_N, beside = self.of(family), [(x, y) for of, x, y in self.at_chance if family in (None, of)]
+        x_N, y_N = np.array([*zip(self.x_N[of_N], self.y_N[of_N], strict=True), *beside]).T
+        return scatter_of(calibration, x_N, y_N, self.chance)
 
     def compared(self, tests: Sequence[Backtest]) -> tuple[Backtest, ...]:
         """The backtests, of y."""
@@ -93,8 +102,8 @@ class Pairs:
         lines = [
             f"1 - accuracy is fitted as the odds (1 - a) / (a - c), with c = {self.chance:.3g} the success {known}."
         ]
-        if self.n_at_chance:
-            models = number_of(self.n_at_chance, "model")
+        if self.at_chance:
+            models = number_of(len(self.at_chance), "model")
             lines.append(f"Left out: {models} that did no better than guessing, so say nothing of the curve.")
         return lines
 
@@ -187,7 +196,11 @@ def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
         doubts=(*(each for each in (y.doubt, x.doubt) if each is not None), *group.doubts),
         chance=chance,
         is_chance_known=guessed is not None or not is_share,
-        n_at_chance=len(paired) - len(both),
+        at_chance=tuple(
+            (family_of(run), float(x.y_N[at_x]), float(y.y_N[at_y]))
+            for at_y, at_x, run in paired
+            if chance is not None and y.y_N[at_y] >= 1 - chance
+        ),
     )
 
 

@@ -76,7 +76,8 @@ class Calibration:
         middle_T, out_T2 = ln_T3[:, 0], ln_T3[:, 1:] - ln_T3[:, :1]
         out_T2 = out_T2 * self._grows(np.asarray(x, np.float64))[:, None]
         ends_T2 = middle_T[:, None] + np.sign(out_T2) * np.sqrt(out_T2**2 + self.between)
-        return [Estimate(*row) for row in np.exp(np.column_stack([middle_T, ends_T2])).tolist()]
+        with np.errstate(over="ignore"):  # an end beyond any number is infinite
+            return [Estimate(*row) for row in np.exp(np.column_stack([middle_T, ends_T2])).tolist()]
 
     def along(self, least: float, largest: float, n: int = 16) -> list[tuple[float, Estimate]]:
         """The same at n places between two x, evenly in ln x, each with its place."""

@@ -8,9 +8,13 @@ In between success goes with the loss as a sigmoid does, and no power of x - E_x
 have none: they are a power of x where a is a sigmoid in ln x between c and 1, and E_y is what a perfect x leaves.
 """
 
+import math
 from dataclasses import replace
 
-from rbpx.laws.intervals.estimate import Estimate
+import numpy as np
+
+from rbpx.laws.intervals.estimate import Estimate, student_t
+from rbpx.laws.losses.calibration import Calibration
 from rbpx.laws.numeric import Floats
 from rbpx.laws.predict.verdict import Backtest
 
@@ -22,12 +26,26 @@ def odds(misses: Floats, chance: float) -> Floats:
 
 def misses_of(value: float | None, chance: float) -> float | None:
     """The share of misses of some odds; None stays None."""
-    return None if value is None else (1 - chance) * value / (1 + value)
+    return None if value is None else (1 - chance) * (value / (1 + value) if value < 1 else 1 / (1 + 1 / value))
 
 
-def as_misses(y: Estimate, chance: float) -> Estimate:
-    """The share of misses of odds with an interval."""
-    return Estimate(misses_of(y.value, chance), misses_of(y.lo, chance), misses_of(y.hi, chance))
+def as_misses(y: Estimate, chance: float, scatter: float = 0.0) -> Estimate:
+    """The share of misses of odds with an interval, each end at least as far out as misses scatter by themselves.
+
+    Near chance, where odds say nothing, misses lie on both sides of those of guessing.
+    """
+    value, lo, hi = (misses_of(each, chance) for each in (y.value, y.lo, y.hi))
+    if value is None or lo is None or hi is None:
+        return Estimate(value, lo, hi)
+    return Estimate(value, max(min(lo, value - scatter), 0.0), min(max(hi, value + scatter), 1.0))
+
+
+def scatter_of(calibration: Calibration, x_N: Floats, misses_N: Floats, chance: float) -> float:
+    """Half of the 95 % interval of misses about what is foretold of the same models, with those at chance."""
+    told = [misses_of(y.value, chance) or 0.0 for y in calibration.at(x_N.tolist())]
+    dof = len(told) - 2
+    left_N = misses_N - np.array(told)
+    return student_t(dof) * math.sqrt(float(left_N @ left_N) / dof)
 
 
 def compared_as_misses(test: Backtest, chance: float) -> Backtest:

@@ -56,8 +56,15 @@ def widened(y: Estimate, factor: float) -> Estimate:
     """The same number, its interval as many times as wide in ln |y|."""
     if factor == 1 or y.value is None or y.ends is None or y.value * y.ends[0] <= 0:
         return y
-    lo, hi = (y.value * (end / y.value) ** factor for end in y.ends)
+    lo, hi = (y.value * _power(end / y.value, factor) for end in y.ends)
     return Estimate(y.value, lo, hi)
+
+
+def _power(ratio: float, factor: float) -> float:
+    try:
+        return ratio**factor
+    except OverflowError:  # an end beyond any number is none
+        return math.inf
 
 
 def expected_error(y: Estimate, beyond: float) -> float | None:
