@@ -293,18 +293,22 @@ def test_accuracy_near_chance_foretells_that_of_better_models() -> None:
 
 
 def test_an_interval_that_backtests_missed_is_as_wide_as_their_errors_at_such_a_distance() -> None:
-    def backtest(beyond: float, times: float) -> Backtest:  # `times` half intervals off
+    def backtest(beyond: float, times: float, n: int = 5) -> Backtest:  # `times` half intervals off
         half = 0.1
         predicted = Prediction(beyond, 1.0, math.exp(-half), math.exp(half), beyond)
         measured = math.exp(times * half)
-        return Backtest(5, beyond, predicted, measured, 1 / measured - 1)
+        return Backtest(n, beyond, predicted, measured, 1 / measured - 1)
 
-    near, far = [backtest(1.05, 2.0) for _ in range(6)], [backtest(1.5, 12.0) for _ in range(6)]
-    assert widening_at([*near, *far], 10, 1.0) == pytest.approx(2.0, rel=0.6)
+    near, far = ([backtest(beyond, times, n) for n in range(3, 9)] for beyond, times in ((1.05, 2.0), (1.5, 12.0)))
+    assert widening_at(near, 10, 1.0) == pytest.approx(2.0)
+    assert 2.0 - 1e-9 <= widening_at([*near, *far], 10, 1.0) < 6.0
     assert widening_at([*near, *far], 10, 1.6) == pytest.approx(12.0)
     assert widening_at([backtest(1.1, 0.5)] * 12, 10, 1.1) == 1.0
     assert too_few_hold([*near, *far])
-    assert not too_few_hold([backtest(1.1, 0.5)] * 2 + [backtest(1.1, 3.0)])  # two thirds
+    # Nine fits: six of nine held, p = 0.0084; seven, p = .071. Of one fit, the points are one test: p = .05.
+    assert too_few_hold([backtest(1.1, 0.5 if n < 6 else 3.0, n) for n in range(9)])
+    assert not too_few_hold([backtest(1.1, 0.5 if n < 7 else 3.0, n) for n in range(9)])
+    assert not too_few_hold([backtest(1.1, 3.0)] * 100)
 
 
 CHANCES = {"hellaswag": 0.25, "arc_challenge": 0.25, "arc_easy": 0.25, "piqa": 0.5, "csqa": 0.2, "socialiqa": 1 / 3}

@@ -62,7 +62,7 @@ def widened(y: Estimate, factor: float) -> Estimate:
 
 def _power(ratio: float, factor: float) -> float:
     try:
-        return ratio**factor
+        return math.pow(ratio, factor)
     except OverflowError:  # an end beyond any number is none
         return math.inf
 
