@@ -300,8 +300,7 @@ def test_an_interval_that_backtests_missed_is_as_wide_as_their_errors_at_such_a_
         return Backtest(n, beyond, predicted, measured, 1 / measured - 1)
 
     near, far = ([backtest(beyond, times, n) for n in range(3, 9)] for beyond, times in ((1.05, 2.0), (1.5, 12.0)))
-    assert widening_at(near, 10, 1.0) == pytest.approx(2.0)
-    assert 2.0 - 1e-9 <= widening_at([*near, *far], 10, 1.0) < 6.0
+    assert 2.0 <= widening_at([*near, *far], 10, 1.0) < 6.0  # of the near ones alone
     assert widening_at([*near, *far], 10, 1.6) == pytest.approx(12.0)
     assert widening_at([backtest(1.1, 0.5)] * 12, 10, 1.1) == 1.0
     assert too_few_hold([*near, *far])

@@ -1,8 +1,8 @@
 """What backtests of a calibration say of its predictions: whether too few intervals hold, and by how much to widen.
 
 Backtests of one calibration depend on each other: all foretell the same models, and those of one fit err alike. So they
-count as many as there are fits, however many points these foretell. How often backtests speak against a calibration that
-is right is drawn in benchmarks/losses_coverage.py.
+count as many as there are fits, however many points these foretell. How often backtests speak against a calibration
+that is right is drawn in benchmarks/losses_coverage.py.
 """
 
 import math
