@@ -18,13 +18,16 @@ from tests.support.synthetic import TrueSurface, write_surface
 SIZES, SEEDS, TEXTS = (10_000, 160_000), (0, 1), ("prose", "code")
 TOKENS = (1_000_000, 3_000_000, 9_000_000)
 ALONG = [
-    name for name, each in analyses().items() if "axis" in each.keys and not each.only_pairs and name != "multiplier"
-]
+    name
+    for name, each in analyses().items()
+    if "axis" in each.keys and not each.only_pairs and name not in ("multiplier", "attempts")
+]  # attempts, which look at items, below
 NAMES = (  # columns that say what a row is about; no id, and no number that was found
     *("kind", "source", "family", "size", "model", "non_embedding_params", "dataset", "dataset_b", "text_hash"),
     *("protocol", "window", "stride", "padding", "bos", "dtype", "revision", "variant", "engine", "training_tokens"),
     *("training_flops", "training_step", "unique_tokens", "training_seed", "k", "n", "ties", "method", "axis", "law"),
-    *("base", "fixed_size", "offset", "form", "S", "D", "rank", "n_fitted"),
+    *("base", "fixed_size", "offset", "form", "S", "D", "rank", "n_fitted", "x", "name", "by"),
+    *("one", "other"),
 )
 
 
@@ -68,7 +71,7 @@ def asked(store: Path, cwd: Path, verb: str, *words: str) -> list[dict[str, Any]
     rows = json.loads(here(verb, *given, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
     for row in rows:
         row.pop("created_at", None)
-        row.get("params", {}).pop("p_adjusted", None)
+        (row.get("params") or {}).pop("p_adjusted", None)
     assert [
         names for names, n in Counter(tuple(row.get(name) for name in NAMES) for row in rows).items() if n > 1
     ] == []
@@ -80,12 +83,33 @@ def test_rows_of_a_size_and_seed_are_those_of_it_alone(verb: str, together: Path
     rows = asked(together, place, verb, "axis=D")
     own = [row for row in rows if (row["size"], row["training_seed"]) == (str(SIZES[1]), SEEDS[1])]
     assert own == asked(alone, place, verb, "axis=D")
-    assert len(rows) == len(SIZES) * len(SEEDS) * len(own)
+    across = [row for row in rows if row["size"] is None]
+    assert {row["kind"] for row in across} <= {"pair", "factor", "loading"}, "of trainings that are compared"
+    assert len(rows) - len(across) == len(SIZES) * len(SEEDS) * len(own)
 
 
 @pytest.mark.parametrize("verb", ALONG)
 def test_each_row_along_compute_says_what_it_is_about(verb: str, together: Path, place: Path) -> None:
     assert asked(together, place, verb, "axis=C")
+
+
+def test_attempts_of_a_size_along_tokens_are_those_of_it_alone(tmp_path: Path, place: Path) -> None:
+    """Counts of twelve items, whose chances rise with tokens and, more, with size."""
+
+    def brought(name: str, sizes: tuple[int, ...]) -> Path:
+        lines = ["S,D,dataset,item,n_samples,n_correct"]
+        for S in sizes:
+            for D in TOKENS:
+                right = [min(100, int(3 * item + 2 * math.log(D) + math.log(S))) for item in range(12)]
+                lines += [f"{S},{D},quiz,{item},100,{n}" for item, n in enumerate(right)]
+        file, store = tmp_path / f"{name}.csv", tmp_path / name
+        file.write_text("\n".join(lines) + "\n")
+        here("import", file, "source=them", "family=toy", "--store", store, cwd=place, check=0)
+        return store
+
+    rows, own = (asked(brought(*each), place, "attempts", "axis=D") for each in (("all", SIZES), ("one", SIZES[1:])))
+    assert [row for row in rows if row["size"] == str(SIZES[1])] == own
+    assert len(rows) == len(SIZES) * len(own) > 0
 
 
 @pytest.fixture(scope="module")

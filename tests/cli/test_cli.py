@@ -54,7 +54,7 @@ def test_the_page_of_a_verb_has_a_line_for_each_of_its_keys_alone(verb: str) -> 
     from rbpx.cli.help import help_text
 
     page = help_text(verb)
-    assert len(page.splitlines()) <= 92
+    assert len(page.splitlines()) <= 88
     assert max(map(len, page.splitlines())) <= 120
     asked = asking(verb)
     if asked.kind is None:

@@ -23,16 +23,16 @@ def measured(checkpoint: Path, texts: Path, store: Path, cwd: Path, *words: str)
 @pytest.fixture
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """Windows and threads of every forward pass from now on."""
-    from rbpx.measure import extract
+    from rbpx.measure.reading import reading
 
     seen: list[tuple[int, int]] = []
-    plain = extract.head_input
+    plain = reading.head_input
 
     def watched(model: Any, ids_BT: torch.Tensor) -> torch.Tensor:
         seen.append((len(ids_BT), torch.get_num_threads()))
         return plain(model, ids_BT)
 
-    monkeypatch.setattr(extract, "head_input", watched)
+    monkeypatch.setattr(reading, "head_input", watched)
     return seen
 
 

@@ -1,13 +1,13 @@
 """Draws the spectrum of times, the slope rebuilt, misses beside what is not learned, and who carries the slope."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from rbpx.analyses.learning import columns
 from rbpx.analyses.learning.analysis import Learning, Result
 from rbpx.analyses.learning.losses import Bin, Gap, Losses
 from rbpx.analyses.learning.orders import Orders
-from rbpx.analyses.question import one_by_one
 from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, Undrawn, bars, drawn, line, points, scale_of
 from rbpx.display.view import View, magnitude, share, text, with_ends
 from rbpx.display.vocabulary import decimals, short
@@ -43,9 +43,22 @@ _ORDER: Final = View[tuple[str, str, Estimate]](
 _MOST_PAIRS: Final = 12
 
 
-@one_by_one
-def figures(result: Result, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
-    """The figures of one group, or of the orders on one text."""
+def figures(results: Sequence[Result], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """The figures of each group, and of the orders on each text; where there are several, each says whose it is."""
+    if len(results) == 1:
+        return list(_figures(results[0]))
+    return [
+        replace(each, name=f"{each.name}-{at}", title=f"{each.title}: {_about(result)}")
+        for at, result in enumerate(results)
+        for each in _figures(result)
+    ]
+
+
+def _about(result: Result) -> str:
+    return result.about if isinstance(result, Orders) else result.group.title
+
+
+def _figures(result: Result) -> Iterator[Figure | Undrawn]:
     if isinstance(result, Orders):
         yield _order(result)
         return

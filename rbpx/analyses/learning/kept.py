@@ -16,7 +16,8 @@ from rbpx.store.store import Record, Store
 
 def keep(store: Store, result: Result) -> list[Record]:
     """A row for each group, kind of token, bin, slope, world, point, tail, carrier, forecast, pair and factor."""
-    names = {**result.group.names(), "axis": result.group.axis.value}
+    of = result if isinstance(result, Orders) else result.group
+    names = {**of.names(), "axis": result.group.axis.value}
     rows = _orders(result) if isinstance(result, Orders) else _learning(result)
     return alike([{"kind": kind, **names, **row} for kind, row in rows])
 

@@ -6,7 +6,7 @@ Shapes: M tokens that two trainings share, T points.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,7 @@ class Orders:
     """The orders of all trainings on one text.
 
     Attributes:
-        group: the first, for its names.
+        groups: the trainings.
         k: rank that makes a hit.
         pairs: of trainings.
         titles: of those that the factors are of.
@@ -91,12 +91,27 @@ class Orders:
         factors: what their orders have in common; None with fewer than three.
     """
 
-    group: Group
+    groups: tuple[Group, ...]
     k: int
     pairs: tuple[Pair, ...]
     titles: tuple[str, ...]
     n_tokens: int
     factors: Factors | None
+
+    @property
+    def group(self) -> Group:
+        """One of the trainings, for what all of them are of."""
+        return self.groups[0]
+
+    @property
+    def about(self) -> str:
+        """The text, and what is a hit."""
+        return f"{self.group.first.dataset}, k = {self.k}"
+
+    def names(self) -> dict[str, Any]:
+        """What all trainings have in common, by column; None where they differ, as in size and seed."""
+        each, *others = [group.names() for group in self.groups]
+        return {name: value if all(other[name] == value for other in others) else None for name, value in each.items()}
 
 
 def orders(of_text: Sequence[Times], k: int) -> Orders | None:
@@ -110,7 +125,7 @@ def orders(of_text: Sequence[Times], k: int) -> Orders | None:
     found = factors(ranks_NM @ ranks_NM.T / ranks_NM.shape[1]) if known and ranks_NM is not None else None
     titles = tuple(times.group.title for times in chosen)
     n_tokens = 0 if ranks_NM is None else ranks_NM.shape[1]
-    return Orders(chosen[0].group, k, tuple(pairs), titles, n_tokens, found)
+    return Orders(tuple(times.group for times in chosen), k, tuple(pairs), titles, n_tokens, found)
 
 
 def _places(one: Tokens, other: Tokens) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -55,7 +55,7 @@ def _name(result: Learning, carrier: Carrier) -> str:
 
 
 def _of_orders(result: Orders) -> Iterator[Table]:
-    about, axis = f"{result.group.first.dataset}, k = {result.k}", result.group.axis
+    about, axis = result.about, result.group.axis
     yield columns.PAIRS.table("Whether trainings learn in the same order", result.pairs, about, axis)
     if result.factors is not None:
         shares = ", ".join(f"{share:.0%}" for share in result.factors.share_F)

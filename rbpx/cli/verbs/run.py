@@ -1,8 +1,7 @@
 """Measure the missing cells, then print the laws side by side.
 
-Measures every cell of the grid (family x size x dataset) that the store lacks, then prints its scaling laws: -ln RBP_k
-(arXiv 2510.20387, eq. 5), cross-entropy, those derived from a lognormal of the ranks, and error-entropy (arXiv
-2510.04067). Stop it and start again: it continues.
+Measures what the store lacks of a grid (family x size x dataset), then prints its models and their laws of -ln RBP_k
+(arXiv 2510.20387, eq. 5) and cross-entropy. Stopped and started again, it continues.
 """
 
 import logging

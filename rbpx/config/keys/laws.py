@@ -189,7 +189,7 @@ class LawKeys(Asked):
         "runs above the law weigh this many times less than those below: the law of well-tuned runs"
     )
     size_by: Key[SizeBy] = Key(SizeBy, SizeBy.total, as_typed, "total").says(
-        "which parameters are S: active are those that one token uses, with_embeddings all, head and embeddings too"
+        "which parameters are S: active those that a token uses, with_embeddings all, the head's too"
     )
     checkpoints: Key[Checkpoints] = Key(Checkpoints, Checkpoints.all, as_typed, "all").says(
         "or last: of each training only its last checkpoint counts"

@@ -66,7 +66,7 @@ def _shard(key: str, value: Any) -> Shard | None:
 IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
     "model.gguf": (
         "FILE",
-        "GGUF files in the folder model.id, one or a list; model.id=FILE.gguf says the same (pip install 'rbpx[gguf]')",
+        "GGUF files in the folder model.id, one or a list (pip install 'rbpx[gguf]')",
     ),
     "model.pickled": (
         "true",
@@ -127,8 +127,7 @@ class RunKeys(Asked):
     """Which runs; lists are None where all are meant."""
 
     model: Key[ModelConfig | None] = Key(ModelConfig | None, None, _models, "FAMILY").says(
-        "{models}; model=hub model.id=ORG/NAME, a folder or a .gguf file; model.revision=step1000, a list, all or log: "
-        "checkpoints",
+        "{models}; model=hub model.id=ORG/NAME, a folder or FILE.gguf; model.revision=step1000, a list, all, log",
         "narrows to a family that the store holds, model.revision=step1000 to a revision of it",
     )
     size: Key[list[str] | None] = Key(Any, "all", _sizes, "SIZE", values=("all",)).says(
