@@ -118,7 +118,7 @@ _REMEDY = {
     Status.separated: "Passes and failures are at different sizes, so any steep law fits: choose another N or k.",
     Status.too_short: "No document has as many tokens as a sequence: choose a smaller N.",
     Status.one_sided: "Fewer than 3 sizes have both passes and failures: treat alpha as rough, or choose a smaller N.",
-    Status.no_trend: "The exponent cannot be told from 0, so no effect of size shows: do not extrapolate.",
+    Status.no_trend: "The exponent cannot be told from 0, so no trend shows: do not extrapolate.",
     Status.not_monotone: "The values turn round between the sizes, so no power law fits: read the values themselves.",
     Status.bends: "The points curve: the law is a mean slope, not to be extrapolated; predictions allow for it.",
     Status.no_heavy_tail: "No item is nearly out of reach, so failures fall faster than a power: read pass@k itself.",

@@ -26,7 +26,7 @@ NAMES = (  # columns that say what a row is about; no id, and no number that was
     *("kind", "source", "family", "size", "model", "non_embedding_params", "dataset", "dataset_b", "text_hash"),
     *("protocol", "window", "stride", "padding", "bos", "dtype", "revision", "variant", "engine", "training_tokens"),
     *("training_flops", "training_step", "unique_tokens", "training_seed", "k", "n", "ties", "method", "axis", "law"),
-    *("base", "fixed_size", "offset", "form", "S", "D", "rank", "n_fitted", "x", "name", "by"),
+    *("base", "fixed_size", "offset", "form", "S", "D", "rank", "n_fitted", "x", "name", "by", "how", "of"),
     *("one", "other"),
 )
 

@@ -44,7 +44,7 @@ def test_an_installed_copy_composes_from_any_working_directory(installed: Path, 
 def test_an_installed_copy_knows_its_studies_and_families(installed: Path, tmp_path: Path) -> None:
     page = run(installed, tmp_path, "--help")
     assert "hub, ladder" in page
-    assert "experiment=NAME   baseline, closure, " in page
+    assert "experiment=NAME   attempts, attempts_sampled, baseline, closure, " in page
 
 
 def test_an_installed_copy_carries_every_model_of_the_ladder(installed: Path) -> None:

@@ -64,6 +64,9 @@ def _worth(result: Attempts, x: AxisWords) -> Iterator[str]:
     first = result.runs[0]
     if first.exchange is None:
         return
+    if first.exchange.hi is None:
+        yield f"What {STEP} attempts are worth is open: pass@1 is not known to rise {x.grows}."
+        return
     more = x.more.format(rough(first.exchange.factor))
     beside = ""
     if first.of_ranks is not None:
