@@ -7,7 +7,7 @@ tokens, for m from 3 up.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
@@ -18,7 +18,7 @@ from rbpx.analyses.predict.surface import Beside, SurfaceForesights, foresee, ke
 from rbpx.config.request import Request
 from rbpx.display.vocabulary import law_title
 from rbpx.groups.fits import Law, alike, doubted, fit_points, fit_record, keep_fits
-from rbpx.groups.group import Group
+from rbpx.groups.group import Group, labels_of
 from rbpx.groups.points.frontier import frontier
 from rbpx.groups.points.sizes import Points, known_points
 from rbpx.groups.select.trainings import TrainingGroup
@@ -28,6 +28,7 @@ from rbpx.laws.names import Method, OnText
 from rbpx.laws.pins import Given, Pins
 from rbpx.laws.power.given import values_of
 from rbpx.laws.predict.calibration import expected_error, widened
+from rbpx.laws.predict.influence import Moved, moved_most
 from rbpx.laws.predict.prediction import COMBINED, Averaged, Prediction, Within, average_forms, outside, predict
 from rbpx.laws.predict.verdict import FAR, Backtest, backtest_over_forms, judge_over_forms, widening_of
 from rbpx.laws.sweeps import Cell
@@ -47,12 +48,14 @@ class Foreseen(Doubted):
         reasons: every status that holds for it.
         expected_error: median |error| to expect, relative; None unless combined.
         widened: by what factor backtests widened the interval, in ln y; None unless combined.
+        moved: how far it moves at most with one run left out, and which; None unless combined.
     """
 
     prediction: Prediction
     reasons: tuple[Status, ...]
     expected_error: float | None = None
     widened: float | None = None
+    moved: Moved | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +87,12 @@ class Foresight:
     def held(self) -> list[bool]:
         """For each backtest with an interval, whether it contains the measured value."""
         return [test.is_inside for test in self.backtests if test.is_inside is not None]
+
+    def moves(self, of: Foreseen) -> Record:
+        """How far one prediction moves at most with one run left out, and which run that is."""
+        if of.moved is None:
+            return {"moved": None, "moved_by": None}
+        return {"moved": of.moved.share, "moved_by": labels_of(self.law.runs)[of.moved.by]}
 
     @property
     def mean_error(self) -> float | None:
@@ -169,6 +178,8 @@ def _over_forms(law: Law, targets: Sequence[float], pins: Pins) -> list[Foresigh
         return Foreseen(Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S)), ())
 
     combined, tests = _combined(law, S, answers, given)
+    moves = moved_most(S, y, targets, given)
+    combined = tuple(replace(each, moved=moved) for each, moved in zip(combined, moves, strict=True))
     forms = {shape: tuple(alone(a.S, a.within[shape]) for a in answers) for shape in answers[0].within}
     of_forms = [Foresight(law, shape, predictions, ()) for shape, predictions in forms.items()]
     beside = tuple(_beside(law, S, targets, combined))
@@ -230,7 +241,7 @@ def keep(store: Store, foresights: Answered) -> list[Record]:
         named |= {"method": foresight.method}
         for each in foresight.predictions:
             row = {"kind": "prediction", **named, "n_fitted": len(foresight.law.runs), **vars(each.prediction)}
-            row |= {"expected_error": each.expected_error, "widened": each.widened}
+            row |= {"expected_error": each.expected_error, "widened": each.widened} | foresight.moves(each)
             row |= {"status": each.status.value, "reasons": [reason.value for reason in each.reasons]}
             rows.append(row | {"weights": foresight.weights})
         for test in foresight.backtests:

@@ -23,7 +23,7 @@ from rbpx.display.view import (
     with_ends,
     written,
 )
-from rbpx.display.vocabulary import UNKNOWN, law_title, short, significant
+from rbpx.display.vocabulary import UNKNOWN, law_title, percent, short, significant
 from rbpx.groups.origin import from_fits
 from rbpx.groups.points.frontier import said_of_points
 from rbpx.laws.forms.candidates import Shape
@@ -266,6 +266,7 @@ def sentences(of: Answered) -> Iterator[str]:
 
 def _said_of_sizes(of: Foresights) -> Iterator[str]:
     yield from said_of_points(of.cells, of.group.asked)
+    yield from _said_of_moves(of)
     tested = [law for law in of.answers if law.mean_error is not None]
     if tested:
         inside = [is_inside for law in tested for is_inside in law.held]
@@ -289,6 +290,24 @@ def _said_of_sizes(of: Foresights) -> Iterator[str]:
     if far:
         sizes = ", ".join(f"{each.S:.3g} ({each.beyond:.3g} times)" for each in far)
         yield f"S = {sizes} lies more than {FAR:.0f} times beyond the sizes: an extrapolation that no backtest covers."
+
+
+def _said_of_moves(of: Foresights) -> Iterator[str]:
+    """How far each answer, where it is farthest out, moves with one run left out."""
+    farthest = {
+        law.title: max(law.predictions, key=lambda each: each.prediction.beyond)
+        for law in of.answers
+        if law.predictions
+    }
+    moves = {law.title: law.moves(farthest[law.title]) for law in of.answers if law.predictions}
+    said = [
+        f"{title} {percent(move['moved'])} (without {move['moved_by']})"
+        for title, move in moves.items()
+        if move["moved"]
+    ]
+    if said:
+        at = max(each.prediction.S for each in farthest.values())
+        yield f"With one run left out the predictions at {at:.3g} move by at most: {', '.join(said)}."
 
 
 def _held_out(of: SurfaceForesights) -> Iterator[str]:

@@ -1,0 +1,48 @@
+"""How far a prediction moves with one run left out."""
+
+import numpy as np
+import pytest
+
+from rbpx.laws.predict.influence import moved_most
+from rbpx.laws.predict.prediction import predict_over_forms
+
+S = np.geomspace(1e6, 1e9, 7).tolist()
+Y = [4.0 * size**-0.1 * (1 + 0.001 * (-1) ** at) for at, size in enumerate(S)]
+FAR = (1e9, 1e10)
+
+
+def alone(S: list[float], y: list[float]) -> list[float]:
+    found = predict_over_forms(S, y, FAR)
+    assert found is not None
+    return [each.y for each in found]
+
+
+@pytest.mark.parametrize("off", [0, 3, 6])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_move_is_that_of_the_ladder_without_its_most_telling_run(off: int, sign: int) -> None:
+    y = [sign * value * (1.06 if at == off else 1.0) for at, value in enumerate(Y)]
+    with_all = alone(S, y)
+    without = np.array([alone(S[:at] + S[at + 1 :], y[:at] + y[at + 1 :]) for at in range(7)])
+    moves = without / np.array(with_all) - 1
+    for t, moved in enumerate(moved_most(S, y, FAR)):
+        assert moved is not None
+        assert moved.by == np.abs(moves[:, t]).argmax()
+        assert sign * moved.share == pytest.approx(moves[moved.by, t], rel=1e-9)
+
+
+def test_a_prediction_hangs_on_a_run_only_where_the_others_say_otherwise() -> None:
+    even, off = moved_most(S, Y, FAR)[1], moved_most(S, [*Y[:-1], 1.06 * Y[-1]], FAR)[1]
+    assert even is not None
+    assert off is not None
+    assert abs(even.share) < 0.005
+    assert abs(off.share) > 0.02
+
+
+def test_of_three_sizes_none_can_be_left_out() -> None:
+    assert moved_most(S[:3], Y[:3], FAR) == [None, None]
+
+
+def test_only_a_replicate_can_where_three_sizes_have_to_stay() -> None:
+    for moved in moved_most([S[0], *S[:3]], [1.1 * Y[0], *Y[:3]], FAR):
+        assert moved is not None
+        assert moved.by in (0, 1)
