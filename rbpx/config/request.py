@@ -213,6 +213,10 @@ def _check_axis(request: Request) -> None:
 
 
 def _check_forecast(request: Request) -> None:
+    if request.inference_within and not request.inference_tokens:
+        raise RbpxError(
+            "inference_within=true says what flops= pays for; add the tokens to serve: inference_tokens=1e13"
+        )
     if request.register is not None and request.size_by is not SizeBy.total:
         raise RbpxError(
             f"register={request.register} foretells models by their S as stored; drop it, or size_by={request.size_by}"

@@ -48,6 +48,22 @@ def test_it_answers_in_sentences_what_to_train(ours: Path) -> None:
     assert "narrow the loss of the best run most: one of" in told
 
 
+def test_a_budget_may_be_for_training_and_serving_together(ours: Path) -> None:
+    words = ("flops=1e22", "inference_tokens=1e12", "inference_within=true")
+    told = ask(ours, *words)
+    assert "To serve 1T tokens at the loss" not in told
+    assert re.search(r"If 1e\+22 FLOPs are to train a model and serve 1T tokens, train \S+ \(.*which would show", told)
+    (row,) = [row for row in json.loads(ask(ours, *words, "--format", "json")) if row["kind"] == "served"]
+    assert 6 * row["S"] * row["D"] + 2 * row["S"] * 1e12 == pytest.approx(1e22)
+    assert (row["within"], row["saved"]) == (True, None)
+    assert row["y_lo"] < row["y"] < row["y_hi"]
+
+
+def test_a_budget_for_both_without_tokens_to_serve_is_refused(ours: Path) -> None:
+    refused = here("decide", "inference_within=true", "--store", ours / "store", cwd=ours / "cwd", check=2)
+    assert "add the tokens to serve: inference_tokens=1e13" in refused.stderr
+
+
 def test_a_report_of_losses_alone_begins_with_it_and_says_nothing_of_ranks(ours: Path) -> None:
     page = ours / "page.html"
     common = ("resamples=40", "--store", ours / "store")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize_scalar
 
-from rbpx.laws.surface.decision import best_of, with_serving
+from rbpx.laws.surface.decision import best_of, with_serving, within_total
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.runs import Runs
 from tests.support.draws import few_or_all, plausible
@@ -39,6 +39,48 @@ def least_of_both(T: float) -> tuple[float, float, float]:
     least = minimize_scalar(cost, bounds=(math.log(size / 20), math.log(2 * size)), method="bounded")
     S = math.exp(least.x)
     return S, tokens(S), 1 - math.exp(least.fun) / (C + 2 * size * T)
+
+
+def least_within(T: float) -> tuple[float, float, float]:
+    """S, D and the loss where training and serving cost C together, by a search along the true law."""
+
+    def tokens(S: float) -> float:
+        return (C - 2 * S * T) / (6 * S)
+
+    ends = math.log(1e6), math.log(0.999 * C / (2 * T))
+    found = minimize_scalar(lambda ln_S: loss(math.exp(ln_S), tokens(math.exp(ln_S))), bounds=ends, method="bounded")
+    S = math.exp(found.x)
+    return S, tokens(S), found.fun
+
+
+@few_or_all(24, 300)
+def test_what_is_said_of_a_budget_that_pays_for_serving_holds_the_truth(n_draws: int) -> None:
+    T = 1e12
+    truth = dict(zip(("S", "D"), least_within(T), strict=False))
+    held = dict.fromkeys(("S", "D", "y"), 0)
+    for seed in range(n_draws):
+        served = within_total(fits_of(draw((seed,), grid(6, 5), 0.004).runs), C, T, seed=seed)
+        assert served is not None
+        assert served.S.value is not None
+        assert served.D.value is not None
+        assert 6 * served.S.value * served.D.value + 2 * served.S.value * T == pytest.approx(C)
+        truth["y"] = loss(served.S.value, served.D.value)
+        for name, value in truth.items():
+            estimate = getattr(served, name)
+            held[name] += estimate.lo <= value <= estimate.hi
+    for name, n in held.items():
+        assert n > 0.95 * n_draws or plausible(n, n_draws), name
+
+
+@pytest.mark.parametrize("T", [1e10, 1e12, 1e13])
+def test_of_runs_without_scatter_a_budget_of_both_is_spent_as_a_search_of_the_law_finds_it(T: float) -> None:
+    S, D = grid(6, 5)
+    served = within_total(fits_of(Runs.of(S, D, law(S, D))), C, T)
+    size, tokens, y = least_within(T)
+    assert served is not None
+    assert served.S.value == pytest.approx(size, rel=0.05)
+    assert served.D.value == pytest.approx(tokens, rel=0.1)
+    assert served.y.value == pytest.approx(y, rel=1e-3)
 
 
 @few_or_all(24, 300)

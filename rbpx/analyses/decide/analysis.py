@@ -17,7 +17,7 @@ from rbpx.laws.names import Axis
 from rbpx.laws.predict.calibration import in_sd
 from rbpx.laws.surface.averaged import BudgetTest, OverForms, backtest_budgets, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.checks import HeldOut
-from rbpx.laws.surface.decision import Best, Served, best_of, irreducible, with_serving
+from rbpx.laws.surface.decision import Best, Served, best_of, irreducible, with_serving, within_total
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.landscape import Landscape, landscape
 from rbpx.laws.surface.next_runs import TENFOLD, Plan, best_values, candidates, next_runs
@@ -76,7 +76,12 @@ class Decision:
     @property
     def reasons_of_served(self) -> tuple[Status, ...]:
         """Of the least of training and serving; none where it was not asked for."""
-        return () if self.served is None else self.reasons_at(1.0, self.served.ratio_beyond)
+        served = self.served
+        if served is None:
+            return ()
+        C = served.C - 2 * (served.S.value or 0.0) * served.T  # of training, where the budget pays for serving too
+        farther = C / float(self.trained.runs.along(Axis.C).max()) if served.within else 1.0
+        return self.reasons_at(farther, served.ratio_beyond)
 
     @property
     def reasons_of_asked(self) -> list[tuple[Status, ...]]:
@@ -133,7 +138,9 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     found = [] if collinear else [best_of(fits, C, foretold, request.seed) for C in wanted]
     best = tuple(each for each in found if each is not None)
     served = None
-    if request.inference_tokens and best and best[0].S.value is not None:
+    if request.inference_tokens and request.inference_within and not collinear:
+        served = within_total(fits, wanted[0], request.inference_tokens, foretold, request.seed)
+    elif request.inference_tokens and best and best[0].S.value is not None:
         served = with_serving(fits, wanted[0], request.inference_tokens, request.seed)
     asked = (
         [(*at, each) for at, each in zip(points, predict_over_forms(fits, points, foretold), strict=True)]

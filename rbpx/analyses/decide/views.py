@@ -14,7 +14,7 @@ from rbpx.groups.points.frontier import said_of_points
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.decision import Best
+from rbpx.laws.surface.decision import Best, Served
 from rbpx.laws.surface.next_runs import LEAST
 from rbpx.status import Status, first_of
 
@@ -117,6 +117,9 @@ def _served(of: Decision) -> Iterator[str]:
     served = of.served
     if served is None:
         return
+    if served.within:
+        yield from _served_within(served)
+        return
     start = f"to serve {spoken(served.T)} tokens at the loss of the best run of {short(served.C)} FLOPs"
     if served.S.value is None:
         yield f"{start}, no size within thirty times smaller reaches it with more tokens."
@@ -124,6 +127,17 @@ def _served(of: Decision) -> Iterator[str]:
     yield (
         f"{start}, train {_between(served.S)} parameters on {_between(served.D)} tokens, which saves "
         f"{_between(served.saved, _percent)} of all FLOPs."
+    )
+
+
+def _served_within(served: Served) -> Iterator[str]:
+    start = f"if {short(served.C)} FLOPs are to train a model and serve {spoken(served.T)} tokens"
+    if served.S.value is None:
+        yield f"{start}, no size is the best of those within a hundredfold of the runs."
+        return
+    yield (
+        f"{start}, train {_between(served.S)} parameters on {_between(served.D)} tokens, which would show "
+        f"{_between(served.y, _four)}."
     )
 
 

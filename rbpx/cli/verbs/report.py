@@ -1,10 +1,10 @@
 """One page with the laws, figures and tables of a store.
 
-Answers every question that has a section in a report, and writes one HTML file that needs no network: a summary in
-plain sentences, for each family and text the laws with their intervals and the figures of arXiv 2510.20387 (3 to 9),
-each with its values, its SQL and its runs; tables that sort and download as CSV. Of more than 12 groups the page leads
-with a table of all, and group=NAME asks for the sections of one. --format md is the same as Markdown, tex has tables 1
-and 2 for a paper, svg and pdf are a folder of figures. A file that is not a report is never overwritten.
+Answers every question that has a section, and writes one HTML file that needs no network: a summary in sentences, for
+each family and text the laws with intervals and the figures of arXiv 2510.20387 (3 to 9), each with values, SQL and
+runs; tables sort and download as CSV. Of more than 12 groups it leads with a table of all, and group=NAME asks for the
+sections of one. --format md is Markdown, tex tables 1 and 2 for a paper, svg and pdf a folder of figures. Overwrites
+nothing but reports.
 """
 
 from collections.abc import Sequence

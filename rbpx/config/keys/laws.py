@@ -308,6 +308,9 @@ class PredictionKeys(Asked):
     inference_tokens: Key[float | None] = Key(
         float | None, None, positive("tokens to serve, as in inference_tokens=1e13"), "T"
     ).says("tokens that the model is to serve: the least of training and serving that reaches the same loss")
+    inference_within: Key[bool] = Key(bool, False, as_typed, "true").says(
+        "flops= pays for training and serving together: the least loss of both"
+    )
     next: Key[int | None] = Key(int | None, None, whole(1, 1_000), "N").says("names N runs to train next")
     flops: Key[float | None] = Key(float | None, None, positive("training FLOPs, as in flops=1e20"), "C").says(
         "training FLOPs that these runs may cost in all"

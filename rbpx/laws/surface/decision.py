@@ -2,7 +2,7 @@
 
 All of it is over forms, bends and misfit (`rbpx.laws.surface.averaged.draw_over_forms`), with C = 6 S D. With serving,
 T tokens at 2 S FLOPs each, asked for is the least 6 S D + 2 S T that reaches the loss of the best training run of a
-budget.
+budget, or the least loss where 6 S D + 2 S T is the budget.
 
 Source:
     arXiv 2401.00448 (N. Sardana, J. Portes, S. Doubov, J. Frankle), eq. 3, for training and serving together.
@@ -60,15 +60,17 @@ class Best:
 
 @dataclass(frozen=True)
 class Served:
-    """The least of training and serving together that reaches the loss of the best run of a budget.
+    """The size and tokens that are best where a model is served, too.
 
     Attributes:
-        C: training FLOPs of that run.
+        C: training FLOPs of the best run whose loss is to be reached; those of training and serving `within` a budget.
         T: tokens to serve.
         S: size.
         D: tokens to train on.
-        saved: share of all FLOPs that this saves beside the best training run and its serving.
+        saved: share of all FLOPs that this saves beside the best training run and its serving; unknown `within`.
         ratio_beyond: the factor by which D / S lies above that of all runs; 1 within.
+        y: what a new run of this size would show; unknown unless `within`.
+        within: whether the budget pays for both, and the least loss is sought; else the least FLOPs to that loss.
     """
 
     C: float
@@ -77,6 +79,8 @@ class Served:
     D: Estimate
     saved: Estimate
     ratio_beyond: float
+    y: Estimate
+    within: bool
 
 
 def best_of(fits: Sequence[SurfaceFit], C: float, budgets: Sequence[BudgetTest] = (), seed: int = 0) -> Best | None:
@@ -179,7 +183,7 @@ def with_serving(fits: Sequence[SurfaceFit], C: float, T: float, seed: int = 0) 
     cost_KG = np.exp(ln_S_G) * (6 * np.exp(ln_D_KG) + 2 * T)
     usable_K = np.isfinite(cost_KG).any(axis=1)
     if usable_K.mean() < INSIDE:
-        return Served(C, T, Estimate(), Estimate(), Estimate(), 1.0)
+        return Served(C, T, Estimate(), Estimate(), Estimate(), 1.0, Estimate(), within=False)
     cost_KG, ln_D_KG = cost_KG[usable_K], ln_D_KG[usable_K]
     best_K = np.nanargmin(cost_KG, axis=1)
     each_K = np.arange(len(best_K))
@@ -187,7 +191,42 @@ def with_serving(fits: Sequence[SurfaceFit], C: float, T: float, seed: int = 0) 
     S, D = of_draws(ln_S_G[best_K]), of_draws(ln_D_KG[each_K, best_K])
     saved = of_draws(np.log(cost_KG[each_K, best_K] / plain), less=1.0).times(-1.0)
     ratio = float(np.exp(np.median(ln_D_KG[each_K, best_K] - ln_S_G[best_K])))
-    return Served(C, T, S, D, saved, max(ratio / float((runs.D_N / runs.S_N).max()), 1.0))
+    return Served(C, T, S, D, saved, max(ratio / float((runs.D_N / runs.S_N).max()), 1.0), Estimate(), within=False)
+
+
+def within_total(
+    fits: Sequence[SurfaceFit], C: float, T: float, budgets: Sequence[BudgetTest] = (), seed: int = 0
+) -> Served | None:
+    """The best run of which training and serving together cost a budget: the least loss at 6 S D + 2 S T = C.
+
+    Args:
+        fits: as in `best_of`.
+        C: FLOPs of both.
+        T: tokens to serve.
+        budgets: backtests in compute, which widen the interval of y.
+        seed: of the draws.
+
+    Returns:
+        The best, unknown where no size within a hundredfold of the runs' is; None where no form was fitted.
+    """
+    runs = fits[0].runs
+    most = min(runs.S_N.max() * _AROUND, 0.999 * C / (2 * T))  # beyond, serving alone costs more
+    least_S = min(runs.S_N.min() / _AROUND, most / HALF)
+    ln_S_G = np.linspace(math.log(least_S), math.log(most), _SIZES)
+    D_G = (C - 2 * np.exp(ln_S_G) * T) / (6 * np.exp(ln_S_G))
+    found = _draws(fits, ln_S_G, np.log(D_G), seed)
+    if found is None:
+        return None
+    ln_S_K, _ = least(ln_S_G, found)
+    inner_K = np.isfinite(ln_S_K)
+    if inner_K.mean() < INSIDE:
+        return Served(C, T, Estimate(), Estimate(), Estimate(), 1.0, Estimate(), within=True)
+    S = of_draws(ln_S_K[inner_K])
+    ends = [each and (C - 2 * each * T) / (6 * each) for each in (S.value, S.hi, S.lo)]
+    size, D = math.exp(float(np.median(ln_S_K[inner_K]))), Estimate(*ends)
+    (answer,) = predict_over_forms(fits, [(size, (C - 2 * size * T) / (6 * size))], budgets)
+    ratio = (C - 2 * size * T) / (6 * size**2) / float((runs.D_N / runs.S_N).max())
+    return Served(C, T, S, D, Estimate(), max(ratio, 1.0), answer.y, within=True)
 
 
 def _draws(fits: Sequence[SurfaceFit], ln_S: Floats, ln_D: Floats, seed: int) -> Floats | None:
