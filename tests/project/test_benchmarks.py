@@ -20,8 +20,18 @@ def test_the_page_says_the_least_of_every_program() -> None:
     assert sorted(Path(line.split()[0]).name for line in LEAST) == sorted(programs)
 
 
+QUICK = {"bootstrap", "decisions", "deterministic", "errors", "learning", "multiplier", "prediction_coverage", "worlds"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("line", LEAST, ids=lambda line: Path(line.split()[0]).stem)
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, id=name, marks=() if name in QUICK else pytest.mark.long)
+        for line in LEAST
+        for name in [Path(line.split()[0]).stem]
+    ],
+)
 def test_a_benchmark_runs_at_its_smallest_as_its_page_says(
     line: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -54,8 +54,7 @@ class TMixture:
     def below(self, value: ArrayLike) -> Floats:
         """The probability of less than a value, by mixture, shape [...]; to 1e-15, however small it is."""
         away = np.asarray(value, dtype=np.float64)[..., None] - self.centre
-        below = _below if self.dof > _LONG else _below_in_sines
-        return np.asarray((self.weight * below(away, self.scale, self.dof)).sum(axis=-1))
+        return np.asarray((self.weight * _nearly_below(away, self.scale, self.dof)).sum(axis=-1))
 
     def quantiles(self, tails: ArrayLike) -> Floats:
         """Quantiles shape [..., Q].
@@ -87,7 +86,7 @@ def _quantiles(centre: Floats, scale: Floats, weight: Floats, tail: Floats, dof:
     step, ends, left = hi - lo, at.copy(), np.arange(len(tail))
     for _ in range(_STEPS):
         away = at[:, None] - centre
-        below = (weight * _below(away, scale, dof)).sum(axis=-1)
+        below = (weight * _nearly_below(away, scale, dof)).sum(axis=-1)
         lo, hi = np.where(below < tail, at, lo), np.where(below < tail, hi, at)
         of_t = stdtrit(dof, below)
         with np.errstate(divide="ignore", invalid="ignore"):  # between points there is no density: halve
@@ -124,6 +123,11 @@ def _below(away: Floats, scale: Floats, dof: int) -> Floats:
     """Student's t distribution function at a distance from the centre; a point has no scale: all or nothing."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(stdtr(dof, np.where(away == 0, 0.0, away / scale)))
+
+
+def _nearly_below(away: Floats, scale: Floats, dof: int) -> Floats:
+    """As `_below`, to 1e-15 in probability."""
+    return _below(away, scale, dof) if dof > _LONG else _below_in_sines(away, scale, dof)
 
 
 def _below_in_sines(away: Floats, scale: Floats, dof: int) -> Floats:
