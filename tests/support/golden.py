@@ -35,7 +35,7 @@ _LONGEST: Final = 120  # words and cells of a line
 _NUMBER: Final = re.compile(r"(?<!\w)(?<!\w\.)[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 _PASSING: Final = re.compile(  # what another run, or machine, says otherwise: ids, times, folders, versions
     r"(?<![\w.])[0-9a-f]{16}(?![\w.])|(?<=text )[0-9a-f]{8}\b|\d{4}-\d\d-\d\d[T ][\d:.]+|/[\w./-]*/store\b|"
-    r"rbpx \d+\.\d+\.\d+|[\d.]+ MB"
+    r"rbpx (?:report )?\d+\.\d+\.\d+|[\d.]+ MB"
 )
 
 # ------------------------------------------------------------------------------------------------------------- stores
