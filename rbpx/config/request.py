@@ -42,7 +42,15 @@ class Request(RunKeys, MeasuringKeys, LawKeys, PredictionKeys, TaskKeys, TokenKe
             raise RbpxError(f"over={self.over:g} and E= or pin= do not go together; drop one")
         if self.pins and not self.laws.by_name:
             self.typed["laws"] = ["cross_entropy"]
-        checks = (_check_measuring, _check_official, _check_engine, _check_forecast, _check_shown, _check_axis)
+        checks = (
+            _check_measuring,
+            _check_official,
+            _check_engine,
+            _check_serving,
+            _check_forecast,
+            _check_shown,
+            _check_axis,
+        )
         for check in checks:
             check(self)
         self.points_to_predict()
@@ -212,11 +220,14 @@ def _check_axis(request: Request) -> None:
             )
 
 
-def _check_forecast(request: Request) -> None:
+def _check_serving(request: Request) -> None:
     if request.inference_within and not request.inference_tokens:
         raise RbpxError(
             "inference_within=true says what flops= pays for; add the tokens to serve: inference_tokens=1e13"
         )
+
+
+def _check_forecast(request: Request) -> None:
     if request.register is not None and request.size_by is not SizeBy.total:
         raise RbpxError(
             f"register={request.register} foretells models by their S as stored; drop it, or size_by={request.size_by}"

@@ -59,6 +59,15 @@ def test_a_budget_may_be_for_training_and_serving_together(ours: Path) -> None:
     assert row["y_lo"] < row["y"] < row["y_hi"]
 
 
+def test_a_far_budget_for_both_is_said_to_be_far_once(ours: Path) -> None:
+    words = ("flops=1e25", "inference_tokens=1e12", "inference_within=true")
+    told = ask(ours, *words).split("must not be concluded")[1]
+    assert "at 1e+25 FLOPs" in told
+    assert "tokens per parameter" not in told
+    (row,) = [row for row in json.loads(ask(ours, *words, "--format", "json")) if row["kind"] == "served"]
+    assert row["status"] == "beyond"
+
+
 def test_a_budget_for_both_without_tokens_to_serve_is_refused(ours: Path) -> None:
     refused = here("decide", "inference_within=true", "--store", ours / "store", cwd=ours / "cwd", check=2)
     assert "add the tokens to serve: inference_tokens=1e13" in refused.stderr

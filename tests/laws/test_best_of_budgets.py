@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize_scalar
 
-from rbpx.laws.surface.decision import best_of, with_serving, within_total
+from rbpx.laws.surface.decision import Best, Served, best_of, with_serving, within_total
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.runs import Runs
 from tests.support.draws import few_or_all, plausible
@@ -21,6 +21,18 @@ def fits_of(runs: Runs) -> list[SurfaceFit]:
 
 def loss(S: float, D: float) -> float:
     return float(law(np.array([S]), np.array([D]))[0])
+
+
+def count(held: dict[str, int], of: Best | Served, truth: dict[str, float]) -> None:
+    """Count each interval that holds the truth."""
+    for name, value in truth.items():
+        estimate = getattr(of, name)
+        held[name] += estimate.lo <= value <= estimate.hi
+
+
+def assert_plausible(held: dict[str, int], n_draws: int) -> None:
+    for name, n in held.items():
+        assert n > 0.95 * n_draws or plausible(n, n_draws), name
 
 
 def least_of_both(T: float) -> tuple[float, float, float]:
@@ -65,11 +77,8 @@ def test_what_is_said_of_a_budget_that_pays_for_serving_holds_the_truth(n_draws:
         assert served.D.value is not None
         assert 6 * served.S.value * served.D.value + 2 * served.S.value * T == pytest.approx(C)
         truth["y"] = loss(served.S.value, served.D.value)
-        for name, value in truth.items():
-            estimate = getattr(served, name)
-            held[name] += estimate.lo <= value <= estimate.hi
-    for name, n in held.items():
-        assert n > 0.95 * n_draws or plausible(n, n_draws), name
+        count(held, served, truth)
+    assert_plausible(held, n_draws)
 
 
 @pytest.mark.parametrize("T", [1e10, 1e12, 1e13])
@@ -95,11 +104,8 @@ def test_what_is_said_of_a_budget_holds_the_truth(n_draws: int) -> None:
         truth = {"S": size, "D": C / 6 / size, "y": loss(at, C / 6 / at)}
         for name, times in (("half", 2), ("fivefold", 5)):
             truth[name] = loss(at / times, times * C / 6 / at) / loss(at, C / 6 / at) - 1
-        for name, value in truth.items():
-            estimate = getattr(best, name)
-            held[name] += estimate.lo <= value <= estimate.hi
-    for name, n in held.items():
-        assert n > 0.95 * n_draws or plausible(n, n_draws), name
+        count(held, best, truth)
+    assert_plausible(held, n_draws)
 
 
 def test_of_runs_without_scatter_the_best_is_that_of_the_law() -> None:

@@ -24,14 +24,15 @@ def test_the_move_is_that_of_the_ladder_without_its_most_telling_run(off: int, s
     with_all = alone(S, y)
     without = np.array([alone(S[:at] + S[at + 1 :], y[:at] + y[at + 1 :]) for at in range(7)])
     moves = without / np.array(with_all) - 1
-    for t, moved in enumerate(moved_most(S, y, FAR)):
+    for t, moved in enumerate(moved_most(S, y, FAR, with_all)):
         assert moved is not None
         assert moved.by == np.abs(moves[:, t]).argmax()
         assert sign * moved.share == pytest.approx(moves[moved.by, t], rel=1e-9)
 
 
 def test_a_prediction_hangs_on_a_run_only_where_the_others_say_otherwise() -> None:
-    even, off = moved_most(S, Y, FAR)[1], moved_most(S, [*Y[:-1], 1.06 * Y[-1]], FAR)[1]
+    y = [*Y[:-1], 1.06 * Y[-1]]
+    even, off = moved_most(S, Y, FAR, alone(S, Y))[1], moved_most(S, y, FAR, alone(S, y))[1]
     assert even is not None
     assert off is not None
     assert abs(even.share) < 0.005
@@ -39,10 +40,11 @@ def test_a_prediction_hangs_on_a_run_only_where_the_others_say_otherwise() -> No
 
 
 def test_of_three_sizes_none_can_be_left_out() -> None:
-    assert moved_most(S[:3], Y[:3], FAR) == [None, None]
+    assert moved_most(S[:3], Y[:3], FAR, alone(S[:3], Y[:3])) == [None, None]
 
 
 def test_only_a_replicate_can_where_three_sizes_have_to_stay() -> None:
-    for moved in moved_most([S[0], *S[:3]], [1.1 * Y[0], *Y[:3]], FAR):
+    sizes, y = [S[0], *S[:3]], [1.1 * Y[0], *Y[:3]]
+    for moved in moved_most(sizes, y, FAR, alone(sizes, y)):
         assert moved is not None
         assert moved.by in (0, 1)

@@ -15,7 +15,6 @@ from rbpx.laws.predict.calibration import expected_error, in_sd, widened, wideni
 from rbpx.laws.surface.averaged import backtest_budgets, predict_over_forms
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
-from tests.support.draws import few_or_all, plausible
 from tests.support.surfaces import draw, grid
 
 Floats = NDArray[np.float64]
@@ -143,18 +142,17 @@ def test_what_is_held_out_has_no_part_in_its_prediction() -> None:
         assert same.measured == pytest.approx(1.5 * test.measured)
 
 
-@few_or_all(8, 60)
-@pytest.mark.parametrize("checkpoints", [1, 4])
-def test_intervals_of_a_new_run_hold_what_they_say_where_the_form_is_right(checkpoints: int, n_draws: int) -> None:
+@pytest.mark.parametrize("checkpoints", [1, pytest.param(4, marks=pytest.mark.slow)])
+def test_intervals_of_a_new_run_hold_what_they_say_where_the_form_is_right(checkpoints: int) -> None:
     inside = []
-    for seed in range(n_draws):
+    for seed in range(20):
         drawn = draw((seed, 9), grid(5, 4), 0.006, checkpoints)
         fits = [fit_surface(drawn.runs, form, n_resamples=0) for form in FORMS]
         (budgets,) = backtest_budgets([(drawn.runs, FORMS)])
         (answer,) = predict_over_forms(fits, [drawn.new], budgets)
         assert answer.y.ends is not None
         inside.append(answer.y.ends[0] <= drawn.new_y <= answer.y.ends[1])
-    assert sum(inside) > 0.95 * n_draws or plausible(sum(inside), n_draws)
+    assert sum(inside) >= 17, "of 20: fewer by chance once in 60 where 95 % hold"
 
 
 def test_a_surface_that_is_no_candidate_is_held_where_one_form_misses() -> None:

@@ -79,8 +79,10 @@ class Decision:
         served = self.served
         if served is None:
             return ()
-        C = served.C - 2 * (served.S.value or 0.0) * served.T  # of training, where the budget pays for serving too
-        farther = C / float(self.trained.runs.along(Axis.C).max()) if served.within else 1.0
+        farther = 1.0  # how far the budget lies beyond is said of its best training
+        if served.within:
+            training = served.C - 2 * (served.S.value or 0.0) * served.T
+            farther = training / float(self.trained.runs.along(Axis.C).max())
         return self.reasons_at(farther, served.ratio_beyond)
 
     @property

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from rbpx.analyses.decide.analysis import Decision, Decisions, analyse, keep
+from rbpx.analyses.decide.analysis import LONG, Decision, Decisions, analyse, keep
 from rbpx.analyses.decide.figures import figures
 from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.view import Table, View, magnitude, share, state, text, with_ends
@@ -242,7 +242,7 @@ def _too_far(of: Decision) -> Iterator[str]:
         for best, reasons in zip(of.best, of.reasons_of_best, strict=True)
         if Status.beyond in reasons
     ]
-    if of.served is not None and Status.beyond in of.reasons_of_served:
+    if of.served is not None and of.served.ratio_beyond > LONG:
         far.append(
             f"for serving, whose tokens per parameter are {rough(of.served.ratio_beyond)} times the most of the runs"
         )

@@ -178,7 +178,7 @@ def _over_forms(law: Law, targets: Sequence[float], pins: Pins) -> list[Foresigh
         return Foreseen(Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S)), ())
 
     combined, tests = _combined(law, S, answers, given)
-    moves = moved_most(S, y, targets, given)
+    moves = moved_most(S, y, targets, [each.y for each in answers], given)
     combined = tuple(replace(each, moved=moved) for each, moved in zip(combined, moves, strict=True))
     forms = {shape: tuple(alone(a.S, a.within[shape]) for a in answers) for shape in answers[0].within}
     of_forms = [Foresight(law, shape, predictions, ()) for shape, predictions in forms.items()]

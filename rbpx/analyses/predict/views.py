@@ -294,19 +294,13 @@ def _said_of_sizes(of: Foresights) -> Iterator[str]:
 
 def _said_of_moves(of: Foresights) -> Iterator[str]:
     """How far each answer, where it is farthest out, moves with one run left out."""
-    farthest = {
-        law.title: max(law.predictions, key=lambda each: each.prediction.beyond)
-        for law in of.answers
-        if law.predictions
-    }
-    moves = {law.title: law.moves(farthest[law.title]) for law in of.answers if law.predictions}
-    said = [
-        f"{title} {percent(move['moved'])} (without {move['moved_by']})"
-        for title, move in moves.items()
-        if move["moved"]
-    ]
+    said, at = [], 0.0
+    for law in (law for law in of.answers if law.predictions):
+        farthest = max(law.predictions, key=lambda told: told.prediction.beyond)
+        move, at = law.moves(farthest), max(at, farthest.prediction.S)
+        if move["moved"]:
+            said.append(f"{law.title} {percent(move['moved'])} (without {move['moved_by']})")
     if said:
-        at = max(each.prediction.S for each in farthest.values())
         yield f"With one run left out the predictions at {at:.3g} move by at most: {', '.join(said)}."
 
 

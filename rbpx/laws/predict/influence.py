@@ -22,7 +22,7 @@ class Moved:
 
 
 def moved_most(
-    S: Sequence[float], y: Sequence[float], targets: Sequence[float], given: Sequence[Given] = ()
+    S: Sequence[float], y: Sequence[float], targets: Sequence[float], now: Sequence[float], given: Sequence[Given] = ()
 ) -> list[Moved | None]:
     """Of the prediction over forms at each target the largest move with one run left out; None where none is left.
 
@@ -30,16 +30,14 @@ def moved_most(
         S: sizes, at least three different ones; equal ones are replicates.
         y: the quantity at each, all of one sign.
         targets: sizes to predict.
+        now: the prediction at each, of all runs.
         given: constants, as in `rbpx.laws.predict.prediction.average_forms`.
     """
-    of_all = predict_over_forms(S, y, targets, given)
-    if of_all is None:
-        return [None] * len(targets)
     most: list[Moved | None] = [None] * len(targets)
     for at in range(len(S)):
         left = predict_over_forms([*S[:at], *S[at + 1 :]], [*y[:at], *y[at + 1 :]], targets, given)
-        for t, (now, without) in enumerate(zip(of_all, left or (), strict=False)):
-            moved, last = Moved(at, (without.y - now.y) / abs(now.y)), most[t]
+        for t, without in enumerate(left or ()):
+            moved, last = Moved(at, (without.y - now[t]) / abs(now[t])), most[t]
             if math.isfinite(moved.share) and (last is None or abs(moved.share) > abs(last.share)):
                 most[t] = moved
     return most

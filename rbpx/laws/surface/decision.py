@@ -13,7 +13,7 @@ Shapes: K draws, G sizes along a budget.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -23,10 +23,13 @@ from rbpx.laws.surface.averaged import BudgetTest, draw_over_forms, predict_over
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.runs import Runs, six_S
 
+Size = TypeVar("Size", float, Floats)
+
 HALF: Final = 2.0  # times smaller, with as many times the tokens
 FIVEFOLD: Final = 5.0
 _DRAWS: Final = 1000
 _SIZES: Final = 61  # along a budget
+_SERVABLE: Final = 0.999  # of the budget: what serving may cost of the largest size that is looked at
 _AROUND: Final = 100.0  # times the sizes of the runs, to either side
 _SERVED: Final = 25  # sizes, and tokens, where serving counts
 _SMALLER: Final = 30.0  # times: the least size that is looked at where serving counts
@@ -99,21 +102,34 @@ def best_of(fits: Sequence[SurfaceFit], C: float, budgets: Sequence[BudgetTest] 
     return None if drawn is None else best_among(fits, C, *drawn, budgets)
 
 
-def draws_of_budget(fits: Sequence[SurfaceFit], C: float, seed: int = 0) -> tuple[Floats, Floats] | None:
-    """Draws of ln y along a budget.
+def draws_of_budget(
+    fits: Sequence[SurfaceFit], C: float, seed: int = 0, T: float = 0.0
+) -> tuple[Floats, Floats] | None:
+    """Draws of ln y along a budget, 6 S D + 2 S T = C.
 
     Args:
         fits: of the forms to the same runs.
-        C: training FLOPs.
+        C: FLOPs of training, and of serving T tokens.
         seed: of the draws.
+        T: tokens to serve.
 
     Returns:
-        Ln S of a hundredfold around the sizes of the runs [G], and the draws [K, G]; None where no form was fitted.
+        Ln S of a hundredfold around the sizes of the runs [G], as far as the budget serves them, and the draws [K, G];
+        None where no form was fitted.
     """
     runs = fits[0].runs
-    ln_S_G = np.linspace(math.log(runs.S_N.min() / _AROUND), math.log(runs.S_N.max() * _AROUND), _SIZES)
-    found = _draws(fits, ln_S_G, math.log(C / 6) - ln_S_G, seed)
+    least_S, most_S = runs.S_N.min() / _AROUND, runs.S_N.max() * _AROUND
+    if T:
+        most_S = min(most_S, _SERVABLE * C / (2 * T))
+        least_S = min(least_S, most_S / HALF)
+    ln_S_G = np.linspace(math.log(least_S), math.log(most_S), _SIZES)
+    found = _draws(fits, ln_S_G, np.log(tokens_left(C, np.exp(ln_S_G), T)), seed)
     return None if found is None else (ln_S_G, found)
+
+
+def tokens_left(C: float, S: Size, T: float) -> Size:
+    """Tokens to train on where 6 S D + 2 S T = C."""
+    return (C / S - 2 * T) / 6
 
 
 def best_among(
@@ -209,23 +225,19 @@ def within_total(
     Returns:
         The best, unknown where no size within a hundredfold of the runs' is; None where no form was fitted.
     """
-    runs = fits[0].runs
-    most = min(runs.S_N.max() * _AROUND, 0.999 * C / (2 * T))  # beyond, serving alone costs more
-    least_S = min(runs.S_N.min() / _AROUND, most / HALF)
-    ln_S_G = np.linspace(math.log(least_S), math.log(most), _SIZES)
-    D_G = (C - 2 * np.exp(ln_S_G) * T) / (6 * np.exp(ln_S_G))
-    found = _draws(fits, ln_S_G, np.log(D_G), seed)
-    if found is None:
+    drawn = draws_of_budget(fits, C, seed, T)
+    if drawn is None:
         return None
+    runs, (ln_S_G, found) = fits[0].runs, drawn
     ln_S_K, _ = least(ln_S_G, found)
     inner_K = np.isfinite(ln_S_K)
     if inner_K.mean() < INSIDE:
         return Served(C, T, Estimate(), Estimate(), Estimate(), 1.0, Estimate(), within=True)
     S = of_draws(ln_S_K[inner_K])
-    ends = [each and (C - 2 * each * T) / (6 * each) for each in (S.value, S.hi, S.lo)]
+    ends = [each and tokens_left(C, each, T) for each in (S.value, S.hi, S.lo)]
     size, D = math.exp(float(np.median(ln_S_K[inner_K]))), Estimate(*ends)
-    (answer,) = predict_over_forms(fits, [(size, (C - 2 * size * T) / (6 * size))], budgets)
-    ratio = (C - 2 * size * T) / (6 * size**2) / float((runs.D_N / runs.S_N).max())
+    (answer,) = predict_over_forms(fits, [(size, tokens_left(C, size, T))], budgets)
+    ratio = tokens_left(C, size, T) / size / float((runs.D_N / runs.S_N).max())
     return Served(C, T, S, D, Estimate(), max(ratio, 1.0), answer.y, within=True)
 
 
