@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+import numpy as np
 
 from rbpx.analyses.predict.register import register_answers
 from rbpx.config.request import Request
 from rbpx.groups.fits import alike, naming
+from rbpx.groups.group import labels_of
 from rbpx.groups.points.surfaces import (
     MOST_RESAMPLES,
     Trained,
@@ -26,9 +28,17 @@ from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.intervals.estimate import Estimate, flat
 from rbpx.laws.numeric import together
 from rbpx.laws.pins import Pin, Pins
+from rbpx.laws.predict.influence import Moved
 from rbpx.laws.predict.prediction import COMBINED, outside
 from rbpx.laws.predict.verdict import FAR
-from rbpx.laws.surface.averaged import BudgetTest, OverForms, backtest_budgets, forms_to_mix, predict_over_forms
+from rbpx.laws.surface.averaged import (
+    BudgetTest,
+    OverForms,
+    backtest_budgets,
+    forms_to_mix,
+    moved_most,
+    predict_over_forms,
+)
 from rbpx.laws.surface.checks import Compared, HeldOut, compare_each, mean_error
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.given import fitting_given
@@ -46,6 +56,7 @@ class AtPoint(Doubted):
         over_forms: the combined answer, and that of each form.
         beyond: the factor by which the point lies outside the sizes or the tokens, whichever is more; 1 within both.
         reasons: every status that holds.
+        moved: how far the combined answer moves at most with one run left out, and the number of that run.
     """
 
     S: float
@@ -53,6 +64,7 @@ class AtPoint(Doubted):
     over_forms: OverForms
     beyond: float
     reasons: tuple[Status, ...]
+    moved: Moved | None
 
 
 @dataclass(frozen=True)
@@ -104,6 +116,19 @@ class SurfaceForesight:
         known = [each for each in self.forms if each.fit.bic is not None]
         return min(known, key=lambda each: each.fit.bic or 0.0) if known else self.forms[0]
 
+    @property
+    def _names(self) -> list[str]:
+        """Each training by what tells it from the others."""
+        runs = self.trained.runs
+        ends = [max(np.flatnonzero(runs.group_N == run), key=lambda at: runs.D_N[at]) for run in range(runs.n_groups)]
+        return labels_of([self.trained.members[at] for at in ends])
+
+    def moves(self, of: AtPoint) -> Record:
+        """How far one prediction moves at most with one run left out, and which run that is."""
+        if of.moved is None:
+            return {"moved": None, "moved_by": None}
+        return {"moved": self.trained.sign * of.moved.share, "moved_by": self._names[of.moved.by]}
+
     def signed(self, y: Estimate) -> Estimate:
         """A value with the sign of the quantity."""
         return y.times(self.trained.sign)
@@ -133,7 +158,8 @@ def foresee(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     for trained, forms, budgets in zip(quantities, compared, foretold, strict=True):
         fits = [each.same_documents for each in forms]  # a new run is read on the same documents
         answers = predict_over_forms(fits, targets, budgets)
-        points = [_at(group, trained, fits, *at, answer) for at, answer in zip(targets, answers, strict=True)]
+        told = zip(targets, answers, moved_most(fits, targets), strict=True)
+        points = [_at(group, trained, fits, *at, answer, moved) for at, answer, moved in told]
         beside = tuple(_beside(fits, points, budgets, options))
         laws.append(SurfaceForesight(trained, forms, budgets, tuple(points), beside))
     return SurfaceForesights(group, tuple(laws), request.register)
@@ -166,14 +192,20 @@ def _beside(
 
 
 def _at(
-    group: TrainingGroup, trained: Trained, fits: Sequence[SurfaceFit], S: float, D: float, answer: OverForms
+    group: TrainingGroup,
+    trained: Trained,
+    fits: Sequence[SurfaceFit],
+    S: float,
+    D: float,
+    answer: OverForms,
+    moved: Moved | None,
 ) -> AtPoint:
     runs = trained.runs
     beyond = max(outside(S, runs.S_N.tolist()), outside(D, runs.D_N.tolist())) if len(runs.S_N) else 1.0
     heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=fits[0].form)
     of_fit = next(fit for fit in fits if fit.form == heaviest)
     reasons = doubts_of_points(group, trained, of_fit)
-    return AtPoint(S, D, answer, beyond, in_order([*reasons, *([Status.beyond] if beyond > FAR else [])]))
+    return AtPoint(S, D, answer, beyond, in_order([*reasons, *([Status.beyond] if beyond > FAR else [])]), moved)
 
 
 def keep_foreseen(store: Store, foresights: SurfaceForesights) -> list[Record]:
@@ -221,6 +253,7 @@ def _rows(group: TrainingGroup, law: SurfaceForesight, records: dict[str, Record
             row |= {"S": point.S, "D": point.D, **_values(law, y)}
             row |= {"expected_error": point.over_forms.expected_error if is_answer else None}
             row |= {"widened": point.over_forms.widened if is_answer else None}
+            row |= law.moves(point) if is_answer else {"moved": None, "moved_by": None}
             row |= {
                 "beyond": point.beyond,
                 "measured": None,
@@ -240,7 +273,7 @@ def _rows(group: TrainingGroup, law: SurfaceForesight, records: dict[str, Record
         row = {"kind": "backtest", "fit_id": records[form]["fit_id"], **named}
         row |= {**law.trained.members[test.at].names(), "method": method, "n_fitted": n_fitted}
         row |= {"axis": test.axis.value, "S": test.S, "D": test.D, **_values(law, test.predicted)}
-        row |= {"expected_error": None, "widened": None, "beyond": None}
+        row |= {"expected_error": None, "widened": None, "moved": None, "moved_by": None, "beyond": None}
         row |= {"measured": law.trained.sign * test.measured, "error": test.error}
         rows.append(row | {"held": test.is_inside, "weights": None, "status": None, "reasons": None})
     return alike(rows) if law.beside else rows

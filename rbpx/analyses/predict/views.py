@@ -1,6 +1,6 @@
 """Shows backtests, laws in order of their errors, and predictions of what new models would show."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from rbpx.analyses.predict.analysis import Answered, Foresight, Foresights, analyse, keep
@@ -32,6 +32,7 @@ from rbpx.laws.predict.prediction import COMBINED, outside
 from rbpx.laws.predict.verdict import FAR, Backtest
 from rbpx.laws.surface.averaged import summary
 from rbpx.status import Status
+from rbpx.store.store import Record
 
 _MOST_LEFT_OUT: Final = 3  # of the sizes in a backtest
 _WIDER: Final = 1.05  # times: less is not worth a word
@@ -266,7 +267,7 @@ def sentences(of: Answered) -> Iterator[str]:
 
 def _said_of_sizes(of: Foresights) -> Iterator[str]:
     yield from said_of_points(of.cells, of.group.asked)
-    yield from _said_of_moves(of)
+    yield from _said_of_moves(_farthest(of))
     tested = [law for law in of.answers if law.mean_error is not None]
     if tested:
         inside = [is_inside for law in tested for is_inside in law.held]
@@ -292,20 +293,32 @@ def _said_of_sizes(of: Foresights) -> Iterator[str]:
         yield f"S = {sizes} lies more than {FAR:.0f} times beyond the sizes: an extrapolation that no backtest covers."
 
 
-def _said_of_moves(of: Foresights) -> Iterator[str]:
-    """How far each answer, where it is farthest out, moves with one run left out."""
-    said, at = [], 0.0
+def _farthest(of: Foresights) -> Iterator[tuple[str, float, Record]]:
+    """Each answer where it is farthest out: its law, the size, and how far it moves with one run left out."""
     for law in (law for law in of.answers if law.predictions):
         farthest = max(law.predictions, key=lambda told: told.prediction.beyond)
-        move, at = law.moves(farthest), max(at, farthest.prediction.S)
-        if move["moved"]:
-            said.append(f"{law.title} {percent(move['moved'])} (without {move['moved_by']})")
-    if said:
-        yield f"With one run left out the predictions at {at:.3g} move by at most: {', '.join(said)}."
+        yield law.title, farthest.prediction.S, law.moves(farthest)
+
+
+def _farthest_points(of: SurfaceForesights) -> Iterator[tuple[str, float, Record]]:
+    """The same over a surface."""
+    for law in of.laws:
+        farthest = max(law.points, key=lambda point: point.beyond)
+        yield law_title(law.trained.law, law.trained.k), farthest.S, law.moves(farthest)
+
+
+def _said_of_moves(farthest: Iterable[tuple[str, float, Record]]) -> Iterator[str]:
+    """How far answers move with one run left out."""
+    moving = [(law, S, move) for law, S, move in farthest if move["moved"]]
+    if moving:
+        said = ", ".join(f"{law} {percent(move['moved'])} (without {move['moved_by']})" for law, _, move in moving)
+        at = max(S for _, S, _ in moving)
+        yield f"With one run left out the predictions at {at:.3g} move by at most: {said}."
 
 
 def _held_out(of: SurfaceForesights) -> Iterator[str]:
     yield from said_of_points([cell for law in of.laws for cell in law.trained.cells], of.group.runs)
+    yield from _said_of_moves(_farthest_points(of))
     for law in of.laws:
         foretold = summary(law.budgets)
         if foretold is not None:

@@ -11,12 +11,14 @@ Ommen, Bayesian Analysis 12, 2017). Points far off the best form have their scat
 
 The numbers below were chosen on drawn worlds (benchmarks/surface_predictions.py; docs/explanation/surfaces.md).
 
-Shapes: N points, T targets, A axes, P constants, K columns of all forms side by side, V scales, G components.
+Shapes: N points, T targets, A axes, P constants, K columns of all forms side by side, V scales, G components, R runs of
+n points each.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -139,7 +141,7 @@ def draw(
     for (kind, way, left_N), times_V in zip(found, times_GV, strict=True):
         if not times_V.any():
             continue
-        scale_V, theta_PV, known_PV, toward_TP = _coefficients(way, left_N, kind)
+        scale_V, theta_PV, known_PV, toward_TP, _ = _coefficients(way, left_N, kind)
         root_TT = np.zeros((1, 1))
         if kind.misfit:
             left_TT = kind.misfit**2 * np.exp(-apart_TT / (2 * kind.length**2)) - kind.white_TN @ kind.white_TN.T
@@ -153,6 +155,36 @@ def draw(
     return np.vstack(drawn), np.concatenate(scatter)
 
 
+def without_each(
+    forms: Sequence[Nearby], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
+) -> Floats:
+    """By how much the mean of ln y moves at each target where one run is left out, [R, T]: run r is row r.
+
+    Each form stays near its optimum of all runs, and the scatter that of all. What a run is off, foretold from the
+    others, is K_rr e_r = (K y)_r with K the inverse of the covariance of the points; it moves the targets by -W_r e_r,
+    W their weights on the points, and its density leaves the evidence.
+
+    Args:
+        forms: as all in `mix`.
+        x_NA: there.
+        x_TA: there.
+        ln_y_N: there.
+        run_N: there, from 0 up without gaps.
+    """
+    runs, means, moves, ln_weights, ln_without = _by_count(run_N), [], [], [], []
+    for kind, way, left_N in _weighed(forms, x_NA, x_TA, ln_y_N, run_N):
+        centre_TV, _, ln_evidence_V = _posterior(way, left_N, kind)
+        off_RTV, ln_density_RV = _left_out(way, left_N, kind, runs)
+        means.append(forms[way.place].ln_y_T[:, None] + centre_TV)
+        moves.append(off_RTV)
+        ln_weights.append(kind.ln_prior + way.ln_prior + ln_evidence_V)
+        ln_without.append(ln_weights[-1] - _EVIDENCE * ln_density_RV)
+    mean_TG, move_RTG = np.hstack(means), np.concatenate(moves, axis=2)
+    weight_RG = np.array([_shares(each_G) for each_G in np.hstack(ln_without)])
+    now_T = mean_TG @ _shares(np.concatenate(ln_weights))
+    return np.asarray(np.einsum("rtg,rg->rt", mean_TG - move_RTG, weight_RG) - now_T)
+
+
 @dataclass(frozen=True, eq=False)
 class _Kind:
     """One kind of scatter; what follows is whitened by it.
@@ -161,6 +193,7 @@ class _Kind:
         ln_prior: with what its determinant says.
         length: of the misfit; infinite without.
         misfit: its standard deviation over that of the scatter.
+        root_NN: of the covariance of the points over the variance of the scatter, below the diagonal.
         white_TN: covariance of targets and points.
         rest_T: variance of a new run that the points leave, over that of the scatter.
     """
@@ -168,8 +201,19 @@ class _Kind:
     ln_prior: float
     length: float
     misfit: float
+    root_NN: Floats
     white_TN: Floats
     rest_T: Floats
+
+    @cached_property
+    def white_NN(self) -> Floats:
+        """What whitens: the inverse of that root."""
+        return np.asarray(solve_triangular(self.root_NN, np.eye(len(self.root_NN)), lower=True, check_finite=False))
+
+    @cached_property
+    def inverse_NN(self) -> Floats:
+        """The inverse of the covariance itself."""
+        return self.white_NN.T @ self.white_NN
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,12 +244,12 @@ def _weighed(
     outlying_N = np.maximum(1.0, np.abs(best_N) / (_OUTLYING * typical))
     columns = np.hstack([left_KN.T, *(J_NP for *_, J_NP, _ in ways)])
     for ln_prior, length, misfit, R_NN, R_TN in _scatters(x_NA, x_TA, outlying_N, run_N):
-        L_NN = np.linalg.cholesky(R_NN)
+        L_NN = np.asarray(np.linalg.cholesky(R_NN), np.float64)
         white = solve_triangular(L_NN, np.hstack([columns, R_TN.T]), lower=True, check_finite=False)
         white_TN = white[:, columns.shape[1] :].T
         ln_det, at = 2 * float(np.log(np.diag(L_NN)).sum()), len(forms)
         rest_T = 1 + misfit**2 - (white_TN**2).sum(axis=1)
-        kind = _Kind(ln_prior - _EVIDENCE * ln_det / 2, length, misfit, white_TN, rest_T)
+        kind = _Kind(ln_prior - _EVIDENCE * ln_det / 2, length, misfit, L_NN, white_TN, rest_T)
         for place, prior, J_NP, J_TP in ways:
             way = _Way(place, math.log(prior * forms[place].prior), white[:, at : at + J_NP.shape[1]], J_TP)
             yield kind, way, white[:, place]
@@ -264,7 +308,7 @@ def _posterior(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, 
     Returns:
         Centre and standard deviation [T, V], and the tempered ln evidence [V] but for ln |R|.
     """
-    scale_V, theta_PV, known_PV, toward_TP = _coefficients(way, left_N, kind)
+    scale_V, theta_PV, known_PV, toward_TP, _ = _coefficients(way, left_N, kind)
     pull_PV = theta_PV * known_PV * scale_V**2
     square_V = (left_N @ left_N - (pull_PV * theta_PV).sum(axis=0)) / scale_V**2
     ln_evidence_V = -(square_V + 2 * len(left_N) * np.log(scale_V) + np.log(known_PV).sum(axis=0)) / 2
@@ -273,8 +317,12 @@ def _posterior(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, 
     return centre_TV, np.sqrt(variance_TV), _EVIDENCE * ln_evidence_V
 
 
-def _coefficients(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats, Floats]:
-    """Scales [V], and independent combinations of the coefficients: mean and precision [P, V], derivatives [T, P]."""
+def _coefficients(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Scales [V], and independent combinations of the coefficients.
+
+    Returns:
+        The scales, mean and precision [P, V], derivatives at the targets [T, P], and whitened at the points [N, P].
+    """
     (N, P), J_NP = way.J_NP.shape, way.J_NP
     square_P, turn_PP = np.linalg.eigh(J_NP.T @ J_NP)
     square_P = np.maximum(square_P, 0.0)
@@ -284,4 +332,37 @@ def _coefficients(way: _Way, left_N: Floats, kind: _Kind) -> tuple[Floats, Float
     unexplained = float(left_N @ left_N - (pull_P[usable_P] ** 2 / square_P[usable_P]).sum())
     scale_V = _SCALES * max(math.sqrt(max(unexplained, 0.0) / max(N - P, 1)), _EXACT)
     known_PV = square_P[:, None] / scale_V**2 + 1
-    return scale_V, pull_P[:, None] / scale_V**2 / known_PV, known_PV, toward_TP
+    return scale_V, pull_P[:, None] / scale_V**2 / known_PV, known_PV, toward_TP, turned_NP
+
+
+def _by_count(run_N: NDArray[np.int64]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Runs of as many points, [R], and the places of these, [R, n]; for each such number."""
+    places = [np.flatnonzero(run_N == run) for run in range(int(run_N.max()) + 1)]
+    counts = np.array([len(each) for each in places])
+    return [
+        (np.flatnonzero(counts == n), np.array([each for each in places if len(each) == n])) for n in np.unique(counts)
+    ]
+
+
+def _left_out(
+    way: _Way, left_N: Floats, kind: _Kind, runs: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
+) -> tuple[Floats, Floats]:
+    """What each run moves the targets by, [R, T, V], and the ln density of its points given the others, [R, V]."""
+    scale_V, theta_PV, known_PV, toward_TP, turned_NP = _coefficients(way, left_N, kind)
+    white_NN = kind.white_NN
+    each_PV, K_NP = 1 / (scale_V**2 * known_PV), white_NN.T @ turned_NP
+    K_y_NV = white_NN.T @ (left_N[:, None] - turned_NP @ theta_PV) / scale_V**2
+    by_theta_NTV = np.tensordot(K_NP, each_PV[:, None] * toward_TP.T[..., None], axes=1)
+    weight_NTV = by_theta_NTV + (white_NN.T @ kind.white_TN.T)[..., None]
+    n_runs = sum(len(of) for of, _ in runs)
+    move_RTV, ln_density_RV = np.empty((n_runs, *weight_NTV.shape[1:])), np.empty((n_runs, len(scale_V)))
+    for of_R, at_Rn in runs:
+        own_RnP = K_NP[at_Rn]
+        known_VRnP = each_PV.T[:, None, None] * own_RnP
+        K_VRnn = kind.inverse_NN[at_Rn[:, :, None], at_Rn[:, None]] - known_VRnP @ np.swapaxes(own_RnP, 1, 2)
+        K_VRnn /= scale_V[:, None, None, None] ** 2
+        K_y_VRn = np.moveaxis(K_y_NV[at_Rn], 2, 0)
+        off_VRn = np.linalg.solve(K_VRnn, K_y_VRn[..., None])[..., 0]
+        move_RTV[of_R] = np.einsum("rntv,vrn->rtv", weight_NTV[at_Rn], off_VRn)
+        ln_density_RV[of_R] = (np.linalg.slogdet(K_VRnn)[1] - (K_y_VRn * off_VRn).sum(axis=2)).T / 2
+    return move_RTV, ln_density_RV

@@ -18,13 +18,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.forms.linearised import Mixed, Nearby, draw, mix
+from rbpx.laws.forms.linearised import Mixed, Nearby, draw, mix, without_each
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.numeric import Floats, exp_or_none, together
 from rbpx.laws.pins import NO_PINS, Pins
 from rbpx.laws.predict.calibration import expected_error, in_sd, widening
+from rbpx.laws.predict.influence import Moved
 from rbpx.laws.predict.prediction import TAILS, average_forms
 from rbpx.laws.surface.checks import HeldOut, mean_error
 from rbpx.laws.surface.design import Design, judge
@@ -242,6 +243,24 @@ def predict_over_forms(
         OverForms(y, mixed.weights, alone, float(by), expected_error(y, math.sqrt(gap)), mixture.at(point))
         for point, (y, alone, by, gap) in enumerate(zip(_estimates(mixture), within, factors, gaps, strict=True))
     ]
+
+
+def moved_most(fits: Sequence[SurfaceFit], points: Sequence[tuple[float, float]]) -> list[Moved | None]:
+    """Of the prediction at each point the largest move with one run left out, each form near its optimum of all runs.
+
+    `by` is the number of the run in `Runs.group_N`. None where runs are collinear, or no form was fitted.
+
+    Args:
+        fits: as in `predict_over_forms`.
+        points: there.
+    """
+    S, D = np.array(points, np.float64).T
+    design = fits[0].design
+    given = None if design is None or design.is_collinear else _given(fits, Runs.of(S, D, np.ones(len(S))))
+    if given is None:
+        return [None] * len(points)
+    share_RT = np.expm1(without_each(*given))
+    return [Moved(int(by), float(share_RT[by, t])) for t, by in enumerate(np.abs(share_RT).argmax(axis=0))]
 
 
 def _factor(budgets: Sequence[BudgetTest], gap: float) -> float:
