@@ -152,10 +152,12 @@ def lines() -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 
 def told(store: Path, words: tuple[str, ...], cwd: Path) -> str:
-    """What a question says in every format, from one computed result; or why it says nothing."""
+    """What a question says in every format, from one computed result; or why it says nothing, in the first and last."""
     with answered_once():
-        parts = [f"== {form}\n{_asked(store, words, form, cwd)}" for form in FORMATS]
-    return "\n".join(parts).rstrip() + "\n"
+        parts = {FORMATS[0]: _asked(store, words, FORMATS[0], cwd)}
+        refused = parts[FORMATS[0]].startswith("rbpx: ")
+        parts |= {form: _asked(store, words, form, cwd) for form in (FORMATS[-1:] if refused else FORMATS[1:])}
+    return "\n".join(f"== {form}\n{said}" for form, said in parts.items()).rstrip() + "\n"
 
 
 def _asked(store: Path, words: tuple[str, ...], form: str, cwd: Path) -> str:

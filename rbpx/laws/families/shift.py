@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import f as fisher
+from scipy.special import fdtrc
 
 from rbpx.laws.forms.linearised import Mixed, Nearby, mix
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Z
@@ -290,7 +290,7 @@ class _Pair:
         if of_many == of_few or dof <= 0 or few <= _EXACT**2 * len(last_N):
             return None
         ratio = (few - many) / (of_many - of_few) / (many / dof)
-        return float(fisher.sf(max(ratio, 0.0), of_many - of_few, dof))
+        return float(fdtrc(of_many - of_few, dof, max(ratio, 0.0)))
 
     def _last(self) -> NDArray[np.intp]:
         order = np.lexsort((self.both.D_N, self.both.group_N))
