@@ -1,8 +1,8 @@
 """Compares the cost of measuring items with lm-evaluation-harness, and with reading every choice whole.
 
-Models with the shapes of pythia-14m and gpt2 and random weights, and one of the ladder, read questions of GSM8K with
-their own tokenizers: four choices after 0, 5 and 25 examples that all items share, and answers of some hundred tokens
-after 5.
+Models with the shapes of pythia-14m and gpt2 and random weights, one of the ladder, and GGUF files, read questions of
+GSM8K with their own tokenizers: four choices after 0, 5 and 25 examples that all items share, and answers of some
+hundred tokens after 5.
 
     floor    the head's product of every scored position, and the forward pass of every token of the trie once
     rbpx     greater, ties and logprob of every scored position
@@ -156,8 +156,9 @@ def main() -> None:
     print(f"| {' | '.join(names)} |\n|{'---|' * len(names)}")
     with tempfile.TemporaryDirectory() as place:
         for name in given.models.split(","):
-            if name.startswith("ladder"):
-                loaded = load_model(bundled_id(name.split()[1]), None, "float32", torch.device("cpu"))
+            if name.startswith("ladder") or name.endswith(".gguf"):
+                known = bundled_id(name.split()[1]) if name.startswith("ladder") else name
+                loaded = load_model(known, None, "float32", torch.device("cpu"))
             else:
                 loaded = random_model(name, given.data, Path(place), "float32", torch.device("cpu"))
             context = {"pythia-14m": 2048, "gpt2": 1024}.get(name, loaded.context or 2048)
@@ -178,7 +179,7 @@ def main() -> None:
                     harness_s, theirs = seconds(harness, loaded, drawn, context)
                     apart = max(apart, float(np.abs(sums(windows, own) - theirs).max()))
                     told, times = f"{harness_s:.2f}", f"{harness_s / own_s:.1f}"
-                cells = [name, "5, whole answers" if is_whole else examples, given.items]
+                cells = [Path(name).name, "5, whole answers" if is_whole else examples, given.items]
                 cells += [f"{sum(w.n_read for w in windows):,}", f"{trie_tokens(once):,}"]
                 cells += [f"{floor_s:.2f}", f"{own_s:.2f}", f"{whole_s:.2f}", told]
                 cells += [f"{own_s / floor_s:.2f}", f"{whole_s / own_s:.1f}", times, f"{apart:.1e}"]
