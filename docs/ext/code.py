@@ -22,6 +22,8 @@ from rbpx.config.request import KEYS
 from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 from rbpx.display.view import View
 
+_FEW = 5  # questions that lack a key which is said to be of every other
+
 
 def verbs() -> str:
     """A section for each verb: what its `--help` says."""
@@ -35,14 +37,19 @@ def verbs() -> str:
 
 
 def _tables_of(verb: str) -> list[str]:
-    """The columns of the tables of a question, as its views describe them."""
+    """The columns of the tables of a question, as its views describe them; views that say the same stand once."""
     described = vars(import_module(f"rbpx.analyses.{verb}.views")).values()
     parts = []
     for view in (each for each in described if isinstance(each, View)):
         meant = [(each.heading, " ".join(each.keys), each.means) for each in view.all_columns() if each.means]
-        rows = [[plain(heading), name(keys), plain(means)] for heading, keys, means in meant]
-        parts += [f"Columns of `{view.name}`:\n", table(["column", "name", "meaning"], rows)] if rows else []
-    return parts
+        rows = [[plain(_in_S(heading)), name(_in_S(keys)), plain(_in_S(means))] for heading, keys, means in meant]
+        parts += [f"Columns of `{view.name}`:\n\n" + table(["column", "name", "meaning"], rows)] if rows else []
+    return list(dict.fromkeys(parts))
+
+
+def _in_S(text: str) -> str:
+    """Words of a column, of laws in size."""
+    return text.replace("{x}", "S").replace("{c}", "C")
 
 
 def help_page() -> str:
@@ -59,13 +66,23 @@ def keys() -> str:
         + table(["key", "default", "meaning"], [_key(field, meanings(kind)) for field in fields(kind)])
         for group, kind in groups
     ]
-    verbs_of = {key: [verb for verb in registry.names() if key in registry.asking(verb).names] for key in KEYS}
     top = [
-        [name(key.name), plain(str(_shown(key.default))), plain(", ".join(verbs_of[key.name]))]
+        [name(key.name), plain(str(_shown(key.default))), plain(_verbs_with(key.name))]
         for key in KEYS.values()
         if key.help and key.name not in ("model", "dataset", "protocol")
     ]
     return "\n".join([*parts, "## all other keys\n", table(["key", "default", "verbs"], top)])
+
+
+def _verbs_with(key: str) -> str:
+    """The verbs that have a key, questions in a word where most do."""
+    having = [verb for verb in registry.names() if key in registry.asking(verb).names]
+    lacking = [verb for verb in questions.names() if verb not in having]
+    if len(lacking) > _FEW:
+        return ", ".join(having)
+    every = f"every question{' but ' if lacking else ''}{', '.join(lacking)}"
+    others = ", ".join(verb for verb in having if verb not in questions.names())
+    return f"{every}; {others}" if others else every
 
 
 def meanings(kind: type) -> dict[str, str]:
@@ -137,8 +154,9 @@ def _verified(about: dict[str, Any]) -> str:
 
 def _linked(text: str) -> str:
     """Text in which addresses are links."""
-    pieces = re.split(r"(https?://[^\s;,]+)", text)
-    return "".join(f"<{piece}>" if piece.startswith("http") else plain(piece) + " " for piece in pieces)
+    words = " ".join(text.split()).split(" ")
+    pieces = [re.fullmatch(r"(https?://[^\s;,]+)(.*)", word) for word in words]
+    return " ".join(f"<{at[1]}>{plain(at[2])}" if at else plain(word) for word, at in zip(words, pieces, strict=True))
 
 
 def datasets() -> str:

@@ -69,5 +69,5 @@ def config(theme: str | None, font_px: float = 12, legend: str = "top") -> dict[
         "range": {"category": series, "symbol": list(SHAPES)},
         "line": {"strokeWidth": 2 * scale, "color": series[0]},
         "point": {"filled": True, "size": 60 * scale**2, "opacity": 1, "color": series[0]},
-        "area": {"opacity": 0.13, "line": False, "color": series[0]},
+        "area": {"line": False, "color": series[0]},
     }

@@ -147,6 +147,7 @@ _AT_POWERS: Final = {  # grid lines stand out at powers of ten
     "value": 0.35,
 }
 _MARKS: Final = {"points": "point", "line": "line", "band": "area", "bars": "rule", "rule": "rule"}
+_LOOKS: Final[dict[str, Spec]] = {"band": {"opacity": 0.13}, "rule": {"strokeDash": [4, 4]}}  # in a notebook too
 
 
 def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
@@ -164,7 +165,7 @@ def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
         longest, a_line = max((len(name) for name in order), default=0) + _SYMBOL, int(_A_LINE * ems)
         if longest * len(order) > a_line:
             for told in (layer["encoding"]["color"] for layer in layers if "color" in layer["encoding"]):
-                told["legend"] = {"columns": max(1, a_line // longest)}
+                told["legend"] = told.get("legend", {}) | {"columns": max(1, a_line // longest)}
     return {"layer": layers, "width": WIDTH, "height": chart.height}
 
 
@@ -189,8 +190,8 @@ def _layer(chart: Chart, mark: Mark, rows: Rows, values: Table, order: Sequence[
         encoding |= _told_apart(chart, mark, rows, order)
     if mark.kind == "points":
         encoding["tooltip"] = _tips(values, rows)
-    look: Spec = {"strokeDash": [4, 4]} if mark.kind == "rule" else {}
-    return {"data": _data(rows), "mark": {"type": _MARKS[mark.kind], **look, **mark.look}, "encoding": encoding}
+    look = {"type": _MARKS[mark.kind], **_LOOKS.get(mark.kind, {}), **mark.look}
+    return {"data": _data(rows), "mark": look, "encoding": encoding}
 
 
 def _axis(scale: Scale, form: str) -> Spec:
@@ -211,6 +212,8 @@ def _told_apart(chart: Chart, mark: Mark, rows: Rows, order: Sequence[str]) -> S
     """The colour of a series, the shape of its points, the dash of its line."""
     told: Spec = {"color": _named(chart.series, chart.legend, order)}
     kinds = list(dict.fromkeys(str(row[mark.by]) for row in rows)) if mark.by else order
+    if mark.kind == "band":
+        told["color"]["legend"] = {"symbolOpacity": 1}  # else that of the band
     if mark.kind == "points":
         told["shape"] = _named(mark.by or chart.series, "" if mark.by else chart.legend, kinds)
     if mark.kind == "line" and "strokeDash" not in mark.look:
