@@ -1,7 +1,7 @@
 """What can be typed, from the code: verbs, keys, families, datasets, studies."""
 
 import re
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from importlib import import_module
 from inspect import cleandoc
@@ -104,6 +104,8 @@ def _default(field: Field[Any]) -> str:
 
 
 def _shown(value: Any) -> str:
+    if is_dataclass(value):
+        return ", ".join(name(f"{field.name}={getattr(value, field.name)}") for field in fields(value))
     if isinstance(value, Enum):
         others = [name(each.value) for each in type(value) if each is not value]
         return f"{name(value.value)}, or {', '.join(others)}"
