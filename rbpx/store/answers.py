@@ -30,7 +30,6 @@ _NO_INPUTS: Final = (
     *(f"{place}{kind}" for kind in _COMPUTED for place in ("", f"{WRITTEN}/")),
 )
 _BESIDE: Final = ("created_at", "params", "seal")  # the numbers of a fit
-_PARTS: Final = {"made_from", "fits", "answer"}  # of a kept answer
 _DEPTH: Final = 2  # runs/RUN_ID/tokens.parquet
 _ROOM_BYTES: Final = 256 * MIB
 _SOURCES: Final = (".py", ".sql", ".css", ".js", ".jinja")
@@ -77,7 +76,7 @@ class KeptAnswer:
             record = read_sealed(self._path, always=True, most_mib=_ROOM_BYTES // MIB)
         except (OSError, ValueError):
             return None
-        if not _PARTS <= record.keys():
+        if not _is_kept(record):
             return None
         if record["made_from"] != self._made_from or not (self._root / "rbpx.duckdb").is_file():
             return None
@@ -99,6 +98,13 @@ class KeptAnswer:
         with suppress(OSError):  # it is computed again next time
             write_sealed(inside(self._root, self._path), record, durable=False)
             _make_room(self._root, self._path)
+
+
+def _is_kept(record: Mapping[str, Any]) -> bool:
+    """Whether a sealed record has the parts of a kept answer; whoever writes to a store can seal anything."""
+    fits = record.get("fits")
+    whole = isinstance(fits, dict) and all(isinstance(fit, list) and len(fit) == 2 for fit in fits.values())
+    return whole and "made_from" in record and isinstance(record.get("answer"), dict)
 
 
 def _made_from(root: Path) -> str:
