@@ -40,7 +40,9 @@ Stamps = dict[str, list[int]]
 
 
 def kept_answer(stores: Sequence[str], asked: Mapping[str, Any]) -> "KeptAnswer | None":
-    """The answer as a store on this machine keeps it; None for a store elsewhere, and where several are asked as one.
+    """The answer as a store on this machine keeps it.
+
+    None for a store elsewhere, where several are asked as one, and where a file may not be read.
 
     Raises:
         RbpxError: it has a link in the place of a folder.
@@ -49,7 +51,10 @@ def kept_answer(stores: Sequence[str], asked: Mapping[str, Any]) -> "KeptAnswer 
     if len(set(stores)) > 1 or not root.is_dir():
         return None
     check_folders(root)
-    return KeptAnswer(root, asked)
+    try:
+        return KeptAnswer(root, asked)
+    except PermissionError:  # what may not be read is named by the question, where it needs it
+        return None
 
 
 class KeptAnswer:
