@@ -64,6 +64,13 @@ def _status(argv: list[str]) -> int:
 
         close_output()
         return 0
+    except PermissionError as problem:
+        if problem.filename is None:
+            raise
+        path, says = visible_line(os.fsdecode(problem.filename)), problem.strerror
+        advice = "ask its owner for the right to it (chmod), or name another"
+        print(f"rbpx: {path} cannot be used: {says}; {advice}", file=sys.stderr)
+        return 2
     except OSError as problem:
         if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise

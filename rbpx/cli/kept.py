@@ -80,11 +80,12 @@ def _is_fresh(line: CommandLine) -> bool:
 def _printed(kept: KeptAnswer) -> bool:
     """Print an answer that was kept; false where there is none."""
     write_as_ascii_where_needed()
-    answer = kept.find()
-    if answer is None or not is_harmless(answer["printed"]):
+    answer = kept.find() or {}
+    printed, messages = answer.get("printed"), answer.get("messages")
+    if not isinstance(printed, str) or not isinstance(messages, list) or not is_harmless(printed):
         return False
-    repeat(answer["messages"])
-    sys.stdout.write(answer["printed"])
+    repeat(map(str, messages))
+    sys.stdout.write(printed)
     return True
 
 

@@ -6,17 +6,21 @@ length is held against the bytes that are there, so that a file which was cut of
 """
 
 import mmap
+import re
 import struct
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 from typing import Any, Final
 
 from rbpx.errors import RbpxError
+from rbpx.files.cells import quoted
+from rbpx.files.entries import MIB
 
 SUFFIX: Final = ".gguf"
 _MAGIC: Final = b"GGUF"
@@ -26,6 +30,10 @@ _STRING: Final = 8
 _ARRAY: Final = 9
 _ALIGNMENT: Final = 32
 _FLOATS: Final = ("F64", "F32", "F16", "BF16")  # types that are no quantisation
+_BLOCK: Final = re.compile(r"(?:^|\.)blk\.(\d+)\.")  # of the name of a tensor: the layer that it is of
+# A file may be sparse and claim anything, so these bound what its header takes; those of real models are a tenth of it.
+_HEADER_BYTES: Final = 128 * MIB
+_MOST: Final = 1 << 17  # metadata, and tensors
 
 
 @dataclass(frozen=True)
@@ -122,10 +130,11 @@ def check_file(path: Path, name: str) -> GgufHeader:
     n_parts, kind = header.metadata.get("split.count", 0), header.metadata.get("general.type", "model")
     if n_parts not in (0, 1):
         raise RbpxError(
-            f"model.id={name} is one of {n_parts} parts; put them together with llama-gguf-split --merge, then give "
-            "the whole file"
+            f"model.id={name} is one of {str(n_parts)[:80]} parts; put them together with llama-gguf-split --merge, "
+            "then give the whole file"
         )
     if kind != "model":
+        kind = str(kind)[:80]
         raise RbpxError(f"model.id={name} is a GGUF file of type {kind}, not of a model; give the model's own file")
     return header
 
@@ -150,6 +159,7 @@ class _Reader:
 
     def __init__(self, content: mmap.mmap, name: str) -> None:
         self._content, self._name, self._at = content, name, 0
+        self._end = min(len(content), _HEADER_BYTES)
 
     def header(self) -> tuple[dict[str, Any], dict[str, GgufTensor], int]:
         """Metadata, tensors, and the byte at which the last tensor ends."""
@@ -163,40 +173,65 @@ class _Reader:
                 f"versions {known} are read, little-endian: convert it anew"
             )
         n_tensors, n_pairs = self._number("Q"), self._number("Q")
+        if max(n_tensors, n_pairs) > _MOST:
+            raise self._damaged(f"it claims to have {n_tensors:,} tensors and {n_pairs:,} facts about them")
         metadata: dict[str, Any] = {}
         for _ in range(n_pairs):
             key = self._text()
+            if key in metadata:
+                raise self._damaged(f"it says {quoted(key)} twice")
             metadata[key] = self._value(self._number("I"))
         if not isinstance(metadata.get("general.architecture"), str):
             raise self._damaged("it does not say its architecture")
         placed = [self._tensor() for _ in range(n_tensors)]
         if not placed:
             raise self._damaged("it has no tensors")
+        tensors = {name: tensor for name, tensor, *_ in placed}
+        self._check_places(placed, len(tensors))
+        self._check_layers(metadata, tensors)
         alignment = metadata.get("general.alignment", _ALIGNMENT)
-        if not isinstance(alignment, int) or alignment <= 0:
-            raise self._damaged(f"its alignment is {alignment}")
+        if type(alignment) is not int or alignment <= 0:
+            raise self._damaged(f"its alignment is {quoted(alignment)}")
         begin = -(-self._at // alignment) * alignment
-        return metadata, {name: tensor for name, tensor, _ in placed}, begin + max(end for _, _, end in placed)
+        return metadata, tensors, begin + max(end for *_, end in placed)
 
-    def _tensor(self) -> tuple[str, GgufTensor, int]:
+    def _check_places(self, placed: Sequence[tuple[str, GgufTensor, int, int]], n_names: int) -> None:
+        """Refuse tensors that share a name or bytes."""
+        if n_names < len(placed):
+            raise self._damaged(f"its {len(placed):,} tensors have {n_names:,} names")
+        for (one, _, _, end), (other, _, begin, _) in pairwise(sorted(placed, key=lambda each: each[2:])):
+            if begin < end:
+                raise self._damaged(f"tensors {one[:80]} and {other[:80]} lie in the same bytes")
+
+    def _check_layers(self, metadata: Mapping[str, Any], tensors: Mapping[str, GgufTensor]) -> None:
+        """Refuse more layers than there are weights of, of which transformers would make each before it misses them."""
+        said = metadata.get(f"{metadata['general.architecture']}.block_count", 0)
+        there = {found[1] for name in tensors if (found := _BLOCK.search(name))}
+        if not isinstance(said, int) or said > len(there):
+            raise self._damaged(f"it says that it has {quoted(said)} layers, and has tensors of {len(there):,}")
+
+    def _tensor(self) -> tuple[str, GgufTensor, int, int]:
+        """Name, shape and type of a tensor, and the bytes at which it begins and ends."""
         from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 
         name, n_dimensions = self._text(), self._number("I")
         if n_dimensions > 8:
             raise self._damaged(f"tensor {name[:80]} has {n_dimensions} dimensions")
         shape = tuple(reversed([self._number("Q") for _ in range(n_dimensions)]))  # the file begins with the last one
+        if 0 in shape:
+            raise self._damaged(f"tensor {name[:80]} has no numbers")
         number, offset = self._number("I"), self._number("Q")
         try:
             kind = GGMLQuantizationType(number)
         except ValueError:
             raise RbpxError(
-                f"model.id={self._name} stores {name} as type {number}, which gguf does not know; update gguf, or take "
-                "the file in another quantisation"
+                f"model.id={self._name} stores {name[:80]} as type {number}, which gguf does not know; update gguf, or "
+                "take the file in another quantisation"
             ) from None
         block, size = GGML_QUANT_SIZES[kind]
         if shape and shape[-1] % block:
-            raise self._damaged(f"rows of {name} have {shape[-1]} numbers, which no blocks of {block} make")
-        return name, GgufTensor(shape, kind.name), offset + prod(shape) // block * size
+            raise self._damaged(f"rows of {name[:80]} have {shape[-1]} numbers, which no blocks of {block} make")
+        return name, GgufTensor(shape, kind.name), offset, offset + prod(shape) // block * size
 
     def _value(self, kind: int) -> Any:
         """A value; of an array the number of its values."""
@@ -206,7 +241,7 @@ class _Reader:
             return self._number(self._code(kind))
         kind, n = self._number("I"), self._number("Q")
         if kind == _STRING:  # a vocabulary has a quarter of a million of them
-            length_of, at, last = struct.Struct("<Q").unpack_from, self._at, len(self._content) - 8
+            length_of, at, last = struct.Struct("<Q").unpack_from, self._at, self._end - 8
             for _ in range(n):
                 if at > last:
                     raise self._beyond()
@@ -239,12 +274,12 @@ class _Reader:
         return self._content[at : at + n]
 
     def _skip(self, n: int) -> None:
-        if n > len(self._content) - self._at:
+        if n > self._end - self._at:
             raise self._beyond()
         self._at += n
 
     def _beyond(self) -> RbpxError:
-        return self._damaged(f"its header goes on beyond its {len(self._content):,} bytes")
+        return self._damaged(f"its header goes on beyond {self._end:,} bytes")
 
     def _damaged(self, why: str) -> RbpxError:
         return RbpxError(f"model.id={self._name} is damaged or was cut off: {why}; copy it from its source again")

@@ -17,6 +17,7 @@ from rbpx.files.gguf import GgufHeader, check_file, is_gguf
 
 _NEXT: Final = "measure the model's safetensors"
 _ROPE_FACTORS: Final = "rope_freqs.weight"
+_MOST_MADE: Final = 2  # times the numbers of a file, which `take_rest` counts exactly once they are read
 # Rules by which llama.cpp cuts a text for byte pairs that transformers' reader takes for GPT-2's own. Its tokenizers of
 # the first kind are GPT-2's indeed; those of the second put each digit alone before.
 _AS_GPT2: Final = ("gpt-2", "phi-2", "mpt", "olmo", "jais")
@@ -56,24 +57,33 @@ def weights_options(path: Path, name: str) -> dict[str, Any]:
     """What `from_pretrained` is told besides, so that it expands all weights when it loads them, on any device.
 
     Raises:
-        RbpxError: transformers does not read the architecture from such files.
+        RbpxError: transformers does not read the architecture from such files, or makes more of it than is there.
     """
-    from transformers import AutoConfig, GgufConfig
+    from transformers import AutoConfig, AutoModelForCausalLM, GgufConfig
 
-    _check_architecture(path, name)
+    n_there = _check_architecture(path, name).n_numbers
     folder, file = pretrained(path)
     config = AutoConfig.from_pretrained(folder, **file, local_files_only=True)
+    with torch.device("meta"):
+        n_made = sum(parameter.numel() for parameter in AutoModelForCausalLM.from_config(config).parameters())
+    if n_made > _MOST_MADE * n_there:  # what is missing would be drawn at random, in memory, before it is missed
+        raise RbpxError(
+            f"{name} describes a model of {n_made:,} numbers, and has {n_there:,} in its tensors; copy it from its "
+            "source again"
+        )
     return {"config": config, "quantization_config": GgufConfig(dequantize=True)}
 
 
-def _check_architecture(path: Path, name: str) -> None:
+def _check_architecture(path: Path, name: str) -> GgufHeader:
     from transformers.integrations.gguf import GGUF_ARCHS
     from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
 
-    own = check_file(path, name).architecture
+    header = check_file(path, name)
+    own = header.architecture
     aliases = {"qwen2moe": "qwen2_moe", "qwen3moe": "qwen3_moe", "gpt-oss": "gpt_oss", "minimax-m2": "minimax_m2"}
     if own not in GGUF_ARCHS and aliases.get(own, own) not in GGUF_SUPPORTED_ARCHITECTURES:
-        raise RbpxError(f"{name} is of architecture {own}, which transformers does not read from GGUF; {_NEXT}")
+        raise RbpxError(f"{name} is of architecture {own[:80]}, which transformers does not read from GGUF; {_NEXT}")
+    return header
 
 
 def take_rest(model: Any, path: Path, name: str) -> None:
@@ -114,11 +124,11 @@ def cut_as_llama(tokenizer: Any, path: Path, name: str) -> None:
     from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
 
     metadata = check_file(path, name).metadata
-    rule = metadata.get("tokenizer.ggml.pre", "default")
+    rule = str(metadata.get("tokenizer.ggml.pre", "default"))
     if metadata.get("tokenizer.ggml.model") != "gpt2" or rule in GGUF_PRE_TOKENIZER_SPLITS or rule in _AS_GPT2:
         return
     if rule not in _LONE_DIGITS:
-        raise RbpxError(f"{name} cuts its texts by the rule {rule}, which transformers does not know; {_NEXT}")
+        raise RbpxError(f"{name} cuts its texts by the rule {rule[:80]}, which transformers does not know; {_NEXT}")
     backend = tokenizer.backend_tokenizer
     digits = pre_tokenizers.Digits(individual_digits=True)
     backend.pre_tokenizer = pre_tokenizers.Sequence([digits, backend.pre_tokenizer])
@@ -169,4 +179,5 @@ def _check_keys(model: Any, header: GgufHeader, name: str) -> None:
         ours = [getattr(config, attribute, None) for attribute in _SAME.get(key, ())]
         if value not in ours:
             told = next((str(one) for one in ours if one is not None), "nothing")
-            raise RbpxError(f"{name} says {full}={value}, of which transformers makes {told}; {_NEXT}")
+            said = f"{full[:80]}={str(value)[:80]}"
+            raise RbpxError(f"{name} says {said}, of which transformers makes {told}; {_NEXT}")

@@ -5,9 +5,9 @@ hidden states become logits.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from rbpx.files.gguf import is_gguf
 from rbpx.models.architecture import active_params, context_of, non_embedding_params, total_params
 from rbpx.models.described import Model
 from rbpx.models.devices import is_out_of_memory
-from rbpx.models.folder import hash_model
+from rbpx.models.folder import hash_model, weight_files
 from rbpx.models.head import Head, check_causal, open_head
 from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.pretrained import load_weights
@@ -32,6 +32,7 @@ from rbpx.models.tokenizer import count_ids, hash_tokenizer, load_tokenizer
 
 # 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), in eight passes over memory: a fifth of GPT-2's time on a CPU.
 _TANH_GELU = ("NewGELUActivation", "FastGELUActivation")
+Stamps = Mapping[Path, Sequence[int]]
 
 
 def in_one_pass(model: nn.Module) -> None:
@@ -53,16 +54,47 @@ class LoadedModel(Model):
         model: the transformers model, in evaluation mode on its device.
         n_token_ids: number of the tokenizer's ids; rows of the vocabulary from there on have no token.
         head: makes float32 logits from hidden states.
+        files: the files of its weights, as they were before they were hashed.
     """
 
     model: Any
     n_token_ids: int
     head: Head
+    files: Stamps = field(default_factory=dict)
 
     @property
     def vocab_size(self) -> int:
         """V, rows that compete for a rank."""
         return self.head.vocab_size
+
+    def check_files(self, replaced: bool = False) -> None:
+        """Refuse what was computed if one of its files was written to.
+
+        torch maps weights into memory, so they would be those of another model under the hash of this one. A file that
+        another has taken the place of stays mapped as it was.
+
+        Args:
+            replaced: whether a file in the place of another is one that was written to.
+
+        Raises:
+            MeasureError: one was.
+        """
+        for path, before in self.files.items():
+            now = _stamp(path)
+            if now != before and (replaced or (now is not None and now[-1] == before[-1])):
+                raise MeasureError(
+                    f"{self.name} was written to while it was read ({path}), so its numbers would be those of no model;"
+                    " nothing was written; measure it again once it is finished"
+                )
+
+
+def _stamp(path: Path) -> Sequence[int] | None:
+    """Length, time and inode of the file that a path leads to; None where it is gone."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino
 
 
 def load_model(
@@ -89,8 +121,8 @@ def load_model(
 
     Raises:
         RbpxError: it is not a causal language model, weights are missing, or its tokenizer does not fit.
-        MeasureError: the hub does not answer or delivered corrupt files, the model does not fit into memory, or its
-            code fails.
+        MeasureError: the hub does not answer or delivered corrupt files, the model does not fit into memory, its code
+            fails, or its files changed meanwhile.
     """
     if quantise is not None:
         check_installed(quantise)  # before anything is fetched
@@ -105,6 +137,7 @@ def load_model(
     with _failing_as(name):
         folder, commit = fetch(name, revision, pickled)
         check_snapshot(folder, name, pickled, cache)
+        files = {path: stamp for path in weight_files(folder, name, pickled) if (stamp := _stamp(path)) is not None}
         weights_hash = hash_model(folder, name, cache, pickled)
         group = split if isinstance(split, TensorGroup) else None
         load_here = partial(load_weights, folder, name, getattr(torch, dtype), device, pickled, split)
@@ -128,7 +161,7 @@ def load_model(
                 f"{name} changes its logits after the head in a way that rbpx does not know; measure it with "
                 "dtype=float32"
             )
-        return LoadedModel(
+        loaded = LoadedModel(
             name=name,
             model=model,
             tokenizer=tokenizer,
@@ -141,7 +174,10 @@ def load_model(
             total_params=n_params,
             weights_hash=weights_hash,
             tokenizer_hash=hash_tokenizer(tokenizer),
+            files=files,
         )
+        loaded.check_files(replaced=True)
+        return loaded
 
 
 @contextmanager

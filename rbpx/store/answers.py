@@ -30,7 +30,6 @@ _NO_INPUTS: Final = (
     *(f"{place}{kind}" for kind in _COMPUTED for place in ("", f"{WRITTEN}/")),
 )
 _BESIDE: Final = ("created_at", "params", "seal")  # the numbers of a fit
-_PARTS: Final = {"made_from", "fits", "answer"}  # of a kept answer
 _DEPTH: Final = 2  # runs/RUN_ID/tokens.parquet
 _ROOM_BYTES: Final = 256 * MIB
 _SOURCES: Final = (".py", ".sql", ".css", ".js", ".jinja")
@@ -41,7 +40,9 @@ Stamps = dict[str, list[int]]
 
 
 def kept_answer(stores: Sequence[str], asked: Mapping[str, Any]) -> "KeptAnswer | None":
-    """The answer as a store on this machine keeps it; None for a store elsewhere, and where several are asked as one.
+    """The answer as a store on this machine keeps it.
+
+    None for a store elsewhere, where several are asked as one, and where a file may not be read.
 
     Raises:
         RbpxError: it has a link in the place of a folder.
@@ -50,7 +51,10 @@ def kept_answer(stores: Sequence[str], asked: Mapping[str, Any]) -> "KeptAnswer 
     if len(set(stores)) > 1 or not root.is_dir():
         return None
     check_folders(root)
-    return KeptAnswer(root, asked)
+    try:
+        return KeptAnswer(root, asked)
+    except PermissionError:  # what may not be read is named by the question, where it needs it
+        return None
 
 
 class KeptAnswer:
@@ -77,7 +81,7 @@ class KeptAnswer:
             record = read_sealed(self._path, always=True, most_mib=_ROOM_BYTES // MIB)
         except (OSError, ValueError):
             return None
-        if not _PARTS <= record.keys():
+        if not _is_kept(record):
             return None
         if record["made_from"] != self._made_from or not (self._root / "rbpx.duckdb").is_file():
             return None
@@ -99,6 +103,13 @@ class KeptAnswer:
         with suppress(OSError):  # it is computed again next time
             write_sealed(inside(self._root, self._path), record, durable=False)
             _make_room(self._root, self._path)
+
+
+def _is_kept(record: Mapping[str, Any]) -> bool:
+    """Whether a sealed record has the parts of a kept answer; whoever writes to a store can seal anything."""
+    fits = record.get("fits")
+    whole = isinstance(fits, dict) and all(isinstance(fit, list) and len(fit) == 2 for fit in fits.values())
+    return whole and "made_from" in record and isinstance(record.get("answer"), dict)
 
 
 def _made_from(root: Path) -> str:

@@ -258,6 +258,24 @@ def test_an_answer_that_would_command_the_terminal_is_not_printed(store: Path, c
     assert computed == ["fit", "fit"]
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        *({"fits": fits} for fits in ([], "x", {"fits/a.json": 5}, {"fits/a.json": [1, 2, 3]})),
+        *({"answer": answer} for answer in ("x", [], None, {"messages": []}, {"printed": "x\n"})),
+        *({"answer": {"printed": printed, "messages": messages}} for printed, messages in ((5, []), ("x\n", 5))),
+    ],
+    ids=str,
+)
+def test_an_answer_of_other_parts_is_not_printed_though_it_is_sealed(
+    parts: dict[str, object], store: Path, computed: list[str]
+) -> None:
+    first = ask(store, "fit")
+    write_sealed(kept_file(store), read_sealed(kept_file(store)) | parts)
+    assert ask(store, "fit") == first
+    assert computed == ["fit", "fit"]
+
+
 def test_fits_that_are_gone_or_have_other_numbers_are_made_again(store: Path, computed: list[str]) -> None:
     rows = "SELECT count(*) AS n, max(params->>'resamples') AS b FROM fits"
 

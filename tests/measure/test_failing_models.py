@@ -6,8 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
+from rbpx.data.windows import Window
+from rbpx.errors import MeasureError
+from rbpx.measure.distributed import ProcessGroup
+from rbpx.measure.extract import measure_windows
+from rbpx.measure.reading.reading import Reading
+from rbpx.models.load import LoadedModel, load_model
+from rbpx.models.pretrained import load_weights
 from tests.support.census import save_tiny
 from tests.support.commands import Answer, here
 from tests.support.stores import cell_records, manifests
@@ -148,3 +157,65 @@ def test_whoever_stops_a_sweep_stops_all_of_it(
     (line,) = told(here(*words_for(tiny_checkpoint("gpt2"), tiny_jsonl, store), cwd=cwd, check=130))
     assert "stopped" in line
     assert not list((store / "failures").glob("*.json"))
+
+
+# ------------------------------------------------------------------------------- files that change while they are read
+
+
+@pytest.fixture
+def windows() -> list[Window]:
+    scored = np.arange(20) > 0
+    return [Window(doc_id, np.arange(20, dtype=np.int32) + doc_id, scored, 20, 20) for doc_id in range(6)]
+
+
+def ranked(loaded: LoadedModel, windows: list[Window], advance: Callable[[int], None] = lambda n: None) -> Any:
+    alone = ProcessGroup(0, 1, torch.device("cpu"))
+    return measure_windows(Reading(loaded, windows, alone, 20, advance)).columns["logprob"]
+
+
+@pytest.fixture
+def checkpoints(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> tuple[Path, Path]:
+    """A model, and the weights of another of its shape, as the next state of its training has them."""
+    folder = shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "latest")
+    return folder, shutil.copy(tiny_checkpoint("gpt2", seed=1) / "model.safetensors", tmp_path / "next")
+
+
+def test_weights_that_are_written_over_while_they_are_measured_are_no_run_of_either_model(
+    checkpoints: tuple[Path, Path], windows: list[Window]
+) -> None:
+    """torch maps the file into memory, so its bytes become the weights of the model that runs."""
+    folder, other = checkpoints
+    loaded = load_model(str(folder), None, "float32", torch.device("cpu"))
+
+    def train_on(n_tokens: int) -> None:
+        with (folder / "model.safetensors").open("r+b") as file:
+            file.write(other.read_bytes())
+
+    with pytest.raises(MeasureError, match=r"was written to while it was read \(.*safetensors\)"):
+        ranked(loaded, windows, train_on)
+
+
+def test_weights_that_another_file_takes_the_place_of_are_still_those_that_were_loaded(
+    checkpoints: tuple[Path, Path], windows: list[Window]
+) -> None:
+    folder, other = checkpoints
+    loaded = load_model(str(folder), None, "float32", torch.device("cpu"))
+    before = ranked(loaded, windows)
+    other.replace(folder / "model.safetensors")
+    np.testing.assert_array_equal(ranked(loaded, windows), before)
+    (folder / "model.safetensors").unlink()
+    np.testing.assert_array_equal(ranked(loaded, windows), before)
+
+
+def test_weights_that_are_not_those_that_were_hashed_are_not_loaded(
+    checkpoints: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, other = checkpoints
+
+    def load_late(*words: Any) -> Any:
+        other.replace(folder / "model.safetensors")
+        return load_weights(*words)
+
+    monkeypatch.setattr("rbpx.models.load.load_weights", load_late)
+    with pytest.raises(MeasureError, match="was written to while it was read"):
+        load_model(str(folder), None, "float32", torch.device("cpu"))

@@ -2,14 +2,16 @@
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.commands import here
+from tests.support.commands import command_environment, here
 from tests.support.stores import Family, Measured, snapshot
 
 QUESTIONS = [
@@ -147,3 +149,30 @@ def test_only_a_disk_that_fails_hinders_an_answer(
     assert os.strerror(code) in line
     assert ("not kept" in line) == answered
     assert bool(answer.stdout) == answered
+
+
+@pytest.mark.parametrize(
+    ("closed", "names"),
+    [(".", "store"), ("runs", "runs"), ("fits", "fits"), ("answers", None)],
+    ids=["store", "runs", "fits", "answers"],
+)
+def test_a_folder_that_may_not_be_read_is_named_in_one_line_where_a_question_needs_it(
+    closed: str, names: str | None, untouched: Measured, cwd: Path, tmp_path: Path
+) -> None:
+    store = Path(shutil.copytree(untouched.store, tmp_path / "store"))
+    (store / "answers").mkdir(exist_ok=True)
+    rights = "-dac_override,-dac_read_search"
+    drop = ["setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}"] if os.geteuid() == 0 else []
+    if drop and subprocess.run([*drop, "true"], capture_output=True).returncode:
+        pytest.skip("root that cannot give up the right to read everything")
+    (store / closed).chmod(0o300 if closed == "." else 0)
+    words = [*drop, sys.executable, "-m", "rbpx", *QUESTIONS[0], "--store", str(store)]
+    try:
+        done = subprocess.run(words, cwd=cwd, env=command_environment({}), capture_output=True, text=True, timeout=120)
+    finally:
+        (store / closed).chmod(0o755)
+    if names is None:
+        assert (done.returncode, "-ln RBP_10" in done.stdout) == (0, True), done.stderr
+        return
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert re.match(rf"rbpx: {re.escape(str(tmp_path))}\S*{names}\S* cannot be used: Permission denied", done.stderr)

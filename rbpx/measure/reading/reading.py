@@ -245,7 +245,7 @@ def read_batch(loaded: LoadedModel, batch: Batch, measure: Measure[T], measure_w
             way that is not known.
 
     Raises:
-        MeasureError: logits are not finite.
+        MeasureError: logits are not finite, or the files of the weights were written to.
     """
     windows, begun = batch.windows, batch.begun
     longest = len(windows[0].ids) - begun
@@ -268,10 +268,14 @@ def read_batch(loaded: LoadedModel, batch: Batch, measure: Measure[T], measure_w
             ids = ids[firsts, : max(window.n_read for window in windows) - begun]
             rows = torch.from_numpy(which_B[row_N])
             if loaded.head.product is not None:
-                return places, measure(_states(loaded, ids, batch, firsts)[rows, columns - 1], targets_N)
-            logits_BTV = loaded.model(input_ids=ids, use_cache=False).logits[..., : loaded.head.vocab_size]
-            return places, measure_whole(logits_BTV[rows, columns - 1], targets_N)
+                measured = measure(_states(loaded, ids, batch, firsts)[rows, columns - 1], targets_N)
+            else:
+                logits_BTV = loaded.model(input_ids=ids, use_cache=False).logits[..., : loaded.head.vocab_size]
+                measured = measure_whole(logits_BTV[rows, columns - 1], targets_N)
+            loaded.check_files()
+            return places, measured
     except NonFiniteLogits as problem:
+        loaded.check_files()
         raise MeasureError(
             f"{loaded.name} gives non-finite logits at document {doc_id_N[problem.row]}, position "
             f"{position_N[problem.row]}, so ranks would be wrong; check its weights, or measure it with dtype=float32"
