@@ -198,7 +198,8 @@ class MeasuringKeys(Asked):
         "one model split over all processes of torchrun; parallel.tensor=4: over groups of four"
     )
     engine: Key[EngineConfig | None] = Key(EngineConfig | None, None, as_typed, "vllm").says(
-        "a running server measures: engine.url=http://host:8000/v1 dtype=bfloat16, its own"
+        "a running server measures: engine.url=http://host:8000/v1 dtype=bfloat16, its own",
+        "the server that measured the runs is asked again: engine.url=http://host:8000/v1",
     )
     best: Key[int] = Key(int, 0, _best, "0").says(
         "or 5: keeps the five best tokens of each place, for view; reads the model twice, 25 bytes a token"
