@@ -7,17 +7,23 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
 
 from rbpx.config.model.placement import Split
 from rbpx.config.options import Dtype
 from rbpx.config.request import Request
 from rbpx.data.corpus import Document
+from rbpx.data.windows import Window
 from rbpx.display.progress import GridProgress
 from rbpx.errors import RbpxError, number_of
 from rbpx.groups.group import Run
 from rbpx.measure.again import Reopener, RunNames
 from rbpx.measure.distributed import ProcessGroup
+from rbpx.measure.engines.cell import Asked
+from rbpx.measure.protocol import ResolvedProtocol
 from rbpx.measure.reading.reading import Reading
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import split_of
@@ -45,11 +51,11 @@ class Again:
             except BrokenPipeError:  # whoever read what is printed has seen enough
                 raise
             except Exception as raised:
-                failure = self.reopener.failed(self.verb, _names(run), raised)
+                failure = self.reopener.failed(self.verb, names_of(run), raised)
                 self.failures.append(replace(failure, cell=name_of(run)))
                 self.progress.finish(f"{name_of(run)} failed")
                 continue
-            self.reopener.succeeded(self.verb, _names(run))
+            self.reopener.succeeded(self.verb, names_of(run))
             self.progress.finish(f"{name_of(run)}: {told}")
             yield run, found
 
@@ -73,16 +79,45 @@ class Again:
         Raises:
             RbpxError: the model or the text is not what was measured, or no chosen document has a scored token.
         """
-        protocol, documents = self.reopener.reopen(_names(run), self.split, dtype)
-        chosen, processes = choose(documents), self.reopener.processes
-        windows = protocol.windows(chosen)
+        protocol, documents = self.reopener.reopen(names_of(run), self.split, dtype)
+        processes, budget = self.reopener.processes, self.request.tokens_per_batch
+
+        def read(windows: list[Window], advance: Callable[[int], None]) -> Found:
+            return how(Reading(protocol.loaded, windows, processes, budget, advance))
+
+        return self._timed(run, protocol, choose(documents), read, shows)
+
+    def ask(
+        self, run: Run, asked: Asked, documents: list[Document], rng: np.random.Generator
+    ) -> tuple[dict[str, pa.Array], str]:
+        """Ask the engine that measured a run about documents of it once more, in an order that is drawn.
+
+        Raises:
+            RbpxError: as in `score`.
+            MeasureError: the server fails.
+        """
+
+        def read(windows: list[Window], advance: Callable[[int], None]) -> dict[str, pa.Array]:
+            return asked.columns(windows, self.request.tokens_per_batch, advance, rng)
+
+        return self._timed(run, asked.protocol, documents, read)
+
+    def _timed(
+        self,
+        run: Run,
+        protocol: ResolvedProtocol[Any],
+        documents: list[Document],
+        read: Callable[[list[Window], Callable[[int], None]], Found],
+        shows: bool = True,
+    ) -> tuple[Found, str]:
+        windows = protocol.windows(documents)
         n_tokens = sum(window.n_scored for window in windows)
         if n_tokens == 0:
-            raise RbpxError(f"no document of the {len(chosen):,} drawn has a scored token; give more with limit=N")
+            raise RbpxError(f"no document of the {len(documents):,} drawn has a scored token; give more with limit=N")
         begin = self.progress.begin if shows else lambda *_: lambda n: None
-        advance = begin(name_of(run), n_tokens, processes.world_size)
+        advance = begin(name_of(run), n_tokens, self.reopener.processes.world_size)
         began = time.monotonic()
-        found = how(Reading(protocol.loaded, windows, processes, self.request.tokens_per_batch, advance))
+        found = read(windows, advance)
         wall_s = time.monotonic() - began
         return found, f"{number_of(n_tokens, 'token')} at {n_tokens / wall_s:,.0f} tokens/s"
 
@@ -101,5 +136,6 @@ def name_of(run: Run) -> str:
     return f"{run.family} {run.size} on {run.dataset} ({', '.join(filter(None, (run.dtype, run.engine)))})"
 
 
-def _names(run: Run) -> RunNames:
+def names_of(run: Run) -> RunNames:
+    """The names under which a run was requested."""
     return RunNames(run.run_id, run.family, run.size, run.dataset)

@@ -155,8 +155,10 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
     """Family name and its models, those of the wanted sizes, in the order of the family's file.
 
     Raises:
-        RbpxError: the family has no such size, or the request names no model or no family.
+        RbpxError: the family has no such size, the request names no model or no family, or weights cannot be rounded
+            as it says.
     """
+    model.rounding()
     if model.id is None and not model.sizes:
         raise RbpxError("model=hub needs model.id=ORG/NAME, a folder, a GGUF file, or a list of them")
     if model.id is not None:
@@ -290,7 +292,7 @@ def cells(
             limit=request.limit,
             seed=request.seed,
             deterministic=request.deterministic,
-            quantise=None if model.quantise is None else model.quantise.value,
+            quantise=model.quantise,
             engine=None if engine is None else engine.name,
             engine_version=None if engine is None else engine.version,
             stored_as=_stored_as(member.model, model_hashes[member.model]),

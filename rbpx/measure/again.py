@@ -7,16 +7,18 @@ from dataclasses import asdict, astuple, dataclass, field, replace
 
 from rbpx.config.grid import Cell, cells
 from rbpx.config.hydra.compose import restored
-from rbpx.config.model.placement import Split
+from rbpx.config.model.placement import EngineConfig, Split
 from rbpx.config.options import Dtype, Quantise
 from rbpx.data.corpus import Document, text_hash
-from rbpx.errors import RbpxError, UnexpectedError
+from rbpx.errors import MeasureError, RbpxError, UnexpectedError
 from rbpx.files.digest import digest
 from rbpx.measure.distributed import ProcessGroup
+from rbpx.measure.engines.cell import Asked, reach
 from rbpx.measure.offline import hash_members
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import draw_sample
+from rbpx.models.described import Model
 from rbpx.models.load import LoadedModel, load_model
 from rbpx.store.store import Record, Store, now
 
@@ -56,22 +58,25 @@ class Reopener:
             RbpxError: its record lacks a part of the request, its model or its text is not available, or either is not
                 the one that was measured.
         """
-        facts, record = self.store.manifest(run.run_id), self._record(run)
-        cell, documents = self._ask_again(record, dtype)
-        if cell.text_hash != facts["text_hash"]:
-            raise RbpxError(
-                f"dataset {run.dataset} is not the text that was measured (hash {cell.text_hash}, the run has "
-                f"{facts['text_hash']}); bring back the text, or measure the run anew"
-            )
-        loaded = self._load(cell, record["commit"] or cell.revision, split)
-        for what, of_run in (("weights_hash", loaded.weights_hash), ("tokenizer_hash", loaded.tokenizer_hash)):
-            # The weights of a model that another engine ran on another machine were never here.
-            if facts[what] is not None and of_run != facts[what]:
-                raise RbpxError(
-                    f"{cell.model} is not the model that was measured ({what} {of_run}, the run has {facts[what]}); "
-                    "bring back the model, or measure the run anew"
-                )
+        cell, commit, documents = self._cell(run, dtype)
+        loaded = self._load(cell, commit or cell.revision, split)
+        self._check(run, cell, loaded)
         return resolve_protocol(cell, loaded), documents
+
+    def reach(self, run: RunNames, engine: EngineConfig) -> tuple[Asked, list[Document]]:
+        """The server that measured a run, with the run's protocol resolved for its model, and all documents of the run.
+
+        Raises:
+            RbpxError: as in `reopen`; or the server fails, serves another model, or has another version than it had.
+        """
+        cell, commit, documents = self._cell(run)
+        version = self.store.manifest(run.run_id)["engine_version"]
+        try:
+            asked = reach(replace(cell, revision=commit or cell.revision), engine, self.store, version)
+        except MeasureError as problem:  # nothing is measured yet, so a request for what is there can be made
+            raise RbpxError(str(problem)) from None
+        self._check(run, cell, asked.protocol.loaded)
+        return asked, documents
 
     def failed(self, verb: str, run: RunNames, raised: Exception) -> Failure:
         """Why a run was not measured again; writes the traceback of an unexpected error to `failures`.
@@ -100,6 +105,28 @@ class Reopener:
         key = _failure_key(verb, run)
         if self.processes.is_main and self.store.record("failures", key) is not None:
             self.store.drop_record("failures", key)
+
+    def _cell(self, run: RunNames, dtype: Dtype | None = None) -> tuple[Cell, str | None, list[Document]]:
+        """The cell of a run, the commit of its model, and all of its documents, which are those that were measured."""
+        record = self._record(run)
+        cell, documents = self._ask_again(record, dtype)
+        text = self.store.manifest(run.run_id)["text_hash"]
+        if cell.text_hash != text:
+            raise RbpxError(
+                f"dataset {run.dataset} is not the text that was measured (hash {cell.text_hash}, the run has "
+                f"{text}); bring back the text, or measure the run anew"
+            )
+        return cell, record["commit"], documents
+
+    def _check(self, run: RunNames, cell: Cell, model: Model) -> None:
+        """Refuse a model that is not the one that was measured; weights that are not here have no hash."""
+        facts = self.store.manifest(run.run_id)
+        for what, now_is in (("weights_hash", model.weights_hash), ("tokenizer_hash", model.tokenizer_hash)):
+            if None not in (facts[what], now_is) and now_is != facts[what]:
+                raise RbpxError(
+                    f"{cell.model} is not the model that was measured ({what} {now_is}, the run has {facts[what]}); "
+                    "bring back the model, or measure the run anew"
+                )
 
     def _load(self, cell: Cell, revision: str | None, split: Split | None) -> LoadedModel:
         key = (cell.model, revision, cell.precision, cell.pickled, split)

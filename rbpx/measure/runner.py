@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from rbpx.config.grid import INCOMPLETE, Cell, cells
-from rbpx.config.model.placement import Split
+from rbpx.config.model.placement import EngineConfig, Split
 from rbpx.config.options import Chunk, Device, Quantise
 from rbpx.config.request import Request
 from rbpx.cores import is_lone_of_accelerate, is_main_process
@@ -197,11 +197,10 @@ def _measure_on(
     device: Device, tensor: int | None, grids: Sequence[_Grid], number: int, n_jobs: int | None, quiet: bool
 ) -> None:
     """Measure the missing cells model by model; note a cell that fails, and go on with the others."""
-    launched = int(os.environ.get("WORLD_SIZE", "1")) > 1
     engine = next((grid.request.engine for grid in grids if grid.request.engine is not None), None)
-    if launched and engine is not None:
-        raise RbpxError(f"engine={engine.name} divides its work itself; start one process, without a launcher")
-    processes = _init_process_group(device, tensor) if launched else None
+    if engine is not None:
+        refuse_launched(engine)
+    processes = _init_process_group(device, tensor) if _is_launched() else None
     missing: list[tuple[_Grid, Cell]] = []
     for grid in grids:
         stored = [cell.key for cell in grid.cells if _is_stored(cell, grid)]
@@ -237,6 +236,20 @@ def _measure_on(
                         prefetcher.wait()
                         start_next = partial(prefetcher.start_next, i)
                         _measure(cell, grid, load, processes, progress, len(missing), start_next)
+
+
+def _is_launched() -> bool:
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+def refuse_launched(engine: EngineConfig) -> None:
+    """Refuse several processes that ask one engine.
+
+    Raises:
+        RbpxError: a launcher has started several.
+    """
+    if _is_launched():
+        raise RbpxError(f"engine={engine.name} divides its work itself; start one process, without a launcher")
 
 
 def _is_stored(cell: Cell, grid: _Grid) -> bool:

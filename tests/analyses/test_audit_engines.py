@@ -109,3 +109,143 @@ def test_tokens_that_were_imported_have_no_model_to_be_audited_with(cwd: Path, t
     here("import", "tokens", file, *names, "ties=pessimistic", "--store", store, cwd=cwd, check=0)
     told = here("audit", "--store", store, cwd=cwd, check=1).stderr
     assert "its tokens were imported, so rbpx knows no model that could measure them; measure with engine=" in told
+
+
+# ------------------------------------------------------------------------------------------------ engines asked again
+
+
+def asked_again(store: Path, cwd: Path, engine: Engine, *words: str, check: int = 0) -> Answer:
+    """The audit by the engine itself."""
+    words = ("audit", "engine=vllm", f"engine.url={engine.url}/v1", "resamples=50", "k=1", *words)
+    return here(*words, "--store", store, cwd=cwd, check=check)
+
+
+def prompts(engine: Engine) -> list[list[list[int]]]:
+    """The prompts of each request, in the order in which they were sent."""
+    return [body["prompt"] for path, body, _ in engine.asked if path == "/v1/completions"]
+
+
+def places(requests: list[list[list[int]]]) -> dict[tuple[int, ...], int]:
+    """How many prompts were before each one in its request."""
+    return {tuple(ids): at for request in requests for at, ids in enumerate(request)}
+
+
+def test_what_hangs_on_the_order_is_the_noise_of_the_engine_as_a_loop_counts_it(
+    family: Family, cwd: Path, tmp_path: Path
+) -> None:
+    """Each prompt of a request costs the next ones a nat and a rank, so all moves follow from the prompts sent."""
+    store, sizes = tmp_path / "store", ("s", "m", "l")
+    folders = [family.folders[size] for size in sizes]
+    engine = Engine(folders[0], str(folders[0]), beside=tuple(folders[1:]), drift=1.0)
+    with serving(engine):
+        words = (*family.words(*sizes), "engine=vllm", f"engine.url={engine.url}/v1", "dtype=float32")
+        here("measure", *words, "tokens_per_batch=150", "--store", store, cwd=cwd, check=0)
+        before, written = places(prompts(engine)), snapshot(store)
+        sent_first = [ids for request in prompts(engine) for ids in request]
+        engine.asked.clear()
+        rows = json.loads(asked_again(store, cwd, engine, "tokens_per_batch=90", "--format", "json").stdout)
+        after, sent = places(prompts(engine)), [ids for request in prompts(engine) for ids in request]
+        told = asked_again(store, cwd, engine, "tokens_per_batch=90").stdout
+    assert snapshot(store) == written
+    assert sorted(sent) == sorted(sent_first)
+    assert sent != sent_first
+    assert all(sum(map(len, request)) <= 90 or len(request) == 1 for request in prompts(engine))
+    tokens, V = runs_by_size(store), 300
+    n_moved = {}
+    for size in sizes:
+        run, stored, again = tokens[size], [], []
+        lost = gained = n_moved[size] = 0
+        for doc_id in np.unique(run["doc_id"]):
+            of_document = run["doc_id"] == doc_id
+            scored = dict(zip(run["position"][of_document], run["token_id"][of_document], strict=True))
+            (ids,) = [ids for ids in before if {at: ids[at] for at in scored if at < len(ids)} == scored]
+            moved = after[ids] - before[ids]
+            for rank, nats in zip(run["ties"][of_document] + 1, run["logprob"][of_document], strict=True):
+                other = min(int(rank) + moved, V) if rank < V else V
+                stored.append(-float(nats))
+                again.append(-float(nats) + moved)
+                n_moved[size] += other != rank
+                lost, gained = lost + (rank == 1 < other), gained + (other == 1 < rank)
+        (row,) = [row for row in rows if (row.get("size"), row["law"]) == (size, "cross_entropy")]
+        (of_rank,) = [row for row in rows if (row.get("size"), row["law"]) == (size, "rbp")]
+        assert row["difference"] == pytest.approx(np.mean(again) - np.mean(stored), abs=1e-5)
+        assert row["largest_logprob_move"] == pytest.approx(np.max(np.abs(np.subtract(again, stored))), abs=1e-5)
+        assert (row["n_moved"], row["n_changed"], row["against"]) == (n_moved[size], n_moved[size], "engine")
+        assert row["is_same"] is False
+        assert (of_rank["n_lost"], of_rank["n_gained"]) == (lost, gained)
+        assert n_moved[size] > 20
+    laws = {row["law"]: row for row in rows if row["kind"] == "law"}
+    S = [tokens[size]["non_embedding_params"] for size in sizes]
+    entropies = [
+        [row[side] for row in rows if (row.get("size"), row["law"]) == (size, "cross_entropy")]
+        for size in sizes
+        for side in ("stored", "again")
+    ]
+    for side, nats in (("stored", entropies[::2]), ("again", entropies[1::2])):
+        slope = -np.polyfit(np.log(S), np.log(np.ravel(nats)), 1)[0]
+        assert laws["cross_entropy"][side] == pytest.approx(slope, rel=1e-6)
+    line = " ".join(told.split())
+    assert "What moved is the noise of the engine itself, asked again in another order: " in line
+    assert f"{sum(n_moved.values()):,} of {sum(len(tokens[size]['ties']) for size in sizes):,} ranks moved" in line
+    assert "measured again in float32" not in told
+
+
+def test_an_engine_that_answers_alike_in_any_order_is_said_to(family: Family, cwd: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    engine = Engine(family.folders["m"], str(family.folders["m"]), dtype="bfloat16")
+    with serving(engine):
+        words = (*family.words("m"), "engine=vllm", f"engine.url={engine.url}", "dtype=bfloat16")
+        here("measure", *words, "--store", store, cwd=cwd, check=0)
+        n_before = len(prompts(engine))
+        answer = asked_again(store, cwd, engine, "limit=5", "tokens_per_batch=1")
+        assert {len(request) for request in prompts(engine)[n_before:]} == {1}
+        assert len(prompts(engine)) == n_before + 5
+        other = [asked_again(store, cwd, engine, f"seed={seed}", check=0) for seed in (1, 2)]
+        (of_one,), (of_other,) = ([request] for request in prompts(engine)[-2:])
+        assert sorted(of_one) == sorted(of_other)
+        assert of_one != of_other
+    (line,) = answer.stdout.splitlines()
+    assert "1 size, 5 of 8 documents" in line
+    assert line.endswith(
+        "asked again in another order: no rank moved, and no log-probability moved by more than 0 nats."
+    )
+    assert all("no rank moved" in each.stdout for each in other)
+
+
+def test_an_engine_that_is_not_the_one_that_measured_is_refused_before_it_is_asked(
+    family: Family, cwd: Path, tmp_path: Path, measured: Measured
+) -> None:
+    store = tmp_path / "store"
+    with serving(Engine(family.folders["m"], str(family.folders["m"]))) as engine:
+        words = (*family.words("m"), "engine=vllm", f"engine.url={engine.url}", "dtype=float32")
+        here("measure", *words, "--store", store, cwd=cwd, check=0)
+        n_prompts = len(prompts(engine))
+
+        def refused(*says: str, words: tuple[str, ...] = (), of: Path = store) -> None:
+            answer = asked_again(of, cwd, engine, *words, check=2)
+            (line,) = answer.stderr.splitlines()
+            assert answer.stdout == ""
+            assert [each for each in says if each not in line] == [], line
+
+        engine.version = "0.33.0"
+        refused("is version 0.33.0, and the run was measured by 0.32.0; start a server of that version")
+        engine.version, engine.folder, engine.name = "0.32.0", family.folders["s"], "served"
+        refused("serves served, not ", str(family.folders["m"]))
+        refused("serves served, not engine.model=other", words=("engine.model=other",))
+        refused("no measured runs in store=", "match the request with engine=vllm", of=measured.store)
+        refused("match the request with dtype=float16 engine=vllm", words=("dtype=float16",))
+        refused("device=cpu is of rbpx's own measuring", words=("device=cpu",))
+        assert len(prompts(engine)) == n_prompts
+    refused("does not answer /version", engine.url)
+
+
+def test_an_engine_that_fails_while_it_is_asked_again_costs_its_run(family: Family, cwd: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with serving(Engine(family.folders["m"], str(family.folders["m"]))) as engine:
+        words = (*family.words("m"), "engine=vllm", f"engine.url={engine.url}", "dtype=float32")
+        here("measure", *words, "--store", store, cwd=cwd, check=0)
+        engine.mood = "500"
+        answer = asked_again(store, cwd, engine, check=1)
+    (line,) = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
+    assert "mine m on file (float32, vllm 0.32.0) failed: engine=vllm at " in line
+    assert "EngineCore encountered an issue" in line

@@ -110,6 +110,48 @@ def test_files_of_one_model_make_a_family_by_their_quantisation(
 
 
 @needs_gguf
+def test_a_question_is_narrowed_to_a_quantisation_that_runs_have(
+    llama: Path, tiny_jsonl: Path, tmp_path: Path, cwd: Path
+) -> None:
+    store, others = tmp_path / "store", build_llama(tmp_path / "other", seed=1)
+    text = ("dataset=file", f"dataset.path={tiny_jsonl}")
+    for family, folder in (("mine", llama), ("theirs", others)):
+        for kind in ("F32", "Q8_0", "Q4_0"):
+            write_gguf(folder, tmp_path / f"{family}-{kind}.gguf", kind)
+        files = ",".join(f"{family}-{kind}.gguf" for kind in ("F32", "Q8_0", "Q4_0"))
+        words = ("model=hub", f"model.id={tmp_path}", f"model.gguf=[{files}]", f"model.family={family}")
+        here("measure", *words, *text, "--store", store, cwd=cwd, check=0)
+
+    def compared(*words: str) -> list[dict[str, Any]]:
+        asked = ("compare", "mine/mine", "theirs/theirs", "k=1", "--format", "json", "--store", store, *words)
+        return list(json.loads(here(*asked, cwd=cwd, check=0).stdout))
+
+    for kind in ("Q8_0", "Q4_0"):
+        (whole, *_) = compared(f"model.quantise={kind}")
+        assert (whole["a"], whole["b"]) == (f"mine/mine:float32-{kind}", f"theirs/theirs:float32-{kind}")
+        for side in ("a", "b"):  # bits of the tokens' own rows, by the bytes of the text
+            family = whole[side].partition("/")[0]
+            query = (
+                "SELECT -sum(t.logprob) / ln(2) / any_value(r.n_bytes_scored) AS bits FROM tokens AS t JOIN runs AS r "
+                f"USING (run_id) WHERE r.family = '{family}' AND r.quantise = '{kind}'"
+            )
+            (row,) = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
+            assert whole[f"bits_{side}"] == pytest.approx(row["bits"], rel=1e-6)
+    for asked, says in (
+        (("fit", "model.quantise=Q5_0"), "Q5_0 is none of the 6 runs that are asked about; did you mean Q8_0?"),
+        (("fit", "family=mine", "model.quantise=int4"), "none of the 3 runs that are asked about; rounded are: Q4_0, "),
+        (("audit", "model.family=mine", "model.quantise=Q2_K"), "rounded are: Q4_0, Q8_0"),
+        (("measure", *words, *text, "model.quantise=Q4_0"), "known: int8, int4, nf4; a GGUF file is rounded already"),
+        (("fit", "model.quantise=8"), "was read as a number; quote it"),
+    ):
+        answer = here(*asked, "--store", store, cwd=cwd, check=2)
+        (line,) = answer.stderr.splitlines()
+        assert says in line
+    told = here("fit", "family=mine", "model.quantise=Q8_0", "--store", store, cwd=cwd, check=2).stderr
+    assert "no group of runs" in told  # it is there, of one size
+
+
+@needs_gguf
 def test_what_a_file_says_and_transformers_does_not_read_is_refused(llama: Path, tmp_path: Path) -> None:
     wrong = {
         "llama.rope.scaling.type=linear, of which": ({"llama.rope.scaling.type": "linear"}, "F32"),

@@ -23,7 +23,7 @@ SILENT_S = 3.0  # what a server that stays silent waits, longer than a test lets
 
 @dataclass
 class Engine:
-    """A server with one model.
+    """A server with one model, or with several, as a gateway in front of some servers has them.
 
     Attributes:
         folder: of its checkpoint.
@@ -32,6 +32,9 @@ class Engine:
         context: tokens of prompt and answer.
         dtype: that it computes in.
         temperature: by which it divides logits, 1 for an engine that is right.
+        beside: folders of more models, each served under its folder.
+        drift: nats by which log-probabilities of a prompt fall for each prompt before it in its request, and whether a
+            rank rises by one for each; 0 for an engine whose answers hang on nothing but the prompt.
         mood: of its completions: `well`, `500`, `503`, `hangs up`, `half an answer`, `silent`, `no json`, `too few
             answers`, `too few tokens`, `other tokens`, `nan`, `infinite`, `no logprob`, `clamped`, `null`,
             `rank beyond`, `rank excluded`.
@@ -46,40 +49,48 @@ class Engine:
     context: int | None = 2048
     dtype: str = "float32"
     temperature: float = 1.0
+    beside: tuple[Path, ...] = ()
+    drift: float = 0.0
     mood: str = "well"
     n_well: int = 0
     n_spoilt: int | None = None
     asked: list[tuple[str, Any, str | None]] = field(default_factory=list)
     url: str = ""
-    _model: Any = None
+    _models: dict[str, Any] = field(default_factory=dict)
 
     def answer(self, path: str, body: Any) -> Answer:
         """What the server says."""
         if path == "/version":
             return _json(200, {"version": self.version})
         if path == "/v1/models":
-            card = {"id": self.name, "object": "model", "root": str(self.folder), "max_model_len": self.context}
-            return _json(200, {"object": "list", "data": [card]})
-        if body["model"] != self.name:
+            card = {"object": "model", "max_model_len": self.context}
+            cards = [card | {"id": name, "root": str(folder)} for name, folder in self._folders().items()]
+            return _json(200, {"object": "list", "data": cards})
+        if body["model"] not in self._folders():
             told = {"message": f"The model `{body['model']}` does not exist.", "type": "NotFoundError", "code": 404}
             return _json(404, {"error": told})
-        choices = [self._choice(at, ids) for at, ids in enumerate(body["prompt"])]
-        return _json(200, {"id": "cmpl-1", "object": "text_completion", "model": self.name, "choices": choices})
+        choices = [self._choice(body["model"], at, ids) for at, ids in enumerate(body["prompt"])]
+        return _json(200, {"id": "cmpl-1", "object": "text_completion", "model": body["model"], "choices": choices})
 
-    def _choice(self, index: int, ids: list[int]) -> dict[str, Any]:
+    def _folders(self) -> dict[str, Path]:
+        return {self.name: self.folder, **{str(folder): folder for folder in self.beside}}
+
+    def _choice(self, name: str, index: int, ids: list[int]) -> dict[str, Any]:
         import torch
         from transformers import AutoModelForCausalLM
 
-        if self._model is None:
-            model = AutoModelForCausalLM.from_pretrained(self.folder, dtype=getattr(torch, self.dtype))
-            self._model = model.eval()
+        if name not in self._models:
+            model = AutoModelForCausalLM.from_pretrained(self._folders()[name], dtype=getattr(torch, self.dtype))
+            self._models[name] = model.eval()
         with torch.inference_mode():
-            logits_TV = self._model(torch.tensor([ids])).logits[0].float() / self.temperature
+            logits_TV = self._models[name](torch.tensor([ids])).logits[0].float() / self.temperature
         logprobs_TV = logits_TV.log_softmax(-1)
         told: list[dict[str, Any] | None] = [None]
         for at, token in enumerate(ids[1:]):
             own = logprobs_TV[at, token]
             rank = int((logprobs_TV[at] >= own).sum())
+            if self.drift:
+                own, rank = own - self.drift * index, min(rank + index, logits_TV.shape[-1])
             told.append({str(token): {"logprob": float(own), "rank": rank, "decoded_token": "x"}})
         choice = {"index": index, "text": "x", "finish_reason": "length", "prompt_logprobs": told}
         return choice | {"prompt_token_ids": ids, "token_ids": [0]}

@@ -10,6 +10,9 @@ A run of another engine (engine=vllm) is compared with rbpx's float32 on the sam
 status 1, where the share of tokens whose rank differs, or the largest difference of a log-probability, is more than
 tolerance=2 times what rbpx's own run in that dtype has (in float32: what two runs of rbpx may have).
 
+engine=vllm engine.url=... asks the engine itself again about runs that it measured, in an order drawn by seed= and in
+batches of tokens_per_batch=. What moves then is its own noise. It must have the version and the model of each run.
+
 A run that was measured in float32 by the same versions on the same kind of device would give the same numbers again,
 so it is left out. dtype=float32 measures such runs anyway, and the table says whether they agree up to rounding.
 dtype= narrows to runs of that dtype.
@@ -23,10 +26,11 @@ ANALYSIS = Analysis(
     examples=(
         "python -m rbpx audit dataset=pydoc",
         "python -m rbpx audit dtype=bfloat16 limit=20 k='[1,10,100,1000]' --format json",
+        "python -m rbpx audit dataset=pydoc engine=vllm engine.url=http://host:8000/v1",
     ),
     title="Audit of precision",
     tokens=True,
     measures=True,
     primary="audit",
-    keys=("k", "ties", "limit", "dtype", "device", "tokens_per_batch", "tolerance", "resamples", "seed"),
+    keys=("k", "ties", "limit", "dtype", "device", "engine", "tokens_per_batch", "tolerance", "resamples", "seed"),
 )

@@ -1,4 +1,6 @@
-"""Audit of precision (verb audit): compares stored tokens with the same tokens measured again in float32.
+"""Audit of precision (verb audit): compares stored tokens with the same tokens measured again.
+
+That is in float32 by rbpx, or in another order by the engine that measured them.
 
 Both sides give RBP_k, cross-entropy and the exponents of their laws over the same documents, which are resampled
 together. A token moves if its rank under the tie rule changes. It changes if the number of greater or of equal logits
@@ -86,39 +88,44 @@ class Remeasured:
     """A run that was measured again.
 
     Attributes:
-        pairs: its ranks beside the ranks of the same tokens in float32 (query `rank_pairs`).
+        pairs: its ranks beside the ranks of the same tokens measured again (query `rank_pairs`).
         allowed: how far a run of another engine may be from float32; None for a run of rbpx.
+        by_engine: whether the engine that measured it was asked again, and not rbpx in float32.
     """
 
     pairs: pa.Table
     allowed: Allowance | None = None
+    by_engine: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class RunAudit:
-    """One run against itself in float32.
+    """One run against itself measured again.
 
     Attributes:
         run: the run.
         moves: how its tokens moved.
         shifts: changes of RBP at each k, then of cross-entropy (nats).
         allowed: as in `Remeasured`.
+        by_engine: as in `Remeasured`.
     """
 
     run: Run
     moves: Moves
     shifts: dict[LawAtK, Shift]
     allowed: Allowance | None
+    by_engine: bool
 
     @property
     def is_same(self) -> bool | None:
-        """Whether another engine stays within its allowance, or a float32 run of rbpx agrees up to rounding.
+        """Whether another engine stays within its allowance, or what should agree up to rounding does.
 
-        None for a run of rbpx in another dtype, which is not expected to agree.
+        That is a float32 run of rbpx, and an engine that is asked again; None for a run of rbpx in another dtype, which
+        is not expected to agree.
         """
         if self.allowed is not None:
             return self.allowed.holds(self.moves)
-        return self.moves.is_same if self.run.dtype == Dtype.float32.value else None
+        return self.moves.is_same if self.by_engine or self.run.dtype == Dtype.float32.value else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +143,11 @@ class Audit:
     n_stored: int
     runs: tuple[RunAudit, ...]
     laws: tuple[LawShift, ...]
+
+    @property
+    def by_engine(self) -> bool:
+        """Whether the engine that measured the runs was asked again; rbpx measured in float32 otherwise."""
+        return self.runs[0].by_engine
 
 
 def count_moves(pairs: pa.Table, k_grid: Sequence[int]) -> Moves:
@@ -185,7 +197,7 @@ def analyse(
             table = pa.table(counts | {"n_tokens": pairs["n_tokens"]})
             side.append(weigh(table, weights_BD, k_grid, run.vocab_size or 0, _LAWS))
         shifts = shifts_of_run(sides[0][-1], sides[1][-1], k_grid, len(doc_ids))
-        runs.append(RunAudit(run, count_moves(pairs, k_grid), shifts, again.allowed))
+        runs.append(RunAudit(run, count_moves(pairs, k_grid), shifts, again.allowed, again.by_engine))
     points = [size_points(sampled, side, request, k_grid, _LAWS) for side in sides]
     laws = [] if len(measured) < 3 else [shift_law(sampled, *both) for both in zip(*points, strict=True)]
     return Audit(sampled, len(doc_ids), group.n_documents, tuple(runs), tuple(laws))
@@ -200,7 +212,8 @@ def _sampled(run: Run, pairs: pa.Table, n_documents: int) -> Run:
 
 def records(audit: Audit) -> list[Record]:
     """Rows for programs: kind `run` for each quantity of each run, kind `law` for each law; none is stored."""
-    names: Record = {**audit.group.names(), "n_documents": audit.n_documents}
+    against = "engine" if audit.by_engine else "float32"
+    names: Record = {**audit.group.names(), "n_documents": audit.n_documents, "against": against}
     rows = []
     for each in audit.runs:
         run, moves, allowed = each.run, each.moves, each.allowed

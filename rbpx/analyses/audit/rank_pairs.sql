@@ -19,7 +19,7 @@ SELECT
     CASE WHEN a.is_there THEN rank_under(a.greater, a.ties, $ties)::DOUBLE END AS rank_again,
     count(*) AS n_tokens,
     count(*) FILTER (WHERE CASE
-        WHEN s.greater IS NULL THEN s.ties <> a.greater + a.ties
+        WHEN s.greater IS NULL THEN s.ties <> coalesce(a.greater, 0) + a.ties
         WHEN s.ties IS NULL THEN s.greater <> a.greater
         ELSE s.greater <> a.greater OR s.ties <> a.ties
     END) AS n_changed,

@@ -17,9 +17,9 @@ from rbpx.store.store import Record, Store
 
 _IS_SAME: Final = {None: None, True: "yes", False: "no"}
 _SAME: Final = (
-    "whether a second measurement in float32 agrees: at most 1 token in 1,000 changed, log-probabilities within "
-    f"{ROUNDING.nats:g} nats; a run of another engine may differ from rbpx's float32 by tolerance= times as much or, "
-    "in 16 bits, by tolerance= times as much as rbpx's own run in that precision"
+    "whether a second measurement in float32, or of an engine that is asked again, agrees: at most 1 token in 1,000 "
+    f"changed, log-probabilities within {ROUNDING.nats:g} nats; a run of another engine may differ from rbpx's float32 "
+    "by tolerance= times as much or, in 16 bits, by tolerance= times as much as rbpx's own run in that precision"
 )
 MOVES: Final = View[RunAudit](
     "moves",
@@ -42,7 +42,7 @@ LAWS: Final = View[LawShift](
     "laws",
     text("law", "law", lambda law: law_title(law.law, law.k)),
     decimal("stored", "stored", lambda law: law.before.alpha),
-    decimal("float32", "again", lambda law: law.after.alpha),
+    decimal("again", "again", lambda law: law.after.alpha),
     with_ends("difference", "difference", lambda law: law.difference.exponent, lambda value: signed(value, 5)),
     state(lambda law: law.difference.status),
 )
@@ -51,7 +51,7 @@ SHIFTS: Final = View[tuple[RunAudit, str, Shift]](
     text("size", "size", lambda row: row[0].run.size),
     text("of", "of", lambda row: row[1]),
     decimal("stored", "stored", lambda row: row[2].before),
-    decimal("float32", "again", lambda row: row[2].after),
+    decimal("again", "again", lambda row: row[2].after),
     with_ends("difference", "difference", lambda row: row[2].difference, lambda value: signed(value, 5)),
 )
 
@@ -73,27 +73,40 @@ def _documents(audit: Audit) -> str:
     return f"{audit.n_documents:,} of {number_of(audit.n_stored, 'document')}"
 
 
+def _again(audit: Audit) -> str:
+    return "asked again in another order" if audit.by_engine else "measured again in float32"
+
+
 @one_by_one
 def tables(audit: Audit) -> Iterator[Table]:
     """How many ranks moved, and how that shifts each run and the laws; none where no rank moved."""
     if not _is_unmoved(audit):
-        title, about = f"Ranks measured again in float32, {_documents(audit)}", audit.group.title
+        title, about = f"Ranks {_again(audit)}, {_documents(audit)}", audit.group.title
         yield MOVES.table(title, audit.runs, about, note=f"Ranks count ties as {audit.group.ties.value}.")
         note = "Both on the same documents; leaves out a number that differs in none of them."
-        yield SHIFTS.table("RBP_k and nats measured again in float32", _shifts(audit), about, note=note)
+        yield SHIFTS.table(f"RBP_k and nats {_again(audit)}", _shifts(audit), about, note=note)
         note = "Intervals are over documents and models; no variation: no rank crossed k, so nothing shifts."
-        yield LAWS.table("α of the laws measured again in float32", audit.laws, about, note=note if audit.laws else "")
+        yield LAWS.table(f"α of the laws {_again(audit)}", audit.laws, about, note=note if audit.laws else "")
 
 
 @one_by_one
 def sentences(audit: Audit) -> Iterator[str]:
-    """One line for a group in which nothing moved."""
+    """One line for a group in which nothing moved, and one on the noise of an engine."""
+    n_tokens = sum(each.moves.n_tokens for each in audit.runs)
+    largest = short(max(each.moves.largest_logprob_move for each in audit.runs))
     if _is_unmoved(audit):
-        n_tokens = sum(each.moves.n_tokens for each in audit.runs)
-        largest = short(max(each.moves.largest_logprob_move for each in audit.runs))
         yield (
-            f"{number_of(len(audit.runs), 'size')}, {_documents(audit)}, {number_of(n_tokens, 'token')} measured "
-            f"again in float32: no rank moved, and no log-probability moved by more than {largest} nats."
+            f"{number_of(len(audit.runs), 'size')}, {_documents(audit)}, {number_of(n_tokens, 'token')} "
+            f"{_again(audit)}: no rank moved, and no log-probability moved by more than {largest} nats."
+        )
+    elif audit.by_engine:
+        n_moved = sum(each.moves.n_moved for each in audit.runs)
+        furthest = max(each.moves.largest_move or 0 for each in audit.runs)
+        by = f" by up to {furthest:,g}" if n_moved else ""
+        yield (
+            f"What moved is the noise of the engine itself, asked again in another order: {n_moved:,} of "
+            f"{number_of(n_tokens, 'rank')} moved{by}, and log-probabilities by up to {largest} nats. A difference "
+            "between its runs that is no larger may be the same noise."
         )
 
 

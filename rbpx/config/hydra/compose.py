@@ -262,8 +262,8 @@ def with_groups(primary: str, overrides: Sequence[str]) -> list[str]:
     """Overrides with the groups that narrowing keys of a question to the store need, where they are not named.
 
     There is no model and no dataset where a question looks at all that the store holds; model.revision, model.family,
-    dataset.name and dataset.path then narrow by themselves. A study may name a model itself. A list comes after null
-    in a recipe, whose mapping it may replace: Hydra would merge the one into the other.
+    model.quantise, dataset.name and dataset.path then narrow by themselves. A study may name a model itself. A list
+    comes after null in a recipe, whose mapping it may replace: Hydra would merge the one into the other.
     """
     if primary == "train":
         named = (re.match(r"\w+=\[", override) and override.partition("=")[0] for override in overrides)
@@ -272,7 +272,8 @@ def with_groups(primary: str, overrides: Sequence[str]) -> list[str]:
     keys = [override.partition("=")[0].lstrip("+") for override in overrides]
     if primary not in _NARROWING or "experiment" in keys:
         return list(overrides)
-    needed = {"model=hub": ("model.revision", "model.family"), "dataset=file": ("dataset.name", "dataset.path")}
+    of_model = ("model.revision", "model.family", "model.quantise")
+    needed = {"model=hub": of_model, "dataset=file": ("dataset.name", "dataset.path")}
     groups = [
         group
         for group, inner in needed.items()

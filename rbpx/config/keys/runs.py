@@ -22,6 +22,7 @@ LARGEST_SAMPLE: Final = 1000  # documents, as in the RBP paper
 def _models(key: str, value: ModelConfig | None) -> ModelConfig | None:
     if value is not None:
         value.revisions()
+        name_of("model.quantise", value.quantise)
     return value
 
 
@@ -128,7 +129,8 @@ class RunKeys(Asked):
 
     model: Key[ModelConfig | None] = Key(ModelConfig | None, None, _models, "FAMILY").says(
         "{models}; model=hub model.id=ORG/NAME, a folder or FILE.gguf; model.revision=step1000, a list, all, log",
-        "narrows to a family that the store holds, model.revision=step1000 to a revision of it",
+        "narrows to a family that the store holds, model.revision=step1000 to a revision of it, model.quantise=Q4_1 to "
+        "weights rounded so",
     )
     size: Key[list[str] | None] = Key(Any, "all", _sizes, "SIZE", values=("all",)).says(
         "all (default), one, or a list: size='[3k,25k]'",
@@ -198,7 +200,8 @@ class MeasuringKeys(Asked):
         "one model split over all processes of torchrun; parallel.tensor=4: over groups of four"
     )
     engine: Key[EngineConfig | None] = Key(EngineConfig | None, None, as_typed, "vllm").says(
-        "a running server measures: engine.url=http://host:8000/v1 dtype=bfloat16, its own"
+        "a running server measures: engine.url=http://host:8000/v1 dtype=bfloat16, its own",
+        "the server that measured the runs is asked again: engine.url=http://host:8000/v1",
     )
     best: Key[int] = Key(int, 0, _best, "0").says(
         "or 5: keeps the five best tokens of each place, for view; reads the model twice, 25 bytes a token"

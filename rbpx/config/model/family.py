@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from rbpx.config.keys.key import name_of
 from rbpx.config.model.training import Training, checked_training
-from rbpx.config.options import Bos, Quantise
+from rbpx.config.options import Bos, Quantise, did_you_mean
 from rbpx.errors import RbpxError
 
 __all__ = ["Checkpoint", "checkpoints", "chosen_revisions", "listed_steps", "log_spaced", "named_revisions"]
@@ -206,7 +206,8 @@ class ModelConfig:
             {from: 1000, to: 143000, by: 1000}.
         bos: which special tokens begin a document.
         pickled: whether tensors may be read from pytorch_model.bin where there are no safetensors; no code is run.
-        quantise: what the weights of linear layers are rounded to, int8, int4 or nf4, by torchao.
+        quantise: what the weights of linear layers are rounded to, int8, int4 or nf4, by torchao; where runs of a store
+            are asked about also what those of GGUF files are, as Q4_1.
         shape: keys of a transformers configuration that all sizes share, `model_type` among them.
         source: where the shapes are published.
         sizes: label -> model, from the smallest.
@@ -227,7 +228,7 @@ class ModelConfig:
     revision: Any = None
     bos: Bos = Bos.tokenizer
     pickled: bool = False
-    quantise: Quantise | None = None
+    quantise: Any = None
     shape: dict[str, Any] = field(default_factory=dict)
     source: str | None = None
     sizes: dict[str, SizeConfig] = field(default_factory=dict)
@@ -241,6 +242,20 @@ class ModelConfig:
     unique_tokens: Any = None
     seed: Any = None
     variant: Any = None
+
+    def rounding(self) -> Quantise | None:
+        """What weights are rounded to when they are loaded; None for not at all.
+
+        Raises:
+            RbpxError: they cannot be rounded so.
+        """
+        kinds = [kind.value for kind in Quantise]
+        if self.quantise not in (None, *kinds):
+            raise RbpxError(
+                f"model.quantise={self.quantise} is unknown; {did_you_mean(self.quantise, kinds)}known: "
+                f"{', '.join(kinds)}; a GGUF file is rounded already, and measured as it is"
+            )
+        return None if self.quantise is None else Quantise(self.quantise)
 
     @property
     def lists_checkpoints(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import duckdb
 
 from rbpx.config.model.family import ModelConfig
-from rbpx.config.options import Checkpoints
+from rbpx.config.options import Checkpoints, did_you_mean
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import UNNAMED
 from rbpx.errors import RbpxError, number_of
@@ -207,7 +207,8 @@ def choices(request: Request) -> dict[str, list[str] | None]:
     """
     model, dataset, protocol = request.model, request.dataset, request.protocol
     families = request.family
-    if model is not None and not (model.family is None and model.id is None and model.revision is not None):
+    names_states = model is not None and (model.revision is not None or model.quantise is not None)
+    if model is not None and not (model.family is None and model.id is None and names_states):
         families = [*(families or []), family_name(request)]
     return {
         "sources": None if request.source is None else [request.source],
@@ -216,7 +217,7 @@ def choices(request: Request) -> dict[str, list[str] | None]:
         "datasets": None if dataset is None else [dataset.name],
         "protocols": None if protocol is None else [protocol.name],
         "revisions": None if model is None else _revisions(model),
-        "quantise": None if model is None or model.quantise is None else [model.quantise.value],
+        "quantise": None if model is None or model.quantise is None else [model.quantise],
         "variants": request.variants,
     }
 
@@ -231,14 +232,33 @@ def _revisions(model: ModelConfig) -> list[str] | None:
 def _narrowed(
     connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
 ) -> list[Run]:
-    """Measured and imported runs that fit the choices."""
+    """Measured and imported runs that fit the choices.
+
+    Raises:
+        RbpxError: none of several is rounded as is asked for.
+    """
     sources, quantise, variants = (choices[name] for name in ("sources", *_OF_RUNS))
     runs = _measured(connection, choices, None) if sources is None or MEASURED in sources else []
     if quantise is not None:
-        runs = [run for run in runs if (run.dtype or "").partition("-")[2] in quantise]
+        runs = _rounded(runs, quantise)
     else:
         runs += _imported(connection, choices, ties)
     return runs if variants is None else [run for run in runs if run.variant in variants]
+
+
+def _rounded(runs: Sequence[Run], kinds: Sequence[str]) -> list[Run]:
+    """The runs whose weights are rounded so; none of none."""
+    rounded_to = [(run.dtype or "").partition("-")[2] for run in runs]
+    kept = [run for run, kind in zip(runs, rounded_to, strict=True) if kind in kinds]
+    if runs and not kept:
+        there = sorted({kind for kind in rounded_to if kind})
+        hint = did_you_mean(kinds[0], there)
+        of_these = f"{hint}rounded are: {', '.join(there)}" if there else "none of them is rounded"
+        raise RbpxError(
+            f"model.quantise={', '.join(kinds)} is none of the {number_of(len(runs), 'run')} that are asked about; "
+            f"{of_these}"
+        )
+    return kept
 
 
 def _measured(

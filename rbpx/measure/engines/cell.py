@@ -7,6 +7,7 @@ it is a pessimistic rank; the server does not say how many tokens are more proba
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from rbpx.measure.cell import Begin, cell_record, scored_windows, versions, writ
 from rbpx.measure.engines.server import ServedModel, Server
 from rbpx.measure.extract import COLUMNS, distinct_windows
 from rbpx.measure.facts import run_facts
-from rbpx.measure.protocol import resolve_described
+from rbpx.measure.protocol import ResolvedProtocol, resolve_described
 from rbpx.measure.run_tables import Columns
 from rbpx.models.described import DescribedModel, describe_model
 from rbpx.store import schema
@@ -40,6 +41,7 @@ def engine_columns(
     vocab_size: int,
     tokens_per_request: int,
     advance: Callable[[int], None],
+    order: Sequence[int] | None = None,
 ) -> dict[str, pa.Array]:
     """The columns of `tokens` for the scored tokens of windows, in their order; null where the engine says nothing.
 
@@ -50,27 +52,32 @@ def engine_columns(
         vocab_size: V.
         tokens_per_request: tokens that are sent at once, or one window.
         advance: called with the number of tokens just scored.
+        order: places of the windows in the order in which they are sent; None sends them as they stand.
 
     Raises:
         MeasureError: the server fails, or answers with other tokens, too few of them, no probability of one, or a rank
             that its log-probability excludes.
     """
-    tokens = list[EngineToken]()
-    for batch in _batches([window for window in windows if window.n_scored], tokens_per_request):
-        answers = server.prompt_logprobs(model, [window.ids.tolist() for window in batch])
-        for window, answer in zip(batch, answers, strict=True):
-            tokens += _scored(window, answer, vocab_size)
-        advance(sum(window.n_scored for window in batch))
+    told: dict[int, list[EngineToken]] = {}
+    places = [at for at in (order if order is not None else range(len(windows))) if windows[at].n_scored]
+    for batch in _batches(places, windows, tokens_per_request):
+        answers = server.prompt_logprobs(model, [windows[at].ids.tolist() for at in batch])
+        for at, answer in zip(batch, answers, strict=True):
+            told[at] = list(_scored(windows[at], answer, vocab_size))
+        advance(sum(windows[at].n_scored for at in batch))
+    tokens = [token for at in sorted(told) for token in told[at]]
     return {name: pa.array([getattr(t, name) for t in tokens], schema.TOKENS.field(name).type) for name in COLUMNS}
 
 
-def _batches(windows: Sequence[Window], n_tokens: int) -> Iterator[list[Window]]:
-    batch = list[Window]()
-    for window in windows:
-        if batch and sum(len(each.ids) for each in batch) + len(window.ids) > n_tokens:
+def _batches(places: Sequence[int], windows: Sequence[Window], n_tokens: int) -> Iterator[list[int]]:
+    batch, in_batch = list[int](), 0
+    for at in places:
+        n = len(windows[at].ids)
+        if batch and in_batch + n > n_tokens:
             yield batch
-            batch = []
-        batch.append(window)
+            batch, in_batch = [], 0
+        batch.append(at)
+        in_batch += n
     if batch:
         yield batch
 
@@ -102,7 +109,92 @@ def _scored(window: Window, answer: dict[str, Any], vocab_size: int) -> Iterator
         yield EngineToken(window.doc_id, window.start + column, ids[column], token.logprob, None, token.ties)
 
 
-_LONGEST = 300  # characters of models' names in an error
+_LONGEST: Final = 300  # characters of models' names in an error
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A server that has the model of a cell, and how the cell's text is cut for it.
+
+    Attributes:
+        engine: where the server is.
+        server: itself.
+        version: of its engine.
+        served: the model, as the server has it.
+        protocol: resolved for the model as its files here describe it.
+    """
+
+    engine: EngineConfig
+    server: Server
+    version: str
+    served: ServedModel
+    protocol: ResolvedProtocol[DescribedModel]
+
+    def columns(
+        self,
+        windows: Sequence[Window],
+        tokens_per_request: int,
+        advance: Callable[[int], None],
+        rng: np.random.Generator | None = None,
+    ) -> dict[str, pa.Array]:
+        """The columns of `tokens` for windows; equal choices are asked for once.
+
+        Args:
+            windows: of documents.
+            tokens_per_request: tokens that are sent at once.
+            advance: called with the number of tokens just scored.
+            rng: shuffles the windows before they are sent; None sends them in order.
+
+        Raises:
+            MeasureError: the server reads less than a window, or as in `engine_columns`.
+        """
+        longest = max(len(window.ids) for window in windows if window.n_scored)
+        if self.served.context is not None and longest >= self.served.context:
+            raise MeasureError(
+                f"engine={self.engine.name} at {self.engine.root} takes {self.served.context:,} tokens, one of which "
+                f"it generates itself, but a window has {longest:,}; start it with --max-model-len {longest + 1}, or "
+                f"give protocol.window={self.protocol.window - (longest + 1 - self.served.context)}"
+            )
+        once, V = distinct_windows(windows), self.protocol.loaded.vocab_size
+        order = None if rng is None else _another_order(len(once.windows), rng)
+        of_once = engine_columns(self.server, self.served.name, once.windows, V, tokens_per_request, advance, order)
+        return once.columns_of_all(of_once)
+
+
+def _another_order(n: int, rng: np.random.Generator) -> list[int]:
+    """The places of n windows, shuffled; of few that came out as they were, backwards."""
+    order: list[int] = rng.permutation(n).tolist()
+    return order[::-1] if order == sorted(order) else order
+
+
+def reach(cell: Cell, engine: EngineConfig, store: Store, version: str | None = None) -> Asked:
+    """Find the model of a cell on a server, and resolve the cell's protocol for it.
+
+    Args:
+        cell: the cell.
+        engine: the server.
+        store: whose hashes of files are known.
+        version: that the engine must have; None takes `engine.version`, or any.
+
+    Raises:
+        RbpxError: the model or its tokenizer does not match the request, or its family's file.
+        MeasureError: the server fails, or serves another model or version.
+    """
+    server = Server(engine)
+    has = server.version()
+    if engine.version not in (None, has):
+        raise MeasureError(
+            f"engine={engine.name} at {engine.root} is version {has}, not engine.version={engine.version}; start a "
+            "server of that version, or drop the key"
+        )
+    if version not in (None, has):
+        raise MeasureError(
+            f"engine={engine.name} at {engine.root} is version {has}, and the run was measured by {version}; start a "
+            "server of that version, or measure the run anew"
+        )
+    described = describe_model(cell.model, cell.revision, store.hashes, cell.pickled)
+    served = _served(server, engine, cell, described)
+    return Asked(engine, server, has, served, resolve_described(cell, described))
 
 
 def measure_by_engine(
@@ -133,24 +225,9 @@ def measure_by_engine(
         MeasureError: the server fails, serves another model or version, or reads less than a window.
     """
     started_at = now()
-    server = Server(engine)
-    version = server.version()
-    if engine.version not in (None, version):
-        raise MeasureError(
-            f"engine={engine.name} at {engine.root} is version {version}, not engine.version={engine.version}; start "
-            "a server of that version, or drop the key"
-        )
-    described = describe_model(cell.model, cell.revision, store.hashes, cell.pickled)
-    served = _served(server, engine, cell, described)
-    protocol = resolve_described(cell, described)
+    asked = reach(cell, engine, store)
+    protocol, described, version = asked.protocol, asked.protocol.loaded, asked.version
     windows = scored_windows(cell, protocol, sample.documents)
-    longest = max(len(window.ids) for window in windows if window.n_scored)
-    if served.context is not None and longest >= served.context:
-        raise MeasureError(
-            f"engine={engine.name} at {engine.root} takes {served.context:,} tokens, one of which it generates itself, "
-            f"but a window has {longest:,}; start it with --max-model-len {longest + 1}, or give "
-            f"protocol.window={protocol.window - (longest + 1 - served.context)}"
-        )
     weights = described.weights_hash or [cell.model, cell.revision, described.commit]
     identity = [schema.FORMAT, engine.name, version, weights, described.tokenizer_hash, cell.text_hash, cell.protocol]
     run_id = digest([*identity, protocol.window, cell.dtype, *protocol.departures()])
@@ -158,9 +235,7 @@ def measure_by_engine(
     if not store.has_run(run_id):
         advance = begin(sum(window.n_scored for window in windows))
         wall_from = time.monotonic()
-        once = distinct_windows(windows)
-        of_once = engine_columns(server, served.name, once.windows, described.vocab_size, tokens_per_request, advance)
-        columns = once.columns_of_all(of_once)
+        columns = asked.columns(windows, tokens_per_request, advance)
         wall_s = time.monotonic() - wall_from
         went = {
             "engine": engine.name,
