@@ -108,7 +108,7 @@ COLUMNS: Final = {
     "points_hash": "hash of the points that the law was fitted to",
     "position": "index of the predicted token in its document; the first token is 0",
     "protocol": "how documents were cut into windows",
-    "quantise": "what the weights were rounded to: int8, int4 or nf4, or as a GGUF file says, Q4_1; null for not at all",
+    "quantise": "what the weights were rounded to: int8, int4 or nf4, or as a GGUF file says (Q4_1); null for none",
     "r2": "R² of the regression of ln y on ln S",
     "rbp": "share of tokens (or of windows of n tokens) whose ranks are at most k",
     "registered_at": "when it was registered, as it says itself",
