@@ -72,7 +72,7 @@ def test_the_terminal_says_what_speaks_against_a_law_and_what_to_do(store: Path,
     assert "no trend" in printed
     assert "The exponent cannot be told from 0" in printed
     of_one = here("fit", "dataset=falls", "ties=optimistic", "--store", store, cwd=cwd, check=0).stdout
-    assert "1 of these 2 laws pass every check" in of_one
+    assert "1 of these 2 laws passes every check" in of_one
 
 
 def test_the_page_says_no_law_here_where_there_is_none(store: Path, cwd: Path, tmp_path: Path) -> None:

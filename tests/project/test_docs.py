@@ -90,7 +90,9 @@ def test_every_family_and_dataset_is_looked_up(group: str, page: str) -> None:
 
 
 def test_every_question_in_sql_is_looked_up() -> None:
-    for path in (PROJECT / "rbpx" / "sql").glob("*.sql"):
+    paths = sorted((PROJECT / "rbpx").rglob("*.sql"))
+    assert len(paths) > 20
+    for path in paths:
         assert f"\n## {path.stem}\n" in WHOLE["reference/sql.md"]
         assert path.read_text(encoding="utf-8").strip().splitlines()[-1] in WHOLE["reference/sql.md"]
 

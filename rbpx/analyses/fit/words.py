@@ -130,7 +130,7 @@ def _of_laws(laws: Laws) -> Iterator[str]:
     yield from _replicates(laws.laws)
     stands = sum(law.fit.status is Status.ok for law in laws.laws)
     if stands < len(laws.laws) > 1:
-        yield f"{stands} of these {len(laws.laws)} laws pass every check."
+        yield f"{stands} of these {len(laws.laws)} laws {'passes' if stands == 1 else 'pass'} every check."
 
 
 def _sentence(law: Law, words: AxisWords) -> str:
