@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rbpx.config.options import Format
 from rbpx.config.request import Request
+from rbpx.display.vocabulary import in_bytes
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.output import check_output, opened
 from rbpx.store.answers import kept_answer
@@ -73,7 +74,7 @@ def write_report(grids: "Sequence[Grid]", narrowed: str, asked: "Mapping[str, ob
     text, n_runs = _once(grids, narrowed, form, asked)
     with opened(str(path)) as file:
         file.write(text)
-    _LOGGER.info(f"report of {number_of(n_runs, 'run')} written to {path} ({len(text.encode()) / 1e6:.1f} MB)")
+    _LOGGER.info(f"report of {number_of(n_runs, 'run')} written to {path} ({in_bytes(len(text.encode()))})")
     return path
 
 

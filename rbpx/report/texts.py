@@ -80,7 +80,7 @@ def _md(text: str) -> str:
 _SPECIAL: Final = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--", "²": "$^2$", "≤": r"$\le$",
-    "·": r"$\cdot$", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "·": r"$\cdot$", "Σ": r"$\Sigma$", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
     **{sign: rf"$\{name}$" for sign, name in GREEK.items()},
 }  # fmt: skip
 
