@@ -90,6 +90,23 @@ def test_items_are_measured_by_an_engine_too(family: Family, cwd: Path, tmp_path
     np.testing.assert_allclose(theirs["logprob"].to_numpy(), ours["logprob"].to_numpy(), rtol=0, atol=FLOAT32_NATS)
 
 
+def test_a_server_that_becomes_another_version_in_the_middle_of_a_cell_leaves_no_run(
+    family: Family, cwd: Path, tmp_path: Path
+) -> None:
+    class Updated(Engine):
+        def answer(self, path: str, body: Any) -> tuple[int, bytes]:
+            told = super().answer(path, body)
+            if path == "/v1/completions":
+                self.version = "0.33.0"
+            return told
+
+    store = tmp_path / "store"
+    with serving(Updated(family.folders["xs"], str(family.folders["xs"]))) as engine:
+        answer = by_engine(engine, family, store, cwd, "limit=2", sizes=("xs",), check=1)
+    assert "became version 0.33.0 after 0.32.0 had begun this cell; nothing was written" in answer.stderr
+    assert run_folders(store) == {}
+
+
 def test_what_is_done_is_not_asked_again_and_another_version_is_another_run(
     family: Family, own_store: Path, cwd: Path
 ) -> None:
@@ -295,7 +312,7 @@ def test_what_a_server_says_that_no_vllm_does_is_one_line(path: str, answer: Any
     assert f"engine=vllm at {url} {told}" in str(raised.value)
 
 
-@pytest.mark.parametrize("root", ["a\0b", "~nosuchuser/x", "/" + "x" * 5000])
+@pytest.mark.parametrize("root", ["a\0b", "\ud800", "~nosuchuser/x", "/" + "x" * 5000])
 def test_a_root_that_is_no_folder_is_another_model(root: str, family: Family, cwd: Path, tmp_path: Path) -> None:
     with served(speaking(ANSWERS | {"/v1/models": {"data": [{"id": "y" * 1000, "root": root}]}})) as url:
         words = ("engine=vllm", f"engine.url={url}", "dtype=float32", "--store", tmp_path / "store")

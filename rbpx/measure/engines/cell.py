@@ -237,6 +237,11 @@ def measure_by_engine(
         wall_from = time.monotonic()
         columns = asked.columns(windows, tokens_per_request, advance)
         wall_s = time.monotonic() - wall_from
+        if (since := server.version()) != version:  # it was started anew while a question was asked again
+            raise MeasureError(
+                f"engine={engine.name} at {engine.root} became version {since} after {version} had begun this cell; "
+                "nothing was written; measure it again"
+            )
         went = {
             "engine": engine.name,
             "engine_version": version,
@@ -275,6 +280,9 @@ def _served(server: Server, engine: EngineConfig, cell: Cell, described: Describ
 
 def _is_folder(root: str | None, described: DescribedModel) -> bool:
     """Whether a server on this machine loaded its model from the folder of this one."""
-    if root is None or described.commit is not None or "\0" in root:
+    if root is None or described.commit is not None:
         return False
-    return Path(root).resolve() == described.folder
+    try:
+        return Path(root).resolve() == described.folder
+    except ValueError:  # a NUL in it, or half a surrogate pair
+        return False
