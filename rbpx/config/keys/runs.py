@@ -129,7 +129,7 @@ class RunKeys(Asked):
 
     model: Key[ModelConfig | None] = Key(ModelConfig | None, None, _models, "FAMILY").says(
         "{models}; model=hub model.id=ORG/NAME, a folder or FILE.gguf; model.revision=step1000, a list, all, log",
-        "narrows to a family that the store holds; model.revision=REV and model.quantise=Q4_1 narrow to weights",
+        "narrows to a family of the store; model.revision=R, model.quantise=Q4_1 to its weights so",
     )
     size: Key[list[str] | None] = Key(Any, "all", _sizes, "SIZE", values=("all",)).says(
         "all (default), one, or a list: size='[3k,25k]'",

@@ -237,7 +237,7 @@ def measure_by_engine(
         wall_from = time.monotonic()
         columns = asked.columns(windows, tokens_per_request, advance)
         wall_s = time.monotonic() - wall_from
-        if (since := server.version()) != version:  # it was started anew while a question was asked again
+        if (since := asked.server.version()) != version:  # it was started anew while a question was asked again
             raise MeasureError(
                 f"engine={engine.name} at {engine.root} became version {since} after {version} had begun this cell; "
                 "nothing was written; measure it again"
