@@ -31,6 +31,7 @@ from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import ROW, distinct_windows, measure_windows
 from rbpx.measure.facts import run_facts
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
+from rbpx.measure.reading.branches import read_once
 from rbpx.measure.reading.parts import Parts
 from rbpx.measure.reading.reading import Reading
 from rbpx.measure.run_tables import Columns, run_tables, vocab_table
@@ -105,7 +106,12 @@ def measure_cell(
     is_new = not processes.broadcast(processes.is_main and store.take_run(run_id))
     lacks_best = keeps_best and not processes.broadcast(store.has_file(store.beside_file("best", run_id)))
     advance = begin(n_rows * (is_new + lacks_best)) if is_new or lacks_best else lambda n: None
-    reading = Reading(loaded, windows, processes, tokens_per_batch, advance)
+    once: Record = {}
+
+    def shares() -> None:
+        once["read_once"] = dict(zip(("tokens", "pairs"), read_once(distinct_windows(windows).windows), strict=True))
+
+    reading = Reading(loaded, windows, processes, tokens_per_batch, advance, shares=shares)
     parts = None
     if is_new:
         parts = _parts(run_id, reading, store, str(cell))
@@ -119,6 +125,7 @@ def measure_cell(
             "tokens_per_s": n_rows / wall_s,
             "wall_s": wall_s,
             "peak_mib": _peak_mib(processes.device),
+            **once,
             "started_at": started_at,
             "versions": versions() | {name: version(name) for name in _extras(cell)},
         }

@@ -175,3 +175,42 @@ def test_a_sweep_ends_with_one_table_that_fits_a_terminal(measured: Measured, cw
     assert len(rows) == 2 * (8 + 4), "a size of the batch makes no other cell"
     assert f"{sum(row['tokens'] for row in rows):,} tokens" in notes
     assert f"{sum(row['flops'] for row in rows):.1e} FLOPs" in notes
+
+
+def test_what_items_begin_with_alike_is_planned_once(cwd: Path, tmp_path: Path) -> None:
+    """Estimated before any run; then counted by a run, held against a trie of tokens counted node by node."""
+    from rbpx.data.harness_windows import cut_as_harness
+    from rbpx.models.folder import local_folder
+    from rbpx.models.tokenizer import load_tokenizer
+    from tests.measure.test_shared_beginnings import documents
+
+    before = "".join(f"def lines_{n}(file):\n    return [line for line in file]\n\n" for n in range(8))
+    names = ("count", "write", "close", "split")
+    choices = [f" {name}s every line of the file that was opened by it" for name in names]
+    questions = [f"{name} = {n}  # what {name}" for n, name in enumerate(names)]
+    rows = [{"q": before + question, "choices": choices, "right": 1} for question in questions]
+    file = tmp_path / "items.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("dataset=file", f"dataset.path={file}", "dataset.context=[q]", "dataset.choices=choices")
+    words += ("dataset.right=right", "--store", str(tmp_path / "store"))
+
+    folder = local_folder(bundled_id("3k"))
+    assert folder is not None
+    windows = cut_as_harness(documents(questions, choices, before), load_tokenizer(folder, "3k"), 512)
+    free = [int(window.scored.argmax()) - 1 for window in windows]
+    nodes = {window.ids[:n].tobytes() for window, most in zip(windows, free, strict=True) for n in range(1, most + 1)}
+    lengths = [len(node) // 4 for node in nodes]
+    for window, most in zip(windows, free, strict=True):
+        lengths += range(most + 1, window.n_read + 1)
+    assert len(lengths) < sum(window.n_read for window in windows) / 3
+
+    (estimated,) = plan("model=ladder", "size=7k", *words, cwd=cwd)
+    here("measure", "model=ladder", "size=3k", *words, cwd=cwd, check=0)
+    (counted,) = plan("model=ladder", "size=7k", *words, cwd=cwd)
+    S, V, d = 7272, 4096, 24
+    n_scored = sum(window.n_scored for window in windows)
+    work = 2 * S * len(lengths) + 2 * V * d * n_scored + 4 * d * sum(2 * n - 1 for n in lengths)
+    assert (counted["tokens"], counted["tokens_counted"]) == (n_scored, True)
+    assert 1 <= counted["flops"] / work < 1.05, "beginnings that are not worth a pass are read again"
+    assert 0.6 < estimated["tokens"] / n_scored < 1.6
+    assert 0.6 < estimated["flops"] / work < 1.6

@@ -16,7 +16,7 @@ from rbpx.data.windows import Window, cut_windows
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import TokenRows, measure_windows
 from rbpx.measure.reading.batches import batch_windows
-from rbpx.measure.reading.branches import branches, stem_batches
+from rbpx.measure.reading.branches import branches, read_once, stem_batches
 from rbpx.measure.reading.reading import Reading
 from rbpx.models.load import LoadedModel, load_model
 from tests.measure.test_extract import in_group
@@ -259,6 +259,19 @@ def test_stems_hold_windows_that_share_their_beginning_and_every_window_stands_o
         for batch, depth in batched:
             assert depth == min(stem.depth for stem in batch)
             assert len(batch) == 1 or len(batch) * depth <= budget
+
+
+def test_what_is_read_where_beginnings_are_read_once_is_counted_node_by_node() -> None:
+    """12 tokens before all, 20 more of each of two items, three choices of 8: 12 + 2 x 20 + 6 x 8, each once."""
+    rng = np.random.default_rng(0)
+    before, own = rng.integers(0, 99, 12).tolist(), [rng.integers(100, 199, 20).tolist() for _ in range(2)]
+    choices = [[200 + n, *rng.integers(0, 99, 8)] for n in range(3)]  # the last token is not read
+    windows = [window_of(3 * item + n, before + own[item], choices[n]) for item in range(2) for n in range(3)]
+    nodes = [(0, 12)] + 2 * [(12, 31)] + 6 * [(31, 40)]  # the last of a context predicts, so each choice reads it
+    assert read_once(windows) == (
+        sum(end - begin for begin, end in nodes),
+        sum(token + token + 1 for begin, end in nodes for token in range(begin, end)),  # n^2 is the sum of 2 t + 1
+    )
 
 
 def test_choices_share_the_context_but_for_its_last_token_which_predicts_their_first() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -75,15 +76,45 @@ def _tokenizer(folder: Path, bos: str) -> tuple[str, str] | None:
 
 
 def tokens_read_of_run(store: Store, run_id: str, cut: Cut) -> TokensRead:
-    """How much a run of a text that was cut so has read; models do not read documents without a scored token."""
+    """How much a run of a text that was cut so has read; models do not read documents without a scored token.
+
+    What items begin with alike was read once, where the run says so.
+    """
     columns = pq.read_table(store.part(run_id, "documents"), columns=["n_tokens", "n_scored"])
     documents = [(n, scored) for n, scored in zip(*(c.to_pylist() for c in columns.columns), strict=True) if scored]
-    lengths = [end - begin for n, _ in documents for begin, end in spans(n, *cut)]
-    return tokens_read(lengths, sum(scored for _, scored in documents))
+    n_scored = sum(scored for _, scored in documents)
+    once = store.manifest(run_id).get("read_once")
+    if once is not None:
+        return TokensRead(n_scored, once["tokens"], once["pairs"])
+    return tokens_read([end - begin for n, _ in documents for begin, end in spans(n, *cut)], n_scored)
 
 
 def _estimate(documents: Sequence[Document], cut: Cut) -> TokensRead:
-    n_tokens = [round(len(d.text.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN) for d in documents]
+    if any(document.part for document in documents):
+        return _estimate_of_items(documents, cut[0])
+    n_tokens = [_n_tokens(document.text) for document in documents]
     windows_of_documents = [spans(n, *cut) for n in n_tokens if n > 1]
     lengths = [end - begin for windows in windows_of_documents for begin, end in windows]
     return tokens_read(lengths, sum(windows[-1][1] - 1 for windows in windows_of_documents))
+
+
+def _estimate_of_items(documents: Sequence[Document], window: int) -> TokensRead:
+    """What all items begin with is read once, then each context once, where no text is longer than a window."""
+    parts = [(document.part, document.text) for document in documents if document.part is not None]
+    whole_n = [_n_tokens(text) for _, text in parts]
+    n_scored = sum(whole_n) - sum(_n_tokens(text[: part.n_context]) for part, text in parts)
+    if max(whole_n) > window:
+        return tokens_read([min(n, window) for n in whole_n], n_scored)
+    before = {part.item: text[: part.n_context] for part, text in parts}
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(min(before.values()), max(before.values()), strict=False))
+    of_all = _n_tokens("".join(character for character, _ in alike))
+    contexts = {item: _n_tokens(text) for item, text in before.items()}
+    steps = [(0, of_all), *((of_all, n) for n in contexts.values())]
+    steps += [(contexts[part.item], n) for (part, _), n in zip(parts, whole_n, strict=True)]
+    return TokensRead(
+        n_scored, sum(end - begin for begin, end in steps), sum(end**2 - begin**2 for begin, end in steps)
+    )
+
+
+def _n_tokens(text: str) -> int:
+    return round(len(text.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN)

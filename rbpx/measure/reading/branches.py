@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.data.windows import Window
-from rbpx.measure.reading.batches import PASS, PAST
+from rbpx.measure.reading.batches import PASS, PAST, distinct_reads
 
 _LEAST_SAVED = 0.2  # of the tokens that windows would read without a shared beginning, so that reading it once pays
 _MOST_READ_AGAIN = 0.1  # of the tokens of a batch, beside what a pass costs, so that beginnings have one length
@@ -122,6 +122,19 @@ def stem_batches(stems: Sequence[Stem], tokens_per_batch: int, begun: int = 0) -
         batch.append(stem)
     if batch:
         yield batch, batch[-1].depth
+
+
+def read_once(windows: Sequence[Window], begun: int = 0) -> tuple[int, int]:
+    """Tokens and (token, context) pairs that a model reads of windows where each beginning is read once.
+
+    Batches read somewhat more: beginnings of one length, and padding.
+    """
+    stems, alone = branches(windows, begun)
+    firsts, _ = distinct_reads(alone)
+    ends = [*(stem.depth for stem in stems), *(alone[at].n_read for at in firsts)]
+    further = [read_once(stem.windows, stem.depth) for stem in stems]
+    n_tokens = sum(end - begun for end in ends) + sum(tokens for tokens, _ in further)
+    return n_tokens, sum(end**2 - begun**2 for end in ends) + sum(pairs for _, pairs in further)
 
 
 def n_saved(windows: Sequence[Window]) -> int:

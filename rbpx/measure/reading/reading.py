@@ -68,6 +68,7 @@ class Reading:
             window alone, and all of it.
         advance: called with the number of tokens that this process has just scored.
         is_known: whether the values of a window are known, so that nothing need be read before it.
+        shares: called if what windows begin with alike is read once.
     """
 
     loaded: LoadedModel
@@ -76,6 +77,7 @@ class Reading:
     tokens_per_batch: int
     advance: Advance
     is_known: Callable[[Window], bool] = lambda window: False
+    shares: Callable[[], None] = lambda: None
 
     @property
     def n_tokens(self) -> int:
@@ -118,14 +120,17 @@ class _Share(Generic[T]):
 
     def __init__(self, reading: Reading, of_batch: Callable[[LoadedModel, Batch], T]) -> None:
         self._loaded, self._processes, self._advance = reading.loaded, reading.processes, reading.advance
-        self._of_batch, self._is_known = of_batch, reading.is_known
+        self._of_batch, self._is_known, self._shares = of_batch, reading.is_known, reading.shares
         # A model without a product gives whole logits, so it reads one window at a time.
         self._tokens_per_batch = 1 if self._loaded.head.product is None else reading.tokens_per_batch
         self._parts: list[T] = []
 
     def measure(self, windows: list[Window]) -> list[T]:
         """The value of each batch."""
-        self._read(windows, self._past_for(windows), None)
+        past = self._past_for(windows)
+        if past is not None:
+            self._shares()
+        self._read(windows, past, None)
         return self._parts
 
     def _past_for(self, windows: list[Window]) -> Past | None:
