@@ -130,12 +130,13 @@ def check_file(path: Path, name: str) -> GgufHeader:
     n_parts, kind = header.metadata.get("split.count", 0), header.metadata.get("general.type", "model")
     if n_parts not in (0, 1):
         raise RbpxError(
-            f"model.id={name} is one of {str(n_parts)[:80]} parts; put them together with llama-gguf-split --merge, "
+            f"model.id={name} is one of {quoted(n_parts)} parts; put them together with llama-gguf-split --merge, "
             "then give the whole file"
         )
     if kind != "model":
-        kind = str(kind)[:80]
-        raise RbpxError(f"model.id={name} is a GGUF file of type {kind}, not of a model; give the model's own file")
+        raise RbpxError(
+            f"model.id={name} is a GGUF file of type {quoted(kind)}, not of a model; give the model's own file"
+        )
     return header
 
 
@@ -201,7 +202,7 @@ class _Reader:
             raise self._damaged(f"its {len(placed):,} tensors have {n_names:,} names")
         for (one, _, _, end), (other, _, begin, _) in pairwise(sorted(placed, key=lambda each: each[2:])):
             if begin < end:
-                raise self._damaged(f"tensors {one[:80]} and {other[:80]} lie in the same bytes")
+                raise self._damaged(f"tensors {quoted(one)} and {quoted(other)} lie in the same bytes")
 
     def _check_layers(self, metadata: Mapping[str, Any], tensors: Mapping[str, GgufTensor]) -> None:
         """Refuse more layers than there are weights of, of which transformers would make each before it misses them."""
@@ -216,21 +217,21 @@ class _Reader:
 
         name, n_dimensions = self._text(), self._number("I")
         if n_dimensions > 8:
-            raise self._damaged(f"tensor {name[:80]} has {n_dimensions} dimensions")
+            raise self._damaged(f"tensor {quoted(name)} has {n_dimensions} dimensions")
         shape = tuple(reversed([self._number("Q") for _ in range(n_dimensions)]))  # the file begins with the last one
         if 0 in shape:
-            raise self._damaged(f"tensor {name[:80]} has no numbers")
+            raise self._damaged(f"tensor {quoted(name)} has no numbers")
         number, offset = self._number("I"), self._number("Q")
         try:
             kind = GGMLQuantizationType(number)
         except ValueError:
             raise RbpxError(
-                f"model.id={self._name} stores {name[:80]} as type {number}, which gguf does not know; update gguf, or "
+                f"model.id={self._name} stores {quoted(name)} as type {number}, which gguf does not know; update gguf, or "
                 "take the file in another quantisation"
             ) from None
         block, size = GGML_QUANT_SIZES[kind]
         if shape and shape[-1] % block:
-            raise self._damaged(f"rows of {name[:80]} have {shape[-1]} numbers, which no blocks of {block} make")
+            raise self._damaged(f"rows of {quoted(name)} have {shape[-1]} numbers, which no blocks of {block} make")
         return name, GgufTensor(shape, kind.name), offset, offset + prod(shape) // block * size
 
     def _value(self, kind: int) -> Any:

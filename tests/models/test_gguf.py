@@ -157,7 +157,7 @@ def test_what_a_file_says_and_transformers_does_not_read_is_refused(llama: Path,
         "llama.rope.scaling.type=linear, of which": ({"llama.rope.scaling.type": "linear"}, "F32"),
         "llama.attention.scale=": ({"llama.attention.scale": 0.5}, "F32"),
         "one of 3 parts": ({"split.count": 3}, "F32"),
-        "of type adapter": ({"general.type": "adapter"}, "F32"),
+        "of type 'adapter'": ({"general.type": "adapter"}, "F32"),
     }
     for told, (more, kind) in wrong.items():
         file = write_gguf(llama, tmp_path / "wrong.gguf", kind, more)
@@ -214,9 +214,9 @@ _A = _tensor("a", (4,), 0)
         ((1, 2), _LLAMA + struct.pack("<Q", 2**38), "goes on beyond 134,217,728 bytes"),
         ((1, 2), _LLAMA + _text("a") + struct.pack("<IIQ", 9, 8, 2**60), "goes on beyond 134,217,728 bytes"),
         ((1, 2), _LLAMA + _text("a") + struct.pack("<IIQ", 9, 0, 2**38), "goes on beyond 134,217,728 bytes"),
-        ((1, 1), _LLAMA + _tensor("a", (2**63, 0), 0), "tensor a has no numbers"),
+        ((1, 1), _LLAMA + _tensor("a", (2**63, 0), 0), "tensor 'a' has no numbers"),
         ((2, 1), _LLAMA + _A + _A, "its 2 tensors have 1 names"),
-        ((2, 1), _LLAMA + _A + _tensor("b", (4,), 12), "tensors a and b lie in the same bytes"),
+        ((2, 1), _LLAMA + _A + _tensor("b", (4,), 12), "tensors 'a' and 'b' lie in the same bytes"),
         ((1, 2), _LLAMA + _LLAMA + _A, "says 'general.architecture' twice"),
         ((1, 2), _LLAMA + _text("llama.block_count") + struct.pack("<II", 4, 2**31) + _A, "2147483648 layers"),
     ],
@@ -239,8 +239,8 @@ def test_a_header_that_claims_too_much_is_refused_before_it_takes_time_or_memory
     [
         ({"llama.feed_forward_length": 10**9}, "describes a model of 384,0.* numbers, and has 82,240 in its tensors"),
         ({"general.architecture": "x\n" * 10**5}, "of architecture x"),
-        ({"general.type": "x" * 10**5}, "of type x"),
-        ({"split.count": "x" * 10**5}, "one of x"),
+        ({"general.type": "x" * 10**5}, "of type 'x"),
+        ({"split.count": "x" * 10**5}, "one of 'x"),
         ({"llama.unheard_of": "x" * 10**5}, "llama.unheard_of=x"),
     ],
     ids=["width", "architecture", "type", "parts", "key"],

@@ -12,6 +12,8 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], list[bytes], int, int]] = {
     "texts": (fuzz.texts, fuzz.TABLES, 8, 20_000),
     "imports": (fuzz.imports, fuzz.TABLES, 10, 20_000),
     "engine rows": (fuzz.engine_rows, fuzz.ENGINES, 25, 20_000),
+    "gguf": (fuzz.gguf, fuzz.GGUFS, 200, 50_000),
+    "parts": (fuzz.parts, fuzz.PARTS, 25, 5_000),
     "samples": (fuzz.samples, fuzz.SAMPLES, 25, 20_000),
     "configuration": (fuzz.configuration, fuzz.FILES, 50, 50_000),
     "composed": (fuzz.composed, fuzz.FILES, 3, 2_000),

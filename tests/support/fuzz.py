@@ -4,10 +4,12 @@
 """
 
 import gzip
+import hashlib
 import io
 import json
 import math
 import re
+import struct
 import tempfile
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -25,14 +27,19 @@ from rbpx.config.imports import ImportConfig
 from rbpx.config.overrides import quoted
 from rbpx.config.text.items import RowChoice
 from rbpx.data.corpus import read_file
+from rbpx.data.windows import Window
 from rbpx.errors import RbpxError
 from rbpx.files.column_table import read_columns
 from rbpx.files.columns import match_columns
+from rbpx.files.gguf import check_file
+from rbpx.measure.extract import ROW
+from rbpx.measure.reading.parts import Parts
 from rbpx.store.imports.contradictions import not_stored, run_ids, sized
 from rbpx.store.imports.engine_rows import read_engine_rows
 from rbpx.store.imports.faults import refuse
 from rbpx.store.imports.harness_samples import read_samples
 from rbpx.store.imports.observations import read_observations
+from rbpx.store.store import Store
 from rbpx.ties import Ties
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".txt", ".jsonl.gz", ".csv.gz", ".parquet")
@@ -106,6 +113,28 @@ def import_as_far_as_the_store(path: Path) -> pa.Table:
     return judged.new.append_column("run_id", run_ids(judged.new))
 
 
+def gguf(content: bytes) -> None:
+    """A GGUF file: what its header says has room in its bytes."""
+
+    def read(path: Path) -> None:
+        header = check_file(path, path.name)
+        assert 0 < header.n_numbers <= 8 * len(content), "one bit a number at the least"
+
+    read_as(["a-Q8_0.gguf"], content, read)
+
+
+def parts(content: bytes) -> None:
+    """A sealed part of a cell, as it lies there and under a digest of its own: no rows but of the tokens asked for."""
+    for sealed in (content, hashlib.sha256(content).digest() + content):
+        with tempfile.TemporaryDirectory() as folder:
+            store = Store(Path(folder))
+            _seal(store)
+            (path,) = Path(folder).glob("running/.parts.*.tmp")
+            path.write_bytes(sealed)
+            rows = Parts(store, _KEY, ROW).rows(_WINDOW)
+            assert rows is None or (rows["token_id"].tolist(), rows["position"].tolist()) == ([8, 9], [1, 2])
+
+
 def configuration(content: bytes) -> None:
     """A dataset's file of a stranger, as it is read; it never names code."""
     with tempfile.TemporaryDirectory() as folder:
@@ -168,6 +197,48 @@ ENGINES = [
     json.dumps(_TOKEN).replace("5", "[" * 970 + "]" * 970).encode(),
     json.dumps(_VLLM | {"prompt_token_ids": [1, ["9" * 5000]]}).encode(),
 ]
+
+
+def _gguf(kind: int = 0, n_bytes: int = 128, **facts: object) -> bytes:
+    """A header of two facts and two tensors [1, 32], and their numbers."""
+
+    def text(value: str) -> bytes:
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    said = {"general.architecture": "llama", "llama.block_count": 1} | facts
+    out = b"GGUF" + struct.pack("<IQQ", 3, 2, len(said))
+    for key, value in said.items():
+        out += text(key) + (
+            struct.pack("<I", 8) + text(value) if isinstance(value, str) else struct.pack("<II", 4, int(str(value)))
+        )
+    for at, name in enumerate(("blk.0.attn_q.weight", "output_norm.weight")):
+        out += text(name) + struct.pack("<IQQIQ", 2, 32, 1, kind, at * n_bytes)
+    return out + bytes(-len(out) % 32 + 2 * n_bytes)
+
+
+GGUFS = [_gguf(), _gguf(8, 34), _gguf(1, 64, **{"general.alignment": 64}), _gguf(**{"split.count": 2})]
+
+_KEY = "0123456789abcdef"
+_WINDOW = Window(3, np.array([7, 8, 9], np.int32), np.array([False, True, True]), 3, 2)
+
+
+def _seal(store: Store) -> None:
+    """Seal the rows of a window as a part."""
+    sealing = Parts(store, _KEY, ROW)
+    sealing.add(np.array([(3, 1, 8, 0, 0, -0.5), (3, 2, 9, 4, 1, -2.5)], ROW))
+    sealing.seal()
+
+
+def _sealed() -> bytes:
+    """The bytes of a part."""
+    with tempfile.TemporaryDirectory() as folder:
+        _seal(Store(Path(folder)))
+        (path,) = Path(folder).glob("running/.parts.*.tmp")
+        return path.read_bytes()
+
+
+PARTS = [_sealed(), _sealed()[32:], b"", _sealed()[:41]]
+
 _SAMPLE = {
     "doc_id": 0,
     "target": "1",
