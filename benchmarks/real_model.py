@@ -19,14 +19,13 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.support.gguf_files import build_llama, write_gguf
-from tests.support.real_model import PlainLlama, install, ranks_and_nats, real_model
+from tests.support.gguf_files import build_llama, rewritten, write_gguf
+from tests.support.real_model import LLAMA_CPP, PlainLlama, install, ranks_and_nats, real_model
 
 TEXT = (
     "In 1789, 12 of the 13 states had agreed.\n\n  2. The letters are read twice: once by the one who writes them, and "
     "once by the one who waits. Between the two lies the sea, which reads nothing.\n\ndef add(a, b):\n    return a + b"
 )
-LLAMA = "xllamacpp==2026.10.11549"
 
 
 def main() -> None:
@@ -55,10 +54,10 @@ def _rows(
     yield "rbpx, float32", _of_rbpx(file, ids)
     if asked.tiny:
         return
-    sys.path.insert(0, str(install(LLAMA, asked.folder / "xllamacpp")))
+    sys.path.insert(0, str(install(LLAMA_CPP, asked.folder / "xllamacpp")))
     yield "llama.cpp, Q4_1", _of_llama(file, ids, "F16")
     yield "llama.cpp, Q4_1, cache of 32 bits", _of_llama(file, ids, "F32")
-    expanded = _expanded(file, asked.folder / "expanded-F32.gguf")
+    expanded = rewritten(file, asked.folder / "expanded-F32.gguf", "F32")
     yield "llama.cpp, the same weights in 32 bits", _of_llama(expanded, ids, "F32")
 
 
@@ -99,27 +98,6 @@ def _of_llama(file: Path, ids: Sequence[int], cache: str) -> list[float]:
             told = json.load(answer)["completion_probabilities"][0]["top_logprobs"]
         logprobs.append(next(float(each["logprob"]) for each in told if each["id"] == ids[n]))
     return logprobs
-
-
-def _expanded(file: Path, path: Path) -> Path:
-    """The same model with its blocks multiplied out to numbers of 32 bits."""
-    import gguf
-
-    if path.is_file():
-        return path
-    reader, writer = gguf.GGUFReader(file), gguf.GGUFWriter(path, "llama")
-    for name, field in reader.fields.items():
-        if name.startswith("GGUF.") or name in ("general.architecture", "general.file_type"):
-            continue
-        writer.add_key_value(name, field.contents(), field.types[0], field.types[-1] if len(field.types) > 1 else None)
-    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
-    for tensor in reader.tensors:
-        writer.add_tensor(tensor.name, gguf.dequantize(tensor.data, tensor.tensor_type).astype(np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
 
 
 if __name__ == "__main__":

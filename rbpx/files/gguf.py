@@ -226,8 +226,8 @@ class _Reader:
             kind = GGMLQuantizationType(number)
         except ValueError:
             raise RbpxError(
-                f"model.id={self._name} stores {quoted(name)} as type {number}, which gguf does not know; update gguf, or "
-                "take the file in another quantisation"
+                f"model.id={self._name} stores {quoted(name)} as type {number}, which gguf does not know; update gguf, "
+                "or take the file in another quantisation"
             ) from None
         block, size = GGML_QUANT_SIZES[kind]
         if shape and shape[-1] % block:

@@ -125,6 +125,71 @@ def write_gguf(
     return path
 
 
+def rewritten(file: Path, path: Path, kind: str, library: Path | None = None) -> Path:
+    """Write a model's GGUF file with its matrices in another quantisation, if it is not there.
+
+    Args:
+        file: the model.
+        path: the new file.
+        kind: as F32, Q8_0, or Q4_K. As llama.cpp does, a matrix whose rows no blocks of 256 make is given the nearest
+            quantisation in blocks of 32.
+        library: that holds llama.cpp's `ggml_quantize_chunk`, which rounds by the best scale of each block; None rounds
+            with the package gguf, which has no blocks of 256.
+    """
+    import gguf
+
+    if path.is_file():
+        return path
+    reader, writer = gguf.GGUFReader(file), gguf.GGUFWriter(path, "llama")
+    for name, field in reader.fields.items():
+        if name.startswith("GGUF.") or name in ("general.architecture", "general.file_type"):
+            continue
+        writer.add_key_value(name, field.contents(), field.types[0], field.types[-1] if len(field.types) > 1 else None)
+    writer.add_file_type(_FILE_TYPES[kind])
+    for tensor in reader.tensors:
+        weights = gguf.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
+        of_kind = gguf.GGMLQuantizationType[kind if weights.ndim == 2 else "F32"]
+        if weights.ndim == 2 and weights.shape[1] % gguf.GGML_QUANT_SIZES[of_kind][0]:
+            of_kind = gguf.GGMLQuantizationType[_IN_BLOCKS_OF_32[kind]]
+        blocks = _by_llama_cpp(weights, of_kind, library) if library and weights.ndim == 2 else None
+        writer.add_tensor(tensor.name, gguf.quantize(weights, of_kind) if blocks is None else blocks, raw_dtype=of_kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+_FILE_TYPES = {"F32": 0, "Q4_0": 2, "Q8_0": 7, "Q5_0": 8, "Q2_K": 10, "Q3_K": 12, "Q4_K": 15, "Q5_K": 17, "Q6_K": 18}
+_IN_BLOCKS_OF_32 = {"Q2_K": "IQ4_NL", "Q3_K": "IQ4_NL", "Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0"}
+
+
+def _by_llama_cpp(weights: Array, kind: Any, library: Path) -> Array:
+    """The blocks of a matrix, in bytes [rows, bytes of a row]."""
+    import ctypes
+
+    import gguf
+
+    rows, width = weights.shape
+    block, size = gguf.GGML_QUANT_SIZES[kind]
+    blocks = np.empty((rows, width // block * size), np.uint8)
+    quantise = ctypes.CDLL(str(library)).ggml_quantize_chunk
+    quantise.restype = ctypes.c_size_t
+    address, n, none = ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p(None)
+    weights = np.ascontiguousarray(weights)
+    written = quantise(
+        ctypes.c_int(kind.value),
+        address(weights.ctypes.data),
+        address(blocks.ctypes.data),
+        n(0),
+        n(rows),
+        n(width),
+        none,
+    )
+    assert written == blocks.nbytes
+    return blocks
+
+
 def _renamed(name: str, weights: Array) -> tuple[str, Array]:
     """A tensor under llama.cpp's name; queries and keys turn dimensions that lie side by side there."""
     part, _, kind = name.removeprefix("model.").rpartition(".")

