@@ -13,7 +13,7 @@ INSTALL := $(PIP) install --no-compile -c constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies docs census gallery golden tutorial test long device check format types imports soak mutate clean
+.PHONY: help install demo studies docs census gallery golden tutorial test slow durations long device check format types imports soak mutate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -62,8 +62,16 @@ census: $(TOOLS) ## which architectures of transformers are measured: docs/refer
 	rm -f docs/reference/architectures.csv
 	$(BIN)/python -m tests.support.census
 
-test: $(TOOLS) ## all tests but those of `make long`, on two cores
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=15
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+test: $(TOOLS) ## six of seven tests, those of at most a second and a half, on two cores
+	$(PYTEST) -m 'not slow and not long' --durations=15
+
+slow: $(TOOLS) ## the tests that take longer (tests/slow.txt), in half an hour
+	$(PYTEST) -m 'slow and not long' --durations=15
+
+durations: $(TOOLS) ## both, and write down anew which take longer
+	$(PYTEST) --note-slow
 
 long: $(TOOLS) ## what takes an hour: draws by the hundred, to count how often an interval holds the truth, then `make soak`
 	$(BIN)/python -m pytest -m long
@@ -74,8 +82,9 @@ device: $(if $(filter file,$(origin PYTHON)),$(TOOLS)) ## all that wants a GPU i
 	$(if $(filter file,$(origin PYTHON)),$(BIN)/python,$(PYTHON)) benchmarks/device.py
 
 # The types take one core for half a minute; the documentation, then the tests, go on beside them.
-check: $(TOOLS) ## format, lint, types, import directions, documentation, tests
+check: $(TOOLS) ## format, lint, types, import directions, documentation, tests, slow tests
 	$(MAKE) --jobs=2 format types imports docs test
+	$(MAKE) slow
 
 format: $(TOOLS) ## whether the code is formatted, and what ruff says of it
 	$(BIN)/ruff format --check

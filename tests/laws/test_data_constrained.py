@@ -75,7 +75,6 @@ def test_resamples_of_runs_find_the_least_of_their_own() -> None:
         assert float(found) <= 1.01 * repeats.least_by_scipy(runs, weight_N=counts[b], n_starts=12)
 
 
-@pytest.mark.slow
 def test_resamples_of_thousands_of_checkpoints_leave_where_they_start() -> None:
     runs = repeats.draw(repeats.NO_EXCESS, DESIGNS["few sizes"], seed=0, n_checkpoints=4_855)
     fit = fitted(runs, 20)
@@ -108,7 +107,6 @@ def n_held(truth: str, n_draws: int) -> tuple[int, int]:
     return sum(of_each), len(of_each)
 
 
-@pytest.mark.slow
 def test_intervals_of_R_hold_the_truth_where_runs_are_spread() -> None:
     hits, n = n_held("paper", 20)
     assert hits >= 0.85 * n  # 34 of 40: at 95 % fewer are one chance in 200

@@ -108,7 +108,6 @@ def test_documents_that_move_the_variant_alone_widen_the_interval() -> None:
     assert width(fit_shift(*both, Axis.C)) < 0.5 * width(fit_shift(*still, Axis.C))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("world", ["growing", "bent"])
 def test_intervals_hold_the_drawn_multiplier(world: str) -> None:
     """The cheap version of benchmarks/multiplier.py: 20 draws, of which 16 is three standard deviations below .95."""

@@ -142,7 +142,7 @@ def test_what_is_held_out_has_no_part_in_its_prediction() -> None:
         assert same.measured == pytest.approx(1.5 * test.measured)
 
 
-@pytest.mark.parametrize("checkpoints", [1, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("checkpoints", [1, 4])
 def test_intervals_of_a_new_run_hold_what_they_say_where_the_form_is_right(checkpoints: int) -> None:
     inside = []
     for seed in range(20):

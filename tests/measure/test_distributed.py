@@ -106,7 +106,6 @@ def alone(checkpoint: Path, texts: Path, tmp_path_factory: pytest.TempPathFactor
     return stored
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "launcher",
     [pytest.param(TORCHRUN, id="torchrun"), pytest.param(ACCELERATE, id="accelerate", marks=pytest.mark.long)],
@@ -149,7 +148,6 @@ def test_two_processes_make_the_run_of_one(
     assert done.stdout == "", "nothing but results goes to stdout"
 
 
-@pytest.mark.slow
 def test_accelerate_without_a_gpu_is_told_to_have_started_one_process(
     checkpoint: Path, texts: Path, tmp_path: Path
 ) -> None:

@@ -49,7 +49,6 @@ def told(stderr: str) -> list[str]:
     return [line.removeprefix("rbpx: ") for line in stderr.splitlines() if line.startswith("rbpx: ")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("launcher", [pytest.param("joblib", marks=pytest.mark.long), "submitit"])
 def test_jobs_side_by_side_make_the_runs_of_one_process_and_a_cell_that_fails_stops_no_other(
     launcher: str, family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -199,7 +198,6 @@ def test_a_worker_of_joblib_that_has_grown_is_replaced_in_silence(family: Family
     assert answer.stderr.count("tokens/s\n") == 6
 
 
-@pytest.mark.slow
 def test_jobs_that_are_stopped_or_killed_are_told_with_their_logs_and_the_others_are_waited_for(
     family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

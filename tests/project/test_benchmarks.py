@@ -23,7 +23,6 @@ def test_the_page_says_the_least_of_every_program() -> None:
 QUICK = {"bootstrap", "decisions", "deterministic", "errors", "learning", "multiplier", "prediction_coverage", "worlds"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

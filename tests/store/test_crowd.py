@@ -8,8 +8,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from rbpx.store.checks.verify import verify
 from rbpx.store.index import refresh_index
 from rbpx.store.sql.queries import ask_user, connect
@@ -46,7 +44,6 @@ def read(root: str) -> list[tuple[int, int, int]]:
     return seen
 
 
-@pytest.mark.slow
 def test_eight_writers_and_four_readers_at_once(tmp_path: Path) -> None:
     root = str(tmp_path / "store")
     context = multiprocessing.get_context("forkserver")

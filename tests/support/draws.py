@@ -1,4 +1,4 @@
-"""How often an interval holds the truth: a few draws in `make test`, all of them in `make long`."""
+"""How often an interval holds the truth: a few draws in `make slow`, all of them in `make long`."""
 
 import pytest
 from scipy.stats import binom

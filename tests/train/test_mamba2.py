@@ -62,7 +62,6 @@ def test_a_shape_that_cannot_be_built_is_refused(fields: dict[str, str], message
         Recipe(shapes={"a": {"hidden": 8, "layers": 1, "heads": 3, **fields}})
 
 
-@pytest.mark.slow
 def test_a_mamba_2_trained_in_two_goes_is_that_of_one_and_its_ranks_are_those_of_a_plain_loop(
     words: tuple[str, ...], cwd: Path, tmp_path: Path
 ) -> None:

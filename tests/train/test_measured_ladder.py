@@ -9,7 +9,6 @@ from tests.support.commands import here
 from tests.train.test_train import KEYS, a_site, written
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("small_evaluation")
 def test_checkpoints_of_a_trained_ladder_are_measured_with_the_facts_of_their_training(
     cwd: Path, tmp_path: Path

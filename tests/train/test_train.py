@@ -188,7 +188,6 @@ def killed_when_written(words: tuple[str, ...], cwd: Path, file: Path) -> None:
     assert command.returncode == -signal.SIGKILL
 
 
-@pytest.mark.slow
 def test_a_training_that_is_killed_anywhere_continues_to_the_same_weights(
     words: tuple[str, ...], cwd: Path, tmp_path: Path
 ) -> None:
@@ -211,7 +210,6 @@ def test_a_training_that_is_killed_anywhere_continues_to_the_same_weights(
     assert list(weights_of(whole)) == [f"tiny/{model}" for model in models]
 
 
-@pytest.mark.slow
 def test_a_larger_budget_continues_the_trunk_and_a_smaller_one_repeats_it(
     words: tuple[str, ...], cwd: Path, tmp_path: Path
 ) -> None:
@@ -227,7 +225,6 @@ def test_a_larger_budget_continues_the_trunk_and_a_smaller_one_repeats_it(
     assert_same(once, grown)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("smoothing", "z_loss", "variant"), [(0, 0, None), (0.1, 0.01, "label_smoothing_0.1_z_loss_0.01")]
 )
@@ -270,7 +267,6 @@ def test_a_finished_model_is_what_a_plain_loop_gives(
     assert facts["final_loss_nats"] == pytest.approx(losses[-1], abs=1e-3)
 
 
-@pytest.mark.slow
 def test_models_of_another_recipe_are_refused(words: tuple[str, ...], cwd: Path, tmp_path: Path) -> None:
     output = f"output={tmp_path / 'ladder'}"
     here(*words, "tokens=1280", output, cwd=cwd, check=0)
