@@ -20,7 +20,7 @@ from rbpx.data.corpus import draw, read_pydoc
 from tests.support.gguf_files import build_llama, rewritten, write_gguf
 from tests.support.real_model import LLAMA_CPP, install, real_model
 
-KINDS = ("Q8_0", "Q6_K", "Q5_0", "Q4_K", "Q4_0", "Q3_K", "Q2_K")
+KINDS = ("Q8_0", "Q6_K", "Q5_0", "Q4_K_S", "Q4_0", "Q3_K_S", "Q2_K")
 WINDOW = 512
 KS = (1, 10, 100)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import torch
 from torch import nn
@@ -22,6 +22,7 @@ from rbpx.models.gguf import pretrained
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}  # of one number
 _MIB = 2**20
+_MOST_LAYERS: Final = 10_000  # models have a hundred; building each of a million would take hours
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,8 @@ def read_architecture(source: dict[str, Any] | Path) -> Architecture | None:
             config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True, **file)
         else:
             config = AutoConfig.for_model(**source)
+        if getattr(config.get_text_config(decoder=True), "num_hidden_layers", 0) > _MOST_LAYERS:
+            return None
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
         return architecture_of(model)

@@ -12,6 +12,7 @@ from pickle import UnpicklingError
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from rbpx.config.model.placement import Split
@@ -56,6 +57,8 @@ def load_weights(
     if is_file and split is not None:
         raise RbpxError(f"{name} is a GGUF file, which is measured on one device; drop device=split or parallel=")
     try:
+        if safe:
+            _check_layers(folder, name, files)
         if isinstance(split, Split) and not safe:
             folder, safe = convert(folder, files, split.folder), True
         options = {
@@ -112,6 +115,21 @@ def load_weights(
     if is_file:
         take_rest(model, folder, name)
     return model
+
+
+def _check_layers(folder: Path, name: str, files: Sequence[Path]) -> None:
+    """Refuse more layers than there are tensors, of which transformers would make each before it misses them."""
+    from transformers import AutoConfig
+
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    n_layers, n_tensors = getattr(config.get_text_config(decoder=True), "num_hidden_layers", 0), 0
+    for path in files:
+        with safe_open(path, framework="pt") as tensors:
+            n_tensors += len(tensors.keys())
+    if isinstance(n_layers, int) and n_layers > n_tensors:
+        raise RbpxError(
+            f"{name} has {n_tensors:,} tensors, too few for the {n_layers:,} layers of its config.json; check both"
+        )
 
 
 def _device_map(split: Split | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from rbpx.errors import RbpxError
+from rbpx.models.architecture import read_architecture
 from rbpx.models.folder import hash_model, local_folder, weight_files
 from rbpx.models.hub import fetch
 from rbpx.models.load import LoadedModel, load_model
@@ -163,6 +164,12 @@ def test_weights_that_are_missing_are_named_not_made_up(missing: str, folder: Pa
 def test_a_configuration_with_more_layers_than_weights_is_refused(folder: Path) -> None:
     edit_config(folder, n_layer=3)
     assert "transformer.h.2." in refusal(folder)
+
+
+def test_a_configuration_with_millions_of_layers_is_refused_before_they_are_made(folder: Path) -> None:
+    edit_config(folder, n_layer=10**7)
+    assert "10,000,000 layers" in refusal(folder)
+    assert read_architecture(folder) is None
 
 
 def test_an_untied_head_without_weights_is_refused(folder: Path) -> None:

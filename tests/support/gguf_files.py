@@ -131,8 +131,8 @@ def rewritten(file: Path, path: Path, kind: str, library: Path | None = None) ->
     Args:
         file: the model.
         path: the new file.
-        kind: as F32, Q8_0, or Q4_K. As llama.cpp does, a matrix whose rows no blocks of 256 make is given the nearest
-            quantisation in blocks of 32.
+        kind: as F32, Q8_0, or Q4_K_S, where all matrices are of Q4_K. As llama.cpp does, a matrix whose rows no blocks
+            of 256 make is given the nearest quantisation in blocks of 32.
         library: that holds llama.cpp's `ggml_quantize_chunk`, which rounds by the best scale of each block; None rounds
             with the package gguf, which has no blocks of 256.
     """
@@ -148,9 +148,9 @@ def rewritten(file: Path, path: Path, kind: str, library: Path | None = None) ->
     writer.add_file_type(_FILE_TYPES[kind])
     for tensor in reader.tensors:
         weights = gguf.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
-        of_kind = gguf.GGMLQuantizationType[kind if weights.ndim == 2 else "F32"]
+        of_kind = gguf.GGMLQuantizationType[kind.removesuffix("_S") if weights.ndim == 2 else "F32"]
         if weights.ndim == 2 and weights.shape[1] % gguf.GGML_QUANT_SIZES[of_kind][0]:
-            of_kind = gguf.GGMLQuantizationType[_IN_BLOCKS_OF_32[kind]]
+            of_kind = gguf.GGMLQuantizationType[_IN_BLOCKS_OF_32[of_kind.name]]
         blocks = _by_llama_cpp(weights, of_kind, library) if library and weights.ndim == 2 else None
         writer.add_tensor(tensor.name, gguf.quantize(weights, of_kind) if blocks is None else blocks, raw_dtype=of_kind)
     writer.write_header_to_file()
@@ -160,8 +160,8 @@ def rewritten(file: Path, path: Path, kind: str, library: Path | None = None) ->
     return path
 
 
-_FILE_TYPES = {"F32": 0, "Q4_0": 2, "Q8_0": 7, "Q5_0": 8, "Q2_K": 10, "Q3_K": 12, "Q4_K": 15, "Q5_K": 17, "Q6_K": 18}
-_IN_BLOCKS_OF_32 = {"Q2_K": "IQ4_NL", "Q3_K": "IQ4_NL", "Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0"}
+_FILE_TYPES = {"F32": 0, "Q4_0": 2, "Q8_0": 7, "Q5_0": 8, "Q2_K": 10, "Q3_K_S": 11, "Q4_K_S": 14, "Q6_K": 18}
+_IN_BLOCKS_OF_32 = {"Q2_K": "IQ4_NL", "Q3_K": "IQ4_NL", "Q4_K": "Q5_0", "Q6_K": "Q8_0"}
 
 
 def _by_llama_cpp(weights: Array, kind: Any, library: Path) -> Array:
