@@ -32,7 +32,9 @@ from tests.support.once import answered_once, once_a_session  # noqa: E402
 from tests.support.places import SHARED  # noqa: E402
 from tests.support.stores import RESAMPLES, SHAPES, Family, Measured, build_member, write_jsonl  # noqa: E402
 
-SLOW = Path(__file__).with_name("slow.txt")  # a test with all its cases, or a case, in each line
+SLOW = Path(__file__).with_name(
+    "slow.txt"
+)  # a case, a test with all its cases, or a file whose tests build on each other
 SLOW_S = 1.5
 UNLISTED_S = 60  # of CPU time, which a busy machine stretches too
 
@@ -45,31 +47,40 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Slow tests are marked, and files with many go first, so that no worker is left with one (--dist loadfile)."""
-    listed = set(SLOW.read_text(encoding="utf-8").splitlines())
+    listed = _listed_as_slow()
     n_slow: dict[Path, int] = {}
     for item in items:
-        if listed & {item.nodeid, _function_of(item.nodeid)}:
+        if listed & {item.nodeid, _function_of(item.nodeid), _file_of(item.nodeid)}:
             item.add_marker("slow")
             n_slow[item.path] = n_slow.get(item.path, 0) + 1
     items.sort(key=lambda item: -n_slow.get(item.path, 0))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Write down the slow tests of a whole run: a function where all of its cases are."""
+    """Write down the slow tests of a whole run: a function where all of its cases are; files that are listed stay."""
     if not terminalreporter.config.getoption("--note-slow"):
         return
+    files = {line for line in _listed_as_slow() if "::" not in line}
     cases: dict[str, dict[str, bool]] = {}
     for report in chain.from_iterable(terminalreporter.stats.values()):
-        if getattr(report, "when", None) == "call":
+        if getattr(report, "when", None) == "call" and _file_of(report.nodeid) not in files:
             cases.setdefault(_function_of(report.nodeid), {})[report.nodeid] = report.duration >= SLOW_S
     slow = [
         {name} if all(of.values()) else {case for case, is_slow in of.items() if is_slow} for name, of in cases.items()
     ]
-    SLOW.write_text("".join(f"{name}\n" for name in sorted(set().union(*slow))), encoding="utf-8")
+    SLOW.write_text("".join(f"{name}\n" for name in sorted(files.union(*slow))), encoding="utf-8")
+
+
+def _listed_as_slow() -> set[str]:
+    return set(SLOW.read_text(encoding="utf-8").splitlines())
 
 
 def _function_of(nodeid: str) -> str:
     return nodeid.partition("[")[0]
+
+
+def _file_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(wrapper=True)

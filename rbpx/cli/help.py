@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from rbpx.analyses.registry import THEMES, Analysis
-from rbpx.cli.registry import about, asking, verbs
+from rbpx.cli.registry import Verb, about, asking, verbs
 from rbpx.config.keys.runs import IN_GROUPS
 from rbpx.config.places import options
 from rbpx.config.request import KEYS, Asking
@@ -43,7 +43,8 @@ def help_text(verb: str | None, own: Sequence[Path] = ()) -> str:
     examples = "\n".join(f"  {line}" for line in lesson.examples)
     paragraphs = [textwrap.fill(text, 100, break_on_hyphens=False) for text in lesson.help.split("\n\n")]
     parts = [f"rbpx {verb}: {lesson.summary}", *paragraphs, f"examples\n{examples}"]
-    keys = _keys_of(asking(verb), isinstance(lesson, Analysis), own)
+    alone = isinstance(lesson, Verb) and verb != "report"
+    keys = _keys_of(asking(verb), isinstance(lesson, Analysis), own, alone)
     parts += [f"keys\n{_indent(keys)}"] if keys else []
     flags = [_MANY, _FLAGS, *([_PROCESSES] if lesson.primary in ("measure", "audit") else []), _STATUS]
     return "\n\n".join([*parts, f"flags\n{_indent(chr(10).join(flags))}", "All keys: python -m rbpx --help"])
@@ -65,25 +66,25 @@ def _keys(own: Sequence[Path]) -> str:
     return "\n".join(_key(name, False, own) for name in every if _explained(name))
 
 
-def _keys_of(asked: Asking, narrows: bool, own: Sequence[Path]) -> str:
-    """The keys of one verb, of a question as they narrow what a store holds."""
+def _keys_of(asked: Asking, narrows: bool, own: Sequence[Path], alone: bool) -> str:
+    """The keys of one verb, of a question as they narrow what a store holds, or of a verb that asks nothing (alone)."""
     if asked.kind is not None:
         told = [(field.name, field.metadata) for field in fields(asked.kind) if "help" in field.metadata]
         return "\n".join(_line(about["name"] or name, about["shown"], about["help"]) for name, about in told)
     order = list(KEYS)
     names = sorted(filter(_explained, asked.keys), key=lambda name: order.index(name.partition(".")[0]))
-    return "\n".join(_key(name, narrows or asked.primary == "analyse", own) for name in names)
+    return "\n".join(_key(name, narrows or asked.primary == "analyse", own, alone) for name in names)
 
 
 def _explained(name: str) -> bool:
     return name in IN_GROUPS or bool(KEYS[name].help)
 
 
-def _key(name: str, narrows: bool, own: Sequence[Path]) -> str:
+def _key(name: str, narrows: bool, own: Sequence[Path], alone: bool = False) -> str:
     if name in IN_GROUPS:
         return _line(name, *IN_GROUPS[name])
     key = KEYS[name]
-    text = key.narrowing if narrows else key.help
+    text = (alone and key.alone) or (key.narrowing if narrows else key.help)
     for there, listed in _THERE.items():
         text = text.replace(there, listed(own)) if there in text else text
     return _line(name, key.shown, text)

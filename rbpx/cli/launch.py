@@ -165,7 +165,8 @@ def _check_shown(verb: str, request: Request) -> None:
     if not told and form not in (Format.table, Format.csv, Format.json, Format.jobs):
         name = form.value
         raise RbpxError(
-            f"format={name} is of a report: python -m rbpx report --format {name}; {verb} prints table, csv or json"
+            f"format={name} is of questions and the report: python -m rbpx report --format {name}; {verb} prints "
+            "table, csv or json"
         )
     if form in (Format.svg, Format.pdf) and verb in analyses() and not analysis(verb).draws:
         raise RbpxError(f"{verb} draws no figures for --format {form.value}; ask one of {_drawing()}")

@@ -126,6 +126,31 @@ def test_laws_are_about_right_choices_alone(store: Path, cwd: Path) -> None:
     assert here("store", "verify", "--store", store, cwd=cwd, check=0)
 
 
+def test_two_models_are_compared_on_right_choices_alone(
+    tiny_checkpoint: Callable[..., Path], tmp_path: Path, cwd: Path
+) -> None:
+    for seed in (0, 1):
+        model = tiny_checkpoint("gpt2", hidden_size=16, seed=seed)
+        here(
+            *("measure", "model=hub", f"model.id={model}", f"model.family=of_{seed}", "dataset=file"),
+            *(f"dataset.path={write(tmp_path / 'quiz.jsonl', rows(30))}", *KEYS, *TEMPLATE, "--store", tmp_path / "s"),
+            cwd=cwd, check=0, writes=True,
+        )  # fmt: skip
+    query = """
+        SELECT family, sum(t.n_bytes)::BIGINT AS bytes, avg((greater + ties < 10)::INT) AS rbp,
+          -sum(logprob::DOUBLE) / ln(2) / sum(t.n_bytes) AS bits
+        FROM tokens AS t JOIN runs USING (run_id) WHERE correct GROUP BY family ORDER BY family"""
+    truth = ask(tmp_path / "s", cwd, "sql", query)
+    runs = ask(tmp_path / "s", cwd, "sql", "SELECT family, run_id FROM runs ORDER BY family")
+    a, b = (row["run_id"] for row in runs)
+    found = ask(tmp_path / "s", cwd, "compare", a, b, "k=10")
+    text = next(row for row in found if row["kind"] == "part" and row["by"] == "text")
+    (hits,) = (row for row in found if row["kind"] == "hits")
+    assert (text["documents"], text["n_bytes"]) == (30, truth[0]["bytes"])
+    assert (text["bits_a"], text["bits_b"]) == pytest.approx((truth[0]["bits"], truth[1]["bits"]), rel=1e-6)
+    assert (hits["rbp_a"], hits["rbp_b"]) == pytest.approx((truth[0]["rbp"], truth[1]["rbp"]))
+
+
 def test_slices_are_the_categories_of_the_items(store: Path, cwd: Path) -> None:
     by_slice = {
         row["slice"]: row["n_items"]

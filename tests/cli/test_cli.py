@@ -63,6 +63,17 @@ def test_the_page_of_a_verb_has_a_line_for_each_of_its_keys_alone(verb: str) -> 
         assert len(explained) == len(set(explained))
 
 
+@pytest.mark.parametrize(("verb", "form"), [("sql", "tex"), ("status", "html"), ("fit", "tex"), ("plan", "svg")])
+def test_a_page_names_the_formats_that_its_verb_has(verb: str, form: str, cwd: Path) -> None:
+    from rbpx.cli.help import help_text
+
+    page = help_text(verb)
+    (line,) = re.findall(r"^  format=.*$", page, re.MULTILINE)
+    words = ["FROM runs"] if verb == "sql" else []
+    refused = "prints table, csv or json" in " ".join(here(verb, *words, "--format", form, cwd=cwd).stderr.split())
+    assert bool(re.search(rf"\b{form}\b", line)) is not refused
+
+
 def test_the_page_of_all_verbs_explains_every_key() -> None:
     from rbpx.cli.help import help_text
 

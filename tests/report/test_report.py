@@ -389,7 +389,7 @@ def test_a_wrong_request_is_one_line(words: list[str], says: str, store: Path, p
 
 def test_the_formats_of_a_report_are_those_of_questions_and_of_no_other_verbs(store: Path, place: Path) -> None:
     answer = here("status", "--format", "html", "--store", store, cwd=place, check=2)
-    assert "format=html is of a report: python -m rbpx report --format html" in answer.stderr
+    assert "format=html is of questions and the report: python -m rbpx report --format html" in answer.stderr
     page = here("fit", "laws=[rbp]", FAST, "--format", "html", "--store", store, cwd=place, check=0).stdout
     assert page.lstrip().startswith("<!doctype html>")
 

@@ -83,6 +83,24 @@ def test_a_preview_counts_and_writes_nothing(store: Path, cwd: Path, tmp_path: P
     assert not store.exists()
 
 
+@pytest.mark.parametrize(
+    ("S", "D", "says"),
+    [
+        ("40", "3", ["a.csv is at most 40 parameters", "write 40M", "a.csv is at most 3 tokens", "write 3B"]),
+        ("40M", "48", ["a.csv is at most 48 tokens", "write 48B"]),
+        ("40M", "3B", []),
+    ],
+)
+def test_millions_and_billions_that_are_not_written_are_asked_for(
+    S: str, D: str, says: list[str], store: Path, cwd: Path, tmp_path: Path
+) -> None:
+    file = table(tmp_path / "a.csv", "S,D,dataset,loss_nats", f"{S},{D},c,3", "20,2,c,4")
+    for words in (["--dry-run"], []):
+        said = bring(file, store, cwd, *words).stderr
+        assert [part for part in says if part not in said] == [], said
+        assert said.count("is at most") == len(says) / 2
+
+
 WRONG = {
     "no unit": ("S,dataset,loss", "10,c,3", [], ["column 'loss' does not say its unit", "loss_bits"]),
     "bits of what": ("S,dataset,loss_in_bits", "10,c,3", [], ["'loss_in_bits' is in bits", "bits_per_byte"]),

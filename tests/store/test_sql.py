@@ -1,5 +1,6 @@
 """The questions in rbpx/sql say what they return, and a user's SQL reads the relations and nothing else."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from rbpx.store.sql.queries import ask, ask_user, ask_where, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 from tests.support.commands import here
-from tests.support.stores import FAMILY, Measured, rank_by_hand, run_folders, runs_by_size, snapshot
+from tests.support.stores import FAMILY, Measured, manifests, rank_by_hand, run_folders, runs_by_size, snapshot
 
 QUESTIONS = sorted(Path(rbpx.__file__).parent.rglob("*.sql"))
 ALL_RUNS = dict.fromkeys(("families", "sizes", "datasets", "protocols", "revisions", "cell_keys"))  # none narrows
@@ -380,6 +381,13 @@ def test_a_query_that_needs_more_memory_than_it_may_have_leaves_nothing_in_the_w
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_values_that_python_has_no_number_for_are_shown(form: str, value: str, measured: Measured, cwd: Path) -> None:
     here("sql", f"SELECT {value} AS v", "--store", measured.store, "--format", form, cwd=cwd, check=0)
+
+
+def test_exact_numbers_of_sql_are_numbers_in_json(measured: Measured, cwd: Path) -> None:
+    query = "SELECT sum(n_tokens) AS n, 0.25 AS quarter, 3.0 AS three, [1.5] AS inner FROM runs"
+    answer = here("sql", query, "--store", measured.store, "--format", "json", cwd=cwd, check=0).stdout
+    n_tokens = sum(manifest["n_tokens"] for manifest in manifests(measured.store).values())
+    assert json.loads(answer) == [{"n": n_tokens, "quarter": 0.25, "three": 3, "inner": [1.5]}]
 
 
 @pytest.mark.parametrize(

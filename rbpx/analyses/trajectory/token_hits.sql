@@ -7,7 +7,7 @@ WITH asked AS (
 SELECT
     t.doc_id, t.position, t.token_id,
     list(rank_under(t.greater, t.ties, $ties) <= $k ORDER BY a.place) AS hits
-FROM tokens AS t
+FROM true_tokens AS t
 JOIN asked AS a USING (run_id)
 GROUP BY t.doc_id, t.position, t.token_id
 HAVING count(*) = len($run_ids)

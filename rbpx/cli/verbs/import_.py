@@ -209,6 +209,9 @@ def _say_left_out(imported: "Imported", file: str) -> None:
     if imported.steps is not None:
         first, last = imported.steps
         lines.append(f"took rows {first:,} to {last:,} of {file} as steps, since no column says step, D or C")
+    for axis, most in imported.few.items():
+        nouns, many, letter = ("parameters", "millions", "M") if axis == "S" else ("tokens", "billions", "B")
+        lines.append(f"{axis} of {file} is at most {most:,g} {nouns}; if it counts {many}, write {most:g}{letter}")
     lines += [f"rounded counts of {file} to whole numbers: {counts}"] if counts else []
     for line in lines:
         print(line, file=sys.stderr)

@@ -40,6 +40,7 @@ class Key(Generic[T]):
         help: what it means; {models}, {datasets} and {experiments} are the names there are. Empty for what only
             studies say.
         narrowing: what it means to a question, which looks at what a store holds.
+        alone: what it means to a verb that is neither a question nor the report; empty where it means no less to it.
         values: names that it takes, for completion; an Enum's come from its type.
         takes_path: whether its value is a file or a folder.
     """
@@ -57,13 +58,13 @@ class Key(Generic[T]):
         self.name = ""
         self.kind, self.default, self.read = kind, default, read
         self.shown, self.takes_path = shown, takes_path
-        self.help = self.narrowing = ""
+        self.help = self.narrowing = self.alone = ""
         enums = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Enum)]
         self.values = tuple(values) or tuple(str(each.value) for kind in enums for each in kind)
 
-    def says(self, help: str, narrowing: str = "") -> Self:
-        """The key with its line of help, and another one where it narrows what a store holds."""
-        self.help, self.narrowing = help, narrowing or help
+    def says(self, help: str, narrowing: str = "", alone: str = "") -> Self:
+        """The key with its line of help, one where it narrows what a store holds, and one of verbs that ask nothing."""
+        self.help, self.narrowing, self.alone = help, narrowing or help, alone
         return self
 
     def __set_name__(self, owner: type, name: str) -> None:

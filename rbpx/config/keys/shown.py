@@ -49,6 +49,7 @@ class ShownKeys(Asked):
     format: Key[Format] = Key(Format, Format.table, as_typed, "table").says(
         "or csv, json, html, md, tex, svg, pdf (--format F)",
         "or csv, json, html, md, tex; svg and pdf: its figures (--format F)",
+        "or csv, json; plan also jobs (--format F)",
     )
     spreadsheet: Key[bool] = Key(bool, False, as_typed, "true").says(
         "in csv, put a ' before text that begins with = + - @, a tab or a line end, which spreadsheets run"
@@ -64,7 +65,9 @@ class ShownKeys(Asked):
         "of these, or top, bottom, left, none"
     )
     output: Key[str | None] = Key(str | None, None, as_typed, "FILE", takes_path=True).says(
-        "where a verb writes (--output FILE)", "where that is written, a folder for several figures (--output FILE)"
+        "where a verb writes (--output FILE)",
+        "where that is written, a folder for several figures (--output FILE)",
+        "where that is written (--output FILE)",
     )
 
 

@@ -30,6 +30,7 @@ from rbpx.store.schema import OBSERVATIONS, varied, with_all, with_varied
 from rbpx.store.store import Record, Store, now
 
 _PROVENANCE = b"rbpx.import"  # key in the metadata of the Parquet schema
+_FEW = 10_000  # parameters, or tokens, below which a file may count millions or billions
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Imported:
         n_missing: losses and accuracies that are empty or NaN, in other rows.
         rounded: column -> counts in it that were rounded to whole numbers.
         steps: the first and the last row, where rows count as steps.
+        few: S or D, where it is nowhere so large as a count of parameters or tokens is -> the largest one.
         preview: what it brings, by text and quantity; empty unless it was asked for.
     """
 
@@ -64,7 +66,15 @@ class Imported:
     n_missing: int = 0
     rounded: dict[str, int] = field(default_factory=dict)
     steps: tuple[int, int] | None = None
+    few: dict[str, float] = field(default_factory=dict)
     preview: tuple[Record, ...] = ()
+
+
+def _few(read: pa.Table) -> dict[str, float]:
+    """The largest S and D of what was read, where they are so small that they may count millions or billions."""
+    names = {"S": "non_embedding_params", "D": "training_tokens"}
+    largest = {axis: pc.max(read[name]).as_py() for axis, name in names.items()}
+    return {axis: most for axis, most in largest.items() if most is not None and most < _FEW}
 
 
 def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = False) -> Imported:
@@ -145,6 +155,7 @@ def _import_table(store: Store, table: ColumnTable, path: Path, config: ImportCo
         n_missing=0 if has_one_a_row else reading.n_missing,
         rounded=reading.rounded,
         steps=reading.steps,
+        few=_few(read),
         preview=tuple(told),
     )
 
