@@ -64,10 +64,10 @@ census: $(TOOLS) ## which architectures of transformers are measured: docs/refer
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-test: $(TOOLS) ## six of seven tests, those of at most a second and a half, on two cores
+test: $(TOOLS) ## most tests, those of at most a second and a half, on two cores
 	$(PYTEST) -m 'not slow and not long' --durations=15
 
-slow: $(TOOLS) ## the tests that take longer (tests/slow.txt), in half an hour
+slow: $(TOOLS) ## the tests that take longer (tests/slow.txt), in three quarters of an hour
 	$(PYTEST) -m 'slow and not long' --durations=15
 
 durations: $(TOOLS) ## both, and write down anew which take longer
