@@ -96,6 +96,14 @@ def test_files_of_one_model_make_a_family_by_their_quantisation(
     assert (whole["b"], whole["change"] != 0) == ("mine/tiny:float32-Q4_0", True)
     audited = here("audit", "limit=2", "k=1", "resamples=20", "--store", store, cwd=cwd, check=None)
     assert "3 of 3 runs were measured in float32" in audited.stderr  # the files are rounded, whatever reads them
+    # each file is found again among those of one size, by its weights
+    asked = ("temperature", "resamples=20", "--format", "json", "--store", store)
+    found = [row for row in json.loads(here(*asked, cwd=cwd, check=0).stdout) if row["kind"] == "run"]
+    query = "SELECT run_id, cross_entropy_nats AS ce FROM runs ORDER BY run_id"
+    truth = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
+    told = sorted((row["run_id"], row["cross_entropy_nats"]) for row in found)
+    assert told == [(row["run_id"], pytest.approx(row["ce"], rel=1e-5)) for row in truth]
+    assert len({round(nats, 12) for _, nats in told}) == 3
     # the bytes say which model it is: another name measures nothing, another byte does
     moved = tmp_path / "elsewhere-Q8_0.gguf"
     moved.write_bytes((tmp_path / "tiny-Q8_0.gguf").read_bytes())
