@@ -15,8 +15,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import torch
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rbpx.data.corpus import draw, read_pydoc
+from rbpx.models.load import LoadedModel, load_model
 from tests.support.gguf_files import build_llama, rewritten, write_gguf
 from tests.support.real_model import LLAMA_CPP, install, real_model
 
@@ -44,10 +47,11 @@ def main() -> None:
     (asked.folder / "text.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     heads = ("", "MiB", "bits a byte", "lost, 95 %", *(f"RBP_{k} lost (hits lost)" for k in KS), "KL, nats")
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    model = _load(base)
     for kind in kinds:
         file = rewritten(base, asked.folder / f"{name}-{kind}.gguf", kind, library)
         row = _compared(asked.folder, name, base, file, kind)
-        kl = _divergence(base, file, texts)
+        kl = _divergence(model, _load(file), texts)
         print(f"| {kind} | {file.stat().st_size / 2**20:.0f} | {row} | {kl:.5f} |", flush=True)
 
 
@@ -71,14 +75,12 @@ def _rbpx(*words: object) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def _divergence(base: Path, file: Path, texts: list[str]) -> float:
-    """Mean over predicted positions of sum p ln(p / q), p of the first file, q of the other."""
-    import torch
+def _load(file: Path) -> LoadedModel:
+    return load_model(str(file), None, "float32", torch.device("cpu"))
 
-    from rbpx.models.load import load_model
 
-    device = torch.device("cpu")
-    p, q = (load_model(str(each), None, "float32", device) for each in (base, file))
+def _divergence(p: LoadedModel, q: LoadedModel, texts: list[str]) -> float:
+    """Mean over predicted positions of sum p ln(p / q)."""
     total, n = 0.0, 0
     for text in texts:
         ids: Any = torch.tensor([p.tokenizer(text)["input_ids"][: min(WINDOW, p.model.config.max_position_embeddings)]])

@@ -32,9 +32,8 @@ from tests.support.once import answered_once, once_a_session  # noqa: E402
 from tests.support.places import SHARED  # noqa: E402
 from tests.support.stores import RESAMPLES, SHAPES, Family, Measured, build_member, write_jsonl  # noqa: E402
 
-SLOW = Path(__file__).with_name(
-    "slow.txt"
-)  # a case, a test with all its cases, or a file whose tests build on each other
+# In each line a case, a test with all its cases, or a file whose tests build on each other.
+SLOW = Path(__file__).with_name("slow.txt")
 SLOW_S = 1.5
 UNLISTED_S = 60  # of CPU time, which a busy machine stretches too
 
