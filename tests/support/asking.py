@@ -1,0 +1,101 @@
+"""Questions asked of a store in Python: their rows and words, without a command line, Hydra or an index."""
+
+import contextlib
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from rbpx.analyses import told
+from rbpx.analyses.answer import answer_all
+from rbpx.analyses.question import OfGroup
+from rbpx.config.imports import ImportConfig
+from rbpx.config.request import KEYS, Request
+from rbpx.errors import RbpxError
+from rbpx.files.output import plain
+from rbpx.store.imports.kept import import_file
+from rbpx.store.messages import collected_messages
+from rbpx.store.sql.queries import connected_once
+from rbpx.store.store import Store
+from rbpx.ties import Ties
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a question answered: its rows as JSON has them, and what is said beside them."""
+
+    verb: str
+    rows: Rows
+    results: list[OfGroup]
+    messages: list[str]
+
+    def of_kind(self, kind: str) -> Rows:
+        """The rows of a kind."""
+        return [row for row in self.rows if row["kind"] == kind]
+
+    def table(self, columns: int = 80) -> str:
+        """What a terminal of that width shows."""
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as shown:
+            patch.setenv("COLUMNS", str(columns))
+            told.show(self.verb, self.results)
+        return shown.getvalue()
+
+    @property
+    def words(self) -> str:
+        """What a terminal shows, in one line."""
+        return " ".join(self.table().split())
+
+
+def ask(store: Path | Store, verb: str, **keys: Any) -> Asked:
+    """Ask a question as its verb does; a key of an enumeration takes the word that is typed.
+
+    Raises:
+        RbpxError: the request is wrong, or nothing in the store matches it.
+    """
+    typed = {name: _typed(name, value) for name, value in keys.items()}
+    request = Request(store=str(store.root if isinstance(store, Store) else store), **typed)
+    with connected_once(), collected_messages() as messages:
+        found = answer_all([verb], [(request, None)], {verb})[verb]
+    if isinstance(found, RbpxError):
+        raise found
+    rows = [{name: plain(value) for name, value in row.items()} for _, of in found for row in of]
+    as_json = json.loads(json.dumps(rows, default=str, allow_nan=False))
+    return Asked(verb, as_json, [result for result, _ in found], list(messages))
+
+
+def _typed(name: str, value: Any) -> Any:
+    kind = KEYS[name].kind
+    kinds = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Enum)]
+    return kinds[0](value) if kinds and isinstance(value, str) else value
+
+
+@contextlib.contextmanager
+def refused(*says: str) -> Iterator[None]:
+    """A request that is refused in one line, which says all of this."""
+    with pytest.raises(RbpxError) as refusal:
+        yield
+    line = str(refusal.value)
+    assert "\n" not in line
+    assert [each for each in says if each not in line] == [], line
+
+
+def imported(store: Path, table: str | Path, source: str = "them", **keys: Any) -> Path:
+    """The store, into which other people's results were brought, by default those of a family `toy`.
+
+    The table is a file, or what is in one with commas.
+    """
+    if isinstance(table, str):
+        store.parent.mkdir(parents=True, exist_ok=True)
+        path = store.with_name(f"{store.name}.csv")
+        path.write_text(table, encoding="utf-8")
+        table = path
+    keys = {"family": "toy"} | keys | ({"ties": Ties(keys["ties"])} if "ties" in keys else {})
+    import_file(Store(store), table, ImportConfig(source=source, **keys))
+    return store
