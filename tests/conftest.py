@@ -3,9 +3,8 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,81 +23,19 @@ from rbpx.cores import share_cores  # noqa: E402
 
 share_cores()
 
+from tests.support import cpu_seconds  # noqa: E402, after the environment is set
 from tests.support.browser import CHROMIUM  # noqa: E402
-from tests.support.checkpoints import TINY_TEXT, build_checkpoint  # noqa: E402, after the environment is set
+from tests.support.checkpoints import TINY_TEXT, build_checkpoint  # noqa: E402
 from tests.support.commands import Answer, rbpx  # noqa: E402
 from tests.support.model_hub import Hub, serving  # noqa: E402
 from tests.support.once import answered_once, once_a_session  # noqa: E402
 from tests.support.places import SHARED  # noqa: E402
 from tests.support.stores import RESAMPLES, SHAPES, Family, Measured, build_member, write_jsonl  # noqa: E402
 
-# In each line a case, a test with all its cases, or a file whose tests build on each other.
-SLOW = Path(__file__).with_name("slow.txt")
-SLOW_S = 1.5
-UNLISTED_S = 60  # of CPU time, which a busy machine stretches too
 
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """An option that writes down which tests are slow."""
-    parser.addoption("--note-slow", action="store_true", help=f"write tests/slow.txt anew: tests of over {SLOW_S} s")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests are marked, and files with many go first, so that no worker is left with one (--dist loadfile)."""
-    listed = _listed_as_slow()
-    n_slow: dict[Path, int] = {}
-    for item in items:
-        if listed & {item.nodeid, _function_of(item.nodeid), _file_of(item.nodeid)}:
-            item.add_marker("slow")
-            n_slow[item.path] = n_slow.get(item.path, 0) + 1
-    items.sort(key=lambda item: -n_slow.get(item.path, 0))
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Write down the slow tests of a whole run: a function where all of its cases are; files that are listed stay."""
-    if not terminalreporter.config.getoption("--note-slow"):
-        return
-    files = {line for line in _listed_as_slow() if "::" not in line}
-    cases: dict[str, dict[str, bool]] = {}
-    for report in chain.from_iterable(terminalreporter.stats.values()):
-        if getattr(report, "when", None) == "call" and _file_of(report.nodeid) not in files:
-            cases.setdefault(_function_of(report.nodeid), {})[report.nodeid] = report.duration >= SLOW_S
-    slow = [
-        {name} if all(of.values()) else {case for case, is_slow in of.items() if is_slow} for name, of in cases.items()
-    ]
-    SLOW.write_text("".join(f"{name}\n" for name in sorted(files.union(*slow))), encoding="utf-8")
-
-
-def _listed_as_slow() -> set[str]:
-    return set(SLOW.read_text(encoding="utf-8").splitlines())
-
-
-def _function_of(nodeid: str) -> str:
-    return nodeid.partition("[")[0]
-
-
-def _file_of(nodeid: str) -> str:
-    return nodeid.partition("::")[0]
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Refuse a test that computes for more than a minute and is neither listed as slow nor marked `long`."""
-    before = _computing_s()
-    result = yield
-    used = _computing_s() - before
-    if used > UNLISTED_S and not any(item.iter_markers("slow")) and not any(item.iter_markers("long")):
-        pytest.fail(
-            f"computed for {used:.0f} s, {UNLISTED_S} are allowed: make it faster, or list it in tests/slow.txt"
-        )
-    return result
-
-
-def _computing_s() -> float:
-    """CPU time of this process and of those that it waited for."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+def pytest_configure(config: pytest.Config) -> None:
+    """A table of the CPU seconds ends each run."""
+    config.pluginmanager.register(cpu_seconds)
 
 
 @pytest.fixture(scope="session", autouse=True)
