@@ -10,24 +10,19 @@ import pytest
 from scipy.stats import linregress
 from scipy.stats import t as student_t
 
-from rbpx.analyses.emergence.correlation import Windows, window_share
+from rbpx.analyses.emergence.correlation import window_share
 from rbpx.analyses.emergence.crossing import Crossing, joint_crossing, windows_crossing
 from rbpx.analyses.emergence.law import JointFit, fit_joint, fit_windows
 from rbpx.laws.intervals.estimate import Estimate, document_weights
 from rbpx.laws.numeric import neg_ln
 from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
+from tests.support.crossings import LENGTHS, S, documents, law, over_documents, over_noise
+from tests.support.draws import plausible
 
-S = np.array([1e6, 4e6, 2e7, 1e8, 5e8, 2e9])
-LENGTHS = [1, 5, 10, 50, 100]
 NUMBERS = attrgetter(
     "C", "constant.lo", "constant.hi", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "alpha_within", "r2", "r2_p"
 )
-
-
-def law(C: float, alpha: float, noise_MN: np.ndarray | float = 0.0) -> np.ndarray:
-    """p of the joint law at S and LENGTHS, with noise on ln(-ln p)."""
-    return np.exp(-C * np.array(LENGTHS) * S[:, None] ** -alpha * np.exp(noise_MN))
 
 
 def gpt2(shared_data: Path, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -171,15 +166,6 @@ def test_what_is_no_share_no_length_and_no_size_is_refused() -> None:
 # ---------------------------------------------------------------------------------------------------- documents
 
 
-def documents(rng: np.random.Generator, alpha: float) -> list[Windows]:
-    """Windows of 80 documents at each size; a document has the same ease at every size, hits within are independent."""
-    tokens_D, ease_D = rng.integers(150, 512, size=80), rng.normal(0, 0.3, size=80)
-    total_DN = np.maximum(0, tokens_D[:, None] - np.array([1, 5, 10]) + 1)
-    scale = np.exp(-(0.3**2) / 2)
-    p_MDN = np.exp(-scale * 0.4 * (S[:, None, None] / 1e6) ** -alpha * np.exp(ease_D)[:, None] * np.array([1, 5, 10]))
-    return [Windows(rng.binomial(total_DN, p_DN), total_DN) for p_DN in p_MDN]
-
-
 def test_the_document_interval_is_that_of_a_loop_over_the_resamples() -> None:
     runs = documents(np.random.default_rng(1), 0.2)
     weights_BD = document_weights(80, 100, seed=1)
@@ -294,52 +280,19 @@ def test_a_level_that_is_no_share_is_refused(share: float) -> None:
         joint_crossing(fit, 0, 0.5)
 
 
-def contains(found: Crossing, ln_S: float) -> bool:
-    """Whether a crossing's interval holds the truth."""
-    assert found.status in (Status.ok, Status.beyond)
-    return (found.ln_lo is None or found.ln_lo <= ln_S) and (found.ln_hi is None or ln_S <= found.ln_hi)
-
-
-@pytest.mark.parametrize("sd", [0.03, 0.15, 0.4])
+@pytest.mark.parametrize("sd", [0.03, 0.4])
 def test_the_interval_of_a_crossing_covers_the_truth(sd: float) -> None:
-    """400 laws whose noise is half of the size, shared by all N, half of the point; from sure to unsure of alpha."""
-    C, alpha, N, share, rng = 0.4 * 1e6**0.2, 0.2, 10, 0.5, np.random.default_rng(7)
-    ln_S = math.log(C * N / -math.log(share)) / alpha
-    covered, covered_joint, unbounded, n, n_joint = 0, 0, 0, 0, 0
-    for _ in range(400):
-        noise_MN = rng.normal(0, sd / 2**0.5, (6, 1)) + rng.normal(0, sd / 2**0.5, (6, 5))
-        p_MN = law(C, alpha, noise_MN)
-        single, joint = fit_windows(S, p_MN[:, 2]), fit_joint(S, LENGTHS, p_MN)
-        # A fit with alpha <= 0 crosses nowhere; its interval would be all sizes, which misses nothing.
-        if windows_crossing(single, share).status is not Status.never_crosses:
-            n += 1
-            covered += contains(windows_crossing(single, share), ln_S)
-            unbounded += windows_crossing(single, share).size.hi is None
-        if joint_crossing(joint, N, share).status is not Status.never_crosses:
-            n_joint += 1
-            covered_joint += contains(joint_crossing(joint, N, share), ln_S)
-    assert n >= 390
-    assert 0.90 <= covered / n <= 0.99
-    assert 0.90 <= covered_joint / n_joint <= 0.99
-    assert (unbounded > 20) == (sd == 0.4)
+    single, joint, unbounded = over_noise(sd, 60)
+    assert len(single) >= 56
+    assert plausible(sum(single), len(single))
+    assert plausible(sum(joint), len(joint))
+    assert (unbounded > 0) == (sd == 0.4)
 
 
 def test_with_documents_the_interval_covers_although_the_sizes_scatter_together() -> None:
-    """Documents that are hard for all sizes move the whole law; the scatter of the sizes does not see it."""
-    alpha, share, rng = 0.2, 0.5, np.random.default_rng(8)
-    many = [documents(np.random.default_rng(seed), alpha) for seed in range(300)]
-    pooled_M2N = sum(np.array([[run.hit_DN.sum(axis=0), run.total_DN.sum(axis=0)] for run in runs]) for runs in many)
-    truth = windows_crossing(fit_windows(S, pooled_M2N[:, 0, 1] / pooled_M2N[:, 1, 1]), share).ln_S
-    assert truth is not None
-    covered, covered_without = 0, 0
-    for seed in range(200):
-        runs, weights_BD = documents(rng, alpha), document_weights(80, 100, seed)
-        p_BM = np.stack([window_share(windows, weights_BD)[:, 1] for windows in runs], axis=1)
-        p_M = np.stack([window_share(windows)[1] for windows in runs])
-        covered += contains(windows_crossing(fit_windows(S, p_M, p_BM), share), truth)
-        covered_without += contains(windows_crossing(fit_windows(S, p_M), share), truth)
-    assert covered >= 180
-    assert covered_without < 160
+    covered, covered_without = over_documents(40, 60)
+    assert sum(covered) >= 32
+    assert sum(covered_without) < 32
 
 
 def test_the_joint_fit_is_a_value_that_fits_into_a_record() -> None:

@@ -13,8 +13,8 @@ from rbpx.analyses.emergence.crossing import pooled_crossing
 from rbpx.analyses.emergence.law import fit_joint
 from rbpx.analyses.emergence.pooled import PooledFit, fit_pooled
 from rbpx.status import Status
-from tests.support.draws import few_or_all, plausible
-from tests.support.windows import ALPHA, CONSTANTS, LENGTHS, draw, sizes
+from tests.support.draws import plausible
+from tests.support.windows import ALPHA, CONSTANTS, LENGTHS, draw, joint_intervals, pooled_intervals, sizes
 
 Floats = np.ndarray
 
@@ -91,14 +91,14 @@ def test_an_exact_law_is_recovered_with_its_constants_and_crossings() -> None:
 def test_shares_of_zero_count_and_do_not_bend_the_exponent() -> None:
     """Without the long windows of the small sizes, the joint law takes for size what is length; counts do not."""
     rng, pooled, joint = np.random.default_rng(2), [], []
-    for _ in range(20):
+    for _ in range(12):
         drawn = draw(rng, 7, model_sd=0.0, resamples=20, windows=3000)
         assert (drawn.p_MN == 0).any()
         fit = fit_pooled(sizes(7), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
         assert fit.alpha is not None
         pooled.append(fit.alpha)
         joint.append(fit_joint(sizes(7), LENGTHS, drawn.p_MN).alpha)
-    assert np.mean(pooled) == pytest.approx(ALPHA, abs=3 * np.std(pooled) / 20**0.5)
+    assert np.mean(pooled) == pytest.approx(ALPHA, abs=3 * np.std(pooled) / 12**0.5)
     assert abs(np.mean(joint) - ALPHA) > 10 * abs(np.mean(pooled) - ALPHA)
 
 
@@ -112,38 +112,18 @@ def test_the_bundled_ladder_on_stdlib_has_the_exponent_of_a_constant_for_each_n(
     assert fit.dependent  # the constants grow slower than N
 
 
-@few_or_all(24, 400)
-@pytest.mark.parametrize(("n_sizes", "shared"), [(7, 1.0), (7, 0.0), (5, 0.5)])
-def test_the_interval_holds_the_truth_where_models_and_documents_scatter(
-    n_draws: int, n_sizes: int, shared: float
-) -> None:
-    """Models by 2 %, documents by 0.4 % of ln(-ln p); a model's luck is that of all its windows, or of each length."""
-    rng, covered, bends = np.random.default_rng([n_sizes, int(10 * shared)]), 0, 0
-    for _ in range(n_draws):
-        drawn = draw(rng, n_sizes, model_sd=0.02, shared=shared, resamples=40)
-        fit = fit_pooled(sizes(n_sizes), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
-        assert fit.alpha_lo is not None
-        assert fit.alpha_hi is not None
-        covered += fit.alpha_lo <= ALPHA <= fit.alpha_hi
-        bends += Status.bends in fit.reasons
-    assert plausible(covered, n_draws)
-    assert n_draws < 400 or covered >= 0.93 * n_draws
-    assert bends <= 0.12 * n_draws + 1
+@pytest.mark.parametrize(("n_sizes", "shared"), [(7, 1.0), (5, 0.0)])
+def test_the_interval_holds_the_truth_where_models_and_documents_scatter(n_sizes: int, shared: float) -> None:
+    """A model's luck is that of all its windows, or of each length."""
+    covered, bends = pooled_intervals(n_sizes, shared, 20)
+    assert plausible(sum(covered), 20)
+    assert sum(bends) <= 3
 
 
-@few_or_all(60, 400)
-def test_the_interval_of_the_joint_law_holds_the_truth_where_it_is_the_law(n_draws: int) -> None:
-    rng, covered, without = np.random.default_rng(5), 0, 0
-    for _ in range(n_draws):
-        drawn = draw(rng, 7, model_sd=0.02, resamples=40, constants=[0.5 * N for N in (1, 2, 5)], counted=False)
-        fit = fit_joint(sizes(7), [1, 2, 5], drawn.p_MN, drawn.p_BMN)
-        assert fit.alpha is not None
-        assert fit.alpha_lo is not None
-        assert fit.alpha_hi is not None
-        covered += fit.alpha_lo <= ALPHA <= fit.alpha_hi
-        without += abs(fit.alpha - ALPHA) <= 1.96 * fit.document_22[1, 1] ** 0.5
-    assert plausible(covered, n_draws)
-    assert without < 0.7 * n_draws  # the documents alone hold it far too rarely
+def test_the_interval_of_the_joint_law_holds_the_truth_where_it_is_the_law() -> None:
+    covered, alone = joint_intervals(40)
+    assert plausible(sum(covered), 40)
+    assert sum(alone) < 28  # the documents alone hold it far too rarely
 
 
 def test_exponents_that_differ_between_lengths_are_said() -> None:
