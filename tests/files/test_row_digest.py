@@ -21,7 +21,7 @@ KINDS = {
 ROWS = st.lists(st.fixed_dictionaries({field.name: KINDS[field.type] for field in OBSERVATIONS}), max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(ROWS, st.integers(1, 4))
 def test_digests_of_rows_are_those_of_records(rows: list[dict[str, object]], block: int) -> None:
     table, before = pa.Table.from_pylist(rows, schema=OBSERVATIONS), module._DIGESTED_ROWS
@@ -83,7 +83,7 @@ def run_of(row: dict[str, object]) -> tuple[str, object]:
     return digest(names_of(row)), row["model"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(ROWS)
 @example([dict.fromkeys(OBSERVATIONS.names) | {"k": 1, "n": 1, "model": model} for model in ("a", "b", "a")])
 def test_a_run_is_identified_by_its_names_and_its_values_in_any_order(rows: list[dict[str, object]]) -> None:

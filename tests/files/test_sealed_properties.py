@@ -18,7 +18,7 @@ VALUES = st.recursive(
 RECORDS = st.dictionaries(st.text(max_size=6).filter(lambda name: name != "seal"), VALUES, min_size=1, max_size=4)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(RECORDS, st.booleans())
 def test_any_record_is_read_back_as_it_was_written(record: dict[str, object], in_lines: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -26,7 +26,7 @@ def test_any_record_is_read_back_as_it_was_written(record: dict[str, object], in
         assert read_sealed(Path(folder) / "a.json") == record
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(RECORDS, st.data())
 def test_any_changed_character_is_noticed(record: dict[str, object], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +40,7 @@ def test_any_changed_character_is_noticed(record: dict[str, object], data: st.Da
             read_sealed(path)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(RECORDS)
 def test_a_digest_depends_on_values_not_on_their_order_or_a_way_through_json(record: dict[str, object]) -> None:
     backwards = dict(reversed(list(record.items())))
