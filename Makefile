@@ -13,7 +13,7 @@ INSTALL := $(PIP) install --no-compile -c constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies docs census gallery golden tutorial test slow durations long device check format types imports soak mutate clean
+.PHONY: help install demo studies docs census gallery answers signatures tutorial test nightly device check format types imports soak mutate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -54,37 +54,33 @@ tutorial: $(TOOLS) ## run what README, tutorials and notebook show again, on a c
 gallery: $(TOOLS) ## draw every picture of README and documentation again, from a copy of that store and the studies
 	$(BIN)/python docs/pictures.py
 
-golden: $(TOOLS) ## write what every question says of four stores anew, after a difference that is a mend
-	$(BIN)/python -m tests.support.golden
+answers: $(TOOLS) ## write the answers of tests/same_answers anew, after a mend (ANSWERS='fit klaw' names which)
+	$(BIN)/python -m tests.same_answers.write $(ANSWERS)
+
+signatures: $(TOOLS) ## write the types of the methods that ask questions anew, after a change of keys
 	$(BIN)/python -m tests.support.signatures
 
 census: $(TOOLS) ## which architectures of transformers are measured: docs/reference/architectures.csv, in twenty minutes
 	rm -f docs/reference/architectures.csv
 	$(BIN)/python -m tests.support.census
 
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-test: $(TOOLS) ## most tests, those of at most a second and a half, on two cores
-	$(PYTEST) -m 'not slow and not long' --durations=15
+test: $(TOOLS) ## all tests of a change, in five minutes on two quiet cores
+	$(PYTEST)
 
-slow: $(TOOLS) ## the tests that take longer (tests/slow.txt), in three quarters of an hour
-	$(PYTEST) -m 'slow and not long' --durations=15
-
-durations: $(TOOLS) ## both, and write down anew which take longer
-	$(PYTEST) --note-slow
-
-long: $(TOOLS) ## what takes an hour: draws by the hundred, to count how often an interval holds the truth, then `make soak`
-	$(BIN)/python -m pytest -m long
-	$(MAKE) soak
+nightly: $(TOOLS) ## what takes hours: coverage counted by the hundred, all architectures, small mistakes, half an hour of kills
+	$(PYTEST) tests/nightly
+	$(MAKE) census mutate soak
 
 # Nothing is installed where a Python is given: a machine with a GPU often has a torch of its own, and no network.
 device: $(if $(filter file,$(origin PYTHON)),$(TOOLS)) ## all that wants a GPU in nine minutes, as one table (PYTHON=python3: by that Python as it is)
 	$(if $(filter file,$(origin PYTHON)),$(BIN)/python,$(PYTHON)) benchmarks/device.py
 
-# The types take one core for half a minute; the documentation, then the tests, go on beside them.
-check: $(TOOLS) ## format, lint, types, import directions, documentation, tests, slow tests
-	$(MAKE) --jobs=2 format types imports docs test
-	$(MAKE) slow
+# The types take one core for half a minute; the documentation goes on beside them.
+check: $(TOOLS) ## format, lint, types, import directions, documentation, tests
+	$(MAKE) --jobs=2 format types imports docs
+	$(MAKE) test
 
 format: $(TOOLS) ## whether the code is formatted, and what ruff says of it
 	$(BIN)/ruff format --check
@@ -99,7 +95,7 @@ imports: $(TOOLS) ## whether imports go the one way that pyproject.toml says
 soak: $(TOOLS) ## half an hour of kills, flipped bits, crowds, full disks, copies and deletions on real stores
 	$(BIN)/python -m tests.support.soak --rounds 60
 
-mutate: $(TOOLS) ## whether a test notices each of eighty small mistakes in the store's and the kernels' code (SEED=0)
+mutate: $(TOOLS) ## whether a test notices each of eighty small mistakes in store, kernels, laws and questions (SEED=0)
 	$(BIN)/python -m tests.support.mutate --sample 80 --seed $(SEED)
 
 clean: ## remove caches and build outputs; .venv and the store stay

@@ -1,7 +1,7 @@
 """Makes every question a method of an open store, which takes the question's keys and returns its answer.
 
 The methods are made from the folders of the questions. Type checkers read the types of their keys in questions.pyi,
-which `make golden` writes from the same keys.
+which `make signatures` writes from the same keys.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-# Written by `make golden` from the keys of each verb, a line a question; a test holds it.
+# Written by `make signatures` from the keys of each verb, a line a question; a test holds it.
 # ruff: noqa: E501
 # fmt: off
 from collections.abc import Mapping

@@ -9,7 +9,7 @@ from rbpx.api.keywords import taken
 from tests.support.places import PROJECT
 
 STUB = PROJECT / "rbpx" / "api" / "questions.pyi"
-_HEAD = """# Written by `make golden` from the keys of each verb, a line a question; a test holds it.
+_HEAD = """# Written by `make signatures` from the keys of each verb, a line a question; a test holds it.
 # ruff: noqa: E501
 # fmt: off
 from collections.abc import Mapping
