@@ -3,7 +3,7 @@
 import contextlib
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 
 from rbpx.analyses import told
 from rbpx.analyses.answer import answer_all
-from rbpx.analyses.question import OfGroup
+from rbpx.analyses.registry import question
 from rbpx.config.imports import ImportConfig
 from rbpx.config.request import KEYS, Request
 from rbpx.errors import RbpxError
@@ -33,7 +33,7 @@ class Asked:
 
     verb: str
     rows: Rows
-    results: list[OfGroup]
+    results: list[Any]
     messages: list[str]
 
     def of_kind(self, kind: str) -> Rows:
@@ -59,15 +59,40 @@ def ask(store: Path | Store, verb: str, **keys: Any) -> Asked:
     Raises:
         RbpxError: the request is wrong, or nothing in the store matches it.
     """
-    typed = {name: _typed(name, value) for name, value in keys.items()}
-    request = Request(store=str(store.root if isinstance(store, Store) else store), **typed)
+    asked = request(store, **keys)
     with connected_once(), collected_messages() as messages:
-        found = answer_all([verb], [(request, None)], {verb})[verb]
+        found = answer_all([verb], [(asked, None)], {verb})[verb]
     if isinstance(found, RbpxError):
         raise found
-    rows = [{name: plain(value) for name, value in row.items()} for _, of in found for row in of]
-    as_json = json.loads(json.dumps(rows, default=str, allow_nan=False))
-    return Asked(verb, as_json, [result for result, _ in found], list(messages))
+    rows = [row for _, of in found for row in of]
+    return Asked(verb, _as_json(rows), [result for result, _ in found], list(messages))
+
+
+def ask_file(path: Path, verb: str, **keys: Any) -> Asked:
+    """Ask a question that is answered from a file.
+
+    Raises:
+        RbpxError: the file is not as it should be.
+    """
+    of_file = question(verb).of_file
+    assert of_file is not None
+    results = [of_file(path, request("none", **keys))]
+    return Asked(verb, _as_json(told.rows_of(verb, results)), results, [])
+
+
+def request(store: Path | Store | str, **keys: Any) -> Request:
+    """A request of a store; a key of an enumeration takes the word that is typed.
+
+    Raises:
+        RbpxError: a value is not one that its key takes.
+    """
+    typed = {name: _typed(name, value) for name, value in keys.items()}
+    return Request(store=str(store.root if isinstance(store, Store) else store), **typed)
+
+
+def _as_json(rows: Sequence[dict[str, Any]]) -> Rows:
+    known = [{name: plain(value) for name, value in row.items()} for row in rows]
+    return list(json.loads(json.dumps(known, default=str, allow_nan=False)))
 
 
 def _typed(name: str, value: Any) -> Any:
