@@ -215,7 +215,7 @@ def speed(name: str, device: str, tiny: bool) -> Iterator[Row]:
     from transformers import AutoConfig, AutoModelForCausalLM
 
     from benchmarks import extraction
-    from tests.models.test_families import read_family
+    from tests.support.families import read_family
 
     family, size = SHAPES[name]
     shape = dict(read_family(family).shape_of(size)) | (TINY if tiny else {})

@@ -47,9 +47,9 @@ from rbpx.measure.reading.batches import batch_windows
 from rbpx.measure.reading.reading import Reading
 from rbpx.models.head import head_input
 from rbpx.models.load import LoadedModel, load_model
-from tests.data.test_known_texts import FILES, published
-from tests.models.test_families import read_family
+from tests.support.families import read_family
 from tests.support.ladder import bundled_id
+from tests.support.published_texts import FILES, published
 from tests.support.real_tokenizers import build_real
 
 WINDOW, PER_BATCH, TOP = 512, 4096, 10_000

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.support.interpreted import interpret, rank_there
 from tests.support.reference import reference_rank
 
 pytest.importorskip("triton", reason="no Triton for this platform")
@@ -16,19 +17,11 @@ pytest.importorskip("triton", reason="no Triton for this platform")
 RankRows = Callable[[Tensor, Tensor], Tensor]
 
 
-def in_this_process(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
-    from rbpx.ranks.gpu_kernel import rank_rows
-
-    return rank_rows(logits_NV, targets_N)
-
-
 @pytest.fixture(scope="module")
 def rank_rows() -> Iterator[RankRows]:
     """The kernel in a process of its own: whether Triton compiles or interprets is settled when it is imported."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRITON_INTERPRET", "1")
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as interpreter:
-            yield lambda logits_NV, targets_N: interpreter.submit(in_this_process, logits_NV, targets_N).result()
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), interpret) as interpreter:
+        yield lambda logits_NV, targets_N: interpreter.submit(rank_there, logits_NV, targets_N).result()
 
 
 def logits_of(n: int, width: int, step: float | None, offset: float = 0.0) -> Tensor:

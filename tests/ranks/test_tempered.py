@@ -1,6 +1,6 @@
 """Losses at other temperatures: a float64 loop over each token, by both paths, and what is refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -13,7 +13,15 @@ from rbpx.ranks.tempered_tiles import temper_tiles
 
 Path = Callable[[Tensor, Tensor, Tensor], Floats]
 
-N, D, V = 70, 12, 2100  # three tiles, the last of them narrow
+N, D, V = 70, 12, 2100  # two threads of some rows each, three tiles, the last of them narrow
+
+
+@pytest.fixture(autouse=True)
+def _two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
 
 
 def by_tiles(hidden_ND: Tensor, targets_N: Tensor, weight_VD: Tensor) -> Floats:

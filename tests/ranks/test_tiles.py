@@ -210,7 +210,7 @@ def test_a_text_is_measured_alike_by_tiles_and_with_whole_logits(
     name: str, dtype: str, tiny_checkpoint: Callable[..., Path], tiny_text: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import rbpx.measure.extract as extract
-    from tests.models.test_head import load, measure, windows_of
+    from tests.support.measuring import load, measure, windows_of
 
     loaded = load(tiny_checkpoint(name), dtype)
     windows = windows_of(loaded, tiny_text)
@@ -226,7 +226,7 @@ def test_weights_that_are_not_finite_stop_a_run_by_tiles_and_say_where(
     tiny_checkpoint: Callable[..., Path], tiny_text: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import rbpx.measure.extract as extract
-    from tests.models.test_head import load, measure, windows_of
+    from tests.support.measuring import load, measure, windows_of
 
     loaded = load(tiny_checkpoint("gpt_neox"))
     windows = windows_of(loaded, tiny_text)
