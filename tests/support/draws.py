@@ -12,3 +12,25 @@ def few_or_all(few: int, many: int) -> pytest.MarkDecorator:
 def plausible(hits: float, n_draws: int, level: float = 0.95) -> bool:
     """Whether intervals of this level hold the truth so many times of `n_draws`; fails by chance 1 time of 100."""
     return bool(binom.ppf(0.005, n_draws, level) <= hits <= binom.ppf(0.995, n_draws, level))
+
+
+def fewest(n_draws: int, level: float = 0.95, n_counts: int = 1) -> int:
+    """The fewest of `n_draws` intervals of this level that hold the truth, but for 1 set of `n_counts` in 1,000."""
+    return int(binom.ppf(0.001 / n_counts, n_draws, level))
+
+
+def most(n_draws: int, level: float = 0.05, n_counts: int = 1) -> int:
+    """The most of `n_draws` tests of this level that doubt what is true, but for 1 set of `n_counts` in 1,000."""
+    return int(binom.isf(0.001 / n_counts, n_draws, level))
+
+
+def holds(lo: float | None, truth: float, hi: float | None) -> bool:
+    """Whether an interval holds a truth; an end that the data do not set leaves its side open."""
+    return (lo is None or lo <= truth) and (hi is None or truth <= hi)
+
+
+def inside(lo: float | None, truth: float, hi: float | None) -> bool:
+    """Whether an interval whose ends must both be known holds a truth."""
+    assert lo is not None
+    assert hi is not None
+    return lo <= truth <= hi

@@ -1,0 +1,429 @@
+"""Points drawn from each law, and in how many of the draws its intervals hold the truth.
+
+Each function returns counts by the name of what is held; tests ask for few draws, studies of `make nightly` for many.
+"""
+
+import math
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import linregress, norm
+
+from benchmarks.prediction_coverage import Truth
+from rbpx.laws.families.multiplier import Offset, fit_multiplier
+from rbpx.laws.in_k import JointLaw, KForm, fit_joint_law
+from rbpx.laws.intervals.estimate import Estimate, Resampled, document_weights
+from rbpx.laws.learning.times import fit_tails
+from rbpx.laws.losses.calibration import calibrate
+from rbpx.laws.losses.curve import CONSTANTS, fit_curve, fit_losses
+from rbpx.laws.losses.noise import Noise
+from rbpx.laws.losses.shared import share_one_curve
+from rbpx.laws.names import Method
+from rbpx.laws.pins import Given, Pin
+from rbpx.laws.power.given import fit_pinned_law
+from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.unequal import Unequal
+from rbpx.laws.predict.prediction import TAILS, average_forms, fit_over_forms, predict, reach_over_forms
+from rbpx.laws.success.chain import chained, of_mixture, plausible_curves
+from rbpx.laws.success.sigmoid import fit_sigmoid
+from rbpx.laws.surface.decision import Best, Served, best_of, within_total
+from rbpx.laws.surface.fit import SurfaceFit, fit_surface
+from rbpx.laws.surface.given import fit_given
+from rbpx.laws.surface.runs import Runs
+from rbpx.laws.sweeps import How
+from rbpx.laws.sweeps import best_of as best_of_sweep
+from tests.support import loss_pairs, surfaces
+from tests.support.draws import holds, inside
+
+Floats = NDArray[np.float64]
+Held = Counter[str]
+
+
+# ----------------------------------------------------------------------------------------------------------- laws of S
+
+
+def of_power_law(
+    n_draws: int, method: Method, n: int, scatter: float, apart: float, shared: float, E: float = 0.0
+) -> Held:
+    """Laws of n sizes: scatter of the models, noise of the documents that differs between sizes, noise of all sizes."""
+    found = Held()
+    sizes = np.array([3_000, 8_000, 25_000, 80_000, 200_000, 1_000_000, 3_000_000], dtype=float)[:n]
+    x, far = np.log(sizes) - np.log(sizes).mean(), 10 * sizes[-1]
+
+    def law(S: Floats | float) -> Floats:
+        return np.asarray(E + 3.0 * (np.asarray(S) / 1e5) ** -0.15)
+
+    for seed in range(n_draws):
+        rng = np.random.default_rng([seed, n])
+        ln_y = np.log(law(sizes)) + scatter * rng.normal(size=n)
+        of_these_models = -linregress(x, ln_y).slope
+        ln_y = ln_y + apart * rng.normal(size=n) + shared * rng.normal()
+        noise = bool(apart or shared)
+        moved_BN = apart * rng.normal(size=(200, n)) + shared * rng.normal(size=(200, 1))
+        fit = fit_power_law(sizes, np.exp(ln_y), np.exp(ln_y + moved_BN) if noise else None, method)
+        said = predict(fit, far)
+        new = float(law(far)) * math.exp(scatter * rng.normal())
+        found["alpha"] += holds(fit.alpha_lo, 0.15, fit.alpha_hi)
+        found["C"] += holds(fit.constant.lo, 3.0 * 1e5**0.15, fit.constant.hi)
+        found["prediction"] += inside(said.lo, new, said.hi)
+        if method is Method.offset:
+            found["E"] += holds(fit.offset.lo, E, fit.offset.hi)
+            found["closed"] += fit.alpha_lo is not None and fit.alpha_hi is not None
+        if noise and method is Method.ols:
+            found["text"] += inside(fit.alpha_text.lo, of_these_models, fit.alpha_text.hi)
+        if scatter and method is Method.ols:
+            explained = 0.15**2 * float(x @ x) / n
+            r2 = explained / (explained + scatter**2 + apart**2)
+            found["r2"] += inside(fit.determination.lo, r2, fit.determination.hi)
+    return found
+
+
+OF_DOCUMENTS = np.logspace(4, 7, 5)
+X_OF_DOCUMENTS = np.log(OF_DOCUMENTS) - np.log(OF_DOCUMENTS).mean()
+
+
+def law_of_documents(moved_DN: Floats, weights_BD: Floats, scatter_N: Floats) -> PowerLawFit:
+    """The law, with exponent .1, of the mean over documents that move ln y at each size; models scatter about it."""
+    ln_y_N = math.log(5) - 0.1 * X_OF_DOCUMENTS + scatter_N
+    resampled_BN = np.exp(ln_y_N + weights_BD @ moved_DN / len(moved_DN))
+    y_N = np.exp(ln_y_N + moved_DN.mean(axis=0))
+    return fit_power_law(OF_DOCUMENTS, y_N, Resampled.of(resampled_BN, len(moved_DN)), backtests=False)
+
+
+def documents_that_move(n_documents: int, own: float, rng: np.random.Generator) -> Floats:
+    """How far each document moves ln y: at every size alike, along ln S, and at each size by itself."""
+    level, slope = rng.normal(size=(2, n_documents, 1))
+    along = 0.05 * slope * X_OF_DOCUMENTS / X_OF_DOCUMENTS.max()
+    return np.asarray(0.05 * level + along + own * rng.normal(size=(n_documents, len(OF_DOCUMENTS))))
+
+
+def of_few_documents(n_draws: int, n_documents: int, scatter: float) -> Held:
+    """Laws over few documents, and their predictions on other documents."""
+    rng, held = np.random.default_rng([n_documents, int(100 * scatter)]), Held()
+    middle = float(np.log(OF_DOCUMENTS).mean())
+    for seed in range(n_draws):
+        of_models_N = scatter * rng.normal(size=len(OF_DOCUMENTS))
+        weights_BD = document_weights(n_documents, 100, seed)
+        fit = law_of_documents(documents_that_move(n_documents, 0.01, rng), weights_BD, of_models_N)
+        there = predict(fit, 1e8)
+        new = 5 * math.exp(-0.1 * (math.log(1e8) - middle) + scatter * rng.normal())
+        held["alpha"] += inside(fit.alpha_lo, 0.1, fit.alpha_hi)
+        held["C"] += inside(fit.constant.lo, 5 * math.exp(0.1 * middle), fit.constant.hi)
+        held["other documents"] += inside(there.lo, new, there.hi)
+    return held
+
+
+def of_size_at_a_level(n_draws: int, truth: Truth) -> int:
+    """In how many ladders the interval for the value of a new model holds its size."""
+    x, ln_y = truth.draw(n_draws, np.random.default_rng(3))
+    inside = 0
+    for row in ln_y:
+        (found,) = reach_over_forms(np.exp(x[:-1]), np.exp(row[:-1]), [math.exp(row[-1])]) or []
+        inside += holds(found.ln_lo, float(x[-1]), found.ln_hi)
+    return inside
+
+
+# -------------------------------------------------------------------------------------------- constants that are given
+
+GIVEN_S = np.geomspace(1e7, 1e10, 8)
+GIVEN = {"C": 400.0, "alpha": 0.34, "E": 1.7}
+GIVEN_SURFACE = {"A": 406.4, "B": 410.7, "E": 1.69, "alpha": 0.34, "beta": 0.28}
+
+
+def given_law(seed: int, scatter: float = 0.003) -> Floats:
+    """A law with an offset whose constants may be given."""
+    noise = np.random.default_rng(seed).standard_normal(len(GIVEN_S))
+    return np.asarray((GIVEN["E"] + GIVEN["C"] * GIVEN_S ** -GIVEN["alpha"]) * np.exp(scatter * noise))
+
+
+def given_surface(seed: int, scatter: float = 0.005) -> Runs:
+    """A surface whose constants may be given."""
+    of = GIVEN_SURFACE
+    S, D = (each.ravel() for each in np.meshgrid(np.geomspace(1e7, 1e9, 6), np.geomspace(1e9, 3e10, 5)))
+    y = of["E"] + of["A"] * S ** -of["alpha"] + of["B"] * D ** -of["beta"]
+    return Runs.of(S, D, y * np.exp(scatter * np.random.default_rng(seed).standard_normal(len(y))))
+
+
+def of_given_offset(n_draws: int, E: float) -> Held:
+    """Laws with this offset given, true or not."""
+    held = Held()
+    for seed in range(n_draws):
+        fit = fit_pinned_law(GIVEN_S, given_law(seed), None, Method.offset, {"E": Pin(E)}, backtests=False)
+        held["alpha"] += inside(fit.alpha_lo, GIVEN["alpha"], fit.alpha_hi)
+        held["doubted"] += fit.pinned[0].p < 0.05
+    return held
+
+
+def of_prior_of_an_offset(n_draws: int) -> tuple[int, float]:
+    """In how many draws a new model is held where E is of its prior, and how much narrower than without: the median."""
+    rng, held, narrower, prior = np.random.default_rng(0), 0, [], Pin(1.7, 0.05)
+    for seed in range(n_draws):
+        E = float(rng.normal(1.7, 0.05))
+        law = np.asarray(E + GIVEN["C"] * GIVEN_S ** -GIVEN["alpha"])
+        y = law[:5] * np.exp(0.003 * np.random.default_rng(seed).standard_normal(5))
+        new = law[-1] * math.exp(0.003 * rng.standard_normal())
+        values = [Given({"E": at}, weight) for at, weight in prior.values(0.0, float(y.min()))]
+        (given,), (free,) = (
+            average_forms(GIVEN_S[:5], y, [GIVEN_S[-1]], values),
+            average_forms(GIVEN_S[:5], y, [GIVEN_S[-1]]),
+        )
+        held += given.lo <= new <= given.hi
+        narrower.append((given.hi - given.lo) / (free.hi - free.lo))
+    return held, float(np.median(narrower))
+
+
+def p_of_given_surface(n_draws: int, E: float) -> Floats:
+    """The p of a surface with this E given, true or not."""
+    fits = (fit_given(given_surface(seed), "chinchilla", {"E": Pin(E)}, n_resamples=20) for seed in range(n_draws))
+    return np.array([fit.pinned[0].p for fit in fits])
+
+
+# ---------------------------------------------------------------------------------------------------- one law for all k
+
+K = (1, 3, 10, 30, 100)
+S_OF_K = np.geomspace(1e3, 1e6, 6)
+
+
+def joint_law(rng: np.random.Generator, drift: float = 0.0, bend: float = 0.0) -> JointLaw:
+    """-ln RBP_k of 40 documents of 60 tokens, read by 6 models that scatter about their law alike at all k."""
+    z_S, x_K = np.log(S_OF_K) - np.log(S_OF_K).mean(), np.log(K) - np.log(K).mean()
+    luck_DT = 0.5 * rng.normal(size=(40, 1)) + 0.75**0.5 * rng.normal(size=(40, 60))
+    weights_BD = document_weights(40, 60, int(rng.integers(2**31)))
+    y, y_B = [], []
+    for z in z_S:
+        u_DT = norm.cdf(0.9 * luck_DT + (1 - 0.81) ** 0.5 * rng.normal(size=luck_DT.shape))
+        scatter = rng.normal(0, 0.02)
+        ln_y_K = np.log(3.0) - 0.1 * 10 - 0.35 * x_K - (0.1 + drift * x_K) * z + bend * x_K**2 + scatter
+        hits_DK = (u_DT[:, :, None] <= np.exp(-np.exp(ln_y_K))).sum(axis=1)
+        y.append(-np.log(hits_DK.sum(axis=0) / 2400))
+        y_B.append(-np.log(weights_BD @ hits_DK / 2400))
+    joint = fit_joint_law(S_OF_K.tolist(), K, np.array(y), np.array(y_B))
+    assert joint is not None
+    return joint
+
+
+def of_joint_law(n_draws: int, drift: float) -> tuple[Held, int]:
+    """Laws over all k, and how many draws have one over the whole range: a narrower one has other truths."""
+    rng, held = np.random.default_rng(5), Held()
+    drawn = [joint for joint in (joint_law(rng, drift) for _ in range(n_draws)) if joint.of_range == K]
+    for joint in drawn:
+        held["drift"] += inside(joint.drift.lo, drift, joint.drift.hi)
+        held["bend"] += joint.bend is not None and inside(joint.bend.lo, 0.0, joint.bend.hi)
+        held["kappa"] += inside(joint.kappa.lo, 0.35, joint.kappa.hi)
+        held["alpha"] += inside(joint.alpha.alpha_lo, 0.1, joint.alpha.alpha_hi)
+    return held, len(drawn)
+
+
+def simplest_where_neighbours_share(n_draws: int) -> int:
+    """In how many draws BIC prefers one law for all k where residuals of neighbouring k go together, on one text."""
+    rng, x_K = np.random.default_rng(10), np.log(K)
+    root_KK = np.linalg.cholesky(np.exp(-np.abs(x_K[:, None] - x_K) / 3.0))
+    simple = 0
+    for _ in range(n_draws):
+        law_NK = 1.0 - 0.1 * np.log(S_OF_K)[:, None] - 0.35 * x_K
+        y_NK = np.exp(law_NK + 0.03 * rng.normal(size=law_NK.shape) @ root_KK.T)
+        joint = fit_joint_law(S_OF_K.tolist(), K, y_NK, None)
+        assert joint is not None
+        simple += min(joint.forms, key=lambda form: form.bic).form in (KForm.joint, KForm.drifting)
+    return simple
+
+
+# ------------------------------------------------------------------------------------------------------------- learning
+
+X_OF_TIMES = np.linspace(0.0, 4.0, 9)
+
+
+def cells_of_times(rng: np.random.Generator, n: int, c: float, never: float) -> Floats:
+    """Counts of the cells after the first point: times that fall as exp(-c x), but for those never learned."""
+    time = np.where(rng.random(n) < never, np.inf, rng.exponential(1 / c, n))
+    last = len(X_OF_TIMES) - 1
+    return np.bincount(np.minimum(np.searchsorted(X_OF_TIMES[1:], time), last), minlength=last + 1).astype(float)
+
+
+def of_tail(n_draws: int) -> int:
+    """The percentile interval over documents of the exponent of a tail, as the question makes it."""
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(n_draws):
+        counts = np.array([cells_of_times(rng, 60, 0.5, 0.15) for _ in range(60)])
+        weights = rng.multinomial(60, np.full(60, 1 / 60), 200)
+        c = fit_tails(X_OF_TIMES, weights @ counts, True).c_B
+        held += bool(np.quantile(c, 0.025) <= 0.5 <= np.quantile(c, 0.975))
+    return held
+
+
+# ------------------------------------------------------------------------------------------------------- loss to loss
+
+
+def of_loss_curve(n_draws: int, C_22: Floats, noise: Noise, n: int, S: Floats) -> Held:
+    """The constants of the curve of two losses, and y of a new model from its x."""
+    rng, held = np.random.default_rng(11), Held({name: 0 for name in (*CONSTANTS, "prediction")})
+    for _ in range(n_draws):
+        new = 10 ** rng.uniform(np.log10(S.min()), np.log10(S.max()))
+        x, y = loss_pairs.drawn(np.append(S, new), C_22, rng)
+        fit = fit_losses(loss_pairs.points(x[:n], y[:n], noise), noise)
+        for name, true in loss_pairs.TRUE.items():
+            held[name] += holds(fit.constants[name].lo, true, fit.constants[name].hi)
+        calibration = calibrate(x[:n], y[:n], float(x.min()))
+        assert calibration is not None
+        (told,) = calibration.at([float(x[n])])
+        assert told.ends is not None
+        held["prediction"] += told.ends[0] <= y[n] <= told.ends[1]
+    return held
+
+
+def rejected_curves(n_draws: int, off: float) -> int:
+    """How often one curve for two families is rejected, one of which lies off by a share."""
+    C_22, rng, count = loss_pairs.covariance(0.005, 0.005, 0.3), np.random.default_rng(10), 0
+    for at in range(n_draws):
+        points, family = loss_pairs.two_families(C_22, off, rng)
+        test = share_one_curve(points, fit_curve(points), family, at)
+        assert test is not None
+        count += test.p < 0.05
+    return count
+
+
+# ---------------------------------------------------------------------------------------------------- several families
+
+
+def of_multiplier(n_draws: int, E: float, alpha: float, scatter: float, n: int, offset: Offset, seed: int) -> int:
+    """A factor of two between two laws."""
+    rng, held = np.random.default_rng(seed), 0
+    x = np.geomspace(1e6, 1e9, n)
+    for _ in range(n_draws):
+        y = [(E + 60 * each**-alpha) * np.exp(rng.normal(0, scatter, n)) for each in (x, 2 * x)]
+        overall = fit_multiplier((x, x), y, offset=offset).overall
+        held += overall.lo is not None and holds(overall.lo, 2, overall.hi)
+    return held
+
+
+# -------------------------------------------------------------------------------------------------------------- success
+
+
+def of_success(n_draws: int, kind: str, n: int, far: float = 10.0) -> int:
+    """The success of a held-out model, by two steps of which one may be wrong."""
+    held = 0
+    for seed in range(n_draws):
+        rng = np.random.default_rng([seed, n])
+        S_M = np.append(np.geomspace(1e6, 1e8, n), far * 1e8)
+        ln_x = np.log(2.2) - 0.18 * np.log(S_M / 1e6)
+        if kind == "bent step 1":
+            ln_x += 0.08 * np.log1p(S_M / 2e7)
+        if kind == "offset in step 1":
+            ln_x = np.log(0.5 + 1.6 * (S_M / 1e6) ** -0.3)
+        x_M = np.exp(ln_x + 0.01 * rng.standard_normal(n + 1))
+        y_M = 0.25 + (0.55 if kind == "lower end" else 0.75) / (1 + np.exp(4 * (x_M - 1.1)))
+        if kind == "skewed step 2":
+            y_M = 0.25 + 0.75 * np.exp(-np.exp(4 * (x_M - 1.1)))
+        y_M = np.clip(y_M + 0.01 * rng.standard_normal(n + 1), 0, 1)
+        fits = fit_over_forms(S_M[:-1], x_M[:-1])
+        curve = fit_sigmoid(x_M[:-1], y_M[:-1], 0.25)
+        assert fits is not None
+        assert curve is not None
+        mixture = fits.at(np.log(S_M[-1:]))
+        y = Estimate(*np.exp(mixture.quantiles(TAILS))[0, 0].tolist())
+        of = plausible_curves(x_M[:-1], y_M[:-1], n, 0.25, (0.0, 1.0), 1000, seed)
+        answer = chained(curve.sigmoid, of, of_mixture(mixture, y, seed), seed)
+        assert answer.ends is not None
+        held += answer.ends[0] <= y_M[-1] <= answer.ends[1]
+    return held
+
+
+# ------------------------------------------------------------------------------------------------------------ decisions
+
+BUDGET = 1e22
+
+
+def both_forms(runs: Runs) -> list[SurfaceFit]:
+    """The fits of both forms."""
+    return [fit_surface(runs, form, n_resamples=0) for form in ("chinchilla", "kaplan")]
+
+
+def true_loss(S: float, D: float) -> float:
+    """That of the true surface at one place."""
+    return float(surfaces.law(np.array([S]), np.array([D]))[0])
+
+
+def _count(held: Held, of: Best | Served, truth: dict[str, float]) -> None:
+    for name, value in truth.items():
+        held[name] += inside(getattr(of, name).lo, value, getattr(of, name).hi)
+
+
+def of_best_run(n_draws: int) -> Held:
+    """What is said of a budget: the best S and D, the loss there, and what half and a fifth of that size cost."""
+    size, held = surfaces.true_optimum(BUDGET), Held()
+    for seed in range(n_draws):
+        best = best_of(both_forms(surfaces.draw((seed,), surfaces.grid(6, 5), 0.004).runs), BUDGET, seed=seed)
+        assert best is not None
+        assert best.S.value is not None
+        at = best.S.value
+        least = true_loss(at, BUDGET / 6 / at)
+        truth = {"S": size, "D": BUDGET / 6 / size, "y": least}
+        for name, times in (("half", 2), ("fivefold", 5)):
+            truth[name] = true_loss(at / times, times * BUDGET / 6 / at) / least - 1
+        _count(held, best, truth)
+    return held
+
+
+def of_served_run(n_draws: int, T: float, S: float, D: float) -> Held:
+    """What is said of a budget that also pays for serving T tokens, whose best S and D are these."""
+    held = Held()
+    for seed in range(n_draws):
+        runs = surfaces.draw((seed,), surfaces.grid(6, 5), 0.004).runs
+        served = within_total(both_forms(runs), BUDGET, T, seed=seed)
+        assert served is not None
+        assert served.S.value is not None
+        assert served.D.value is not None
+        assert math.isclose(6 * served.S.value * served.D.value + 2 * served.S.value * T, BUDGET, rel_tol=1e-6)
+        _count(held, served, {"S": S, "D": D, "y": true_loss(served.S.value, served.D.value)})
+    return held
+
+
+# --------------------------------------------------------------------------------------------------------------- sweeps
+
+LR, BATCH = (each.ravel() for each in np.meshgrid(np.geomspace(1e-4, 1e-2, 13), np.geomspace(32, 2048, 10)))
+BEST = {"y": 2.5, "lr": 1.3e-3, "batch": 300.0}
+
+
+def sweep(seed: int, scatter: float = 0.004) -> Floats:
+    """Losses of a sweep whose cost is quadratic in ln lr and ln batch."""
+    of_lr, of_batch = np.log(LR / BEST["lr"]), np.log(BATCH / BEST["batch"])
+    cost = 0.02 * of_lr**2 + 0.01 * of_batch**2 - 0.006 * of_lr * of_batch
+    return np.asarray(BEST["y"] + cost + scatter * np.random.default_rng(seed).standard_normal(len(LR)))
+
+
+def of_sweep(n_draws: int) -> tuple[Held, Floats, Floats]:
+    """The best of a sweep; beside it, how far its y and the least y of all runs are off."""
+    held, off, least = Held(), [], []
+    for seed in range(n_draws):
+        y = sweep(seed)
+        best = best_of_sweep(y, {"lr": LR, "batch": BATCH}, seed=seed)
+        assert best.how is How.quadratic
+        off.append(best.y.value - BEST["y"])
+        least.append(y.min() - BEST["y"])
+        for name, estimate in (("y", best.y), *best.at.items()):
+            held[name] += inside(estimate.lo, BEST[name], estimate.hi)
+    return held, np.array(off), np.array(least)
+
+
+def badly_tuned(seed: int, n: int = 24, share: float = 0.3) -> tuple[Floats, Floats]:
+    """Sizes and losses of which a share is too high by an exponential excess."""
+    rng = np.random.default_rng(seed)
+    S = np.geomspace(1e7, 1e10, n)
+    excess = np.where(rng.random(n) < share, rng.exponential(0.05, n), 0.0)
+    return S, 40 * S**-0.1 * np.exp(0.004 * rng.standard_normal(n) + excess)
+
+
+def of_well_tuned_runs(n_draws: int) -> Held:
+    """Exponent and level of the law of well-tuned runs, and the level by least squares."""
+    held, gradient = Held(), np.array([1.0, 0.0])
+    for seed in range(n_draws):
+        S, y = badly_tuned(seed)
+        truth = math.log(40) - 0.1 * float(np.log(S).mean())
+        law = fit_power_law(S, y, backtests=False, unequal=Unequal(np.ones(len(S)), 10.0))
+        plain = fit_power_law(S, y, backtests=False)
+        held["alpha"] += inside(law.alpha_lo, 0.1, law.alpha_hi)
+        for name, fit in (("level", law), ("level by least squares", plain)):
+            lo, hi = fit.uncertainty.interval(float(fit.theta_P[0]), gradient)
+            held[name] += inside(lo, truth, hi)
+    return held
