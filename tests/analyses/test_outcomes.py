@@ -13,39 +13,13 @@ from scipy.stats import betabinom, norm
 from rbpx.laws.counts.fit import Correction, OutcomeFit, Outcomes, fit_outcomes, implied_rbp
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.status import Status
+from tests.support import drawn_answers
+from tests.support.drawn_answers import ALPHA_OUTCOMES as ALPHA
+from tests.support.drawn_answers import C_OUTCOMES as C
+from tests.support.drawn_answers import SIZES as S
+from tests.support.drawn_answers import cells, drawn_outcomes, shares
+from tests.support.draws import fewest
 from tests.support.places import PUBLISHED
-
-S = np.array([1e4, 1e5, 1e6, 1e7, 1e8])
-C, ALPHA = 4.0, 0.1
-
-
-def cells(lengths: tuple[int, ...], sizes: Any = S) -> tuple[Any, Any]:
-    """S and N of each cell, size after size."""
-    return np.repeat(sizes, len(lengths)), np.tile(np.array(lengths, dtype=float), len(sizes))
-
-
-def shares(S_C: Any, N_C: Any, r: float = 0.0, scatter: Any = 0.0) -> Any:
-    """p_N of beta-binomial hits, by scipy's own distribution."""
-    q_C = np.exp(-C * S_C**-ALPHA * np.exp(scatter))
-    if r == 0:
-        return q_C**N_C
-    a_C, b_C = q_C * (1 / r - 1), (1 - q_C) * (1 / r - 1)
-    return np.array([betabinom.pmf(N, N, a, b) for N, a, b in zip(N_C.astype(int), a_C, b_C, strict=True)])
-
-
-def drawn(rng: Any, lengths: tuple[int, ...], trials: int, r: float = 0.0, scatter: float = 0.0) -> Outcomes:
-    """Independent sequences of every size and length; each model scatters about the law."""
-    S_C, N_C = cells(lengths)
-    u_C = np.repeat(rng.normal(0, 1, len(S)) * scatter, len(lengths))
-    p_C = shares(S_C, N_C, r, u_C)
-    return Outcomes(S_C, N_C, rng.binomial(trials, p_C).astype(float), np.full(len(S_C), float(trials)))
-
-
-def holds(lo: float | None, hi: float | None, value: float) -> bool:
-    assert lo is not None
-    assert hi is not None
-    return lo <= value <= hi
-
 
 # ----------------------------------------------------------------------------------------------------- the estimate
 
@@ -80,7 +54,7 @@ def test_two_sizes_and_one_length_have_a_closed_form(N: int) -> None:
 
 @pytest.mark.parametrize("correction", list(Correction))
 def test_the_maximum_is_that_of_scipy_on_its_own_beta_binomial(correction: Correction) -> None:
-    one = drawn(np.random.default_rng(3), (1, 2, 5, 10), 3000, r=0.08)
+    one = drawn_outcomes(np.random.default_rng(3), (1, 2, 5, 10), 3000, r=0.08)
     r_C = np.linspace(0.02, 0.15, len(one.S_C))
     fit = fit_outcomes(Outcomes(one.S_C, one.N_C, one.passed_C, one.trials_C, r_C=r_C), correction)
 
@@ -142,51 +116,19 @@ def test_the_published_windows_of_gpt2_tell_what_the_science_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lengths", "r", "scatter", "correction"),
-    [
-        ((5,), 0.0, 0.0, Correction.none),
-        ((1, 2, 5, 10), 0.0, 0.03, Correction.none),
-        ((2,), 0.0, 0.1, Correction.none),
-        ((1, 2, 5, 10), 0.08, 0.0, Correction.free),
-        ((1, 2, 5, 10), 0.08, 0.05, Correction.free),
-    ],
-    ids=["sequences", "small scatter", "large scatter", "fitted r", "fitted r and scatter"],
+    ("lengths", "r", "scatter"),
+    [((5,), 0.0, 0.0), ((1, 2, 5, 10), 0.0, 0.03), ((1, 2, 5, 10), 0.08, 0.05)],
+    ids=["sequences", "scatter", "fitted r and scatter"],
 )
-def test_the_intervals_hold_the_truth(
-    lengths: tuple[int, ...], r: float, scatter: float, correction: Correction
-) -> None:
-    """Three hundred sets of independent sequences: the exponent, RBP of a model by the law, and the correlation."""
-    alpha = rbp = correlation = 0
-    for seed in range(300):
-        fit = fit_outcomes(drawn(np.random.default_rng(seed), lengths, 1500, r, scatter), correction)
-        alpha += holds(fit.alpha_lo, fit.alpha_hi, ALPHA)
-        rbp += holds(*implied_rbp(fit, 1e6)[1:], math.exp(-C * 1e6**-ALPHA))
-        correlation += correction is Correction.none or holds(fit.r_lo, fit.r_hi, r)
-    assert 270 <= alpha <= 298
-    assert 270 <= rbp <= 298
-    assert 270 <= correlation
-    assert correction is Correction.none or correlation <= 299
+def test_the_intervals_hold_the_truth(lengths: tuple[int, ...], r: float, scatter: float) -> None:
+    held = drawn_answers.of_outcomes(40, lengths, r, scatter)
+    assert min(held.values()) >= fewest(40, n_counts=3), held
 
 
 def test_an_interval_over_documents_holds_the_truth_where_one_of_tokens_does_not() -> None:
-    """Tokens of a document share luck, at all sizes alike: as many as 200 drawn sets of 40 documents."""
-    D, T, shared = 40, 50, 0.5
-    with_documents = without = 0
-    level_M = C * S**-ALPHA
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        luck_MDT = math.sqrt(shared) * rng.normal(size=(1, D, 1)) + math.sqrt(1 - shared) * rng.normal(size=(5, D, T))
-        passed_MD = (norm.cdf(luck_MDT) < np.exp(-level_M)[:, None, None]).sum(axis=2).astype(float)
-        weights_BD = document_weights(D, 200, seed).astype(float)
-        trials_M = np.full(5, float(D * T))
-        counts = (S, np.ones(5), passed_MD.sum(axis=1), trials_M)
-        fit = fit_outcomes(Outcomes(*counts, weights_BD @ passed_MD.T, np.tile(trials_M, (200, 1))))
-        truth = math.exp(-C * 1e6**-ALPHA)
-        with_documents += holds(*implied_rbp(fit, 1e6)[1:], truth)
-        without += holds(*implied_rbp(fit_outcomes(Outcomes(*counts)), 1e6)[1:], truth)
-        assert fit.interval == "documents and models"
-    assert 180 <= with_documents <= 198
-    assert without < 150
+    held = drawn_answers.of_outcomes_of_documents(40)
+    assert held["documents"] >= fewest(40)
+    assert held["tokens"] < 0.75 * 40
 
 
 # ----------------------------------------------------------------------------------------------------- what cannot be
@@ -319,7 +261,7 @@ def test_hits_that_avoid_each_other_have_a_law_too() -> None:
 @pytest.mark.parametrize("scatter", [0.0, 0.1])
 def test_every_number_lies_in_its_interval_and_a_law_without_a_trend_says_so(scatter: float) -> None:
     for seed in range(15):
-        given = drawn(np.random.default_rng(seed), (1, 2, 5), 300, 0.1, scatter)
+        given = drawn_outcomes(np.random.default_rng(seed), (1, 2, 5), 300, 0.1, scatter)
         for correction in (Correction.none, Correction.free):
             fit = fit_outcomes(given, correction)
             assert fit.alpha_lo <= fit.alpha <= fit.alpha_hi  # type: ignore[operator]
