@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from rbpx.analyses import told
-from rbpx.analyses.answer import answer_all
+from rbpx.analyses.answer import answer_all, groups_of
 from rbpx.analyses.registry import question
 from rbpx.config.imports import ImportConfig
 from rbpx.config.request import KEYS, Request
@@ -124,3 +124,13 @@ def imported(store: Path, table: str | Path, source: str = "them", **keys: Any) 
     keys = {"family": "toy"} | keys | ({"ties": Ties(keys["ties"])} if "ties" in keys else {})
     import_file(Store(store), table, ImportConfig(source=source, **keys))
     return store
+
+
+def groups(store: Path | Store, verb: str, **keys: Any) -> list[Any]:
+    """The groups of runs that a question would look at.
+
+    Raises:
+        RbpxError: as in `ask`.
+    """
+    with connected_once():
+        return list(groups_of(verb, [(request(store, **keys), None)]))
