@@ -1,0 +1,40 @@
+"""How often the intervals of laws in size, in k and of predictions hold the truth, over stores that are drawn."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from rbpx.analyses.fit import analysis as fit
+from rbpx.analyses.klaw import analysis as klaw
+from rbpx.analyses.predict import analysis as predict
+from rbpx.config.request import Request
+from rbpx.groups.select.sizes import select
+from rbpx.store.sql.queries import connect
+from tests.support.synthetic import Truth, write_store
+
+
+def of_laws(n_draws: int, folder: Path, truth: Truth) -> list[dict[str, bool]]:
+    """For each of some stores, which intervals hold the truth: of alpha at each k, of k for size, of a prediction."""
+    at_100m, found = truth.C * 1e8**-truth.alpha, []
+    for seed in range(n_draws):
+        with connect(write_store(folder / str(seed), truth, seed)) as connection:
+            request = Request(resamples=200, k=[1, 10, 100], laws=["rbp"])
+            (group,) = select(connection, request)
+            laws = fit.analyse(connection, group, request).laws
+            covered = {f"alpha {law.k}": _holds(law.fit.alpha_lo, law.fit.alpha_hi, truth.alpha) for law in laws}
+            for law in klaw.analyse(connection, group, Request(resamples=200)).laws[1:-1]:
+                assert law.exchange is not None
+                true_factor = 10 ** (truth.beta / truth.alpha)
+                covered[f"exchange {law.run.size}"] = _holds(law.exchange.lo, law.exchange.hi, true_factor)
+            far = predict.analyse(connection, group, Request(resamples=200, k=1, laws=["rbp"], S=1e8)).laws[0]
+        said = far.predictions[0].prediction
+        assert said.lo is not None
+        assert said.hi is not None
+        new = at_100m * math.exp(np.random.default_rng([seed, 1]).normal(0, truth.scatter))  # it scatters too
+        found.append(covered | {"prediction": said.lo <= new <= said.hi})
+    return found
+
+
+def _holds(lo: float | None, hi: float | None, value: float) -> bool:
+    return (lo is None or lo <= value) and (hi is None or value <= hi)
