@@ -15,7 +15,6 @@ MISTAKES = {
     "dtype=bf16": "did you mean bfloat16",
     "fit ~nosuch": "~nosuch deletes what is not there",
     "fit -m laws=[]": r"laws=\[\] is empty",
-    "multiplier base=7 variant=x @store": "base=7 was read as a number; quote it",
 }  # fmt: skip
 
 
