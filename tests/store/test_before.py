@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import here
+from tests.support.composed import here
 
 BEFORE = Path(__file__).with_name("before.tar.gz")
 GRID = ("model=ladder", "size=[3k,7k,25k,85k]", "dataset=file", "dataset.path=texts.jsonl")

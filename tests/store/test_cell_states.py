@@ -13,16 +13,14 @@ from typing import Any
 
 import pytest
 
-from rbpx.cli.tables.status import of_store
+from rbpx.cli.tables.status import lines_of_heartbeats, of_store
 from rbpx.config.grid import Cell
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.store import cell_states as module
 from rbpx.store.cell_states import cell_states, heartbeat, read_heartbeats
+from rbpx.store.messages import collected_messages
 from rbpx.store.store import Store
-from tests.support.checkpoints import TINY_TEXT
-from tests.support.commands import here
-from tests.support.stores import Family, cell_records, write_jsonl
-from tests.support.warm import Warm
+from tests.support.composed import here
 
 NAMES = {
     "cell_key": "a" * 16, "family": "mine", "size": "xl", "dataset": "file", "protocol": "paper", "dtype": "float32",
@@ -114,88 +112,69 @@ def test_a_dead_process_and_a_silent_one_are_stopped_and_another_host_is_believe
     assert alive == {"dead": False, "elsewhere": True, "silent": False, "of the future": False}
 
 
+PROGRESS = {"n_tokens": 1000, "tokens_done": 250, "tokens_per_s": 50.0}
+
+
 @pytest.mark.parametrize("name", [*NAMES, "host", "pid", "since", "n_tokens", "tokens_done", "tokens_per_s"])
-def test_a_mark_that_lacks_a_word_breaks_no_status(name: str, own_store: Path, cwd: Path) -> None:
-    path = rewritten(Store(own_store), n_tokens=1000, tokens_done=250, tokens_per_s=50.0)
+def test_a_mark_that_lacks_a_word_is_left_out_and_said_or_is_told_without_it(name: str, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = rewritten(store, **PROGRESS)
     path.write_text(json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != name}))
-    answer = here("status", "--store", own_store, cwd=cwd, check=0)
-    assert ("running/" in answer.stderr) != ("running: mine xl" in answer.stdout)
+    with collected_messages() as said:
+        found = read_heartbeats(store)
+    assert [f"running/{path.name} in store={tmp_path} is not a heartbeat" in line for line in said] == [True] * (
+        1 - len(found)
+    )
+    assert [line.startswith("running: mine xl on file, 25% of") for line in lines_of_heartbeats([*found.values()])] == [
+        True
+    ] * len(found)
+    assert (of_store([], [], found) is None) == (not found)
 
 
 @pytest.mark.parametrize(
     "changed", [{"tokens_done": 1e12}, {"n_tokens": []}, {"n_tokens": ""}, {"tokens_per_s": {}}], ids=str
 )
-def test_a_mark_of_more_tokens_than_there_are_or_of_none_is_none(
-    changed: dict[str, Any], own_store: Path, cwd: Path
-) -> None:
-    rewritten(Store(own_store), **({"n_tokens": 1000, "tokens_done": 250, "tokens_per_s": 50.0} | changed))
-    answer = here("status", "--store", own_store, cwd=cwd, check=0)
-    assert "is not a heartbeat and is left out; remove that file" in answer.stderr
-    assert "%" not in answer.stdout
+def test_a_mark_of_more_tokens_than_there_are_or_of_none_is_none(changed: dict[str, Any], tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    rewritten(store, **PROGRESS | changed)
+    with collected_messages() as said:
+        assert read_heartbeats(store) == {}
+    assert "is not a heartbeat and is left out; remove that file" in said[0]
 
 
-def test_a_mark_that_cannot_be_written_stops_no_measurement(family: Family, cwd: Path, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    store.mkdir()
-    (store / "running").write_text("a file where the marks would go")
-    here("measure", *family.words("xs"), "--store", store, cwd=cwd, check=0)
-    assert len(cell_records(store)) == 1
+def test_a_mark_that_cannot_be_written_stops_no_measurement(tmp_path: Path) -> None:
+    (tmp_path / "running").write_text("a file where the marks would go")
+    done = []
+    with heartbeat(Store(tmp_path), NAMES) as mark:
+        mark.follow(200, done.append)(50)
+        wait_until(lambda: "rbpx-heartbeat" in {thread.name for thread in threading.enumerate()})
+    assert done == [50]
+    assert [path.name for path in tmp_path.iterdir()] == ["running"]
 
 
-def test_status_shows_a_killed_measurement_as_stopped_and_the_next_one_finishes_it(cwd: Path, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    text = write_jsonl(tmp_path / "text.jsonl", *(f"Letter {n}: {text}" for n in range(10) for text in TINY_TEXT))
-    words = ["model=ladder", "size=3.2m", "dataset=file", f"dataset.path={text}", "--store", str(store)]
-    process = Warm("measure", *words, cwd=cwd)
-    wait_until(lambda: list(store.glob("running/[!.]*.json")))
-    running = here("status", *words, cwd=cwd, check=0).stdout
-    process.kill()
-    process.communicate()
-    stopped = here("status", *words, cwd=cwd, check=0).stdout
-    everything = here("status", "--store", store, cwd=cwd, check=0).stdout
-    here("measure", *words, "limit=1000", cwd=cwd, check=0)
-    done = here("status", *words, cwd=cwd, check=0).stdout
-    assert grid_of(running)["ladder", "3.2m"][0].startswith("running")
-    assert f"process {process.pid} on" in running
-    assert grid_of(stopped)["ladder", "3.2m"] == grid_of(everything)["ladder", "3.2m"] == ["stopped"]
-    assert grid_of(done)["ladder", "3.2m"] == ["done"]
-    assert list(store.glob("running/*")) == []
-
-
-def test_a_size_measured_on_one_text_is_missing_on_the_other(family: Family, cwd: Path, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    text = write_jsonl(tmp_path / "other.jsonl", "The letters are read twice: once by the one who writes them.")
-    here("measure", *family.words("xs", "s"), "--store", store, cwd=cwd, check=0)
-    words = ["pydoc" if word == "dataset=file" else word for word in family.words("s", text=text)]
-    words[words.index("pydoc")] = "dataset=pydoc"
-    here("measure", *words, "--store", store, cwd=cwd, check=0)
-    here("measure", *words, "dtype=bfloat16", "--store", store, cwd=cwd, check=0)
-    shown = here("status", "--store", store, cwd=cwd, check=0).stdout
-    assert grid_of(shown) == {
-        ("family", "size"): ["file", "pydoc", "pydoc bfloat16"],
-        ("mine", "xs"): ["done", "missing", "missing"],
-        ("mine", "s"): ["done", "done", "done"],
+def test_a_size_measured_on_one_text_is_missing_on_the_other_and_one_that_failed_is_said() -> None:
+    usual = {"family": "mine", "protocol": "paper", "revision": None}
+    cells = [("xs", "file", "float32"), *(("s", *text) for text in [("file", "float32"), ("pydoc", "float32")])]
+    cells.append(("s", "pydoc", "bfloat16"))
+    sizes = {"xs": 100, "s": 1000}
+    runs = [
+        usual | {"size": size, "dataset": text, "dtype": dtype, "non_embedding_params": sizes[size]}
+        for size, text, dtype in cells
+    ]
+    failed = [usual | {"size": "xl", "dataset": "file", "dtype": "float32"}]
+    shown = of_store(runs, failed, {})
+    assert shown is not None
+    assert [column.header for column in shown.columns] == ["family", "size", "file", "pydoc", "pydoc bfloat16"]
+    rows = zip(*(list(column.cells) for column in shown.columns), strict=True)
+    assert {row[1]: row[2:] for row in rows} == {
+        "xs": ("done", "missing", "missing"),
+        "s": ("done", "done", "done"),
+        "xl": ("failed", "missing", "missing"),
     }
 
 
-def test_a_named_grid_tells_done_failed_and_missing(family: Family, cwd: Path, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    here("measure", *family.words("xs"), "--store", store, cwd=cwd, check=0)
-    here("measure", "model=gpt2", "size=gpt2", *family.words()[3:], "--store", store, cwd=cwd, check=1)
-    words = ("-m", "model=gpt2", "size=gpt2,medium", *family.words()[3:], "--store", store)
-    shown = here("status", *words, cwd=cwd, check=0).stdout
-    assert "2 cells: 1 failed, 1 missing" in shown
-    assert "failed: gpt2 gpt2 on file: openai-community/gpt2 is not in the hub's cache here" in shown
-    assert "python -m rbpx download model=gpt2 size=gpt2 dataset=file" in shown
-    mine = json.loads(here("status", *family.words("xs", "s"), "--store", store, "--format", "json", cwd=cwd).stdout)
-    assert [(row["size"], row["state"]) for row in mine] == [("xs", "done"), ("s", "missing")]
-    by_name = [word for word in family.words("xs", "s") if not word.startswith("dataset.path=")]
-    named = json.loads(here("status", *by_name, "--store", store, "--format", "json", cwd=cwd, check=0).stdout)
-    assert [(row["run_id"], row["state"]) for row in named] == [(row["run_id"], row["state"]) for row in mine]
-
-
 def test_a_mark_is_a_row_of_status_for_programs(own_store: Path, cwd: Path) -> None:
-    rewritten(Store(own_store), n_tokens=1000, tokens_done=250, tokens_per_s=50.0)
+    rewritten(Store(own_store), **PROGRESS)
     rows = json.loads(here("status", "--store", own_store, "--format", "json", cwd=cwd, check=0).stdout)
     (row,) = [row for row in rows if row["state"] == "running"]
     assert (row["size"], row["tokens_done"]) == ("xl", 250)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import Answer, here
+from tests.support.commands import Answer
+from tests.support.composed import here
 from tests.support.stores import RESAMPLES, Measured, runs_by_size
 
 NAMES = ("family=theirs", "dataset=letters", "dtype=bfloat16", "engine_version=0.11.0")

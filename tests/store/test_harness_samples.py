@@ -13,7 +13,7 @@ import pytest
 
 from rbpx.errors import RbpxError
 from rbpx.store.imports.harness_samples import read_samples
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.stores import Family, run_folders
 
 ITEMS = [

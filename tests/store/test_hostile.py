@@ -18,7 +18,7 @@ from rbpx.display.terminal import console, grid, put
 from rbpx.display.visible import visible, visible_line
 from rbpx.files.output import rows_of
 from rbpx.store.store import Store
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.stores import Family, Measured, cell_records, run_folders, snapshot, write_jsonl
 
 NASTY = [

@@ -17,7 +17,8 @@ import pytest
 
 from rbpx.store.schema import TRAINING
 from rbpx.store.store import Store
-from tests.support.commands import Answer, here, start
+from tests.support.commands import Answer, start
+from tests.support.composed import here
 from tests.support.stores import Measured, snapshot
 
 HEADER = "family,size,model,S,dataset,k,rbp,n_tokens,ce"

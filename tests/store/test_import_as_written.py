@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from rbpx.files.cells import is_no_value, large_number
-from tests.support.commands import Answer, here
+from tests.support.commands import Answer
+from tests.support.composed import here
 from tests.support.places import SHARED
 from tests.support.tables import SUFFIXES, write_table
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.commands import here
+from tests.support.composed import here
 
 SPARSE = 4  # S is so many times the active parameters of the models with experts
 

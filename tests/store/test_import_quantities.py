@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import Answer, here
+from tests.support.commands import Answer
+from tests.support.composed import here
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference"
 COLUMNS = "size, dataset, non_embedding_params, training_tokens, training_flops, training_step, unique_tokens"

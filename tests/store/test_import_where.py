@@ -12,7 +12,8 @@ from rbpx.errors import RbpxError
 from rbpx.files.column_table import read_columns
 from rbpx.store.imports.chosen_rows import rows_where
 from rbpx.store.sql.bounded import SqlLimits
-from tests.support.commands import Answer, here
+from tests.support.commands import Answer
+from tests.support.composed import here
 from tests.support.places import SHARED
 from tests.support.stores import snapshot
 from tests.support.tables import SUFFIXES, write_table

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import Answer, here
+from tests.support.commands import Answer
+from tests.support.composed import here
 from tests.support.tables import SUFFIXES, write_table
 
 RUNS = "{small: 60M, big run: 1.2B}"

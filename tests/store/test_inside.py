@@ -17,7 +17,7 @@ from rbpx.store.files.inside import ANSWERS, FOLDERS, KINDS, RUNNING, TABLES, UN
 from rbpx.store.merge import merge
 from rbpx.store.store import Store
 from tests.support import fuzz_store
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.places import PACKAGE
 from tests.support.stores import Family, Measured
 

@@ -18,7 +18,7 @@ from rbpx.store import schema
 from rbpx.store.sql.queries import ask, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.synthetic import Truth, write_store
 
 TRUTH = Truth(S=(10**4, 10**5, 10**6, 10**7))

@@ -13,7 +13,7 @@ import pytest
 
 from rbpx.store.files import ledger as module
 from rbpx.store.files.ledger import HeldError, locked
-from tests.support.commands import here
+from tests.support.composed import here
 
 HOLDER = """
 import sys, time

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.store.test_damage import faults, flipped, run_of
-from tests.support.commands import Answer, here
+from tests.support.commands import Answer
+from tests.support.composed import here
 from tests.support.stores import Family, Measured, cell_records, run_folders, snapshot
 from tests.support.synthetic import Truth, write_store
 

@@ -11,7 +11,7 @@ from rbpx.store.checks.verify import Fault, verify
 from rbpx.store.files import ledger
 from rbpx.store.files.inside import WRITTEN, is_plain
 from rbpx.store.store import Store
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.synthetic import Truth, write_store
 
 COPIES = ["{} (1)", "{}.sync-conflict-20261122-051040-ABCDEFG", "{}-HOST", "{} - Copy", "Copy of {}"]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import command_environment, here
+from tests.support.commands import command_environment
+from tests.support.composed import here
 from tests.support.stores import Family, Measured, snapshot
 
 QUESTIONS = [

@@ -19,7 +19,7 @@ from rbpx.groups.documents import text_ranks
 from rbpx.store.sql.queries import ask, ask_user, ask_where, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.stores import FAMILY, Measured, manifests, rank_by_hand, run_folders, runs_by_size, snapshot
 
 QUESTIONS = sorted(Path(rbpx.__file__).parent.rglob("*.sql"))

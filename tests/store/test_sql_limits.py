@@ -18,7 +18,7 @@ from rbpx.errors import RbpxError
 from rbpx.store.sql.bounded import Bounded, SqlLimits, machine_mib
 from rbpx.store.sql.queries import ask_user, connect, user_rows
 from rbpx.store.store import Store
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.stores import Measured
 from tests.support.warm import Warm
 

@@ -16,7 +16,7 @@ import pytest
 
 from rbpx.store.sql.queries import ask_user, connect
 from rbpx.store.store import Store
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.stores import (
     FAMILY,
     SHAPES,

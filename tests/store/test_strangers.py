@@ -19,7 +19,7 @@ from rbpx.store.remote.bucket import Bucket
 from rbpx.store.remote.outbox import Outbox
 from rbpx.store.store import Store
 from tests.support import fuzz_store
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.object_storage import BUCKET, storage
 from tests.support.objects import Objects
 from tests.support.synthetic import Truth, write_store
