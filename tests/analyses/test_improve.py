@@ -1,6 +1,5 @@
 """Improvement by token against a fit per occurrence, counts of a loop, and documents drawn again."""
 
-import json
 import math
 from collections import defaultdict
 from pathlib import Path
@@ -12,25 +11,24 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.analyses.improve import analysis as improvement
-from rbpx.config.request import Request
 from rbpx.display.terminal import console, print_tables
 from rbpx.display.view import View
 from rbpx.display.view import text as column
 from rbpx.display.vocabulary import legible
-from rbpx.groups.select.sizes import select
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.store.sql.queries import ask, connect
+from rbpx.store.sql.queries import ask as ask_sql
+from rbpx.store.sql.queries import connect
 from rbpx.store.store import Store
-from tests.support.commands import here
-from tests.support.draws import few_or_all, plausible
+from tests.support.asking import Asked, ask, refused
+from tests.support.composed import here
 from tests.support.stores import Measured, reseal, runs_by_size
 from tests.support.synthetic import Truth, write_store
 
-Rows = list[dict[str, Any]]
 
-
-def rows(store: Path, cwd: Path, *words: str) -> Rows:
-    return list(json.loads(here(*words, "--store", store, "--format", "json", cwd=cwd, check=0).stdout))
+@pytest.fixture(scope="module")
+def every(measured: Measured) -> Asked:
+    """What is said of every token id of a measured family."""
+    return ask(measured.store, "improve", least=1, k=10, top=10_000)
 
 
 def occurrences(store: Path) -> tuple[Any, dict[int, list[tuple[int, Any, Any]]]]:
@@ -49,9 +47,9 @@ def occurrences(store: Path) -> tuple[Any, dict[int, list[tuple[int, Any, Any]]]
     return np.log([run["non_embedding_params"] for run in runs.values()]), found
 
 
-def test_slopes_shares_and_hits_are_those_of_a_fit_to_each_occurrence(measured: Measured, cwd: Path) -> None:
+def test_slopes_shares_and_hits_are_those_of_a_fit_to_each_occurrence(measured: Measured, every: Asked) -> None:
     ln_S, by_hand = occurrences(measured.store)
-    found = {row["token_id"]: row for row in rows(measured.store, cwd, "improve", "least=1", "k=10")}
+    found = {row["token_id"]: row for row in every.rows}
     assert found.keys() == by_hand.keys()
     whole = sum(nats[0] - nats[-1] for each in by_hand.values() for _, nats, _ in each)
     for token_id, each in by_hand.items():
@@ -72,7 +70,7 @@ def test_standard_errors_are_those_of_residuals_summed_by_document(measured: Mea
     with connect(Store(measured.store)) as connection:
         runs = runs_by_size(measured.store)
         asked = {"run_ids": [run["run_id"] for run in runs.values()], "ln_sizes": ln_S.tolist()}
-        found = ask(connection, "improvements", **asked, k=1, ties="pessimistic").to_pylist()
+        found = ask_sql(connection, "improvements", **asked, k=1, ties="pessimistic").to_pylist()
     falls: dict[int, float] = defaultdict(float)
     for each in by_hand.values():
         for doc, nats, _ in each:
@@ -97,70 +95,36 @@ def test_standard_errors_are_those_of_residuals_summed_by_document(measured: Mea
     assert 0 < n_alone < len(found)
 
 
-@few_or_all(15, 40)
-def test_the_intervals_hold_the_truth_as_often_as_they_say(
-    n_draws: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Slopes that vary between documents; the truth is that of many documents of the same law."""
-    monkeypatch.setattr("os.fsync", lambda file: None)
-    law = Truth(S=(1_000, 100_000, 10_000_000), shared=0.5)
-    ids = np.random.default_rng(1)
-
-    def analyse(place: str, seed: int, D: int) -> dict[int, improvement.TokenImprovement]:
-        store = write_store(tmp_path / place, law, seed, D, 30, token_DT=ids.integers(0, 4, (D, 30)))
-        with connect(store) as connection:
-            request = Request(least=1)
-            (group,) = select(connection, request)
-            return {t.token_id: t for t in improvement.analyse(connection, group, request).tokens}
-
-    truth = analyse("many", 0, 20_000)
-    assert truth[0].slope.value == pytest.approx(truth[1].slope.value, abs=0.01)
-    slope = share = 0
-    for seed in range(1, n_draws + 1):
-        for token_id, token in analyse(str(seed), seed, 40).items():
-            assert token.slope.ends is not None
-            assert token.share.ends is not None
-            slope += token.slope.ends[0] <= (truth[token_id].slope.value or 0) <= token.slope.ends[1]
-            share += token.share.ends[0] <= (truth[token_id].share.value or 0) <= token.share.ends[1]
-    if n_draws == 40:
-        assert 144 <= slope <= 158  # of 160; 152 are expected
-        assert 144 <= share <= 158
-    assert plausible(slope, 4 * n_draws)  # four tokens each
-    assert plausible(share, 4 * n_draws)
-
-
-def test_rarer_token_ids_are_one_row_and_shares_still_add_up_to_one(measured: Measured, cwd: Path) -> None:
-    found = rows(measured.store, cwd, "improve", "least=3")
+def test_rarer_token_ids_are_one_row_and_shares_still_add_up_to_one(measured: Measured, every: Asked) -> None:
+    found = ask(measured.store, "improve", least=3).rows
     assert [row["kind"] for row in found] == ["token"] * (len(found) - 1) + ["rarer"]
     assert min(row["n_tokens"] for row in found[:-1]) >= 3
     assert math.fsum(row["share"] for row in found) == pytest.approx(1, abs=1e-9)
     shares = [row["share"] for row in found[:-1]]
     assert shares == sorted(shares, reverse=True)
-    everything = rows(measured.store, cwd, "improve", "least=1")
-    assert found[-1]["n_types"] == sum(row["n_tokens"] < 3 for row in everything)
+    assert found[-1]["n_types"] == sum(row["n_tokens"] < 3 for row in every.rows)
 
 
-def test_tokens_that_are_not_scored_at_every_size_are_left_out_and_told(tmp_path: Path, cwd: Path) -> None:
+def test_tokens_that_are_not_scored_at_every_size_are_left_out_and_told(tmp_path: Path) -> None:
     store = write_store(tmp_path / "store", Truth(), seed=1, n_documents=10, n_tokens=30)
     path = store.run_folder(store.run_ids()[2]) / "tokens.parquet"
     table = pq.read_table(path)
     other = np.where(table["position"].to_numpy() > 25, 9, table["token_id"].to_numpy()).astype(np.int32)
     pq.write_table(table.set_column(3, "token_id", pa.array(other)), path)
     reseal(path.parent)
-    (row,) = rows(tmp_path / "store", cwd, "improve")
+    asked = ask(store, "improve")
+    (row,) = asked.rows
     assert (row["token_id"], row["n_tokens"]) == (0, 250)
-    printed = here("improve", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
-    assert "50 tokens were not scored at every size" in printed
+    assert "50 tokens were not scored at every size" in asked.words
 
 
-def test_a_family_that_gets_worse_has_no_shares(tmp_path: Path, cwd: Path) -> None:
-    write_store(tmp_path / "store", Truth(alpha=-0.1), seed=1)
-    (row,) = rows(tmp_path / "store", cwd, "improve")
+def test_a_family_that_gets_worse_has_no_shares(tmp_path: Path) -> None:
+    asked = ask(write_store(tmp_path / "store", Truth(alpha=-0.1), seed=1), "improve")
+    (row,) = asked.rows
     assert row["slope_lo"] > 0
     assert (row["share"], row["share_lo"]) == (None, None)
-    printed = here("improve", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
-    assert "not predicted better" in printed
-    assert "nan" not in printed.lower()
+    assert "not predicted better" in asked.words
+    assert "nan" not in asked.words.lower()
 
 
 @pytest.mark.parametrize(
@@ -182,15 +146,11 @@ def test_a_trend_is_what_the_interval_and_both_ends_say(
     assert improvement.TokenImprovement(1, "a", 30, 20, Estimate(slope, *ends), *nats).trend == trend
 
 
-def test_each_list_has_the_ids_whose_slope_says_so(measured: Measured, cwd: Path) -> None:
-    found = rows(measured.store, cwd, "improve", "least=1")
-    printed = here(
-        "improve", "least=1", "top=10000", "--store", measured.store, cwd=cwd, env={"COLUMNS": "200"}, check=0
-    )
-    better, worse = printed.stdout.split("What gets worse")
+def test_each_list_has_the_ids_whose_slope_says_so(every: Asked) -> None:
+    better, worse = every.table(columns=200).split("What gets worse")
     for listed, sign in ((better, -1), (worse.split("token ids are")[0], 1)):
         ids = [int(line.split()[-9]) for line in listed.splitlines() if "%.." in line]
-        clear = [r for r in found if r["slope_lo"] is not None and r["slope_lo"] * r["slope_hi"] > 0]
+        clear = [r for r in every.rows if r["slope_lo"] is not None and r["slope_lo"] * r["slope_hi"] > 0]
         wanted = [r["token_id"] for r in clear if sign * r["slope"] > 0 and sign * r["fall_nats"] < 0]
         assert wanted
         assert set(ids) == set(wanted)
@@ -222,20 +182,20 @@ def test_a_token_without_text_is_shown_by_its_id() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "value", "remedy"),
+    ("keys", "value", "remedy"),
     [
-        ("k=[1,10]", "k=[1, 10]", "as in k=1"),
-        ("k=log", "k=log", "as in k=1"),
-        ("least=0", "least=0", "is not a whole number from 1"),
-        ("top=0", "top=0", "is not a whole number from 1"),
+        ({"k": [1, 10]}, "k=[1, 10]", "as in k=1"),
+        ({"k": "log"}, "k=log", "as in k=1"),
+        ({"least": 0}, "least=0", "is not a whole number from 1"),
+        ({"top": 0}, "top=0", "is not a whole number from 1"),
     ],
 )
-def test_a_wrong_choice_is_one_line(wrong: str, value: str, remedy: str, measured: Measured, cwd: Path) -> None:
-    (line,) = here("improve", wrong, "--store", measured.store, cwd=cwd, check=2).stderr.strip().splitlines()
-    assert value in line
-    assert remedy in line
+def test_a_wrong_choice_is_one_line(keys: dict[str, Any], value: str, remedy: str, measured: Measured) -> None:
+    with refused(value, remedy):
+        ask(measured.store, "improve", **keys)
 
 
-def test_two_sizes_are_too_few(tmp_path: Path, cwd: Path) -> None:
-    write_store(tmp_path / "store", Truth(S=(1000, 10_000)), seed=1)
-    assert "3 sizes" in here("improve", "--store", tmp_path / "store", cwd=cwd, check=2).stderr
+def test_two_sizes_are_too_few(tmp_path: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(S=(1000, 10_000)), seed=1, n_documents=5)
+    with refused("3 sizes"):
+        ask(store, "improve")
