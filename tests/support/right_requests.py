@@ -19,7 +19,7 @@ from rbpx.cli.argv import CommandLine, parse
 from rbpx.cli.registry import asking
 from rbpx.config.hydra.adapter import OverridesParser
 from rbpx.config.hydra.compose import check_overrides, compose, with_groups
-from rbpx.config.hydra.files import read
+from rbpx.config.hydra.files import read, read_study
 from rbpx.config.model.family import ModelConfig
 from rbpx.config.model.placement import EngineConfig, ParallelConfig
 from rbpx.config.overrides import with_condition, without_flags
@@ -62,6 +62,24 @@ def requests_of(words: Sequence[str], own: Path | None = None) -> list[Any]:
     return [compose(asked, [*folders, *job]) for job in jobs[:1]]
 
 
+def request_of_study(path: Path, verb: str) -> Any:
+    """What a file of experiments/ asks for: its keys and values against the schema of the verb, its groups of conf/.
+
+    Raises:
+        RbpxError, or an error of OmegaConf's: something in the file is wrong.
+    """
+    asked, node = asking(verb), _schema(verb, verb != "train").copy()
+    said = OmegaConf.to_container(read_study(path, False, asked.primary))
+    lines = [line for line in said.pop("defaults", []) if isinstance(line, dict)]
+    own = {key.removeprefix("override /"): name for line in lines for key, name in line.items()}
+    for group, name in (_chosen(asked.primary) | own).items():
+        if group in GROUPS and group != "experiment":
+            node[group] = None if name is None else _option(group, name)
+    said.pop("hydra", None)
+    request = OmegaConf.to_object(OmegaConf.merge(node, said))
+    return Request(**vars(request)) if asked.kind is None else request
+
+
 def _jobs(line: CommandLine, overrides: Sequence[str]) -> list[list[str]]:
     """The overrides of each job: all combinations of the lists of a sweep, as Hydra's own sweeper makes them."""
     values = [word for word in without_flags(overrides) if "=" in word or word.startswith("~")]
@@ -82,6 +100,7 @@ def _read(asked: Asking, values: Sequence[str]) -> Any:
     for group, name in chosen.items():
         if group != "experiment":
             node[group] = _option(group, name)
+    OmegaConf.set_struct(node, True)
     for override in _parsed([word for word in words if not _is_group(word)]):
         value = override.value()
         assert not override.is_sweep_override(), f"{override.input_line} is a sweep without -m"
@@ -106,7 +125,6 @@ def _file(word: str) -> Path:
 @cache
 def _schema(verb: str, takes_all: bool) -> Any:
     node = OmegaConf.structured(asking(verb).schema(takes_all))
-    OmegaConf.set_struct(node, True)
     of_primary = yaml.safe_load((CONF / f"{asking(verb).primary}.yaml").read_text(encoding="utf-8"))
     own = {name: value for name, value in of_primary.items() if name not in ("defaults", "hydra") and name in node}
     return OmegaConf.merge(node, own)

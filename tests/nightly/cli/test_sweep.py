@@ -1,4 +1,4 @@
-"""Sweeps end with one table over all that they measured, and with what failed; experiments compose."""
+"""Sweeps over each kind of key end with one table over all that they measured; Hydra composes every study."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.commands import here
 from tests.support.places import CONF, EXPERIMENTS
-from tests.support.stores import RESAMPLES, SHAPES, Family, cell_records, run_folders, write_jsonl
+from tests.support.stores import RESAMPLES, SHAPES, Family, run_folders, write_jsonl
 
 STUDIES = sorted(EXPERIMENTS.glob("*.yaml"))
 
@@ -47,15 +47,6 @@ def test_a_sweep_over_files_ends_with_one_table_of_all(
     assert len({row["text_hash"] for row in rows}) == 2
 
 
-def test_a_sweep_over_datasets_ends_with_one_table_of_all(family: Family, cwd: Path, tmp_path: Path) -> None:
-    words = ["dataset=file,pydoc" if w == "dataset=file" else w for w in family.words("xs", "s", "m")]
-    rows, _ = swept(words, tmp_path / "store", cwd)
-    assert sorted(row["dataset"] for row in rows) == ["file", "pydoc"]  # pydoc read from the same file
-    assert len({row["text_hash"] for row in rows}) == 1
-    assert len(cell_records(tmp_path / "store")) == 6
-    assert len(run_folders(tmp_path / "store")) == 3  # the same text: measured once
-
-
 def test_a_sweep_over_sizes_ends_with_the_laws_of_all_sizes(family: Family, cwd: Path, tmp_path: Path) -> None:
     rows, _ = swept([*family.words(), f"size={','.join(SHAPES)}"], tmp_path / "store", cwd)
     assert [row["n_points"] for row in rows] == [4]
@@ -71,38 +62,6 @@ def test_a_sweep_over_families_ends_with_one_table_of_all(family: Family, cwd: P
 def test_a_sweep_over_dtypes_ends_with_one_table_of_all(family: Family, cwd: Path, tmp_path: Path) -> None:
     rows, _ = swept([*family.words("xs", "s", "m"), "dtype=float32,bfloat16"], tmp_path / "store", cwd)
     assert sorted(row["dtype"] for row in rows) == ["bfloat16", "float32"]
-
-
-def test_a_sweep_that_is_done_measures_nothing_and_prints_the_same_laws(
-    family: Family, cwd: Path, tmp_path: Path
-) -> None:
-    words = [*family.words(), "limit=3,5"]
-    first, _ = swept(words, tmp_path / "store", cwd)
-    again, said = swept(words, tmp_path / "store", cwd)
-    assert "tokens/s" not in said
-    assert [(row["fit_id"], row["alpha"]) for row in first] == [(row["fit_id"], row["alpha"]) for row in again]
-
-
-def test_a_job_that_fails_is_told_after_the_table_of_the_others(
-    family: Family, other_text: Path, cwd: Path, tmp_path: Path
-) -> None:
-    words = [w for w in family.words("xs", "s", "m") if not w.startswith("dataset.path")]
-    for paths in (f"/nosuch.jsonl,{other_text}", f"{other_text},/nosuch.jsonl"):
-        rows, said = swept([*words, f"dataset.path={paths}"], tmp_path / "store", cwd, check=1)
-        assert [row["n_points"] for row in rows] == [3]
-        told = [line for line in said.splitlines() if line.startswith("rbpx: ")]
-        assert len(told) == 1
-        assert "/nosuch.jsonl" in told[0]
-        assert "Traceback" not in said
-
-
-def test_a_sweep_in_which_every_job_is_wrong_is_a_wrong_request(family: Family, cwd: Path, tmp_path: Path) -> None:
-    words = [w for w in family.words("xs") if not w.startswith("dataset.path")]
-    answer = here(
-        "-m", *words, "dataset.path=/nosuch.jsonl,/neither.jsonl", "--store", tmp_path / "store", cwd=cwd, check=2
-    )  # fmt: skip
-    assert answer.stdout == ""
-    assert [line.split("=")[1].split()[0] for line in answer.stderr.splitlines()] == ["/nosuch.jsonl", "/neither.jsonl"]
 
 
 def test_measure_sweeps_too_and_prints_no_laws(family: Family, cwd: Path, tmp_path: Path) -> None:
@@ -144,10 +103,6 @@ def chosen_by(study: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_there_are_experiments() -> None:
-    assert "ladder" in [path.stem for path in STUDIES]
-
-
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_an_experiment_composes_under_its_verb(path: Path, cwd: Path) -> None:
     import yaml
@@ -173,9 +128,3 @@ def assert_holds(composed: Any, said: Any) -> None:
             assert_holds(one, other)
     else:
         assert composed == said
-
-
-def test_the_ladder_is_what_train_does_when_nothing_is_said(cwd: Path) -> None:
-    plain = here("train", "--cfg", "job", cwd=cwd, check=0).stdout
-    assert plain == here("train", "experiment=ladder", "--cfg", "job", cwd=cwd, check=0).stdout
-    assert "windows_per_step: 16" in plain

@@ -1,0 +1,88 @@
+"""Sweeps end with one table over all that they measured, and with what failed; studies are right requests."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rbpx.cli.registry import asking
+from rbpx.config.hydra.compose import compose
+from tests.support.commands import here
+from tests.support.places import EXPERIMENTS
+from tests.support.right_requests import request_of_study
+from tests.support.stores import RESAMPLES, Family, cell_records, run_folders
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of all sweeps of this file, whose cells are measured once."""
+    return tmp_path_factory.mktemp("sweep") / "store"
+
+
+def swept(words: list[str], store: Path, cwd: Path, check: int = 0) -> tuple[list[dict[str, Any]], str]:
+    """The laws of cross-entropy that a sweep ends with, and what it says on stderr."""
+    asked = ("-m", *words, "limit=3", "laws=[cross_entropy]", RESAMPLES, "--store", store, "--format", "json")
+    answer = here(*asked, cwd=cwd, check=check)
+    return json.loads(answer.stdout), answer.stderr
+
+
+def test_a_sweep_ends_with_one_table_of_all_and_a_text_is_measured_once(family: Family, store: Path, cwd: Path) -> None:
+    """pydoc is read from the same file, so that one run answers two requests; what is done is not measured again."""
+    words = ["dataset=file,pydoc" if word == "dataset=file" else word for word in family.words("xs", "s", "m")]
+    answer = here("-m", *words, "limit=3", RESAMPLES, "--store", store, cwd=cwd, check=0)
+    assert answer.stdout.count("Scaling laws") == 1
+    assert len(re.findall(r"^ *cross-entropy ", answer.stdout, re.MULTILINE)) == 2
+    assert len(run_folders(store)) == 3
+    assert len(cell_records(store)) == 6
+    rows, said = swept(words, store, cwd)
+    assert "tokens/s" not in said
+    assert [(row["dataset"], row["n_points"]) for row in rows] == [("file", 3), ("pydoc", 3)]
+    assert len({row["text_hash"] for row in rows}) == 1
+    assert len(run_folders(store)) == 3
+
+
+def test_a_job_that_fails_is_told_after_the_table_of_the_others(family: Family, store: Path, cwd: Path) -> None:
+    words = [word for word in family.words("xs", "s", "m") if not word.startswith("dataset.path")]
+    rows, said = swept([*words, f"dataset.path=/nosuch.jsonl,{family.text}"], store, cwd, check=1)
+    assert [row["n_points"] for row in rows] == [3]
+    told = [line for line in said.splitlines() if line.startswith("rbpx: ")]
+    assert len(told) == 1
+    assert "/nosuch.jsonl" in told[0]
+    assert "Traceback" not in said
+
+
+def test_a_sweep_in_which_every_job_is_wrong_is_a_wrong_request(family: Family, cwd: Path, tmp_path: Path) -> None:
+    words = [word for word in family.words("xs") if not word.startswith("dataset.path")]
+    paths = "dataset.path=/nosuch.jsonl,/neither.jsonl"
+    answer = here("measure", "-m", *words, paths, "--store", tmp_path / "store", cwd=cwd, check=2)
+    assert answer.stdout == ""
+    assert [line.split("=")[1].split()[0] for line in answer.stderr.splitlines()] == ["/nosuch.jsonl", "/neither.jsonl"]
+
+
+# -------------------------------------------------------------------------------------------------------------- studies
+
+
+def test_every_study_is_a_right_request_of_its_verb() -> None:
+    """Studies are for `run`, but for those whose first line says otherwise."""
+    studies = {path.stem: path for path in EXPERIMENTS.glob("*.yaml")}
+    assert len(studies) > 40
+    for name, path in studies.items():
+        named = re.match(r"# verb: (\w+)\n", path.read_text())
+        request = request_of_study(path, named[1] if named else "run")
+        assert named or request.study.name == name
+
+
+def test_hydra_makes_of_a_study_the_request_that_its_file_says() -> None:
+    path = EXPERIMENTS / "relative_gaps.yaml"
+    request, study = compose(asking("run"), [f"experiment={path.stem}"]), yaml.safe_load(path.read_text())
+    said = {key: value for key, value in study.items() if key not in ("defaults", "hydra", "study")}
+    assert len(said) > 1
+    assert {key: request.typed[key] for key in said} == said
+    assert request == request_of_study(path, "run")
+
+
+def test_the_ladder_is_what_train_does_when_nothing_is_said() -> None:
+    assert compose(asking("train"), []) == request_of_study(EXPERIMENTS / "ladder.yaml", "train")
