@@ -4,53 +4,35 @@ import csv
 import itertools
 import json
 import math
-import re
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import beta as beta_of
-from scipy.stats import binom, kstest
+from scipy.stats import binom
 
 from rbpx.analyses.attempts.bounds import missed_at_most, rank_bounds
 from rbpx.analyses.attempts.discrete import discrete_tail
 from rbpx.analyses.attempts.forecasts import forecast
 from rbpx.analyses.attempts.goodness import goodness_p
 from rbpx.analyses.attempts.mixing import Shape
-from rbpx.analyses.attempts.passing import Counted, Known, grid_to, slope_in_k, slopes_at
+from rbpx.analyses.attempts.passing import Known, grid_to, slope_in_k, slopes_at
 from rbpx.analyses.attempts.tails import Likelihood, fit_tail
 from rbpx.groups.points.items import Answers
-from rbpx.laws.intervals.estimate import Recipe, document_weights, estimate
+from rbpx.laws.intervals.estimate import document_weights
+from rbpx.store.sql.queries import connect
+from rbpx.store.store import Store
 from rbpx.ties import Ties
-from tests.support.commands import here
-from tests.support.draws import few_or_all, plausible
-from tests.support.stores import Measured
+from tests.support.asking import ask, imported, refused
+from tests.support.attempts import counted, of_forecasts, of_items_and_samples
+from tests.support.composed import here
+from tests.support.quizzes import quiz
+from tests.support.stores import runs_by_size
+from tests.support.synthetic import Truth, write_store
 
 HEADER = "family,size,S,dataset,item,n_samples,n_correct"
-SIZES = {"70M": "70m", "160M": "160m", "410M": "410m", "1B": "1b", "2.8B": "2.8b", "6.9B": "6.9b", "12B": "12b"}
-
-
-def counted(right: list[int], tried: int) -> Counted:
-    return Counted(tuple(map(str, range(len(right)))), np.array(right), np.full(len(right), tried))
-
-
-def drawn(rng: np.random.Generator, a: float, b: float, n_items: int, n: int) -> Counted:
-    return counted(rng.binomial(n, rng.beta(a, b, n_items)).tolist(), n)
-
-
-def rows_of(store: Path, cwd: Path, *words: object) -> list[dict[str, Any]]:
-    answer = here("attempts", *words, "--store", store, "--format", "json", cwd=cwd, check=0)
-    found: list[dict[str, Any]] = json.loads(answer.stdout)
-    return found
-
-
-def write(path: Path, *lines: str) -> Path:
-    path.write_text("".join(f"{line}\n" for line in lines))
-    return path
 
 
 # ------------------------------------------------------------------------------------------------------------- pass@k
@@ -105,39 +87,29 @@ def test_local_slopes_are_those_of_the_curve() -> None:
 # ------------------------------------------------------------------------------------------------- published counts
 
 
-def test_published_counts_give_the_exponents_found_by_plain_scipy(shared_data: Path, tmp_path: Path, cwd: Path) -> None:
+def test_published_counts_give_the_exponents_found_by_plain_scipy(shared_data: Path) -> None:
     reference = shared_data / "reference"
-    with (reference / "non_embedding_params.csv").open() as file:
-        S = {row["hub_id"]: row["non_embedding_params"] for row in csv.DictReader(file)}
+    right: dict[str, list[int]] = {}
     with (reference / "monkeys_math_counts.csv").open() as file:
-        counts = [
-            f"pythia,{(size := SIZES[row['model'].split()[1]])},{S[f'EleutherAI/pythia-{size}']},math,"
-            f"{row['problem']},{row['n_samples']},{row['n_correct']}"
-            for row in csv.DictReader(file)
-        ]
+        for row in csv.DictReader(file):
+            assert row["n_samples"] == "10000"
+            right.setdefault(row["model"], []).append(int(row["n_correct"]))
     with (reference / "monkeys_math_fits.csv").open() as file:
-        published = {SIZES[row["model"].split()[1]]: row for row in csv.DictReader(file)}
-    here("import", write(tmp_path / "counts.csv", HEADER, *counts), "source=monkeys", "--store", tmp_path / "s",
-         cwd=cwd, check=0)  # fmt: skip
-    rows = rows_of(tmp_path / "s", cwd, "source=monkeys", "resamples=50")
-    assert {row["n_items"] for row in rows if row["kind"] == "pass"} == {128}
-    by = {(row["size"], row["how"]): row for row in rows if row["kind"] == "exponent"}
-    first = {row["size"]: row["passes"] for row in rows if row["kind"] == "pass" and row["k"] == 1}
+        published = [row for row in csv.DictReader(file) if row["model"].startswith("Pythia")]
     assert len(published) == 7
-    for size, expected in published.items():
-        straight, of_beta = by[size, "least_squares"], by[size, "beta"]
-        assert first[size] == pytest.approx(float(expected["pass_at_1"]), abs=5.1e-7)
-        assert straight["alpha"] == pytest.approx(float(expected["least_squares_exponent"]), abs=5.1e-6)
-        assert of_beta["alpha"] == pytest.approx(float(expected["beta_a"]), abs=1e-5)
-        assert of_beta["b"] == pytest.approx(float(expected["beta_b"]), rel=1e-5)
+    ks = grid_to(10_000)
+    assert len(ks) == 45
+    for expected in published:
+        items = counted(right[expected["model"]], 10_000)
+        passes_K, tail = items.passes(ks).mean(axis=0), fit_tail(Shape.beta, items)
+        assert len(items.names) == 128
+        assert passes_K[0] == pytest.approx(float(expected["pass_at_1"]), abs=5.1e-7)
+        assert slope_in_k(ks, passes_K) == pytest.approx(float(expected["least_squares_exponent"]), abs=5.1e-6)
+        assert tail.a.value == pytest.approx(float(expected["beta_a"]), abs=1e-5)
+        assert tail.b.value == pytest.approx(float(expected["beta_b"]), rel=1e-5)
+        assert tail.aic is not None
         neg_ln = float(expected["beta_binomial_negative_loglik_without_binomial_coefficient"])
-        assert (of_beta["aic"] - 4) / 2 == pytest.approx(neg_ln, abs=1e-6)
-    assert len(grid_to(10_000)) == 45
-    hidden = {row["way"]: row for row in rows if row["kind"] == "hidden"}
-    assert {row["n_models"] for row in hidden.values()} == {7}
-    laws = {(row["law"], row["k"]): row for row in rows if row["kind"] == "law"}
-    assert {key for key in laws if key[0] == "pass_at"} == {("pass_at", 10**at) for at in range(5)}
-    assert laws["tail_beta", None]["alpha"] < 0  # the tail gets lighter with size
+        assert (tail.aic - 4) / 2 == pytest.approx(neg_ln, abs=1e-6)
 
 
 # --------------------------------------------------------------------------------------------------------------- tails
@@ -203,23 +175,20 @@ def test_counts_tell_the_tail_without_a_form() -> None:
     assert true.value == pytest.approx(0.3, abs=0.04)
 
 
-def test_items_that_are_all_alike_have_no_heavy_tail(tmp_path: Path, cwd: Path) -> None:
+def test_items_that_are_all_alike_or_that_all_pass_or_fail_have_no_heavy_tail(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
-    lines = [f"f,s{S},{S}e6,t,{item},1000,{rng.binomial(1000, 0.1 * S)}" for S in (1, 2, 4) for item in range(80)]
-    here("import", write(tmp_path / "a.csv", HEADER, *lines), "source=x", "--store", tmp_path / "s", cwd=cwd, check=0)
-    rows = rows_of(tmp_path / "s", cwd, "resamples=50")
-    statuses = {row["status"] for row in rows if row["kind"] == "exponent"}
-    assert statuses <= {"no_heavy_tail", "not_positive"}
-    assert "no_heavy_tail" in statuses
-    answer = here("attempts", "resamples=50", "--store", tmp_path / "s", cwd=cwd, check=0)
-    assert "there is no heavy tail" in answer.stdout
-
-
-def test_items_that_all_pass_or_all_fail_have_no_exponent(tmp_path: Path, cwd: Path) -> None:
-    lines = [f"f,s{S},{S}e6,t,{item},50,{0 if S == 1 else 50}" for S in (1, 2, 4) for item in range(30)]
-    here("import", write(tmp_path / "a.csv", HEADER, *lines), "source=x", "--store", tmp_path / "s", cwd=cwd, check=0)
-    rows = rows_of(tmp_path / "s", cwd, "resamples=50")
-    assert {row["status"] for row in rows if row["kind"] == "exponent"} == {"one_outcome"}
+    lines = [f"f,s{S},{S}e6,alike,{item},1000,{rng.binomial(1000, 0.1 * S)}" for S in (1, 2, 4) for item in range(80)]
+    lines += [f"f,s{S},{S}e6,same,{item},50,{0 if S == 1 else 50}" for S in (1, 2, 4) for item in range(30)]
+    asked = ask(imported(tmp_path / "s", "\n".join([HEADER, *lines])), "attempts", resamples=30)
+    statuses = {
+        dataset: {row["status"] for row in asked.of_kind("exponent") if row["dataset"] == dataset}
+        for dataset in ("alike", "same")
+    }
+    assert statuses["alike"] <= {"no_heavy_tail", "not_positive"}
+    assert "no_heavy_tail" in statuses["alike"]
+    assert statuses["same"] == {"one_outcome"}
+    assert "there is no heavy tail" in asked.words
+    assert {row["k"] for row in asked.of_kind("forecast") if row["dataset"] == "alike"} == {10_000, 100_000}
 
 
 def test_goodness_of_fit_finds_a_distribution_that_is_another() -> None:
@@ -330,20 +299,18 @@ def test_a_rank_within_k_bounds_nothing_from_below() -> None:
 
 
 def test_counts_are_observations_with_their_items(tmp_path: Path, cwd: Path) -> None:
-    file = write(tmp_path / "a.csv", "family,model,S,benchmark,problem,n_samples,n_correct", "f,m,1e6,t,x,100,3",
-                 "f,m,1e6,t,y,80,0")  # fmt: skip
-    told = here("import", file, "source=x", "columns={dataset: benchmark}", "--store", tmp_path / "s", cwd=cwd, check=0)
-    assert told.stderr.startswith("imported 2 observations of 1 model on 1 dataset")
+    file = tmp_path / "a.csv"
+    file.write_text("family,model,S,benchmark,problem,n_samples,n_correct\nf,m,1e6,t,x,100,3\nf,m,1e6,t,y,80,0\n")
+    words = ("import", file, "source=x", "columns={dataset: benchmark}", "--store", tmp_path / "s")
+    told, again = (here(*words, cwd=cwd, check=0).stderr for _ in range(2))
+    assert told.startswith("imported 2 observations of 1 model on 1 dataset")
+    assert again.startswith("nothing new")
     query = "SELECT item, n_samples, n_correct, rbp, k FROM observations ORDER BY item"
     answer = here("sql", query, "--format", "json", "--store", tmp_path / "s", cwd=cwd, check=0)
     assert json.loads(answer.stdout) == [
         {"item": "x", "n_samples": 100, "n_correct": 3, "rbp": None, "k": None},
         {"item": "y", "n_samples": 80, "n_correct": 0, "rbp": None, "k": None},
     ]
-    again = here(
-        "import", file, "source=x", "columns={dataset: benchmark}", "--store", tmp_path / "s", cwd=cwd, check=0
-    )
-    assert again.stderr.startswith("nothing new")
 
 
 @pytest.mark.parametrize(
@@ -359,184 +326,89 @@ def test_counts_are_observations_with_their_items(tmp_path: Path, cwd: Path) -> 
         ("1,ten,3", "n_samples is ten"),
     ],
 )
-def test_counts_that_cannot_be_are_refused_in_one_line(cells: str, says: str, tmp_path: Path, cwd: Path) -> None:
-    file = write(tmp_path / "a.csv", HEADER, "f,m,1e6,t,0,10,3", f"f,m,1e6,t,{cells}")
-    answer = here("import", file, "source=x", "--store", tmp_path / "s", cwd=cwd, check=2)
-    (line,) = answer.stderr.splitlines()[:1]
-    assert "line 3" in line
-    assert says in line
+def test_counts_that_cannot_be_are_refused_in_one_line(cells: str, says: str, tmp_path: Path) -> None:
+    with refused("line 3", says):
+        imported(tmp_path / "s", f"{HEADER}\nf,m,1e6,t,0,10,3\nf,m,1e6,t,{cells}\n")
     assert not (tmp_path / "s").exists()
 
 
-def test_counts_without_a_column_of_items_are_refused(tmp_path: Path, cwd: Path) -> None:
-    file = write(tmp_path / "a.csv", "family,size,S,dataset,n_samples,n_correct", "f,m,1e6,t,10,3")
-    answer = here("import", file, "source=x", "--store", tmp_path / "s", cwd=cwd, check=2)
-    assert "has no column item" in answer.stderr
+def test_counts_without_a_column_of_items_are_refused(tmp_path: Path) -> None:
+    with refused("has no column item"):
+        imported(tmp_path / "s", "family,size,S,dataset,n_samples,n_correct\nf,m,1e6,t,10,3\n")
 
 
-def test_an_item_has_one_count_in_a_source(tmp_path: Path, cwd: Path) -> None:
-    for name, right in (("a", 3), ("b", 4)):
-        file = write(tmp_path / f"{name}.csv", HEADER, f"f,m,1e6,t,0,10,{right}")
-        answer = here("import", file, "source=x", "--store", tmp_path / "s", cwd=cwd)
-    assert answer.returncode == 2
-    assert "item=0 is 4, but 3 in the store" in answer.stderr
+def test_an_item_has_one_count_in_a_source(tmp_path: Path) -> None:
+    imported(tmp_path / "s", f"{HEADER}\nf,m,1e6,t,0,10,3\n")
+    with refused("item=0 is 4, but 3 in the store"):
+        imported(tmp_path / "s", f"{HEADER}\nf,m,1e6,t,0,10,4\n")
 
 
-def test_a_file_of_losses_keeps_its_columns_of_that_name_out(tmp_path: Path, cwd: Path) -> None:
-    file = write(tmp_path / "a.csv", "family,size,S,dataset,item,loss_nats", "f,m,1e6,t,7,2.5")
-    answer = here("import", file, "source=x", "--store", tmp_path / "s", cwd=cwd, check=0)
-    assert "ignored columns" in answer.stderr
-    assert "item" in answer.stderr
+def test_a_file_of_losses_keeps_its_columns_of_that_name_out(tmp_path: Path) -> None:
+    store = imported(tmp_path / "s", "family,size,S,dataset,item,loss_nats\nf,m,1e6,t,7,2.5\n")
+    with connect(Store(store)) as connection:
+        assert connection.sql("SELECT item, cross_entropy_nats FROM observations").fetchall() == [(None, 2.5)]
 
 
 # ---------------------------------------------------------------------------------------------------------------- verb
 
 
-@pytest.fixture(scope="module")
-def tried(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Counts of three models on 60 items."""
-    folder, rng = tmp_path_factory.mktemp("tried"), np.random.default_rng(8)
-    (folder / "cwd").mkdir()
-    ease_I = rng.beta(0.4, 6.0, 60)
+def test_ten_attempts_are_worth_what_both_laws_say_in_any_order_of_the_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    ease_I = rng.beta(0.4, 6.0, 30)
     lines = [
-        f"f,s{at},{S},t,i{item},1000,{rng.binomial(1000, min(1.0, 2.0**at * ease))}"
+        f"f,s{at},{S},t,i{item},200,{rng.binomial(200, min(1.0, 2.0**at * ease))}"
         for at, S in enumerate((1e6, 1e7, 1e8))
         for item, ease in enumerate(ease_I)
     ]
-    here("import", write(folder / "a.csv", HEADER, *lines), "source=x", "--store", folder / "s", cwd=folder / "cwd",
-         check=0)  # fmt: skip
     shuffled = [lines[at] for at in rng.permutation(len(lines))]
-    here("import", write(folder / "b.csv", HEADER, *shuffled), "source=x", "--store", folder / "t",
-         cwd=folder / "cwd", check=0)  # fmt: skip
-    return folder
-
-
-def test_rows_do_not_depend_on_the_order_of_a_file(tried: Path, cwd: Path) -> None:
-    ours, theirs = (rows_of(tried / store, cwd, "resamples=50") for store in ("s", "t"))
-    passing = ("created_at",)
-    assert [{k: v for k, v in row.items() if k not in passing} for row in ours] == [
-        {k: v for k, v in row.items() if k not in passing} for row in theirs
-    ]
-
-
-def test_attempts_beyond_the_samples_are_foretold(tried: Path, cwd: Path) -> None:
-    rows = rows_of(tried / "s", cwd, "resamples=50", "k=[1,10,5000]")
-    assert {row["k"] for row in rows if row["kind"] == "pass"} == {1, 10}
-    assert {row["k"] for row in rows if row["kind"] == "forecast"} == {5000}
-    whole = rows_of(tried / "s", cwd, "resamples=50")
-    assert {row["k"] for row in whole if row["kind"] == "forecast"} == {10_000, 100_000}
-
-
-def test_ten_attempts_are_worth_what_both_laws_say(tried: Path, cwd: Path) -> None:
-    rows = rows_of(tried / "s", cwd, "resamples=50", "k=[1,10]")
-    y = {(row["size"], row["k"]): -math.log(row["passes"]) for row in rows if row["kind"] == "pass"}
+    asked, of_shuffled = (
+        ask(imported(tmp_path / name, "\n".join([HEADER, *of])), "attempts", resamples=30, k=[1, 10, 5000])
+        for name, of in (("s", lines), ("t", shuffled))
+    )
+    plain, other = ([{**row, "created_at": None} for row in of.rows] for of in (asked, of_shuffled))
+    assert plain == other
+    assert {row["k"] for row in asked.of_kind("pass")} == {1, 10}
+    assert {row["k"] for row in asked.of_kind("forecast")} == {5000}
+    y = {(row["size"], row["k"]): -math.log(row["passes"]) for row in asked.of_kind("pass")}
     of_S = -np.polyfit(np.log([1e6, 1e7, 1e8]), [math.log(y[f"s{at}", 1]) for at in range(3)], 1)[0]
-    (worth,) = [row for row in rows if row["kind"] == "exchange" and row["size"] == "s0"]
+    (worth,) = [row for row in asked.of_kind("exchange") if row["size"] == "s0"]
     in_k = math.log(y["s0", 1] / y["s0", 10]) / math.log(10)
     assert worth["factor"] == pytest.approx(10 ** (in_k / of_S), rel=1e-6)
 
 
-def test_chances_in_the_store_are_those_of_the_exact_answer(
-    tiny_checkpoint: Callable[..., Path], tmp_path: Path, cwd: Path
-) -> None:
-    lines = [json.dumps({"q": f"which {n}", "a": f"boat {n % 3}"}) for n in range(24)]
-    path, store = write(tmp_path / "quiz.jsonl", *lines), tmp_path / "s"
-    for at, width in enumerate((16,)):
-        model = ("model=hub", f"model.id={tiny_checkpoint('gpt2', seed=at, hidden_size=width)}", "model.family=tiny")
-        keys = ("dataset=file", f"dataset.path={path}", "dataset.context=[q]", "dataset.target=a")
-        here("measure", *model, *keys, "--store", store, cwd=cwd, check=0)
-    query = (
-        "SELECT size, 1 - avg((1 - p) ^ 50) AS passes, avg(CASE WHEN worst <= 50 THEN 1 ELSE 0 END) AS exact FROM "
-        "(SELECT run_id, doc_id, exp(sum(logprob::DOUBLE)) AS p, max(greater + ties + 1) AS worst FROM tokens "
-        "GROUP BY ALL) JOIN runs USING (run_id) GROUP BY size"
-    )
-    by_hand = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    rows = rows_of(store, cwd, "resamples=50", "k=50")
-    found = {row["size"]: row for row in rows if row["kind"] == "bound"}
-    assert len(found) == 1
-    for row in by_hand:
-        assert found[row["size"]]["passes"] == pytest.approx(row["passes"], rel=1e-6)
-        assert found[row["size"]]["exact_match"] == pytest.approx(row["exact"])
-    assert not [row for row in rows if row["kind"] in ("forecast", "hidden")]
-    table = here("attempts", "resamples=50", "--store", store, cwd=cwd, check=0, env={"COLUMNS": "200"}).stdout
-    assert "Ranks and attempts" in table
-    assert re.search(r"lower bound of being\s+right", table)
-    refused = here("attempts", "T=0.8", "--store", store, cwd=cwd, check=2)
-    assert "python -m rbpx temperature family=tiny" in refused.stderr
-    here("temperature", "resamples=50", "--store", store, cwd=cwd, check=0)
-    query = (
-        "SELECT beta, 1 - avg((1 - exp(-sum_loss_nats)) ^ 50) AS passes FROM temperatures WHERE beta > 1 "
-        "GROUP BY beta ORDER BY beta LIMIT 1"
-    )
-    (node,) = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    (row,) = [
-        row for row in rows_of(store, cwd, "resamples=50", "k=50", f"T={1 / node['beta']!r}") if row["kind"] == "bound"
-    ]
-    assert row["passes"] == pytest.approx(node["passes"], rel=1e-6)
-    assert row["exact_match"] == pytest.approx(by_hand[0]["exact"])  # no temperature moves a rank
+def test_chances_in_the_store_are_those_of_the_exact_answer(tmp_path: Path) -> None:
+    store = quiz(tmp_path / "s")
+    asked = ask(store, "attempts", resamples=30, k=50)
+    runs, bounds = runs_by_size(store.root), asked.of_kind("bound")
+    assert [row["size"] for row in bounds] == list(runs)
+    for row in bounds:
+        tokens = runs[row["size"]]
+        of_right = [(tokens["item"] == item) & tokens["correct"] for item in range(24)]
+        chances = [math.exp(tokens["logprob"][mask].sum(dtype=float)) for mask in of_right]
+        worst = [(tokens["greater"] + tokens["ties"] + 1)[mask].max() for mask in of_right]
+        assert row["passes"] == pytest.approx(np.mean([1 - (1 - p) ** 50 for p in chances]), rel=1e-6)
+        assert row["exact_match"] == pytest.approx(np.mean(np.array(worst) <= 50))
+    assert asked.of_kind("forecast") == asked.of_kind("hidden") == []
+    assert "Ranks and attempts" in asked.words
+    with refused("python -m rbpx temperature family=mine"):
+        ask(store, "attempts", T=0.8)
 
 
-def test_a_store_without_items_is_told_where_they_come_from(measured: Measured, cwd: Path) -> None:
-    answer = here("attempts", "--store", measured.store, cwd=cwd, check=2)
-    (line,) = answer.stderr.splitlines()
-    assert "n_samples and n_correct" in line
+def test_a_store_without_items_is_told_where_they_come_from(tmp_path: Path) -> None:
+    with refused("n_samples and n_correct"):
+        ask(write_store(tmp_path / "s", Truth(), 1, 4, 4), "attempts")
 
 
 # ------------------------------------------------------------------------------------------------------------ coverage
 
 
-@few_or_all(12, 400)
-def test_intervals_over_items_and_samples_hold_the_truth(n_draws: int) -> None:
-    a, b, n_items, n = 0.4, 12.0, 128, 1000
-    ks = grid_to(n)
-    true_K = np.array([1 - math.exp(math.lgamma(b + k) - math.lgamma(b) + math.lgamma(a + b) - math.lgamma(a + b + k))
-                       for k in ks])  # fmt: skip
-    slope, hits = float(slope_in_k(ks, true_K)), np.zeros(4)
-    weights = document_weights(n_items, 300, 0)
-    for draw in range(n_draws):
-        items = drawn(np.random.default_rng(draw), a, b, n_items, n)
-        passes = items.passes(ks)
-        drawn_BK = weights @ passes / n_items
-        for at, of in enumerate((len(ks) // 2, len(ks) - 1)):
-            found = estimate(float(passes[:, of].mean()), drawn_BK[:, of], n_items, Recipe.percentile)
-            hits[at] += found.ends is not None and found.ends[0] <= true_K[of] <= found.ends[1]
-        of_slope = estimate(
-            float(slope_in_k(ks, passes.mean(axis=0))), slope_in_k(ks, drawn_BK), n_items, Recipe.uncentred
-        )
-        tail = fit_tail(Shape.beta, items).a
-        for at, (found, truth) in enumerate(((of_slope, slope), (tail, a)), 2):
-            hits[at] += found.ends is not None and found.ends[0] <= truth <= found.ends[1]
-    lowest, highest = (0.9, 0.99) if n_draws > 100 else (0.5, 1.0)
-    assert np.all((lowest <= hits / n_draws) & (hits / n_draws <= highest)), hits / n_draws
+def test_intervals_over_items_and_samples_hold_the_truth() -> None:
+    for hits in of_items_and_samples(30).values():
+        assert 23 <= hits <= 30
 
 
-@few_or_all(8, 300)
-def test_intervals_of_forecasts_hold_what_a_hundred_times_the_samples_give(n_draws: int) -> None:
-    hits = 0
-    for draw in range(n_draws):
-        rng = np.random.default_rng(draw)
-        p_I = rng.beta(0.4, 12.0, 128)
-        items, k = counted(rng.binomial(100, p_I).tolist(), 100), 10_000
-        truth, found = float(np.mean(1 - (1 - p_I) ** k)), forecast("beta", items, k).passes
-        hits += found.ends is not None and found.ends[0] <= truth <= found.ends[1]
-    lowest, highest = (0.9, 0.99) if n_draws > 100 else (0.5, 1.0)
-    assert lowest <= hits / n_draws <= highest, hits / n_draws
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("shape", Shape)
-def test_goodness_of_fit_rejects_the_truth_at_its_level(shape: Shape) -> None:
-    ps = []
-    for draw in range(200):
-        rng = np.random.default_rng(draw)
-        y = rng.random(100)
-        p_I = rng.beta(0.4, 12.0, 100) if shape is Shape.beta else (1 - (1 - y) ** (1 / 5.0)) ** (1 / 0.4)
-        items = counted(rng.binomial(300, p_I).tolist(), 300)
-        p = goodness_p(fit_tail(shape, items), items, draw)
-        assert p is not None
-        ps.append(p)
-    assert plausible(sum(p >= 0.05 for p in ps), 200)
-    assert kstest(ps, "uniform").pvalue > 0.001
+def test_intervals_of_forecasts_hold_what_a_hundred_times_the_samples_give() -> None:
+    assert 23 <= of_forecasts(30) <= 30
 
 
 def test_sampling_hits_as_often_as_probabilities_say() -> None:

@@ -16,6 +16,7 @@ from rbpx.analyses.answer import answer_all, groups_of
 from rbpx.analyses.registry import question
 from rbpx.config.imports import ImportConfig
 from rbpx.config.request import KEYS, Request
+from rbpx.config.text.dataset import DatasetConfig
 from rbpx.errors import RbpxError
 from rbpx.files.output import plain
 from rbpx.store.imports.kept import import_file
@@ -96,6 +97,8 @@ def _as_json(rows: Sequence[dict[str, Any]]) -> Rows:
 
 
 def _typed(name: str, value: Any) -> Any:
+    if name == "dataset" and isinstance(value, str):
+        return DatasetConfig(name=value)
     kind = KEYS[name].kind
     kinds = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Enum)]
     return kinds[0](value) if kinds and isinstance(value, str) else value
@@ -112,16 +115,20 @@ def refused(*says: str) -> Iterator[None]:
 
 
 def imported(store: Path, table: str | Path, source: str = "them", **keys: Any) -> Path:
-    """The store, into which other people's results were brought, by default those of a family `toy`.
+    """The store, into which other people's results were brought, of the family `toy` where nothing says another.
 
     The table is a file, or what is in one with commas.
+
+    Raises:
+        RbpxError: it is not as it should be.
     """
     if isinstance(table, str):
         store.parent.mkdir(parents=True, exist_ok=True)
         path = store.with_name(f"{store.name}.csv")
         path.write_text(table, encoding="utf-8")
+        keys = ({} if "family" in table.partition("\n")[0].split(",") else {"family": "toy"}) | keys
         table = path
-    keys = {"family": "toy"} | keys | ({"ties": Ties(keys["ties"])} if "ties" in keys else {})
+    keys |= {"ties": Ties(keys["ties"])} if "ties" in keys else {}
     import_file(Store(store), table, ImportConfig(source=source, **keys))
     return store
 
