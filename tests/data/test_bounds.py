@@ -30,7 +30,7 @@ A_MIB = b"a" * MIB
 BOMBS = {
     "a.jsonl.gz": ((b'{"text": "', 1), (A_MIB, 60), (b'"}\n', 1)),
     "a.csv.gz": ((b"text\n", 1), (A_MIB, 60)),
-    "quoted.csv.gz": ((b'text\n"', 1), (b"a\n" * (MIB // 2), 60), (b'"\n', 1)),
+    "quoted.csv.gz": ((b'text\n"', 1), ((b"a" * 1023 + b"\n") * 1024, 60), (b'"\n', 1)),
     "a.txt.gz": ((A_MIB, 60),),
     "a.json.gz": ((b'[{"text": "', 1), (A_MIB, 60), (b'"}]', 1)),
     "rows.jsonl.gz": ((b'{"text": "' + b"a" * 100_000 + b'"}\n', 600),),

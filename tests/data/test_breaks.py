@@ -15,17 +15,7 @@ from rbpx.data import windows as home
 from rbpx.data.breaks import break_rule
 from rbpx.data.corpus import Document
 from rbpx.data.windows import cut_windows
-from tests.support.real_tokenizers import load_real
-
-REAL = ("gpt2", "opt", "gpt_neox", "qwen2")
-
-
-def plain_first_tokens(tokenizer: Any, text: str, window: int) -> tuple[list[int], list[tuple[int, int]]]:
-    """The first tokens of the whole text, and what of it they cover, with nothing cut before."""
-    whole = tokenizer.backend_tokenizer
-    whole.no_truncation()
-    encoded = whole.encode(text)
-    return encoded.ids[:window], encoded.offsets[:window]
+from tests.support.kinds_of_tokenizers import KINDS, PIECES, kinds_of_tokenizers, plain_first_tokens
 
 
 def check(tokenizer: Any, text: str, window: int, least: int = 1) -> None:
@@ -39,41 +29,7 @@ def check(tokenizer: Any, text: str, window: int, least: int = 1) -> None:
 
 @pytest.fixture(scope="module")
 def tokenizers(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("tokenizers")
-    return {arch: load_real(arch, shared_data / "data" / "tokenizers", folder / arch) for arch in REAL} | pieces()
-
-
-def pieces() -> dict[str, Any]:
-    """Small tokenizers as SentencePiece's are converted: undivided text (Llama 2), or split at spaces; BPE, Unigram."""
-    from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    lines = ["The sea reads nothing and gives nothing back. 10 ships, 3 sails  two masts\n"] * 3 + [
-        "abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789"
-    ]
-    made = {}
-    spaced = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
-    for name, model, trainer in (
-        ("bpe", models.BPE(unk_token="<unk>", fuse_unk=True), trainers.BpeTrainer),
-        ("unigram", models.Unigram(), trainers.UnigramTrainer),
-    ):
-        tokenizer = Tokenizer(model)
-        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-        options = {"unk_token": "<unk>"} if name == "unigram" else {}
-        alphabet = [*"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"]
-        tokenizer.train_from_iterator(
-            lines, trainer(vocab_size=150, special_tokens=["<unk>"], initial_alphabet=alphabet, **options)
-        )
-        made[f"{name} split"] = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>")
-        undivided = Tokenizer.from_str(tokenizer.to_str())
-        undivided.normalizer = spaced
-        undivided.pre_tokenizer = None  # type: ignore[assignment]
-        undivided.add_special_tokens([AddedToken("</s>", lstrip=True)])
-        made[f"{name} undivided"] = PreTrainedTokenizerFast(tokenizer_object=undivided, unk_token="<unk>")
-    return made
-
-
-KINDS = (*REAL, "bpe split", "bpe undivided", "unigram split", "unigram undivided")
+    return kinds_of_tokenizers(shared_data / "data" / "tokenizers", tmp_path_factory.mktemp("tokenizers"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -106,11 +62,6 @@ def test_first_tokens_of_real_texts_are_those_of_the_whole(
             check(tokenizers[kind], text, window)
 
 
-STRANGE = "ab1Z'.,-_\n\r\t \u3000\u00a0\u2003\u200b\u0301\u0345\u1161\u11a8\ufffd\u2581é한가東ſßİ"
-SPECIAL = ("<|endoftext|>", "</s>", "<unk>", "<pad>", "e\u0301", "\u1100\u1161")
-PIECES = st.sampled_from([*STRANGE, *SPECIAL, " ", " ", "\n", "  ", "   ", " \n ", "\r\n", "'s", "word", "Ten 10"])
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=30, deadline=None)
 @given(st.lists(PIECES, min_size=2, max_size=30).map("".join), st.integers(1, 12), st.integers(1, 9))
@@ -118,21 +69,6 @@ def test_first_tokens_of_any_text_are_those_of_the_whole(
     kind: str, tokenizers: dict[str, Any], text: str, window: int, least: int
 ) -> None:
     check(tokenizers[kind], text, window, least)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=20_000, deadline=None)
-@given(st.lists(PIECES | st.characters(exclude_categories=["Cs"]), min_size=2, max_size=60).map("".join))
-def test_tokens_before_every_break_are_those_of_the_beginning_alone(
-    kind: str, tokenizers: dict[str, Any], text: str
-) -> None:
-    rule = break_rule(tokenizers[kind])
-    assert rule is not None
-    whole = plain_first_tokens(tokenizers[kind], text, len(text) * 5)[0]
-    for place in rule.finditer(text):
-        beginning = plain_first_tokens(tokenizers[kind], text[: place.start()], len(text) * 5)[0]
-        assert whole[: len(beginning)] == beginning
 
 
 def without_a_proof() -> dict[str, Any]:

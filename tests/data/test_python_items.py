@@ -1,19 +1,25 @@
 """Items made of the standard library: what is asked stands there, the wrong choices could, and chance is chance."""
 
 import ast
-import json
 import re
 from collections import Counter
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import pytest
 
-from rbpx.data.corpus import read_items, read_stdlib
+from rbpx.data.corpus import read_stdlib
 from rbpx.data.python_items import KINDS, items_of
-from tests.support.commands import here
 
 FILES = dict(read_stdlib())
+FEW = [(name, text) for name, text in FILES.items() if name.startswith(("email/", "json/", "http/", "asyncio/"))]
+N = 60
+
+
+@cache
+def items(kind: str) -> list[tuple[str, dict[str, Any]]]:
+    """Items of some files; those of all are looked at in tests/nightly."""
+    return items_of(kind, FEW, N)
 
 
 def place_of(name: str, row: dict[str, Any]) -> int:
@@ -29,23 +35,22 @@ def place_of(name: str, row: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_follows_the_context_in_its_file_is_the_right_choice(kind: str) -> None:
-    items = list(read_items(f"python_{kind}"))
-    places = {(row["file"], place_of(name, row)) for name, row in items}
-    assert len(items) == len(places) == 500
-    assert all(100 <= len(row["context"]) <= 800 for _, row in items)
-    assert all(len(set(row["choices"])) == len(row["choices"]) for _, row in items)
+    places = {(row["file"], place_of(name, row)) for name, row in items(kind)}
+    assert len(items(kind)) == len(places) == N
+    assert all(100 <= len(row["context"]) <= 800 for _, row in items(kind))
+    assert all(len(set(row["choices"])) == len(row["choices"]) for _, row in items(kind))
 
 
 @pytest.mark.parametrize("kind", ["identifiers", "keywords"])
 def test_the_wrong_choices_stand_in_the_same_file(kind: str) -> None:
-    for _, row in read_items(f"python_{kind}"):
+    for _, row in items(kind):
         for choice in row["choices"]:
             assert re.search(rf"(?<!\w){re.escape(choice.strip())}", FILES[row["file"]])
 
 
 def test_a_keyword_argument_is_one_that_python_sees() -> None:
     """Parsed from the whole file: an argument of a call begins where the choice does."""
-    for name, row in list(read_items("python_keywords"))[::8]:
+    for name, row in items("keywords")[::8]:
         text, start = FILES[row["file"]], place_of(name, row)
         start += text[start] == " "
         line, column = text.count("\n", 0, start) + 1, start - (text.rfind("\n", 0, start) + 1)
@@ -59,12 +64,11 @@ def test_a_keyword_argument_is_one_that_python_sees() -> None:
 
 
 def test_the_other_bracket_would_be_an_error() -> None:
-    items = list(read_items("python_brackets"))
-    assert Counter(row["choices"][row["right"]] for _, row in items) == {")": 250, "]": 250}
-    last = [re.findall(r"[([]", re.sub(r"\".*?\"|'.*?'", "", row["context"]))[-1:] for _, row in items]
-    kinds = Counter((row["right"], *each) for (_, row), each in zip(items, last, strict=True))
-    assert all(abs(kinds[right, opener] - 125) <= 12 for right in (0, 1) for opener in "([")  # but for odd comments
-    for name, row in items[::15]:
+    assert Counter(row["choices"][row["right"]] for _, row in items("brackets")) == {")": N / 2, "]": N / 2}
+    last = [re.findall(r"[([]", re.sub(r"\".*?\"|'.*?'", "", row["context"]))[-1:] for _, row in items("brackets")]
+    kinds = Counter((row["right"], *each) for (_, row), each in zip(items("brackets"), last, strict=True))
+    assert all(abs(kinds[right, opener] - N / 4) <= 6 for right in (0, 1) for opener in "([")  # but for odd comments
+    for name, row in items("brackets")[::15]:
         text, start = FILES[row["file"]], place_of(name, row)
         ast.parse(text)
         with pytest.raises(SyntaxError, match="does not match opening parenthesis"):
@@ -74,7 +78,6 @@ def test_the_other_bracket_would_be_an_error() -> None:
 @pytest.mark.parametrize("kind", ["identifiers", "keywords"])
 def test_without_the_context_nothing_tells_which_choice_is_right(kind: str) -> None:
     """The most frequent, the shortest and the first of the three are right a third of the time, within four sd."""
-    items = read_items(f"python_{kind}")
     scores = {
         "frequent": lambda row, choice: FILES[row["file"]].count(choice),
         "short": lambda row, choice: -len(choice),
@@ -83,27 +86,19 @@ def test_without_the_context_nothing_tells_which_choice_is_right(kind: str) -> N
     for score in scores.values():
         right = sum(
             max(row["choices"], key=lambda choice: score(row, choice)) == row["choices"][row["right"]]
-            for _, row in items
+            for _, row in items(kind)
         )
-        assert abs(right - 500 / 3) < 4 * (500 * 2 / 9) ** 0.5
+        assert abs(right - N / 3) < 4 * (N * 2 / 9) ** 0.5
 
 
 def test_items_depend_on_nothing_but_the_files() -> None:
     """Given in another order they give the same items; every file is asked once before one is asked twice."""
-    few = [(name, text) for name, text in FILES.items() if name.startswith(("email/", "json/", "http/"))]
-    one, other = items_of("identifiers", few, 60), items_of("identifiers", few[::-1], 60)
+    one, other = items("identifiers"), items_of("identifiers", FEW[::-1], N)
     assert one == other
     files = [row["file"] for _, row in one]
     first_round = files[: len(set(files))]
     assert len(set(first_round)) == len(first_round) > 20
-    assert len(items_of("identifiers", few[:1], 60)) < 60
-
-
-def test_a_task_is_measured_and_scored_by_its_name(cwd: Path, tmp_path: Path) -> None:
-    store = ("--store", tmp_path / "store")
-    here("measure", "model=ladder", "size=3k", "dataset=python_brackets", "limit=12", *store, cwd=cwd, check=0)
-    (row,) = json.loads(here("items", "--format", "json", "resamples=50", *store, cwd=cwd, check=0).stdout)[:1]
-    assert (row["chance"], row["n_items"], row["dataset"]) == (0.5, 12, "python_brackets")
+    assert len(items_of("identifiers", FEW[:1], N)) < N
 
 
 def test_what_is_no_clean_python_gives_no_item_and_no_error() -> None:

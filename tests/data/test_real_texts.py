@@ -1,86 +1,31 @@
-"""Real texts under the real tokenizers of the paper's four families: the tokens that the authors' code would score."""
+"""Real texts under the paper's families' own tokenizers: the tokens that the authors' code would score."""
 
 import json
-import re
-from functools import cache
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
 
-from tests.data.test_known_texts import FILES, published
+from tests.support.authors import THEIRS, scored_by_the_authors
 from tests.support.commands import here
-from tests.support.real_tokenizers import ROWS, build_real
+from tests.support.published_texts import FILES, published
+from tests.support.real_tokenizers import build_real
 
-THEIRS = 512
+ARCHITECTURES = ("gpt2", "opt", "gpt_neox")  # without a special token in front, with one, with one that is not added
 LIMIT = 2
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("store")
-
-
-@pytest.fixture(scope="module")
-def models(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    place = tmp_path_factory.mktemp("models")
-    return {arch: build_real(arch, shared_data / "data" / "tokenizers", place / arch, THEIRS) for arch in ROWS}
-
-
-@cache
-def read_tokenizer(folder: Path) -> Any:
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    return tokenizer
-
-
-def scored_by_the_authors(folder: Path, texts: list[str]) -> list[tuple[int, int, int]]:
-    """(document, position, label) where neither input nor label is padding or special, in texts padded to 512."""
-    tokenizer = read_tokenizer(folder)
-    skipped = {tokenizer.pad_token_id or tokenizer.eos_token_id, *tokenizer.all_special_ids}
-    rows = []
-    for document, text in enumerate(texts):
-        ids = tokenizer(text, truncation=True, max_length=THEIRS, padding="max_length")["input_ids"]
-        assert len(ids) == THEIRS
-        rows += [
-            (document, t, label) for t, (read, label) in enumerate(pairwise(ids), 1) if not {read, label} & skipped
-        ]
-    return rows
-
-
-SOME = ("gpt2", "opt")  # without a special token in front, and with one
-OTHERS = tuple(arch for arch in ROWS if arch not in SOME)
-CELLS = [pytest.param(name, SOME, id=name) for name in FILES]
-CELLS += [
-    pytest.param(name, OTHERS, id=f"{name}, others", marks=() if name == "wikitext" else pytest.mark.long)
-    for name in FILES
-]
-
-
-@pytest.mark.parametrize(("name", "archs"), CELLS)
-def test_official_scores_the_authors_tokens_of_a_real_text(
-    name: str, archs: tuple[str, ...], models: dict[str, Path], shared_data: Path, store: Path, tmp_path: Path
-) -> None:
-    path, n = shared_data / "data" / FILES[name][0], FILES[name][1]
-    cwd = tmp_path / "cwd"
-    cwd.mkdir()
-    ids = ",".join(str(models[arch]) for arch in archs)
-    words = ["model=hub", f"model.id=[{ids}]", "model.family=real", "model.pickled=true", f"limit={LIMIT}"]
-    words += [f"dataset={name}", f"dataset.path={path}", "protocol=official", f"store={store}"]
-    here("measure", *words, cwd=cwd, check=0)
-    asked = "SELECT size, doc_id, position, token_id FROM tokens JOIN runs USING (run_id) "
-    asked += f"WHERE dataset = '{name}' ORDER BY ALL"
+def test_official_scores_the_authors_tokens_of_a_real_text(shared_data: Path, cwd: Path, tmp_path: Path) -> None:
+    (name, n), tokenizers = FILES["gsm8k"], shared_data / "data" / "tokenizers"
+    path, store = shared_data / "data" / name, tmp_path / "store"
+    models = {arch: build_real(arch, tokenizers, tmp_path / arch, THEIRS) for arch in ARCHITECTURES}
+    words = ["model=hub", f"model.id=[{','.join(map(str, models.values()))}]", "model.family=real"]
+    words += ["model.pickled=true", f"limit={LIMIT}", "dataset=gsm8k", f"dataset.path={path}", "protocol=official"]
+    here("measure", *words, f"store={store}", cwd=cwd, check=0)
+    asked = "SELECT size, doc_id, position, token_id FROM tokens JOIN runs USING (run_id) ORDER BY ALL"
     found = json.loads(here("sql", asked, f"store={store}", "--format", "json", cwd=cwd, check=0).stdout)
-    texts = published(name, path)
-    if name == "wikitext":  # whose blank lines hold a space in this file, as they do not on the hub
-        texts = [re.sub(r"(?m)^ $", "", text) for text in texts]
+    texts = published("gsm8k", path)
     drawn = [texts[i] for i in np.random.default_rng(42).permutation(n)[:LIMIT]]
-    for arch in archs:
+    for arch, folder in models.items():
         mine = [(row["doc_id"], row["position"], row["token_id"]) for row in found if row["size"] == arch]
-        assert mine == scored_by_the_authors(models[arch], drawn), arch
+        assert mine == scored_by_the_authors(folder, drawn), arch
         assert mine

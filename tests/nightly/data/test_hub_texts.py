@@ -1,0 +1,165 @@
+"""Datasets of the hub: the documents that the paper's code takes, drawn once, and one line where a hub fails."""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import here, rbpx
+from tests.support.dataset_hub import NOBODY, DatasetHub, serving, settings
+from tests.support.hub_asking import Asker, add_rows, asking, drawn_by_hand, one_line, texts_of
+from tests.support.hub_datasets import ACTS, C4, PILE, WIKIPEDIA, add_known
+from tests.support.places import CONF
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[DatasetHub]:
+    with serving(DatasetHub()) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def asker(hub: DatasetHub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+    with asking(hub, tmp_path_factory.mktemp("hub") / "home") as process:
+        yield process
+
+
+@pytest.fixture
+def name(hub: DatasetHub, request: pytest.FixtureRequest) -> Iterator[str]:
+    yield add_rows(hub, request.node.name)
+    hub.spoil = None
+
+
+# ------------------------------------------------------------------------------------------------------- the draw
+
+
+def test_a_seed_and_a_limit_beyond_the_rows_are_those_of_datasets(name: str, asker: Asker, tmp_path: Path) -> None:
+    told = asker.draw(tmp_path, limit=1000, seed=7, hub=name, split="test", draw="parts")
+    assert texts_of(told) == asker.load(hub=name, split="test", limit=1000, seed=7)
+    assert len(told["documents"]) == 25
+
+
+# --------------------------------------------------------------------------------------------------- kept in the store
+
+
+def test_processes_that_want_the_same_wait_for_the_first(hub: DatasetHub, name: str, tmp_path: Path) -> None:
+    askers = [Asker(hub.url, tmp_path / f"home{i}") for i in range(2)]
+    hub.spoil = lambda path, answer: time.sleep(0.15)  # long enough for both to want it
+    for each in askers:
+        each.send(dataset={"hub": name, "split": "test"}, store=str(tmp_path / "store"), limit=5, seed=42)
+    one, other = (each.receive() for each in askers)
+    assert one["documents"] == other["documents"]
+    files = [line for line in hub.asked if name in line and "GET" in line and line.endswith("00001-of-00002.parquet")]
+    assert len(files) == 2, "validation and test once, not twice"
+    assert len(list((tmp_path / "store").glob("samples/*.parquet"))) == 1
+    for each in askers:
+        each.stop()
+
+
+# ------------------------------------------------------------------------------------------------------ what is wrong
+
+
+# ----------------------------------------------------------------------------------------------------- hubs that fail
+
+
+def test_the_libraries_of_the_hub_are_not_loaded_for_texts_of_this_machine() -> None:
+    code = (
+        "import sys\n"
+        "from rbpx.measure.runner import measure_grids\n"
+        "from rbpx.cli.help import help_text\n"
+        "sys.exit('datasets' in sys.modules or 'huggingface_hub' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_a_hub_the_caches_serve_and_what_they_lack_is_one_line(
+    hub: DatasetHub, name: str, tmp_path: Path
+) -> None:
+    home, asked = tmp_path / "home", {"limit": 9, "hub": name, "split": "test"}
+    online = Asker(hub.url, home)
+    told = online.draw(tmp_path / "online", **asked)
+    online.stop()
+    commit = hub.repos[name].commit("main")
+    for url, more in ((NOBODY, {}), (hub.url, {"HF_HUB_OFFLINE": "1"}), (hub.url, {"HF_DATASETS_OFFLINE": "1"})):
+        before, store = len(hub.asked), tmp_path / f"store {url[-4:]} {' '.join(more)}"
+        offline = Asker(url, home, **more)
+        for draw in ("whole", "parts", "stream"):  # the cache of `datasets` holds the whole set
+            found = offline.draw(store / draw, **asked, draw=draw)
+            assert (found["documents"], found["commit"]) == (told["documents"], commit), found
+        assert offline.draw(store / "commit", **asked, revision=commit)["commit"] == commit
+        lacks = [asked | {"hub": "org/never"}, asked | {"revision": "v1"}, asked | {"subset": "other"}]
+        for wrong in lacks:
+            failed = offline.draw(store / "lacks", **wrong)
+            line = one_line(failed, "NotHereError" if more else "MeasureError")
+            assert wrong["hub"] in line
+            assert ("python -m rbpx download" in line) == bool(more)
+            assert failed["seconds"] < 10
+        offline.stop()
+        assert len(hub.asked) == before
+
+
+# --------------------------------------------------------------------------------------------------------- end to end
+
+
+def framed_hash(texts: list[str]) -> str:
+    raw = b"".join(len(t.encode()).to_bytes(8, "big") + t.encode() for t in texts)
+    return hashlib.sha256(raw).hexdigest()[:16]
+
+
+def published_texts(data: Path) -> dict[str, list[str]]:
+    """The texts of every known dataset, put together by hand."""
+    import gzip
+
+    with gzip.open(data / "HumanEval.jsonl.gz", "rt", encoding="utf-8") as lines:
+        humaneval = [json.loads(line) for line in lines]
+    gsm8k = [json.loads(line) for line in (data / "gsm8k_test.jsonl").read_text("utf-8").splitlines()]
+    hotpot = json.loads((data / "hotpot_dev_v1_simplified.json").read_text("utf-8"))[:300]
+    wikitext = (data / "wikitext-2-raw-test.txt").read_text("utf-8")
+    articles = re.split(r"\n (?=\n = [^=\n]+ = \n \n)", "\n" + wikitext.removesuffix("\n"))[1:]
+    code = [row["text"] for row in PILE if row["meta"]["pile_set_name"] == "Github" and len(row["text"]) > 512]
+    assert 5 < len(code) < 40
+    return {
+        "humaneval": [f"{row['prompt']}\n{row['canonical_solution']}" for row in humaneval],
+        "gsm8k": [f"{row['question']}\n{row['answer']}" for row in gsm8k],
+        "hotpotqa": [f"{row['question']}\n{row['answer']}" for row in hotpot],
+        "wikitext": [re.sub(r"(?m)^ $", "", article[1:]).rstrip("\n") for article in articles],
+        "wikipedia": [row["text"] for row in WIKIPEDIA],
+        "github": code,
+        "auslegal": [row["text"] for row in ACTS],
+    }
+
+
+def test_every_known_dataset_is_measured_from_the_hub_with_one_line_and_again_without_it(
+    hub: DatasetHub, shared_data: Path, tmp_path: Path
+) -> None:
+    data = shared_data / "data"
+    add_known(hub, data)
+    expected = {name: drawn_by_hand(texts, 12) for name, texts in published_texts(data).items()}
+    expected["c4"] = drawn_by_hand([row["text"] for row in C4[:12]])
+    conf = CONF / "dataset"
+    of_hub = {path.stem: path.read_text() for path in conf.glob("*.yaml") if "\nhub: " in path.read_text()}
+    tasks = {name for name, keys in of_hub.items() if "\ntarget: " in keys or "\nchoices: " in keys}
+    assert set(of_hub) - tasks == set(expected)  # the rows of each task are in test_task_rows
+    line = ("measure", "-m", f"dataset={','.join(expected)}", "size=3k", "limit=12", "--store", tmp_path / "store")
+    (tmp_path / "work").mkdir()
+    done = rbpx(*line, cwd=tmp_path / "work", env=settings(hub.url, tmp_path / "home"), check=0)
+    assert done.stdout == ""
+    cells = [json.loads(path.read_text()) for path in (tmp_path / "store").glob("cells/*.json")]
+    assert {cell["dataset"] for cell in cells} == set(expected)
+    for cell in cells:
+        repo = hub.repos[cell["config"]["dataset"]["hub"]]
+        run = json.loads((tmp_path / "store" / "runs" / cell["run_id"] / "manifest.json").read_text())
+        assert run["text_hash"] == framed_hash(expected[cell["dataset"]]), cell["dataset"]
+        assert cell["dataset_commit"] == repo.commit("main")
+    asked = hub.paths()
+    assert not any(path.startswith(("distractor/train", "en/c4-train", "train/", "20231101.de")) for path in asked)
+    again = here(*line, cwd=tmp_path / "work", check=0)  # this process is offline, with other caches
+    assert "loading" not in again.stderr
+    cached = {path.stem: path for path in (tmp_path / "store").glob("samples/*.parquet")}
+    assert len(cached) == len(expected)
