@@ -1,4 +1,4 @@
-"""The table of exit statuses in the documentation: a real command for each row, and what it leaves."""
+"""Commands that are stopped amid a cell or a sweep, in processes of their own, by each signal of the table."""
 
 import re
 import signal
@@ -7,33 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.store.store import Store
 from tests.support.commands import here, start
-from tests.support.places import PROJECT
 from tests.support.stores import SHAPES, Family, run_folders
 from tests.support.warm import Warm
 
-PAGE = PROJECT / "docs" / "howto" / "my-cluster.md"
 SIGNALS = {130: signal.SIGINT, 137: signal.SIGKILL, 143: signal.SIGTERM}
-
-
-def test_the_table_names_what_is_tried_here() -> None:
-    rows = re.findall(r"^\| (\d+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [int(row) for row in rows] == [0, 1, 2, *SIGNALS]
-
-
-def test_done_is_0_a_cell_that_fails_1_and_a_wrong_request_2(family: Family, cwd: Path, tmp_path: Path) -> None:
-    store = ("--store", tmp_path / "store")
-    here("measure", *family.words("xs"), "limit=2", *store, cwd=cwd, check=0)
-    broken = Family({"xs": family.folders["xs"], "s": tmp_path / "s"}, family.text)
-    (tmp_path / "s").mkdir()
-    for path in family.folders["s"].iterdir():
-        (tmp_path / "s" / path.name).write_bytes(
-            path.read_bytes()[:1000] if "safetensors" in path.name else path.read_bytes()
-        )
-    here("measure", *broken.words(*broken.folders), "limit=3", *store, cwd=cwd, check=1)
-    assert len(run_folders(tmp_path / "store")) == 2, "what went well is kept"
-    here("measure", "model=nosuch", *store, cwd=cwd, check=2)
 
 
 @pytest.mark.parametrize("sweeps", [False, True], ids=["cell", "sweep"])
@@ -66,23 +44,6 @@ def test_a_command_that_is_stopped_ends_with_the_status_of_its_signal_and_the_sa
     here(*words, "--store", store, cwd=cwd, check=0)
     assert len(run_folders(store)) == n_cells
     assert kept.items() <= {name: folder.stat().st_ino for name, folder in run_folders(store).items()}.items()
-
-
-def test_a_signal_amid_the_removal_of_a_heartbeat_leaves_none(
-    family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    remove, came = Store.end_heartbeat, list[Path]()
-
-    def remove_when_stopped(self: Store, path: Path) -> None:
-        came.append(path)
-        if len(came) == 1:
-            signal.raise_signal(signal.SIGINT)
-        remove(self, path)
-
-    monkeypatch.setattr(Store, "end_heartbeat", remove_when_stopped)
-    here("measure", *family.words("xs"), "limit=2", "--store", tmp_path / "s", cwd=cwd, check=130, writes=True)
-    assert came
-    assert not list((tmp_path / "s" / "running").glob("*"))
 
 
 def test_sigterm_in_a_shell_is_143(family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path) -> None:

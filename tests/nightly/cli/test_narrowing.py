@@ -1,13 +1,11 @@
-"""What narrows a question: names that only the store knows, and keys of a group that is not named."""
+"""Each name that a store holds narrows each question as a whole command, one's own configuration first."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import rbpx
 from rbpx.store.store import now
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
@@ -47,19 +45,6 @@ def test_an_imported_text_is_named_as_any_other(store: Path, cwd: Path) -> None:
     assert groups(store, cwd, "dataset=drawn_text", "model.revision=step1") == [("drawn_text", "step1", 5)]
 
 
-def test_a_sweep_may_name_it_beside_others(store: Path, cwd: Path) -> None:
-    assert groups(store, cwd, "-m", "dataset=mytext,drawn_text") == [
-        ("drawn_text", "step1", 5),
-        ("drawn_text", "step2", 5),
-        ("mytext", "", 3),
-    ]
-
-
-def test_a_notebook_names_it_too(store: Path) -> None:
-    fits = rbpx.open(store).fit(dataset="mytext", laws="rbp", k=1, ties="optimistic")
-    assert [record["dataset"] for record in fits.records] == ["mytext"]
-
-
 def test_a_file_of_ones_own_configuration_goes_before_the_store(store: Path, cwd: Path, tmp_path: Path) -> None:
     (tmp_path / "own" / "dataset").mkdir(parents=True)
     (tmp_path / "own" / "dataset" / "mytext.yaml").write_text("name: drawn_text\nkind: file\n")
@@ -76,14 +61,8 @@ def test_a_revision_narrows_without_a_model(store: Path, cwd: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("dataset=mytxt", "did you mean mytext? the store holds drawn_text, mytext; known: arc_challenge"),
         ("dataset=drawn_txt", "did you mean drawn_text?"),
-        ("dataset=pydco", "did you mean pydoc?"),
-        ("dataset=pydoc", "dataset=pydoc is not in the store; it holds drawn_text, mytext"),
-        ("model.revision=step3", "model.revision=step3 is not in the store; did you mean step2? it holds step1, step2"),
-        ("model.bos=add", "model.bos=add is a key of a model, and none is named; add model=NAME"),
         ("protocol.window=64", "protocol.window=64 is a key of a protocol, and none is named; add protocol=NAME"),
-        ("model=hub", "model=hub does not name a family"),
     ],
 )
 def test_what_nothing_in_the_store_has_is_one_line(words: str, says: str, store: Path, cwd: Path) -> None:
@@ -145,62 +124,7 @@ def test_a_protocol_and_a_sweep_narrow_status_too(named: Path, cwd: Path) -> Non
     assert [row["state"] for row in found] == ["imported", "failed"]
 
 
-def test_a_grid_is_named_by_a_text_that_only_the_store_knows(named: Path, cwd: Path) -> None:
-    model = ("model=hub", "model.id=[org/7,org/8]", "model.family=gtp2")
-    rows = status(named, cwd, *model, "dataset=mistyped")
-    assert [(row["size"], row["state"]) for row in rows] == [("7", "failed"), ("8", "missing")]
-    assert {row["state"] for row in status(named, cwd, *model, "dataset=my notes")} == {"missing"}
-
-
-def test_status_says_where_there_is_nothing_to_show(named: Path, cwd: Path, tmp_path: Path) -> None:
-    for words, says in (
-        (["dataset=pydoc", "--store", named], "holds nothing that matches dataset=pydoc"),
-        (["--store", tmp_path / "nosuch"], "does not exist; name another with --store DIR"),
-        (["--store", tmp_path], "holds nothing yet; measure first"),
-    ):
-        answer = here("status", *words, cwd=cwd, check=0)
-        assert answer.stdout == ""
-        assert says in answer.stderr
-    assert status(named, cwd, "dataset=pydoc") == []
-
-
 def test_a_part_of_a_grid_without_cells_is_not_the_store(named: Path, cwd: Path) -> None:
     words = ("model=ladder", "dataset=pydoc", "size=3k", "shard=2/2")
     assert status(named, cwd, *words) == []
     assert here("status", *words, "--store", named, cwd=cwd, check=0).stdout.splitlines()[-1] == "0 cells"
-
-
-def test_what_failed_of_a_mistyped_name_is_forgotten_by_that_name(named: Path, cwd: Path, tmp_path: Path) -> None:
-    store = Path(shutil.copytree(named, tmp_path / "store"))
-    n_runs = len([row for row in status(store, cwd) if row["state"] != "failed"])
-    for name in ("gtp2", "mistyped"):
-        answer = here("store", "rm", name, "--store", store, cwd=cwd, check=0 if name == "gtp2" else 2)
-        assert ("forgot 1 failure of gtp2" if name == "gtp2" else "mistyped is neither") in answer.stderr
-    assert [row["state"] for row in status(store, cwd)].count("failed") == 0
-    assert len(status(store, cwd)) == n_runs
-
-
-def test_a_family_with_signs_of_the_grammar_of_sides_is_a_side(cwd: Path, tmp_path: Path) -> None:
-    for family in ("drawn", "org/fam:v2@1"):
-        store = write_store(tmp_path / "store", Truth(), seed=1, n_documents=4, n_tokens=8, family=family)
-    words = ("--format", "json", "--store", store.root)
-    told = here("compare", "org/fam:v2@1/nosuch", "drawn/1000", *words, cwd=cwd, check=2).stderr
-    for name in ("org/fam:v2@1/1000", "drawn/10000"):
-        assert name in told
-        answer = here("compare", name, "drawn/1000" if "org" in name else "org/fam:v2@1/1000", *words, cwd=cwd, check=0)
-        assert json.loads(answer.stdout)
-    answer = here(
-        "multiplier",
-        "base=drawn",
-        "variant=org/fam:v2@1",
-        "laws=[cross_entropy]",
-        "resamples=25",
-        *words,
-        cwd=cwd,
-        check=0,
-    )
-    assert json.loads(answer.stdout)
-    assert (
-        "families: drawn, org/fam:v2@1"
-        in here("multiplier", "base=drawn", "variant=org/fam:v3", *words, cwd=cwd, check=2).stderr
-    )

@@ -1,0 +1,69 @@
+"""The table of exit statuses in the documentation: a real command for each row but the kill, and what it leaves."""
+
+import re
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rbpx.cli.stopped import stop_in_order
+from rbpx.store.store import Store
+from tests.support.commands import here
+from tests.support.places import PROJECT
+from tests.support.stores import Family, run_folders
+
+PAGE = PROJECT / "docs" / "howto" / "my-cluster.md"
+
+
+def test_the_table_names_what_is_tried_here() -> None:
+    rows = re.findall(r"^\| (\d+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [int(row) for row in rows] == [0, 1, 2, 130, 137, 143]
+
+
+def test_done_is_0_a_cell_that_fails_1_and_a_wrong_request_2(family: Family, cwd: Path, tmp_path: Path) -> None:
+    store = ("--store", tmp_path / "store")
+    here("measure", *family.words("xs"), "limit=2", *store, cwd=cwd, check=0)
+    cut = Path(shutil.copytree(family.folders["s"], tmp_path / "s"))
+    (cut / "model.safetensors").write_bytes((cut / "model.safetensors").read_bytes()[:1000])
+    broken = Family({"xs": family.folders["xs"], "s": cut}, family.text)
+    answer = here("measure", *broken.words(*broken.folders), "limit=3", *store, cwd=cwd, check=1)
+    assert "cannot be loaded" in answer.stderr
+    assert len(run_folders(tmp_path / "store")) == 2, "what went well is kept"
+    here("measure", "model=nosuch", *store, cwd=cwd, check=2)
+
+
+@pytest.mark.parametrize(("number", "by"), [(signal.SIGINT, ""), (signal.SIGTERM, " by SIGTERM")])
+def test_a_command_that_is_stopped_ends_with_the_status_of_its_signal_and_the_same_continues(
+    number: signal.Signals, by: str, family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signal comes between the first cell and the next, amid the removal of a heartbeat."""
+    remove, came = Store.end_heartbeat, list[Path]()
+
+    def remove_when_stopped(self: Store, path: Path) -> None:
+        came.append(path)
+        if len(came) == 1:
+            signal.raise_signal(number)
+        remove(self, path)
+
+    words = ("measure", *family.words("xs", "s"), "limit=2", "--store", tmp_path / "store")
+    before: Any = signal.getsignal(signal.SIGTERM)
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "end_heartbeat", remove_when_stopped)
+        try:
+            stop_in_order()
+            answer = here(*words, cwd=cwd, check=128 + number)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    assert answer.stderr.splitlines()[-1] == (
+        f"rbpx: stopped{by}; what was finished is kept, and the same command continues"
+    )
+    assert "Traceback" not in answer.stderr
+    assert not list((tmp_path / "store" / "running").glob("*"))
+    kept = {name: folder.stat().st_ino for name, folder in run_folders(tmp_path / "store").items()}
+    assert len(kept) == 1
+    here(*words, cwd=cwd, check=0)
+    runs = {name: folder.stat().st_ino for name, folder in run_folders(tmp_path / "store").items()}
+    assert len(runs) == 2
+    assert kept.items() <= runs.items()

@@ -1,0 +1,141 @@
+"""What narrows a question: names that only the store knows, and keys of a group that is not named."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rbpx
+from rbpx.store.store import now
+from tests.support.commands import here
+from tests.support.synthetic import Truth, write_store
+
+ASKED = ("laws=[rbp]", "k=1", "ties=optimistic", "resamples=25", "--format", "json")
+STRANGE = ("my notes", "a/b", "a,b", "42", "it's", "x=1", "[x]", "null", "ü")
+TABLE = "family,model,S,dataset,k,rbp\n" + "".join(
+    f'"{family}",m{S},{S},"{text}",1,{0.2 + S / 1e6}\n'
+    for family, text in (("theirs", "mytext"), *((name, name) for name in STRANGE))
+    for S in (1_000, 10_000, 100_000)
+)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs on `drawn_text` at two revisions, imported texts that nothing else knows, a cell that failed."""
+    root = tmp_path_factory.mktemp("narrowing")
+    (root / "cwd").mkdir()
+    filled = write_store(root / "store", Truth(), seed=1, n_documents=4, n_tokens=8, dataset="drawn_text")
+    for cell in list(filled.records("cells")):
+        for revision in ("step1", "step2"):
+            key = f"{cell['cell_key']}-{revision}"
+            filled.write_record("cells", key, {**cell, "cell_key": key, "revision": revision})
+        filled.drop_record("cells", cell["cell_key"])
+    (root / "mytext.csv").write_text(TABLE)
+    words = ("import", root / "mytext.csv", "source=paper", "ties=optimistic")
+    here(*words, "--store", root / "store", cwd=root / "cwd", check=0)
+    failure = {"cell_key": "e" * 16, "failure_key": "e" * 16, "family": "gtp2", "size": "7", "dataset": "mistyped"}
+    failure |= {"protocol": "paper", "revision": None, "dtype": "float32", "error": "none", "at": now()}
+    filled.write_record("failures", "e" * 16, failure)
+    return root / "store"
+
+
+def test_a_sweep_names_a_text_that_only_the_store_knows_beside_others(store: Path, cwd: Path) -> None:
+    answer = here("fit", "-m", "dataset=mytext,drawn_text", *ASKED, "--store", store, cwd=cwd, check=0)
+    assert answer.stderr == ""
+    assert sorted((row["dataset"], row["revision"] or "", row["n_points"]) for row in json.loads(answer.stdout)) == [
+        ("drawn_text", "step1", 5),
+        ("drawn_text", "step2", 5),
+        ("mytext", "", 3),
+    ]
+
+
+def test_a_notebook_names_it_too_and_a_revision_narrows_without_a_model(store: Path) -> None:
+    opened, asked = rbpx.open(store), {"laws": "rbp", "k": 1, "ties": "optimistic", "resamples": 25}
+    assert [row["dataset"] for row in opened.fit(dataset="mytext", **asked).records] == ["mytext"]
+    found = opened.fit(**{"model.revision": "step2"}, **asked).records
+    assert [(row["dataset"], row["revision"]) for row in found] == [("drawn_text", "step2")]
+
+
+def test_what_nothing_in_the_store_has_is_one_line(store: Path, cwd: Path) -> None:
+    for words, says in (
+        ("dataset=mytxt", r"did you mean mytext\? the store holds .*mytext"),
+        ("dataset=pydco", r"did you mean pydoc\?"),
+        ("dataset=pydoc", "dataset=pydoc is not in the store; it holds .*drawn_text"),
+        (
+            "model.revision=step3",
+            r"model.revision=step3 is not in the store; did you mean step2\? it holds step1, step2",
+        ),
+        ("model=hub", "model=hub does not name a family"),
+    ):
+        answer = here("fit", words, "--store", store, cwd=cwd, check=2)
+        assert answer.stdout == ""
+        assert re.search(rf"^rbpx: .*{says}", answer.stderr), answer.stderr
+        assert answer.stderr.count("\n") == 1
+
+
+# ------------------------------------------------------------------------------------------- names that status prints
+
+
+def status(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
+    answer = here("status", *words, "--format", "json", "--store", store, cwd=cwd, check=0)
+    found: list[dict[str, Any]] = json.loads(answer.stdout)
+    return found
+
+
+def names_in(row: dict[str, Any], column: str) -> set[str]:
+    value = row[column]
+    return set(value) if isinstance(value, list) else {value}
+
+
+def test_names_that_status_prints_narrow_it_to_that_whatever_a_shell_or_a_grammar_makes_of_them(
+    store: Path, cwd: Path
+) -> None:
+    rows = status(store, cwd)
+    assert {row["state"] for row in rows} == {"done", "imported", "failed"}
+    assert {*STRANGE, "mytext", "mistyped", "drawn_text"} == set().union(*(names_in(row, "dataset") for row in rows))
+    listed = ",".join(f'"{name}"' for name in STRANGE)
+    wanted = [row for row in rows if names_in(row, "dataset") & set(STRANGE)]
+    assert status(store, cwd, "-m", f"dataset={listed}") == wanted
+    for name in ("a,b", "null"):
+        assert status(store, cwd, f'family="{name}"') == [row for row in rows if name in names_in(row, "family")], name
+
+
+def test_status_says_where_there_is_nothing_to_show(store: Path, cwd: Path, tmp_path: Path) -> None:
+    for words, says in (
+        (["dataset=pydoc", "--store", store], "holds nothing that matches dataset=pydoc"),
+        (["--store", tmp_path / "nosuch"], "does not exist; name another with --store DIR"),
+        (["--store", tmp_path], "holds nothing yet; measure first"),
+    ):
+        answer = here("status", *words, cwd=cwd, check=0)
+        assert answer.stdout == ""
+        assert says in answer.stderr
+
+
+def test_a_grid_is_named_by_a_text_that_only_the_store_knows(store: Path, cwd: Path) -> None:
+    model = ("model=hub", "model.id=[org/7,org/8]", "model.family=gtp2")
+    rows = status(store, cwd, *model, "dataset=mistyped")
+    assert [(row["size"], row["state"]) for row in rows] == [("7", "failed"), ("8", "missing")]
+
+
+def test_what_failed_of_a_mistyped_name_is_forgotten_by_that_name(store: Path, cwd: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(store, tmp_path / "store"))
+    for name in ("gtp2", "mistyped"):
+        answer = here("store", "rm", name, "--store", copy, cwd=cwd, check=0 if name == "gtp2" else 2)
+        assert ("forgot 1 failure of gtp2" if name == "gtp2" else "mistyped is neither") in answer.stderr
+    assert list((copy / "failures").glob("*.json")) == []
+    assert len(list((copy / "runs").iterdir())) == 5
+
+
+def test_a_family_with_signs_of_the_grammar_of_sides_is_a_side(tmp_path: Path) -> None:
+    for family in ("drawn", "org/fam:v2@1"):
+        write_store(tmp_path / "store", Truth(), seed=1, n_documents=4, n_tokens=8, family=family)
+    opened = rbpx.open(tmp_path / "store")
+    assert opened.compare(a="org/fam:v2@1/1000", b="drawn/1000").records
+    assert opened.multiplier(base="drawn", variant="org/fam:v2@1", laws=["cross_entropy"], resamples=25).records
+    with pytest.raises(rbpx.RbpxError, match=r"org/fam:v2@1/1000"):
+        opened.compare(a="org/fam:v2@1/nosuch", b="drawn/1000")
+    with pytest.raises(rbpx.RbpxError, match=r"families: drawn, org/fam:v2@1"):
+        opened.multiplier(base="drawn", variant="org/fam:v3")
