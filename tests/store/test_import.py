@@ -6,20 +6,30 @@ import io
 import json
 import shlex
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
+import rbpx
+from rbpx.config.imports import ImportConfig
+from rbpx.errors import RbpxError
+from rbpx.store.imports import kept
 from rbpx.store.schema import TRAINING
+from rbpx.store.sql.queries import ask_user, connect
 from rbpx.store.store import Store
-from tests.support.commands import Answer, start
+from rbpx.ties import Ties
+from tests.support import imports
+from tests.support.commands import Answer
 from tests.support.composed import here
-from tests.support.stores import Measured, snapshot
+from tests.support.imports import imported
+from tests.support.stores import snapshot
 
 HEADER = "family,size,model,S,dataset,k,rbp,n_tokens,ce"
 ROWS = [
@@ -29,6 +39,7 @@ ROWS = [
     "toy,2b,ORG/toy-2b,2000000000.0,wiki,10,0.72,5000,2.9",
 ]
 IMPORT = ("source=them", "ties=mid")
+EXPERIMENTS = Path(rbpx.__file__).parents[1] / "experiments"
 
 
 @pytest.fixture
@@ -49,18 +60,9 @@ def write(path: Path, *lines: str) -> Path:
 
 
 def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0) -> Answer:
-    answer = here("import", file, *(words or IMPORT), "--store", store, cwd=cwd, check=check)
+    answer = imports.bring(file, store, cwd, *(words or IMPORT), check=check)
     assert answer.stdout == ""
     return answer
-
-
-def observations(store: Path, cwd: Path, where: str = "source <> 'measured'") -> list[dict[str, Any]]:
-    """What the verb `sql` says is imported, in an order of its values; run_ids left out."""
-    query = f"SELECT * EXCLUDE (run_id) FROM observations WHERE {where} ORDER BY ALL"
-    rows: list[dict[str, Any]] = json.loads(
-        here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout
-    )
-    return rows
 
 
 def refused(answer: Answer, *says: str) -> None:
@@ -86,7 +88,7 @@ def test_every_row_becomes_an_observation_with_its_values(results: Path, store: 
     common |= dict.fromkeys(f"{name}_stderr" for name in ("cross_entropy_nats", "bits_per_byte", "accuracy"))
     by_hand = [("1b", 10**9, 1, 0.41, 3.1), ("1b", 10**9, 10, 0.7, 3.1)]
     by_hand += [("2b", 2 * 10**9, 1, 0.43, 2.9), ("2b", 2 * 10**9, 10, 0.72, 2.9)]
-    assert observations(store, cwd) == [
+    assert imported(store) == [
         common
         | {"size": size, "model": f"ORG/toy-{size}", "non_embedding_params": s, "k": k, "rbp": rbp}
         | {"cross_entropy_nats": ce}
@@ -98,7 +100,7 @@ def test_what_a_file_leaves_out_is_told_by_the_request(store: Path, cwd: Path, t
     file = write(tmp_path / "bare.csv", "hub_id,S,k,p", "ORG/toy-1b,10,1,0.5")
     words = ("family=toy", "dataset=wiki", "revision=main", "protocol=official", "dtype=float32")
     bring(file, store, cwd, *IMPORT, *words)
-    (row,) = observations(store, cwd)
+    (row,) = imported(store)
     told = {word.split("=")[0]: word.split("=")[1] for word in words}
     assert row == row | told | {"size": "10", "model": "ORG/toy-1b", "n_tokens": None, "cross_entropy_nats": None}
 
@@ -106,7 +108,7 @@ def test_what_a_file_leaves_out_is_told_by_the_request(store: Path, cwd: Path, t
 def test_a_column_for_each_k_makes_one_observation_a_k(store: Path, cwd: Path, tmp_path: Path) -> None:
     lines = ("family,model,S,dataset,RBP_1,rbp_10", "toy,1b,1000000000,wiki,0.41,0.7", "toy,2b,2000000000,wiki,0.43,")
     bring(write(tmp_path / "wide.csv", *lines), store, cwd)
-    assert [(row["size"], row["k"], row["rbp"]) for row in observations(store, cwd)] == [
+    assert [(row["size"], row["k"], row["rbp"]) for row in imported(store)] == [
         ("1000000000", 1, 0.41), ("1000000000", 10, 0.7), ("2000000000", 1, 0.43)
     ]  # fmt: skip
 
@@ -138,14 +140,14 @@ def test_other_formats_say_the_same_as_csv(suffix: str, results: Path, store: Pa
     file = WRITERS[suffix](rows, tmp_path / f"results{suffix}")
     bring(results, store, cwd)
     bring(file, tmp_path / "other", cwd)
-    assert observations(tmp_path / "other", cwd) == observations(store, cwd)
+    assert imported(tmp_path / "other") == imported(store)
     assert "nothing new" in bring(file, store, cwd).stderr
 
 
 def test_columns_can_be_named_whatever_they_are_called(store: Path, cwd: Path, tmp_path: Path) -> None:
     file = write(tmp_path / "odd.csv", "family,model,S,dataset,top,hit rate,rbp", "toy,1b,10,wiki,5,0.4,0.9")
     answer = bring(file, store, cwd, *IMPORT, 'columns={k: TOP, rbp: "hit rate"}')
-    assert [(row["k"], row["rbp"]) for row in observations(store, cwd)] == [(5, 0.4)]
+    assert [(row["k"], row["rbp"]) for row in imported(store)] == [(5, 0.4)]
     assert answer.stderr.splitlines()[0] == f"ignored columns of {file}: rbp"
 
 
@@ -153,14 +155,14 @@ def test_the_column_rbp_goes_before_others_that_are_listed_as_ignored(store: Pat
     header = "family,model,s,dataset,K,rbp_full_precision,p,RBP,mean_run_length"
     file = write(tmp_path / "many.csv", header, "toy,1b,10,wiki,5,0.412345,0.3,0.4123,2")
     answer = bring(file, store, cwd)
-    assert [row["rbp"] for row in observations(store, cwd)] == [0.4123]
+    assert [row["rbp"] for row in imported(store)] == [0.4123]
     assert answer.stderr.splitlines()[0] == f"ignored columns of {file}: rbp_full_precision, p, mean_run_length"
 
 
 def test_ties_may_stand_in_the_rows(store: Path, cwd: Path, tmp_path: Path) -> None:
     lines = ("family,model,S,dataset,k,rbp,ties", "toy,1b,10,wiki,5,0.4,mid", "toy,1b,10,wiki,5,0.5,optimistic")
     bring(write(tmp_path / "ruled.csv", *lines), store, cwd, "source=them")
-    assert [(row["ties"], row["rbp"]) for row in observations(store, cwd)] == [("mid", 0.4), ("optimistic", 0.5)]
+    assert [(row["ties"], row["rbp"]) for row in imported(store)] == [("mid", 0.4), ("optimistic", 0.5)]
 
 
 # ------------------------------------------------------------------------------------------------------ what does not
@@ -354,7 +356,7 @@ SHARES = [
 def test_a_share_is_a_count_up_to_its_last_digit_rounded_or_cut_off(store: Path, cwd: Path, tmp_path: Path) -> None:
     lines = [f"toy,{share} of {count},,3e9,wiki,1,{share},{count},3" for share, count in SHARES]
     bring(write(tmp_path / "a.csv", HEADER, *lines), store, cwd)
-    assert sorted(row["rbp"] for row in observations(store, cwd)) == sorted(float(share) for share, _ in SHARES)
+    assert sorted(row["rbp"] for row in imported(store)) == sorted(float(share) for share, _ in SHARES)
 
 
 def test_a_share_computed_in_single_precision_is_a_count(store: Path, cwd: Path, tmp_path: Path) -> None:
@@ -362,13 +364,13 @@ def test_a_share_computed_in_single_precision_is_a_count(store: Path, cwd: Path,
     names = {"family": ["toy"] * 2, "size": ["a", "b"], "S": [1, 2], "dataset": ["wiki"] * 2, "k": [1, 1]}
     pq.write_table(pa.table(names | {"rbp": shares, "n_tokens": [3, 7]}), tmp_path / "a.parquet")
     bring(tmp_path / "a.parquet", store, cwd)
-    assert len(observations(store, cwd)) == 2
+    assert len(imported(store)) == 2
 
 
 def test_a_longer_file_adds_only_what_is_new(results: Path, store: Path, cwd: Path, tmp_path: Path) -> None:
     bring(write(tmp_path / "short.csv", HEADER, *ROWS[:1]), store, cwd)
     assert "(1 of them were there already)" in bring(results, store, cwd).stderr
-    assert len(observations(store, cwd)) == len(ROWS)
+    assert len(imported(store)) == len(ROWS)
 
 
 @pytest.mark.parametrize(("old", "new"), [(",0.41,", ",0.42,"), ("1000000000", "1000000001")])
@@ -381,15 +383,7 @@ def test_a_file_that_contradicts_the_store_is_refused(
     refused(bring(other, store, cwd, check=None), f"{other}, line 3: ", "in the store", "another source than them")
     assert snapshot(store) == before
     bring(other, store, cwd, "source=others", "ties=mid")
-    assert len(observations(store, cwd)) == len(ROWS) + 2
-
-
-def test_of_two_contradicting_files_that_come_at_once_one_is_refused(store: Path, cwd: Path, tmp_path: Path) -> None:
-    files = [write(tmp_path / f"{rbp}.csv", HEADER, ROWS[0].replace("0.41", rbp)) for rbp in ("0.41", "0.42")]
-    processes = [start("import", file, *IMPORT, "--store", store, cwd=cwd) for file in files]
-    told = [process.communicate(timeout=60)[1] for process in processes]
-    assert sorted(process.returncode for process in processes) == [0, 2], told
-    assert len(observations(store, cwd)) == 1
+    assert len(imported(store)) == len(ROWS) + 2
 
 
 # --------------------------------------------------------------------------------------------------- life in the store
@@ -407,34 +401,43 @@ def test_the_file_carries_where_it_is_from(results: Path, store: Path, cwd: Path
     assert provenance["imported_at"] > "2026"
 
 
-def test_the_index_holds_imported_observations_for_any_client(
-    results: Path, own_store: Path, cwd: Path, tmp_path: Path
-) -> None:
-    bring(results, own_store, cwd)
-    with duckdb.connect(str(own_store / "rbpx.duckdb"), read_only=True) as connection:
-        counted = connection.execute("SELECT source, count(*) FROM observations GROUP BY ALL ORDER BY ALL").fetchall()
-        at_10 = connection.execute("SELECT source, rbp FROM rbp_at(10, 'mid') ORDER BY ALL").fetchall()
-    per_run = 3 * len([k for k in (1, 10, 100, 500, 1000, 2500, 10000) if k < 320])
-    assert counted == [("measured", 4 * per_run), ("them", len(ROWS))]
-    assert [row for row in at_10 if row[0] == "them"] == [("them", 0.7), ("them", 0.72)]
-    assert len(at_10) == 6
-
-
-@pytest.mark.parametrize(("k", "ties", "found"), [(1, "mid", [0.41, 0.43]), (2, "mid", []), (1, "optimistic", [])])
-def test_rbp_at_gives_imported_results_at_their_own_k_and_rule(
-    k: int, ties: str, found: list[float], results: Path, store: Path, cwd: Path, tmp_path: Path
+def test_the_relation_has_imported_results_at_their_own_k_and_rule(
+    results: Path, store: Path, cwd: Path, tmp_path: Path
 ) -> None:
     bring(results, store, cwd)
     windows = write(tmp_path / "windows.csv", "family,size,S,dataset,k,n,p_nk", "toy,1b,1000000000,wiki,1,5,0.03")
     bring(windows, store, cwd)
-    query = f"SELECT rbp FROM rbp_at({k}, '{ties}') ORDER BY rbp"
-    rows = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    assert [row["rbp"] for row in rows] == found
+    with connect(Store(store)) as connection:
+        rows = ask_user(connection, "SELECT * EXCLUDE (run_id) FROM observations").to_pylist()
+        for (k, ties), found in {(1, "mid"): [0.41, 0.43], (2, "mid"): [], (1, "optimistic"): []}.items():
+            at_k = ask_user(connection, f"SELECT rbp FROM rbp_at({k}, '{ties}') ORDER BY rbp")
+            assert at_k["rbp"].to_pylist() == found
+        with pytest.raises(RbpxError, match=r"nosuch.*pessimistic"):
+            ask_user(connection, "FROM rbp_at(1, 'nosuch')")
+    assert sorted(rows, key=str) == sorted(imported(store), key=str)
+    assert len(rows) == 5
 
 
-def test_an_unknown_tie_rule_is_said_where_only_imports_are(results: Path, store: Path, cwd: Path) -> None:
-    bring(results, store, cwd)
-    refused(here("sql", "FROM rbp_at(1, 'nosuch')", "--store", store, cwd=cwd), "nosuch", "pessimistic")
+def test_of_two_contradicting_files_that_come_at_once_one_is_refused(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = kept.observations_of
+
+    def slowly(*words: Any) -> pa.Table:
+        stored = read(*words)
+        time.sleep(0.1)  # so that both have read the store before one of them writes, if nothing holds it back
+        return stored
+
+    monkeypatch.setattr(kept, "observations_of", slowly)
+    files = [write(tmp_path / f"{rbp}.csv", HEADER, ROWS[0].replace("0.41", rbp)) for rbp in ("0.41", "0.42")]
+    config = ImportConfig(source="them", ties=Ties.mid, family=None)
+    with ThreadPoolExecutor(2) as pool:
+        tasks = [pool.submit(kept.import_file, Store(store), file, config) for file in files]
+        problems = [task.exception() for task in tasks]
+    (problem,) = [each for each in problems if each is not None]
+    assert isinstance(problem, RbpxError)
+    assert "in the store" in str(problem)
+    assert len(imported(store)) == 1
 
 
 def test_status_lists_imports_beside_runs(results: Path, own_store: Path, cwd: Path) -> None:
@@ -447,15 +450,13 @@ def test_status_lists_imports_beside_runs(results: Path, own_store: Path, cwd: P
     assert rows[-1]["n_observations"] == 4
 
 
-def run_ids(store: Path, cwd: Path) -> list[str]:
-    query = "SELECT DISTINCT run_id FROM observations WHERE source = 'them' ORDER BY run_id"
-    rows = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    return [row["run_id"] for row in rows]
+def run_ids(store: Path) -> list[str]:
+    return sorted({row["run_id"] for row in imported(store, "run_id")})
 
 
 def test_an_imported_run_has_one_id_that_show_explains(results: Path, store: Path, cwd: Path, tmp_path: Path) -> None:
     bring(results, store, cwd)
-    ids = run_ids(store, cwd)
+    ids = run_ids(store)
     assert len(ids) == 2
     shown = [json.loads(here("show", one, "--store", store, cwd=cwd, check=0).stdout) for one in ids]
     assert {one["file"] for one in shown} == {"results.csv"}
@@ -464,51 +465,42 @@ def test_an_imported_run_has_one_id_that_show_explains(results: Path, store: Pat
     assert all({row["size"] for row in one["rows"]} in ({"1b"}, {"2b"}) for one in shown)
     turned = write(tmp_path / "turned.csv", HEADER, *reversed(ROWS))
     bring(turned, tmp_path / "other", cwd)
-    assert run_ids(tmp_path / "other", cwd) == ids
+    assert run_ids(tmp_path / "other") == ids
 
 
 def test_gc_keeps_fits_of_imported_runs_until_their_source_is_removed(results: Path, store: Path, cwd: Path) -> None:
     bring(results, store, cwd)
     kept = Store(store)
-    for name, ids in {"whole": run_ids(store, cwd), "gone": ["nosuch"]}.items():
+    for name, ids in {"whole": run_ids(store), "gone": ["nosuch"]}.items():
         kept.write_record("fits", name, {"fit_id": name, "run_ids": ids, "params": {}})
     assert "dropped 1 fit whose" in here("store", "gc", "--store", store, cwd=cwd, check=0).stderr
     assert [fit["fit_id"] for fit in kept.records("fits")] == ["whole"]
     here("store", "rm", "them", "--store", store, cwd=cwd, check=0)
     assert list(kept.records("fits")) == []
-    assert observations(store, cwd) == []
-    with duckdb.connect(str(store / "rbpx.duckdb"), read_only=True) as connection:
-        assert connection.execute("SELECT count(*) FROM observations").fetchone() == (0,)
+    assert imported(store) == []
 
 
 def test_removing_a_source_leaves_the_others_and_the_runs(results: Path, own_store: Path, cwd: Path) -> None:
     bring(results, own_store, cwd)
     bring(results, own_store, cwd, "source=them-too", "ties=mid")
-    measured = observations(own_store, cwd, "source = 'measured'")
+    runs = snapshot(own_store / "runs")
     here("store", "rm", "them", "--store", own_store, cwd=cwd, check=0)
-    assert {row["source"] for row in observations(own_store, cwd)} == {"them-too"}
-    assert observations(own_store, cwd, "source = 'measured'") == measured
+    assert {row["source"] for row in imported(own_store)} == {"them-too"}
+    assert snapshot(own_store / "runs") == runs
     refused(
         here("store", "rm", "them", "--store", own_store, cwd=cwd), "them is neither a run_id nor an imported source"
     )
 
 
-def test_rebuilding_the_index_keeps_imports(results: Path, store: Path, cwd: Path) -> None:
-    bring(results, store, cwd)
-    before = observations(store, cwd)
-    here("store", "rebuild", "--store", store, cwd=cwd, check=0)
-    assert observations(store, cwd) == before
-
-
-def test_what_was_measured_can_be_imported_elsewhere(
-    measured: Measured, store: Path, cwd: Path, tmp_path: Path
-) -> None:
+def test_what_was_measured_can_be_imported_elsewhere(drawn: Path, store: Path, cwd: Path, tmp_path: Path) -> None:
     file = tmp_path / "observations.csv"
-    here("export", "observations", "--store", measured.store, "--output", file, cwd=cwd, check=0)
+    here("export", "observations", "--store", drawn, "--output", file, cwd=cwd, check=0)
     ignored, _ = bring(file, store, cwd, "source=elsewhere").stderr.splitlines()
     assert ignored == f"ignored columns of {file}: source, run_id"
-    ours = observations(measured.store, cwd, "true")
-    assert observations(store, cwd) == [row | {"source": "elsewhere"} for row in ours]
+    with connect(Store(drawn)) as connection:
+        ours = ask_user(connection, "SELECT * EXCLUDE (run_id) FROM observations").to_pylist()
+    assert sorted(imported(store), key=str) == sorted((row | {"source": "elsewhere"} for row in ours), key=str)
+    assert len(ours) == 4 * 3 * 3
 
 
 def test_a_file_that_rbpx_did_not_import_is_named(results: Path, store: Path, cwd: Path) -> None:
@@ -542,13 +534,17 @@ def test_beside_a_corrupt_import_of_its_source_nothing_comes_in_and_beside_a_cop
 # ------------------------------------------------------------------------------------------------------ named studies
 
 
-def study(name: str, store: Path, cwd: Path) -> Answer:
-    return here(f"experiment={name}", "--store", store, cwd=cwd, check=0)
+def brought_by(name: str, store: Path) -> list[dict[str, Any]]:
+    """The observations of the files that a study brings in."""
+    path = EXPERIMENTS / f"{name}.yaml"
+    for told in yaml.safe_load(path.read_text(encoding="utf-8"))["imports"]:
+        config = ImportConfig(**told | {"ties": Ties(told["ties"])})
+        kept.import_file(Store(store), path.parent / told["file"], config)
+    return imported(store)
 
 
-def test_the_published_figures_of_gpt2_give_the_published_slopes(store: Path, cwd: Path) -> None:
-    study("published_gpt2_wikipedia", store, cwd)
-    rows = observations(store, cwd)
+def test_the_published_figures_of_gpt2_give_the_published_slopes(store: Path) -> None:
+    rows = brought_by("published_gpt2_wikipedia", store)
     assert len(rows) == 20
     assert {(row["source"], row["ties"], row["n"], row["n_tokens"]) for row in rows} == {
         ("rbp_paper", "optimistic", 1, 317414)
@@ -559,9 +555,8 @@ def test_the_published_figures_of_gpt2_give_the_published_slopes(store: Path, cw
         assert -slope == pytest.approx(published, abs=5e-4)
 
 
-def test_the_published_figures_of_pythia_give_the_published_slopes(store: Path, cwd: Path) -> None:
-    study("published_pythia_wikipedia", store, cwd)
-    rows = observations(store, cwd)
+def test_the_published_figures_of_pythia_give_the_published_slopes(store: Path) -> None:
+    rows = brought_by("published_pythia_wikipedia", store)
     points = np.array([(r["non_embedding_params"], -np.log(r["rbp"]), r["cross_entropy_nats"]) for r in rows])
     assert len(points) == 10
     for column, published in {1: 0.079, 2: 0.087}.items():
@@ -569,39 +564,17 @@ def test_the_published_figures_of_pythia_give_the_published_slopes(store: Path, 
         assert -slope == pytest.approx(published, abs=5e-4)
 
 
-def test_the_published_windows_are_whole_numbers_of_windows(store: Path, cwd: Path) -> None:
+def test_the_published_windows_are_whole_numbers_of_windows(store: Path) -> None:
     """The share of n_tokens windows that are hits is a count again; so the two columns belong together."""
-    study("published_gpt2_emergence", store, cwd)
-    rows = observations(store, cwd)
+    rows = brought_by("published_gpt2_emergence", store)
     assert sorted({row["n"] for row in rows}) == [1, 5, 10, 50, 100]
     assert len(rows) == 4 * 5 * 5
     counts = np.array([row["rbp"] * row["n_tokens"] for row in rows if row["n"] > 1])
     np.testing.assert_allclose(counts, np.round(counts), atol=1e-5)
 
 
-def test_the_studies_share_a_store(store: Path, cwd: Path) -> None:
-    for name in ("published_gpt2_emergence", "published_gpt2_wikipedia", "published_pythia_wikipedia"):
-        assert study(name, store, cwd).stdout
-    assert "nothing new" in study("published_gpt2_wikipedia", store, cwd).stderr
-    assert len(observations(store, cwd)) == 110
-
-
-@pytest.mark.parametrize(
-    ("imports", "says"),
-    [
-        ("[{source: them, ties: mid}]", ["import 1", "names no file"]),
-        ("[{file: nosuch.csv, source: them}]", ["/nosuch.csv is not a file"]),
-        ("[{file: nosuch.csv}]", ["needs source=NAME"]),
-        ("[{file: nosuch.csv, sauce: them}]", ["sauce"]),
-    ],
-)
-def test_a_wrong_import_of_a_study_is_one_line(imports: str, says: list[str], store: Path, cwd: Path) -> None:
-    refused(here("experiment=published_gpt2_wikipedia", f"imports={imports}", "--store", store, cwd=cwd), *says)
-    assert not store.exists()
-
-
 def test_a_name_with_a_space_or_a_comma_can_be_typed(store: Path, cwd: Path, tmp_path: Path) -> None:
     file = write(tmp_path / "my results, new.csv", HEADER.replace("dataset,", ""), ROWS[0].replace("wiki,", ""))
     words = shlex.split("""source=them ties=mid 'dataset="wiki, english"'""")
     bring(file, store, cwd, *words)
-    assert observations(store, cwd)[0]["dataset"] == "wiki, english"
+    assert imported(store)[0]["dataset"] == "wiki, english"

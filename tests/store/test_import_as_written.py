@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,10 @@ from typing import Any
 import pytest
 
 from rbpx.files.cells import is_no_value, large_number
+from tests.support import imports
 from tests.support.commands import Answer
 from tests.support.composed import here
+from tests.support.imports import found
 from tests.support.places import SHARED
 from tests.support.tables import SUFFIXES, write_table
 
@@ -26,13 +27,7 @@ def store(tmp_path: Path) -> Path:
 
 def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0) -> Answer:
     told = ("source=me", "family=lab", "dataset=c4")
-    return here("import", file, *told, *(words or (COLUMNS,)), "--store", store, cwd=cwd, check=check)
-
-
-def found(store: Path, cwd: Path, columns: str) -> list[tuple[Any, ...]]:
-    query = f"SELECT {columns} FROM observations ORDER BY ALL"
-    rows = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    return [tuple(row.values()) for row in rows]
+    return imports.bring(file, store, cwd, *told, *(words or (COLUMNS,)), check=check)
 
 
 WRITTEN = {  # as a person writes it -> what it is
@@ -75,7 +70,7 @@ def test_sizes_and_tokens_may_be_written_as_text_in_every_format(
     answer = bring(write_table(tmp_path / f"a{suffix}", rows), store, cwd)
     assert "rounded" not in answer.stderr
     facts = "model, non_embedding_params, training_tokens, training_step, cross_entropy_nats"
-    assert found(store, cwd, facts) == [
+    assert found(store, facts) == [
         ("a", 6e7, 1_200_000_000, 1000, 3.1),
         ("b", 1.2e9, 3_000_000_000, 2000, 2.9),
         ("c", 1_000_000.5, 7_000_000_000, 3, 2.8),
@@ -91,13 +86,13 @@ def test_counts_that_are_not_whole_are_rounded_and_that_is_said_once(
     answer = bring(write_table(tmp_path / f"a{suffix}", rows), store, cwd)
     (said,) = [line for line in answer.stderr.splitlines() if "rounded" in line]
     assert said.endswith("to whole numbers: 3 of tokens")
-    assert [D for (D,) in found(store, cwd, "training_tokens")] == [2 * 10**9, 4630828457, 7000000000, 7000000002]
+    assert [D for (D,) in found(store, "training_tokens")] == [2 * 10**9, 4630828457, 7000000000, 7000000002]
 
 
 def test_a_count_beyond_what_a_float_holds_keeps_its_last_digit(store: Path, cwd: Path, tmp_path: Path) -> None:
     rows = [{"run": "a", "params": "60M", "tokens": "9,007,199,254,740,993", "loss": "3"}]
     bring(write_table(tmp_path / "a.csv", rows), store, cwd)
-    assert found(store, cwd, "training_tokens") == [(2**53 + 1,)]
+    assert found(store, "training_tokens") == [(2**53 + 1,)]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +115,7 @@ def test_empty_and_nan_losses_are_left_out_and_counted(suffix: str, store: Path,
     answer = bring(write_table(tmp_path / f"a{suffix}", rows), store, cwd)
     assert f"left out 2 rows of {tmp_path / f'a{suffix}'} without a value, empty or NaN" in answer.stderr
     assert "imported 2 observations of 2 models" in answer.stderr
-    assert found(store, cwd, "model, cross_entropy_nats") == [("r0", 3.1), ("r3", 2.9)]
+    assert found(store, "model, cross_entropy_nats") == [("r0", 3.1), ("r3", 2.9)]
 
 
 def test_of_a_row_with_several_values_only_the_missing_ones_are_left_out(
@@ -136,7 +131,7 @@ def test_of_a_row_with_several_values_only_the_missing_ones_are_left_out(
     assert f"left out 1 row of {tmp_path / 'a.csv'} without a value" in answer.stderr
     assert f"left out 2 values of {tmp_path / 'a.csv'} that are empty or NaN" in answer.stderr
     expected = [(1000, None, 0.5), (2000, 3.0, None), (3000, 2.0, 0.7)]
-    assert found(store, cwd, "training_tokens, cross_entropy_nats, accuracy") == expected
+    assert found(store, "training_tokens, cross_entropy_nats, accuracy") == expected
 
 
 def test_a_file_of_nothing_but_nan_is_refused(store: Path, cwd: Path, tmp_path: Path) -> None:
@@ -158,7 +153,7 @@ def test_rows_that_repeat_others_are_left_out_and_counted(store: Path, cwd: Path
     assert f"left out 2 rows of {tmp_path / 'a.csv'} that an earlier row says already" in answer.stderr
     assert "imported 2 observations of 2 models" in answer.stderr
     assert "there already" not in answer.stderr
-    assert found(store, cwd, "model, cross_entropy_nats") == [("a", 3.1), ("b", 3.2)]
+    assert found(store, "model, cross_entropy_nats") == [("a", 3.1), ("b", 3.2)]
     again = bring(tmp_path / "a.csv", store, cwd).stderr
     assert "nothing new" in again
 
@@ -167,7 +162,7 @@ def test_rows_of_rbp_that_repeat_others_are_left_out_too(store: Path, cwd: Path,
     rows = [{"S": 10, "k": k, "rbp": rbp} for k, rbp in ((1, 0.4), (5, 0.6), (1, 0.4))]
     answer = bring(write_table(tmp_path / "a.csv", rows), store, cwd, "ties=mid")
     assert "left out 1 row" in answer.stderr
-    assert found(store, cwd, "k, rbp") == [(1, 0.4), (5, 0.6)]
+    assert found(store, "k, rbp") == [(1, 0.4), (5, 0.6)]
 
 
 def test_all_faults_of_a_file_are_told_at_once_by_the_users_columns(store: Path, cwd: Path, tmp_path: Path) -> None:
@@ -233,4 +228,4 @@ def test_published_checkpoints_written_by_people_are_those_published(
     bring(write_table(tmp_path / f"a{suffix}", people), store, cwd, "columns={S: params, D: tokens, model: run}")
     facts = "model, non_embedding_params, training_tokens, training_step, cross_entropy_nats"
     numbers = [(float(row["params"]), int(row["tokens"]), int(row["step"]), float(row["loss_nats"])) for row in rows]
-    assert found(store, cwd, facts) == sorted((row["run"], *of) for row, of in zip(rows, numbers, strict=True))
+    assert found(store, facts) == sorted((row["run"], *of) for row, of in zip(rows, numbers, strict=True))

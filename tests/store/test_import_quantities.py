@@ -4,16 +4,19 @@ import csv
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.support import imports
 from tests.support.commands import Answer
-from tests.support.composed import here
+from tests.support.imports import imported
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference"
-COLUMNS = "size, dataset, non_embedding_params, training_tokens, training_flops, training_step, unique_tokens"
-COLUMNS += ", training_seed, variant, cross_entropy_nats, cross_entropy_nats_stderr, bits_per_byte, accuracy, k, ties"
+COLUMNS = (
+    *("size", "dataset", "non_embedding_params", "training_tokens", "training_flops", "training_step"),
+    *("unique_tokens", "training_seed", "variant", "cross_entropy_nats", "cross_entropy_nats_stderr"),
+    *("bits_per_byte", "accuracy", "k", "ties"),
+)
 
 
 @pytest.fixture
@@ -28,22 +31,14 @@ def table(path: Path, *lines: str) -> Path:
 
 
 def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0) -> Answer:
-    return here("import", file, "source=them", "family=toy", *words, "--store", store, cwd=cwd, check=check)
-
-
-def rows(store: Path, cwd: Path, columns: str = COLUMNS) -> list[dict[str, Any]]:
-    query = f"SELECT {columns} FROM observations ORDER BY ALL"
-    found: list[dict[str, Any]] = json.loads(
-        here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout
-    )
-    return found
+    return imports.bring(file, store, cwd, "source=them", "family=toy", *words, check=check)
 
 
 def test_a_loss_needs_no_rank_and_no_tie_rule(store: Path, cwd: Path, tmp_path: Path) -> None:
     header = "S,D,C,step,unique_tokens,training_seed,variant,dataset,loss_nats,loss_nats_stderr,accuracy"
     file = table(tmp_path / "a.csv", header, "6795600349.289497,2e9,8e19,10,1000,3,adamw,c4,2.5,0.01,.4")
     bring(file, store, cwd)
-    (row,) = rows(store, cwd)
+    (row,) = imported(store, *COLUMNS)
     expected = {"size": "6795600349.289497", "dataset": "c4", "non_embedding_params": 6795600349.289497}
     expected |= {"training_tokens": 2 * 10**9, "training_flops": 8e19, "training_step": 10, "unique_tokens": 1000}
     expected |= {"training_seed": 3, "variant": "adamw", "cross_entropy_nats": 2.5, "cross_entropy_nats_stderr": 0.01}
@@ -62,12 +57,14 @@ def test_texts_side_by_side_and_rows_of_quantities_say_the_same(store: Path, cwd
     )
     bring(wide, store, cwd, "texts={a: {loss_bits: a_bits}, b: {bits_per_byte: b_bpb, accuracy: b_acc}}")
     bring(long, tmp_path / "other", cwd, "columns={quantity: metric}")
-    facts = "dataset, training_tokens, max(cross_entropy_nats) AS ce, max(bits_per_byte) AS bpb, max(accuracy) AS acc"
     by_hand = [("a", 7, 3 * math.log(2), None, None), ("b", 7, None, 1.25, 0.5), ("b", 9, None, 1.0, None)]
+    names = ("dataset", "training_tokens", "cross_entropy_nats", "bits_per_byte", "accuracy")
     for root in (store, tmp_path / "other"):
-        query = f"SELECT {facts} FROM observations GROUP BY ALL ORDER BY ALL"
-        found = json.loads(here("sql", query, "--format", "json", "--store", root, cwd=cwd, check=0).stdout)
-        assert [tuple(row.values()) for row in found] == by_hand
+        of_place: dict[tuple[str, int], dict[str, float]] = {}
+        for row in imported(root, *names):
+            told = of_place.setdefault((row["dataset"], row["training_tokens"]), {})
+            told |= {name: row[name] for name in names[2:] if row[name] is not None}
+        assert sorted((*place, *map(told.get, names[2:])) for place, told in of_place.items()) == by_hand
 
 
 def test_a_preview_counts_and_writes_nothing(store: Path, cwd: Path, tmp_path: Path) -> None:
@@ -144,7 +141,7 @@ def test_what_cannot_be_read_is_one_line(
 def test_flops_that_count_the_head_are_taken_with_all_parameters(store: Path, cwd: Path, tmp_path: Path) -> None:
     header = "S,total_params,D,C,dataset,loss_nats"
     bring(table(tmp_path / "a.csv", header, "1e6,5e6,1e7,3e14,c,3"), store, cwd)
-    assert [row["training_flops"] for row in rows(store, cwd)] == [3e14]
+    assert [row["training_flops"] for row in imported(store, *COLUMNS)] == [3e14]
 
 
 def test_another_value_of_a_checkpoint_is_refused_and_another_quantity_is_not(
@@ -178,9 +175,9 @@ def test_published_points_come_in_by_one_line(name: str, store: Path, cwd: Path)
     if not (REFERENCE / name).is_file():
         pytest.skip(f"{name} is not beside the project")
     words, n, column = TABLES[name]
-    here("import", REFERENCE / name, "source=them", *words, "--store", store, cwd=cwd, check=0)
+    imports.bring(REFERENCE / name, store, cwd, "source=them", *words)
     with (REFERENCE / name).open(newline="") as lines:
         theirs = sorted(float(row[column]) for row in csv.DictReader(lines))
-    ours = [row["cross_entropy_nats"] for row in rows(store, cwd, "cross_entropy_nats")]
+    ours = [row["cross_entropy_nats"] for row in imported(store, "cross_entropy_nats")]
     assert len(ours) == n
     assert [loss for loss in ours if loss is not None] == theirs

@@ -5,14 +5,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support import imports
 from tests.support.commands import Answer
 from tests.support.composed import here
-from tests.support.places import SHARED
+from tests.support.imports import found, imported
 from tests.support.stores import snapshot
 
 COLUMNS = "columns={S: params, D: tokens, loss_nats: loss, model: run_name}"
@@ -27,8 +27,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0) -> Answer:
-    told = ("source=me", "family=lab", "dataset=c4")
-    return here("import", file, *told, *words, "--store", store, cwd=cwd, check=check)
+    return imports.bring(file, store, cwd, "source=me", "family=lab", "dataset=c4", *words, check=check)
 
 
 def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
@@ -54,54 +53,16 @@ NAMES = {"its checkpoints": "{optimizer}-{S}", "runs of their own": "{optimizer}
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_the_size_of_a_named_run_is_S_and_its_name_the_model(name: str, store: Path, cwd: Path, tmp_path: Path) -> None:
     bring(trainings(tmp_path / "runs.csv", name=name), store, cwd, VARIANT)
-    query = "SELECT DISTINCT size, model, non_embedding_params AS S FROM observations"
-    for row in asked(store, cwd, "sql", query):
-        assert row["size"] == f"{row['S']:.0f}"
+    for row in imported(store, "size", "model", "non_embedding_params"):
+        assert row["size"] == f"{row['non_embedding_params']:.0f}"
         assert row["size"] in row["model"]
 
 
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_tokens_of_two_variants_are_compared_at_each_size_whatever_runs_are_called(
-    name: str, store: Path, cwd: Path, tmp_path: Path
-) -> None:
-    bring(trainings(tmp_path / "runs.csv", name=name), store, cwd, VARIANT)
-    rows = asked(store, cwd, "multiplier", "base=lab:adamw", "variant=lab:muon", "axis=D", "laws=cross_entropy")
-    overall = {
-        row["fixed_size"]: row["multiplier"] for row in rows if row["kind"] == "overall" and row["offset"] == "none"
-    }
-    assert overall == pytest.approx({"60000000": 2, "240000000": 2}, rel=1e-6)
-    laws = asked(store, cwd, "fit", "axis=D", "laws=cross_entropy")
-    sizes = [(law["size"], law["n_points"], law["params"]["sizes"]) for law in laws]
-    assert sizes == [(size, 4, [size] * 4) for size in ("60000000", "240000000")] * 2
-    assert [law["alpha"] for law in laws] == pytest.approx([0.06] * 4, rel=1e-9)
-    one = asked(store, cwd, "fit", "axis=D", "laws=cross_entropy", 'size="240000000"', "variant=muon")
-    assert [law["fit_id"] for law in one] == [laws[3]["fit_id"]]
-
-
-def test_a_variant_narrows_a_surface_and_whatever_else_is_asked(store: Path, cwd: Path, tmp_path: Path) -> None:
+def test_a_variant_that_is_not_there_is_refused_with_those_that_are(store: Path, cwd: Path, tmp_path: Path) -> None:
     bring(trainings(tmp_path / "runs.csv", name=NAMES["its checkpoints"]), store, cwd, VARIANT)
-    words = ("laws=cross_entropy", "resamples=1")
-    both = {row["params"]["variant"]: row["fit_id"] for row in asked(store, cwd, "surface", *words)}
-    assert both.keys() == {"adamw", "muon"}
-    for variant, fit_id in both.items():
-        (row,) = asked(store, cwd, "surface", f"variant={variant}", *words)
-        assert (row["params"]["variant"], row["fit_id"], row["n_points"]) == (variant, fit_id, 8)
-    listed = asked(store, cwd, "surface", "variant=[muon,adamw]", *words)
-    swept = asked(store, cwd, "surface", "-m", "variant=muon,adamw", *words)
-    assert {row["fit_id"] for row in listed} == {row["fit_id"] for row in swept} == set(both.values())
-    for verb in (("fit", "axis=D"), ("trajectory",)):
-        kinds = {row.get("variant", "muon") or "muon" for row in asked(store, cwd, *verb, "variant=muon", *words)}
-        assert kinds == {"muon"}, verb
-
-
-@pytest.mark.parametrize("verb", ["surface", "design", "fit"])
-def test_a_variant_that_is_not_there_is_refused_with_those_that_are(
-    verb: str, store: Path, cwd: Path, tmp_path: Path
-) -> None:
-    bring(trainings(tmp_path / "runs.csv", name=NAMES["its checkpoints"]), store, cwd, VARIANT)
-    (line,) = here(verb, "variant=moun", "--store", store, cwd=cwd, check=2).stderr.splitlines()
+    (line,) = here("fit", "variant=moun", "--store", store, cwd=cwd, check=2).stderr.splitlines()
     assert "variant=moun is not in the store; did you mean muon? it holds adamw, muon" in line
-    (line,) = here(verb, "variant=2", "--store", store, cwd=cwd, check=2).stderr.splitlines()
+    (line,) = here("fit", "variant=2", "--store", store, cwd=cwd, check=2).stderr.splitlines()
     assert "variant=2 was read as a number" in line
 
 
@@ -184,18 +145,15 @@ def old_store(store: Path) -> Path:
     return store
 
 
-def observations(store: Path, cwd: Path) -> list[tuple[Any, ...]]:
+def observations(store: Path) -> list[tuple[Any, ...]]:
     """What the store holds, in an order of its tokens and losses."""
-    columns = "size, model, non_embedding_params, training_tokens, cross_entropy_nats, run_id"
-    rows = asked(
-        store, cwd, "sql", f"SELECT {columns} FROM observations ORDER BY non_embedding_params, model, training_tokens"
-    )
-    return [tuple(row.values()) for row in rows]
+    columns = "non_embedding_params, model, training_tokens, size, cross_entropy_nats, run_id"
+    return [(size, model, S, D, loss, run_id) for S, model, D, size, loss, run_id in found(store, columns)]
 
 
 def test_what_an_earlier_version_imported_is_read_as_it_was(old_store: Path, cwd: Path) -> None:
     before = snapshot(old_store / "imports")
-    assert observations(old_store, cwd) == BEFORE
+    assert observations(old_store) == BEFORE
     (shown,) = [asked(old_store, cwd, "status")]
     assert [(row["file"], row["sha256"], row["n_observations"]) for row in shown] == [("runs.csv", "ee97", 4)]
     assert snapshot(old_store / "imports") == before
@@ -206,13 +164,11 @@ def test_the_same_file_brings_nothing_new_to_it_and_a_longer_one_what_is_longer(
 ) -> None:
     file, told = tmp_path / "runs.csv", ("source=them", "family=lab", "dataset=c4", COLUMNS)
     file.write_text("\n".join(LONG[:-1]) + "\n")
-    assert "nothing new" in here("import", file, *told, "--store", old_store, cwd=cwd, check=0).stderr
-    assert observations(old_store, cwd) == BEFORE
+    assert "nothing new" in imports.bring(file, old_store, cwd, *told).stderr
+    assert observations(old_store) == BEFORE
     file.write_text("\n".join(LONG) + "\n")
-    assert (
-        "(4 of them were there already)" in here("import", file, *told, "--store", old_store, cwd=cwd, check=0).stderr
-    )
-    (new,) = [row for row in observations(old_store, cwd) if row not in BEFORE]
+    assert "(4 of them were there already)" in imports.bring(file, old_store, cwd, *told).stderr
+    (new,) = [row for row in observations(old_store) if row not in BEFORE]
     assert new[:5] == ("adamw-60m", "lab/adamw-60m", 6e7, 4000, 3.7)
     laws = asked(old_store, cwd, "fit", "axis=D", "laws=cross_entropy")
     assert [(law["size"], law["n_points"]) for law in laws] == [("adamw-60m", 3)]
@@ -224,26 +180,6 @@ def test_a_file_that_names_its_sizes_has_the_ids_that_it_always_had(store: Path,
         table.writerow(["size", "model", "S", "D", "loss_nats", "run_id"])
         table.writerows(BEFORE)
     told = ("source=them", "family=lab", "dataset=c4")
-    here("import", tmp_path / "runs.csv", *told, "--store", store, cwd=cwd, check=0)
-    assert observations(store, cwd) == BEFORE
+    imports.bring(tmp_path / "runs.csv", store, cwd, *told)
+    assert observations(store) == BEFORE
     assert [path.name for path in (store / "imports").iterdir()] == [FILE]
-
-
-# ------------------------------------------------------------------------------------------------------ published runs
-
-
-def test_published_checkpoints_of_named_runs_have_a_law_a_size(store: Path, cwd: Path) -> None:
-    path = SHARED / "reference" / "gemstones_checkpoints.csv"
-    if not path.is_file():
-        pytest.skip(f"{path.name} is not beside the project")
-    words = ("source=gemstones", "family=gemstones", "dataset=dolma", "columns={S: params, D: tokens, model: run}")
-    here("import", path, *words, "--store", store, cwd=cwd, check=0)
-    with path.open() as lines:
-        rows = list(csv.DictReader(lines))
-    laws = asked(store, cwd, "fit", "axis=D", "laws=cross_entropy", "resamples=1")
-    points = {
-        S: np.log([(float(row["tokens"]), float(row["loss_nats"])) for row in rows if row["params"] == S]).T
-        for S in {row["params"] for row in rows}
-    }
-    slopes = {S: -float(np.polyfit(*of, 1)[0]) for S, of in points.items()}
-    assert {law["size"]: law["alpha"] for law in laws} == pytest.approx(slopes, rel=1e-6)

@@ -12,11 +12,13 @@ from rbpx.errors import RbpxError
 from rbpx.files.column_table import read_columns
 from rbpx.store.imports.chosen_rows import rows_where
 from rbpx.store.sql.bounded import SqlLimits
+from tests.support import imports
 from tests.support.commands import Answer
 from tests.support.composed import here
+from tests.support.imports import found, imported
 from tests.support.places import SHARED
 from tests.support.stores import snapshot
-from tests.support.tables import SUFFIXES, write_table
+from tests.support.tables import write_table
 
 ROWS: list[dict[str, Any]] = [
     {"run": "a", "S": "60M", "val loss": 3.1, "outlier": False, "tokens": 1000},
@@ -41,13 +43,11 @@ def file(tmp_path: Path) -> Path:
 
 def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0) -> Answer:
     told = ("source=me", "family=lab", "dataset=c4", COLUMNS)
-    return here("import", file, *told, *words, "--store", store, cwd=cwd, check=check)
+    return imports.bring(file, store, cwd, *told, *words, check=check)
 
 
-def models(store: Path, cwd: Path) -> list[str]:
-    query = "SELECT model FROM observations ORDER BY ALL"
-    rows = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    return [row["model"] for row in rows]
+def models(store: Path) -> list[str]:
+    return [row["model"] for row in imported(store, "model")]
 
 
 CHOSEN = {
@@ -61,7 +61,7 @@ CHOSEN = {
 }
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 def test_a_condition_means_the_same_in_every_format(suffix: str, tmp_path: Path) -> None:
     table = read_columns(write_table(tmp_path / f"runs{suffix}", ROWS))
     for where, runs in CHOSEN.items():
@@ -74,7 +74,7 @@ def test_a_condition_means_the_same_in_every_format(suffix: str, tmp_path: Path)
 @pytest.mark.parametrize("typed", ["where=tokens < 1500", 'where="tokens < 1500"', "where=tokens<1500"])
 def test_a_condition_is_typed_as_it_is_or_as_hydra_has_it(typed: str, file: Path, store: Path, cwd: Path) -> None:
     answer = bring(file, store, cwd, typed)
-    assert models(store, cwd) == ["a"]
+    assert models(store) == ["a"]
     assert f"left out 3 rows of {file} that where= does not choose" in answer.stderr
     assert f"ignored columns of {file}: outlier" in answer.stderr
 
@@ -130,7 +130,7 @@ def test_two_choices_of_one_file_stand_beside_each_other_with_where_they_come_fr
     answer = bring(file, store, cwd, "where=NOT outlier")
     assert "imported 2 observations" in answer.stderr
     assert "(1 of them were there already)" in answer.stderr
-    assert models(store, cwd) == ["a", "b", "d"]
+    assert models(store) == ["a", "b", "d"]
     listed = json.loads(here("status", "--store", store, "--format", "json", cwd=cwd, check=0).stdout)
     assert {(row["where"], row["n_observations"]) for row in listed} == {("tokens < 3000", 2), ("NOT outlier", 1)}
     shown = here("status", "--store", store, cwd=cwd, check=0).stdout
@@ -160,8 +160,6 @@ def test_dense_runs_of_a_published_table_are_chosen_by_its_columns(store: Path, 
             if row["num_experts"] == "1" and float(row["step"]) >= 100_000 and row["loss_validation"] not in ("", "nan")
         ]
     words = "columns={S: dense_parameter_count, loss_nats: loss_validation, model: hyper_id}"
-    told = ("import", path, "source=routing", "family=dense", "dataset=val", words)
-    here(*told, "where=num_experts = 1 AND step >= 1e5", "--store", store, cwd=cwd, check=0)
-    query = "SELECT model, training_step, cross_entropy_nats FROM observations"
-    rows = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    assert sorted(tuple(row.values()) for row in rows) == sorted(theirs)
+    told = ("source=routing", "family=dense", "dataset=val", words)
+    imports.bring(path, store, cwd, *told, "where=num_experts = 1 AND step >= 1e5")
+    assert found(store, "model, training_step, cross_entropy_nats") == sorted(theirs)

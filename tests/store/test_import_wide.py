@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.support import imports
 from tests.support.commands import Answer
 from tests.support.composed import here
+from tests.support.imports import found
 from tests.support.tables import SUFFIXES, write_table
 
 RUNS = "{small: 60M, big run: 1.2B}"
@@ -21,13 +23,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0) -> Answer:
-    return here("import", file, "source=me", "family=lab", "dataset=c4", *words, "--store", store, cwd=cwd, check=check)
-
-
-def found(store: Path, cwd: Path, columns: str) -> list[tuple[Any, ...]]:
-    query = f"SELECT {columns} FROM observations ORDER BY ALL"
-    rows = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    return [tuple(row.values()) for row in rows]
+    return imports.bring(file, store, cwd, "source=me", "family=lab", "dataset=c4", *words, check=check)
 
 
 def wide(path: Path, *, step: bool = True) -> Path:
@@ -54,15 +50,14 @@ def test_runs_side_by_side_are_those_one_below_the_other(suffix: str, store: Pat
         f"left out 1 value of {file} that are empty or NaN",
         f"imported 5 observations of 2 models on 1 dataset from {file} into {store} as me",
     ]
-    assert found(store, cwd, "model, non_embedding_params, training_step, cross_entropy_nats") == BELOW
-    assert {size for (size,) in found(store, cwd, "size")} == {"60000000", "1200000000"}
+    assert found(store, "model, non_embedding_params, training_step, cross_entropy_nats") == BELOW
+    assert {size for (size,) in found(store, "size")} == {"60000000", "1200000000"}
     below = tmp_path / "below.csv"
     rows = ["model,S,step,loss_nats", *(",".join(map(str, row)) for row in BELOW)]
     below.write_text("\n".join(rows) + "\n")
     assert "nothing new" in bring(below, store, cwd).stderr
     bring(below, tmp_path / "other", cwd)
-    ids = ("DISTINCT run_id",)
-    assert found(tmp_path / "other", cwd, *ids) == found(store, cwd, *ids)
+    assert set(found(tmp_path / "other", "run_id")) == set(found(store, "run_id"))
 
 
 def test_without_a_column_that_says_it_rows_count_as_steps_and_that_is_said(
@@ -72,7 +67,7 @@ def test_without_a_column_that_says_it_rows_count_as_steps_and_that_is_said(
     answer = bring(file, store, cwd, f"runs={{loss_nats: {RUNS}}}")
     assert f"took rows 1 to 3 of {file} as steps, since no column says step, D or C" in answer.stderr
     expected = sorted((model, S, at // 100, loss) for model, S, at, loss in BELOW)
-    assert found(store, cwd, "model, non_embedding_params, training_step, cross_entropy_nats") == expected
+    assert found(store, "model, non_embedding_params, training_step, cross_entropy_nats") == expected
 
 
 def test_one_row_of_final_losses_has_no_step(store: Path, cwd: Path, tmp_path: Path) -> None:
@@ -81,7 +76,7 @@ def test_one_row_of_final_losses_has_no_step(store: Path, cwd: Path, tmp_path: P
     answer = bring(file, store, cwd, "runs={loss_bits: {small: 60M, big: 1.2B}}")
     assert "as steps" not in answer.stderr
     expected = [("big", None, 2.9 * 0.6931471805599453), ("small", None, 3.2 * 0.6931471805599453)]
-    assert found(store, cwd, "model, training_step, cross_entropy_nats") == expected
+    assert found(store, "model, training_step, cross_entropy_nats") == expected
 
 
 def test_more_may_be_said_of_a_run_than_its_size(store: Path, cwd: Path, tmp_path: Path) -> None:
@@ -91,7 +86,7 @@ def test_more_may_be_said_of_a_run_than_its_size(store: Path, cwd: Path, tmp_pat
     other = '{S: 1.2B, column: "big run", variant: adamw}'
     bring(file, store, cwd, f"runs={{loss_nats: {{one: {one}, other: {other}}}}}")
     facts = "model, variant, training_seed, training_step, training_tokens"
-    assert found(store, cwd, facts) == [
+    assert found(store, facts) == [
         ("one", "muon", 3, 100, 400_000),
         ("one", "muon", 3, 200, 800_000),
         ("one", "muon", 3, 300, 1_200_000),
@@ -106,7 +101,7 @@ def test_two_quantities_of_one_run_stand_in_its_rows(store: Path, cwd: Path, tmp
     runs = "runs={loss_nats: {a: {S: 60M, column: a_loss}}, accuracy: {a: {S: 60M, column: a_acc}}}"
     bring(file, store, cwd, runs)
     expected = [("a", 10**9, 3.0, 0.5), ("a", 2 * 10**9, None, 0.6)]
-    assert found(store, cwd, "model, training_tokens, cross_entropy_nats, accuracy") == expected
+    assert found(store, "model, training_tokens, cross_entropy_nats, accuracy") == expected
 
 
 def test_a_fault_of_a_run_is_told_by_its_column(store: Path, cwd: Path, tmp_path: Path) -> None:

@@ -1,0 +1,63 @@
+"""Models with experts, imported with the parameters that a token uses: what S and C count, and which size foretells."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.composed import here
+
+SPARSE = 4  # S is so many times the active parameters of the models with experts
+
+
+@pytest.fixture
+def store(tmp_path: Path, cwd: Path) -> Path:
+    """Losses 3 + 400 N^-0.3 + 400 D^-0.3 of models with N active parameters, 4 N in all."""
+    lines = ["model,S,active_params,D,dataset,loss_nats"]
+    for N in (1e7, 2e7, 4e7, 8e7, 16e7):
+        for D in (2e8, 8e8, 32e8):
+            loss = 3 + 400 * N**-0.3 + 400 * D**-0.3
+            lines.append(f"m{N:g}-{D:g},{SPARSE * N:.0f},{N:.0f},{D:.0f},c4,{loss:.6f}")
+    file, store = tmp_path / "moe.csv", tmp_path / "store"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    here("import", file, "source=them", "family=moe", "--store", store, cwd=cwd, check=0)
+    return store
+
+
+def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
+    answer = here(*words, "--format", "json", "--store", store, cwd=cwd, check=0)
+    found: list[dict[str, Any]] = json.loads(answer.stdout)
+    return found
+
+
+def test_the_optimum_of_a_budget_counts_flops_of_the_active_parameters(store: Path, cwd: Path) -> None:
+    # C = 6 N D, and the loss falls alike in N and in D, so that N = D = sqrt(C / 6) is best; S is four times N.
+    words = ("surface", "budgets=[1e18]", "laws=[cross_entropy]", "resamples=20")
+    best = (1e18 / 6) ** 0.5
+    for size_by, factor in (("total", SPARSE), ("active", 1)):
+        (row,) = asked(store, cwd, *words, f"size_by={size_by}")
+        (optimum,) = row["params"]["optima"]
+        assert optimum["S"] == pytest.approx(factor * best, rel=0.05)
+        assert optimum["D"] == pytest.approx(best, rel=0.05)
+
+
+def test_a_law_in_all_parameters_is_the_law_in_those_that_embeddings_are_counted_in(tmp_path: Path, cwd: Path) -> None:
+    """Losses 400 N^-0.3 with N all parameters: exact in N, and no power law in S."""
+    S = np.array([1e4, 1e5, 1e6, 1e7, 1e8])
+    N = S + 500 * np.sqrt(S)
+    lines = ["model,S,total_params,dataset,loss_nats"]
+    lines += [f"m{at:g},{at:.0f},{of:.0f},c4,{400 * of**-0.3:.9f}" for at, of in zip(S, N, strict=True)]
+    file, store = tmp_path / "small.csv", tmp_path / "store"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    here("import", file, "source=them", "family=small", "--store", store, cwd=cwd, check=0)
+    (by_S,) = asked(store, cwd, "fit", "laws=[cross_entropy]")
+    (by_N,) = asked(store, cwd, "fit", "laws=[cross_entropy]", "size_by=with_embeddings")
+    np.testing.assert_allclose(by_N["params"]["S"], np.round(N))
+    assert by_N["alpha"] == pytest.approx(0.3, abs=1e-6)
+    assert by_S["status"] == "bends"
+    assert by_S["fit_id"] != by_N["fit_id"]
+    page = here("fit", "laws=[cross_entropy]", "size_by=with_embeddings", "--store", store, cwd=cwd, check=0).stdout
+    assert "by all parameters" in page
+    assert "S, all parameters" in page
