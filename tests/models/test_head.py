@@ -1,7 +1,7 @@
 """Output heads: what a model does behind its head is found and done alike, or the model is measured whole."""
 
-import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,180 +10,37 @@ import pytest
 import torch
 from torch import Tensor
 
-from rbpx.data.corpus import Document
-from rbpx.data.windows import Window, cut_windows
 from rbpx.errors import RbpxError
-from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import COLUMNS, TokenRows, measure_windows
-from rbpx.measure.reading.reading import Reading
 from rbpx.models.head import head_input, open_head
-from rbpx.models.load import LoadedModel, load_model
-from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer
-from tests.support.reference import reference_rank, reference_rows
+from tests.support.checkpoints import VOCAB_ROWS, build_tokenizer
+from tests.support.heads import (
+    assert_rows_of_the_models_own_logits,
+    build_head,
+    check_in_16_bits,
+    check_in_float32,
+    check_little,
+    head_product_in_float64,
+)
+from tests.support.measuring import load, measure, windows_of
+from tests.support.reference import reference_rank
 
-CPU = torch.device("cpu")
-SHAPE: dict[str, Any] = {
-    "vocab_size": VOCAB_ROWS,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": CONTEXT,
-    "initializer_range": 0.2,
-    "bos_token_id": None,
-    "eos_token_id": None,
-    "pad_token_id": None,
-}
-# class of the configuration, what it has of its own, what the model does behind the product of its head
-HEADS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "gemma2": ("Gemma2Config", {"head_dim": 8, "final_logit_softcapping": 2.0}, "softcap 2"),
-    "gemma2, no cap": ("Gemma2Config", {"head_dim": 8, "final_logit_softcapping": None}, "identity"),
-    "nanochat": ("NanoChatConfig", {"final_logit_softcapping": 3.0}, "softcap 3"),
-    "recurrent gemma": (
-        "RecurrentGemmaConfig",
-        {"logits_soft_cap": 2.0, "lru_width": 32, "attention_window_size": 16, "num_hidden_layers": 3, "head_dim": 8},
-        "softcap 2",
-    ),
-    "cohere": ("CohereConfig", {"logit_scale": 0.0613}, "scale 0.0613"),
-    "granite": ("GraniteConfig", {"logits_scaling": 7.0}, "scale 0.142857143"),
-    "hyperclovax": ("HyperCLOVAXConfig", {"logits_scaling": 0.3}, "scale 0.3"),
-    "falcon-h1": (
-        "FalconH1Config",
-        {"lm_head_multiplier": 0.3, "mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8},
-        "scale 0.3",
-    ),
-    "minicpm3": (  # divides the states, not the logits
-        "MiniCPM3Config",
-        {
-            "q_lora_rank": 16,
-            "kv_lora_rank": 16,
-            "qk_nope_head_dim": 8,
-            "qk_rope_head_dim": 8,
-            "v_head_dim": 8,
-            "num_key_value_heads": 4,
-            "dim_model_base": 8,
-        },
-        "identity",
-    ),
-    "phi, bias": ("PhiConfig", {}, "identity"),
-    "gptj, bias": (
-        "GPTJConfig",
-        {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": CONTEXT, "rotary_dim": 4},
-        "identity",
-    ),
-    "mamba": ("MambaConfig", {"state_size": 8}, "identity"),
-    "bloom": ("BloomConfig", {"n_layer": 2, "n_head": 4}, "identity"),
-}
-# what is so little that the rounding of 16-bit logits hides it
-LITTLE: dict[str, tuple[str, dict[str, Any], str]] = {
-    "cohere, 1.05": ("CohereConfig", {"logit_scale": 1.05}, "scale 1.05"),
-    "cohere, .96": ("CohereConfig", {"logit_scale": 0.96}, "scale 0.96"),
-    "granite, 1.05": ("GraniteConfig", {"logits_scaling": 1.05}, "scale 0.952380952"),
-    "granite, .96": ("GraniteConfig", {"logits_scaling": 0.96}, "scale 1.04166667"),
-    "hyperclovax, 1.001": ("HyperCLOVAXConfig", {"logits_scaling": 1.001}, "scale 1.001"),
-    "falcon-h1, 1.05": (
-        "FalconH1Config",
-        {"lm_head_multiplier": 1.05, "mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8},
-        "scale 1.05",
-    ),
-    "gemma2, 250": ("Gemma2Config", {"head_dim": 8, "final_logit_softcapping": 250.0}, "softcap 250"),
-    "gemma2, 1000": ("Gemma2Config", {"head_dim": 8, "final_logit_softcapping": 1000.0}, "softcap 1000"),
-    "recurrent gemma, 1000": (
-        "RecurrentGemmaConfig",
-        {"logits_soft_cap": 1e3, "lru_width": 32, "attention_window_size": 16, "num_hidden_layers": 3, "head_dim": 8},
-        "softcap 1000",
-    ),
-}
-CHANGES = [name for name, (_, _, after) in HEADS.items() if after != "identity"]
+SOME = ("gemma2", "cohere", "phi, bias", "minicpm3")  # a cap, a factor, a bias, states that are divided
 
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of a tiny random model of each kind, with biases that are not zero."""
-    made: dict[str, Path] = {}
-
-    def build(name: str) -> Path:
-        if name not in made:
-            import transformers
-
-            kind, own, _ = (HEADS | LITTLE)[name]
-            with torch.random.fork_rng(), warnings.catch_warnings(action="ignore"):
-                torch.manual_seed(0)
-                config = getattr(transformers, kind)(**(SHAPE | own))
-                model = transformers.AutoModelForCausalLM.from_config(config)
-                bias = getattr(model.get_output_embeddings(), "bias", None)
-                assert (bias is not None) == ("bias" in name)
-                if bias is not None:
-                    torch.nn.init.normal_(bias)
-            made[name] = tmp_path_factory.mktemp("heads") / kind
-            model.save_pretrained(made[name])
-            build_tokenizer("gpt2").save_pretrained(made[name])
-        return made[name]
-
-    return build
-
-
-def load(folder: Path, dtype: str = "float32") -> LoadedModel:
-    return load_model(str(folder), None, dtype, CPU)
-
-
-def windows_of(loaded: LoadedModel, texts: list[str]) -> list[Window]:
-    return cut_windows([Document(i, str(i), text) for i, text in enumerate(texts)], loaded.tokenizer, CONTEXT)
-
-
-def measure(loaded: LoadedModel, windows: list[Window], budget: int = 200) -> TokenRows:
-    return measure_windows(Reading(loaded, windows, ProcessGroup(0, 1, CPU), budget, lambda n: None))
-
-
-def assert_rows_of_the_models_own_logits(
-    rows: TokenRows, model: Any, windows: list[Window], special: list[int]
-) -> None:
-    expected = [(w.doc_id, *row) for w in windows for row in reference_rows(model, w.ids.tolist(), special)]
-    for name, wanted in zip(COLUMNS[:-1], zip(*(row[:-1] for row in expected), strict=True), strict=True):
-        np.testing.assert_array_equal(rows.columns[name], wanted, err_msg=name)
-    np.testing.assert_allclose(rows.columns["logprob"], [row[-1] for row in expected], rtol=0, atol=1e-4)
+    """The folder of a tiny random model of each kind."""
+    return cache(lambda name: build_head(name, tmp_path_factory.mktemp("heads") / "model"))
 
 
 # --------------------------------------------------------------------------------------------------------- float32
 
 
-@pytest.mark.parametrize("name", HEADS)
-def test_rows_are_those_of_the_logits_that_the_model_itself_emits(
+@pytest.mark.parametrize("name", SOME)
+def test_rows_and_logits_are_those_that_the_model_itself_emits(
     name: str, checkpoint: Callable[[str], Path], tiny_text: list[str]
 ) -> None:
-    loaded = load(checkpoint(name))
-    assert loaded.head.after == HEADS[name][2]
-    assert loaded.head.vocab_size == VOCAB_ROWS
-    assert loaded.head.logits is not None, "measured in chunks"
-    windows = windows_of(loaded, tiny_text)
-    assert_rows_of_the_models_own_logits(
-        measure(loaded, windows), loaded.model, windows, loaded.tokenizer.all_special_ids
-    )
-
-
-@pytest.mark.parametrize("name", HEADS)
-def test_logits_from_the_states_are_the_models_own(name: str, checkpoint: Callable[[str], Path]) -> None:
-    loaded = load(checkpoint(name))
-    ids_BT = torch.arange(60).reshape(2, 30) * 5
-    with torch.no_grad():
-        own = loaded.model(ids_BT).logits
-        states_BTD = head_input(loaded.model, ids_BT)
-        logits = loaded.head.logits(states_BTD.flatten(0, 1))
-    torch.testing.assert_close(logits, own.flatten(0, 1), rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", CHANGES)
-def test_the_product_of_the_head_alone_would_give_other_probabilities(
-    name: str, checkpoint: Callable[[str], Path]
-) -> None:
-    """So that the tests above can fail at all: what is done behind the head matters here."""
-    loaded = load(checkpoint(name))
-    ids_BT = torch.arange(30)[None]
-    with torch.no_grad():
-        plain = loaded.model.get_output_embeddings()(head_input(loaded.model, ids_BT)).log_softmax(-1)
-        own = loaded.model(ids_BT).logits.log_softmax(-1)
-    assert (plain - own).abs().max() > 0.1
+    check_in_float32(name, checkpoint(name), tiny_text)
 
 
 def test_finding_the_head_leaves_no_hook_behind(tiny_checkpoint: Callable[..., Path]) -> None:
@@ -333,53 +190,16 @@ def test_a_model_whose_head_cannot_be_found_is_refused_in_one_line(
 # --------------------------------------------------------------------------------------------------------- 16 bits
 
 
-def head_product_in_float64(loaded: LoadedModel, states_ND: Tensor) -> Tensor:
-    """The product of the 16-bit weights and states, nothing rounded."""
-    head = loaded.model.get_output_embeddings()
-    product = states_ND.double() @ head.weight.double().T
-    return product if getattr(head, "bias", None) is None else product + head.bias.double()
-
-
-BEHIND: dict[str, Callable[[Tensor], Tensor]] = {
-    "identity": lambda z: z,
-    "softcap 2": lambda z: 2 * torch.tanh(z / 2),
-    "softcap 3": lambda z: 3 * torch.tanh(z / 3),
-    "scale 0.0613": lambda z: z * 0.0613,
-    "scale 0.142857143": lambda z: z / 7,
-    "scale 0.3": lambda z: z * 0.3,
-}
-
-
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize(("name", "dtype"), list(zip(SOME, ["bfloat16", "float16"] * 2, strict=True)))
 def test_logits_of_16_bit_models_are_float32_products(name: str, dtype: str, checkpoint: Callable[[str], Path]) -> None:
-    loaded = load(checkpoint(name), dtype)
-    assert loaded.head.after == HEADS[name][2], "its digits come from the configuration, not from a rounded probe"
-    with torch.no_grad():
-        states_ND = head_input(loaded.model, torch.arange(40)[None])[0]
-        logits = loaded.head.logits(states_ND)
-    assert states_ND.dtype == loaded.model.dtype == getattr(torch, dtype)
-    assert logits.dtype == torch.float32
-    exact = BEHIND[loaded.head.after](head_product_in_float64(loaded, states_ND))
-    torch.testing.assert_close(logits.double(), exact, rtol=2e-6, atol=2e-6)
-    rounded = logits.to(loaded.model.dtype).float()
-    assert (rounded != logits).float().mean() > 0.9, "nothing is left in 16 bits"
+    check_in_16_bits(name, checkpoint(name), dtype)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-@pytest.mark.parametrize("name", LITTLE)
-def test_a_factor_near_1_and_a_high_cap_are_found_in_every_precision(
-    name: str, dtype: str, checkpoint: Callable[[str], Path]
-) -> None:
-    loaded = load(checkpoint(name), dtype)
-    assert loaded.head.after == LITTLE[name][2]
-    with torch.no_grad():
-        states_BTD = 20 * head_input(loaded.model, torch.arange(40)[None])  # logits of up to 100, where a cap is felt
-        logits_NV = loaded.head.logits(states_BTD[0])
-        in_float32 = loaded.model.float()
-        in_float32.get_output_embeddings().register_forward_pre_hook(lambda module, args: (states_BTD.float(),))
-        own_NV = in_float32(torch.arange(40)[None]).logits[0]
-    torch.testing.assert_close(logits_NV, own_NV, rtol=2e-6, atol=2e-6 * float(own_NV.abs().max()))
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("cohere, 1.05", "bfloat16"), ("gemma2, 1000", "float16"), ("hyperclovax, 1.001", "bfloat16")]
+)
+def test_a_factor_near_1_and_a_high_cap_are_found(name: str, dtype: str, checkpoint: Callable[[str], Path]) -> None:
+    check_little(name, checkpoint(name), dtype)
 
 
 @pytest.mark.parametrize("arch", ["gpt2", "gpt_neox"])

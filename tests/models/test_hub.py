@@ -1,6 +1,5 @@
 """Models from the hub: only what is needed, whole, as the hub says; whatever else happens is one line."""
 
-import json
 import shutil
 import time
 from collections.abc import Callable
@@ -10,15 +9,14 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from rbpx.errors import AbsentModelError, MeasureError, NotHereError, RbpxError
 from rbpx.models.folder import hash_model
 from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.load import LoadedModel, load_model
-from tests.models.test_load import plant_pickle
 from tests.support.checkpoints import ARCHITECTURES, build_tokenizer
 from tests.support.model_hub import CHUNK, Hub, other_bytes
+from tests.support.pickles import pickle_weights, plant_pickle
 
 CPU = torch.device("cpu")
 SECOND = "model-00002-of-00005.safetensors"
@@ -27,20 +25,6 @@ WANTED = ["config.json", "generation_config.json", "model.safetensors", "tokeniz
 
 def copy(folder: Path, place: Path) -> Path:
     return Path(shutil.copytree(folder, place))
-
-
-def pickle_weights(folder: Path, n_files: int = 1) -> Path:
-    """Replace the safetensors of a folder by pickles, as `torch.save` and an index make them."""
-    weights = load_file(folder / "model.safetensors")
-    (folder / "model.safetensors").unlink()
-    if n_files == 1:
-        torch.save(weights, folder / "pytorch_model.bin")
-        return folder
-    names = {key: f"pytorch_model-{n % n_files + 1:05}-of-{n_files:05}.bin" for n, key in enumerate(weights)}
-    for name in set(names.values()):
-        torch.save({key: weights[key] for key, place in names.items() if place == name}, folder / name)
-    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"metadata": {}, "weight_map": names}))
-    return folder
 
 
 def shard_weights(folder: Path, model: Any) -> Path:

@@ -16,21 +16,16 @@ from rbpx.errors import RbpxError
 from rbpx.models.architecture import read_architecture
 from rbpx.models.folder import hash_model, local_folder, weight_files
 from rbpx.models.hub import fetch
-from rbpx.models.load import LoadedModel, load_model
 from rbpx.models.tokenizer import hash_tokenizer
 from tests.support.checkpoints import ARCHITECTURES, CONTEXT, VOCAB_ROWS, build_tokenizer
-
-CPU = torch.device("cpu")
+from tests.support.measuring import load
+from tests.support.pickles import plant_pickle
 
 
 @pytest.fixture
 def folder(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> Path:
     """A GPT-2 of its own, to be spoilt."""
     return Path(shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "model"))
-
-
-def load(path: Path | str, dtype: str = "float32") -> LoadedModel:
-    return load_model(str(path), None, dtype, CPU)
 
 
 def refusal(path: Path | str) -> str:
@@ -56,21 +51,6 @@ def edit_weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], Any])
 
 
 # --------------------------------------------------------------------------------------- nothing runs, nothing pickled
-
-
-class Trap:
-    """Its pickle writes a file when it is opened."""
-
-    def __init__(self, marker: Path) -> None:
-        self.marker = marker
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Path.touch, (self.marker,))
-
-
-def plant_pickle(path: Path, marker: Path) -> None:
-    with path.open("wb") as file:
-        pickle.dump(Trap(marker), file)
 
 
 def test_the_trap_would_work(tmp_path: Path) -> None:

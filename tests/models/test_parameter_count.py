@@ -1,20 +1,10 @@
 """S against the published counts: every model of the reference table, built without weights on the meta device."""
 
-import csv
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
 import pytest
-import torch
 from torch import nn
 
 from rbpx.models.architecture import non_embedding_params, total_params
-
-if TYPE_CHECKING:
-    from transformers import PretrainedConfig
-
-Shape = Mapping[str, Any]
+from tests.support.published_shapes import Shape, build_published
 
 # Shape and S of one model a family; S as released by the authors of the RBP paper (param_count.json of
 # ybq22/relative-based-scaling-law), shapes from the models' published configurations.
@@ -36,74 +26,17 @@ QWEN_05B = {
 }  # fmt: skip
 
 
-def read_table(shared_data: Path, name: str) -> list[dict[str, str]]:
-    with (shared_data / "reference" / name).open(newline="", encoding="utf-8") as table:
-        return list(csv.DictReader(table))
-
-
-def config_of(shape: Shape) -> "PretrainedConfig":
-    from transformers import GPT2Config, GPTNeoXConfig, OPTConfig, Qwen2Config
-
-    hidden, layers, heads, ffn = (int(shape[name]) for name in ("hidden", "layers", "heads", "ffn"))
-    common = {"vocab_size": int(shape["vocab_rows"]), "tie_word_embeddings": bool(int(shape["tied_embeddings"]))}
-    positions = int(shape["max_positions"])
-    if shape["family"] == "gpt2":
-        assert ffn == 4 * hidden  # what n_inner=None means
-        return GPT2Config(**common, n_embd=hidden, n_layer=layers, n_head=heads, n_positions=positions)
-    common |= {
-        "hidden_size": hidden,
-        "num_hidden_layers": layers,
-        "num_attention_heads": heads,
-        "max_position_embeddings": positions,
-    }
-    if shape["family"] == "opt":
-        is_350m = shape["model"] == "facebook/opt-350m"  # "word_embed_proj_dim 512, ... post-LN, no final LN"
-        width = 512 if is_350m else hidden
-        return OPTConfig(**common, ffn_dim=ffn, word_embed_proj_dim=width, do_layer_norm_before=not is_350m)
-    if shape["family"] == "pythia":
-        return GPTNeoXConfig(**common, intermediate_size=ffn)
-    assert shape["family"] == "qwen2.5"
-    return Qwen2Config(**common, intermediate_size=ffn, num_key_value_heads=int(shape["kv_heads"]))
-
-
-def build(shape: Shape) -> nn.Module:
-    from transformers import AutoModelForCausalLM
-
-    with torch.device("meta"):
-        model: nn.Module = AutoModelForCausalLM.from_config(config_of(shape))
-    assert {parameter.device.type for parameter in model.parameters()} == {"meta"}
-    return model
-
-
-@pytest.mark.parametrize("family", ["gpt2", "opt", "pythia", "qwen2.5"])
-def test_every_published_model_has_its_published_counts(shared_data: Path, family: str) -> None:
-    shapes = [row for row in read_table(shared_data, "architectures.csv") if row["family"] == family]
-    assert len(shapes) == {"gpt2": 4, "opt": 8, "pythia": 10, "qwen2.5": 7}[family]
-    released = {row["hub_id"]: row for row in read_table(shared_data, "non_embedding_params.csv")}
-    counted, expected = {}, {}
-    for shape in shapes:
-        name = shape["model"]
-        model = build(shape)
-        counted[name] = non_embedding_params(model), total_params(model)
-        expected[name] = int(shape["non_embedding_params"]), int(shape["total_params_hf_causal_lm"])
-        if name in released:  # all but the three largest opt models
-            assert int(released[name]["non_embedding_params"]) == counted[name][0], name
-            if int(shape["tied_embeddings"]):  # the released totals leave an untied head out
-                assert int(released[name]["total_params"]) == counted[name][1], name
-    assert counted == expected
-
-
 @pytest.mark.parametrize(
     ("shape", "expected"),
     [(GPT2, 85_056_000), (OPT_350M, 303_357_952), (PYTHIA_14M, 1_189_888), (QWEN_05B, 357_898_112)],
     ids=["gpt2", "opt-350m", "pythia-14m", "Qwen2.5-0.5B"],
 )
 def test_one_model_of_each_family_has_the_released_count(shape: Shape, expected: int) -> None:
-    assert non_embedding_params(build(shape)) == expected
+    assert non_embedding_params(build_published(shape)) == expected
 
 
 def test_an_untied_head_is_in_the_total_and_not_in_the_size() -> None:
-    tied, untied = (build(PYTHIA_14M | {"tied_embeddings": tied}) for tied in (1, 0))
+    tied, untied = (build_published(PYTHIA_14M | {"tied_embeddings": tied}) for tied in (1, 0))
     assert non_embedding_params(tied) == non_embedding_params(untied) == 1_189_888
     assert total_params(untied) - total_params(tied) == 50_304 * 128
 

@@ -14,13 +14,14 @@ import torch
 from rbpx.config.model.placement import Split, read_limits
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.models.load import LoadedModel, load_model
-from tests.models.test_hub import pickle_weights
-from tests.support.checkpoints import ARCHITECTURES
 from tests.support.commands import here
+from tests.support.measuring import load, windows_of
+from tests.support.measuring import measure as measure_rows
+from tests.support.pickles import pickle_weights
 
 CPU = torch.device("cpu")
 # Bytes of the CPU's memory that leave everything, a part, or nothing on disk; the tiny models have 45 to 230 KB.
-NOTHING, A_PART, ALL = 1, {"float32": 100_000, "bfloat16": 60_000}, 10**9
+NOTHING, A_PART = 1, 100_000
 
 
 def measure(folder: Path, text: Path, store: Path, cwd: Path, *words: str, check: int = 0) -> Any:
@@ -41,37 +42,40 @@ def lines(stderr: str) -> list[str]:
     return [line for line in stderr.splitlines() if line.startswith("rbpx: ")]
 
 
-SOME = ("gpt2", "opt350")  # whose head is tied, and whose head is narrow
-CELLS = [(arch, "float32", ()) for arch in ARCHITECTURES]
-CELLS += [(arch, "bfloat16", () if arch in SOME else pytest.mark.long) for arch in ARCHITECTURES]
-
-
-@pytest.mark.parametrize(("arch", "dtype"), [pytest.param(arch, dtype, marks=marks) for arch, dtype, marks in CELLS])
+# Whose head is tied, narrow, and one of its own; the bytes of the CPU's memory leave a part or nothing there.
+@pytest.mark.parametrize(
+    ("arch", "dtype", "limit"),
+    [("gpt2", "float32", 100_000), ("opt350", "bfloat16", 60_000), ("gpt_neox", "float32", NOTHING)],
+)
 def test_a_split_model_gives_the_rows_and_the_identity_of_the_whole_one(
-    arch: str, dtype: str, tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
+    arch: str, dtype: str, limit: int, tiny_checkpoint: Callable[..., Path], tiny_text: list[str], tmp_path: Path
 ) -> None:
-    folder = tiny_checkpoint(arch)
-    measure(folder, tiny_jsonl, tmp_path / "whole", cwd, "device=cpu", f"dtype={dtype}")
-    names, facts, rows = read_run(tmp_path / "whole")
-    assert facts["device"] == "cpu"
-    devices = set()
-    for limit in (NOTHING, A_PART[dtype], ALL):
-        store = tmp_path / f"{limit}"
-        memory = f"memory={{cpu: {limit}}}"
-        answer = measure(folder, tiny_jsonl, store, cwd, "device=split", memory, f"dtype={dtype}")
-        assert "offloaded" not in answer.stderr
-        split_names, split_facts, split_rows = read_run(store)
-        assert split_names == names
-        assert not list(store.glob("*.tmp")), "what lay on disk is gone"
-        for key in ("non_embedding_params", "total_params", "head", "weights_hash", "vocab_size"):
-            assert split_facts[key] == facts[key], key
-        devices.add(split_facts["device"])
-        for name in ("doc_id", "position", "token_id", "greater", "ties"):
-            np.testing.assert_array_equal(split_rows[name], rows[name], err_msg=name)
-        np.testing.assert_allclose(split_rows["logprob"], rows["logprob"], rtol=0, atol=1e-6)
-    assert devices == {"cpu", "cpu, disk"}
-    loaded = load_model(str(folder), None, dtype, CPU, split=Split(tmp_path, {"cpu": A_PART[dtype]}))
-    assert {str(place) for place in loaded.model.hf_device_map.values()} == {"cpu", "disk"}, "a part of it on each"
+    folder = str(tiny_checkpoint(arch))
+    whole = load(folder, dtype)
+    split = load_model(folder, None, dtype, CPU, split=Split(tmp_path, {"cpu": limit}))
+    places = {str(place) for place in split.model.hf_device_map.values()}
+    assert places == ({"disk"} if limit == NOTHING else {"cpu", "disk"})
+    for fact in ("weights_hash", "tokenizer_hash", "non_embedding_params", "total_params", "vocab_size"):
+        assert getattr(split, fact) == getattr(whole, fact), fact
+    assert split.head.after == whole.head.after
+    windows = windows_of(whole, tiny_text)
+    expected, rows = measure_rows(whole, windows).columns, measure_rows(split, windows).columns
+    for name in ("doc_id", "position", "token_id", "greater", "ties"):
+        np.testing.assert_array_equal(rows[name], expected[name], err_msg=name)
+    np.testing.assert_allclose(rows["logprob"], expected["logprob"], rtol=0, atol=1e-6)
+
+
+def test_a_split_run_is_the_run_of_the_whole_model(
+    tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
+) -> None:
+    store, folder = tmp_path / "store", tiny_checkpoint("gpt2")
+    measure(folder, tiny_jsonl, store, cwd, "device=split", f"memory={{cpu: {A_PART}}}")
+    names, facts, _ = read_run(store)
+    assert facts["device"] == "cpu, disk"
+    assert not list(store.glob("*.tmp")), "what lay on disk is gone"
+    answer = measure(folder, tiny_jsonl, store, cwd, "device=cpu")
+    assert "nothing to measure" in answer.stderr
+    assert read_run(store)[0] == names
 
 
 def test_pickled_weights_are_written_anew_where_the_store_is_and_removed(
@@ -147,15 +151,7 @@ def test_several_processes_do_not_split_one_model(
 
 @pytest.mark.parametrize(
     ("words", "says"),
-    [
-        (["memory={cpu: 1GiB}"], "add device=split"),
-        (["device=split", "memory=20GiB"], "memory=20GiB names no devices"),
-        (["device=split", "memory={}"], "names no devices"),
-        (["device=split", "memory={disk: 1GiB}"], "disk is not a device"),
-        (["device=split", "memory={cpu: lots}"], "cpu: lots is not an amount"),
-        (["device=split", "memory={cpu: -5}"], "cpu: -5 is not an amount"),
-        (["device=split", "memory={cpu: 2Gb}"], "cpu: 2Gb is not an amount"),
-    ],
+    [(["memory={cpu: 1GiB}"], "add device=split"), (["device=split", "memory={}"], "names no devices")],
 )
 def test_memory_that_cannot_be_meant_is_a_wrong_request(
     words: list[str], says: str, tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
@@ -164,6 +160,23 @@ def test_memory_that_cannot_be_meant_is_a_wrong_request(
     assert len(lines(answer.stderr)) == 1
     assert says in answer.stderr
     assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize(
+    ("memory", "says"),
+    [
+        ("20GiB", "memory=20GiB names no devices"),
+        ({"disk": "1GiB"}, "disk is not a device"),
+        ({True: "1GiB"}, "True is not a device"),
+        ({"cpu": "lots"}, "cpu: lots is not an amount"),
+        ({"cpu": -5}, "cpu: -5 is not an amount"),
+        ({"cpu": "2Gb"}, "cpu: 2Gb is not an amount"),
+    ],
+    ids=str,
+)
+def test_an_amount_that_is_none_is_refused(memory: Any, says: str) -> None:
+    with pytest.raises(RbpxError, match=says):
+        read_limits(memory)
 
 
 @pytest.mark.skipif(torch.cuda.device_count() > 7, reason="GPU 7 is there")

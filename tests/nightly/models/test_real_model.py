@@ -23,7 +23,6 @@ _IDS = [
 ]
 
 
-@pytest.mark.long
 @pytest.mark.skipif(not is_installed(), reason="gguf is not installed: pip install 'rbpx[gguf]'")
 def test_ranks_and_log_probabilities_of_a_real_model_are_those_of_float64_and_its_costs_those_of_the_plan(
     tmp_path: Path, cwd: Path

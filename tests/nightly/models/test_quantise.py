@@ -1,0 +1,35 @@
+"""Quantised weights: rounded as torchao says, the head and S untouched, and another run than without."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rbpx.models import quantise
+from tests.support.commands import here
+
+has_torchao = pytest.mark.skipif(
+    not quantise.is_installed(), reason="torchao is not installed: pip install 'rbpx[quantise]'"
+)
+
+
+@has_torchao
+def test_a_quantised_run_is_another_one_beside_the_plain_one(tiny_jsonl: Path, tmp_path: Path, cwd: Path) -> None:
+    store = tmp_path / "store"
+    words = ("model=ladder", "size=3k", "dataset=file", f"dataset.path={tiny_jsonl}", "--store", store)
+    here("measure", *words, cwd=cwd, check=0)
+    here("measure", *words, "model.quantise=int4", cwd=cwd, check=0)
+    query = "SELECT run_id, dtype, quantise, weights_hash, non_embedding_params FROM runs ORDER BY dtype"
+    plain, rounded = json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
+    assert (plain["dtype"], plain["quantise"]) == ("float32", None)
+    assert (rounded["dtype"], rounded["quantise"]) == ("float32-int4", "int4")
+    assert plain["run_id"] != rounded["run_id"]
+    assert plain["weights_hash"] == rounded["weights_hash"]
+    asked = ("compare", "ladder/3k:float32", "ladder/3k:int4", "k=1", "--format", "json", "--store", store)
+    (whole, *_) = json.loads(here(*asked, cwd=cwd, check=0).stdout)
+    assert (whole["b"], whole["change"] != 0) == ("ladder/3k:float32-int4", True)
+    again = here("audit", "limit=2", "k=1", "resamples=20", "--store", store, cwd=cwd, check=0)
+    assert "float32-int4" in again.stdout
+    assert "1 of 2 runs were measured in float32" in again.stderr
+    planned = here("status", *words[:4], "model.quantise=int8", "--store", store, cwd=cwd, check=0).stdout
+    assert "missing" in planned
