@@ -1,382 +1,310 @@
-"""`make mutate`: small mistakes put into the store's and the kernels' code, one at a time; do tests notice each?
+"""`make mutate`: small mistakes put into the code, one at a time; do tests notice each of them?
 
-`python -m tests.support.mutate --sample 80 --seed 0 [MODULE ...]`. Each mistake is made in a copy of the checkout, and
-the tests of that module run there, in a process forked from one that has read the libraries. What no test notices is
-printed: it calls for a test, or for a reason why it changes nothing that is promised, which goes into EQUIVALENT. Exits
-1 where others survive.
+`python -m tests.support.mutate [ROOM ...] --sample 80 --seed 0`: so many mistakes in all. First all tests run
+once in a copy of the checkout, in which the place of each mistake writes down what tests come by. Then each mistake is
+made in that copy and those tests run, in a process forked from one that has read the libraries. What none of them
+notices is printed: it calls for a test, or for a reason why it changes nothing that is promised, which goes into
+EQUIVALENT. Exits 1 where others survive. Two suites are compared on the same mistakes: `--answers FILE` keeps what one
+of them notices, `--since FILE` prints what another noticed differently.
 """
 
 import argparse
-import ast
-import contextlib
-import copy
 import importlib
-import multiprocessing
+import json
 import os
-import random
+import resource
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
-PROJECT = Path(__file__).resolve().parents[2]
-_RANKS = ["tests/ranks/test_definition.py", "tests/ranks/test_tiles.py", "tests/ranks/test_ties.py"]
-_FUZZ = "tests/project/test_fuzz_store.py"
-_RECORDS = [_FUZZ, "tests/files/test_sealed_properties.py", "tests/store/test_names.py", "tests/store/test_damage.py"]
-_LIMITS = "tests/store/test_sql_limits.py"
-_BUCKET = ["tests/store/test_remote.py", "tests/store/test_bucket.py", "-k", "not eight_machines and not dies"]
-_IMPORT = [f"tests/store/test_import{name}.py" for name in ("_quantities", "_as_written", "_wide", "_sizes", "")]
-# Module -> the tests that are meant to notice a mistake in it, those that take least first.
-ROOMS = {
-    "ranks/definition": _RANKS,
-    "ranks/tiles": _RANKS,
-    "ranks/cpu_kernel": _RANKS,
-    "ranks/cpu_product": _RANKS,
-    "ranks/tempered": ["tests/ranks/test_tempered.py"],
-    "files/entries": ["tests/files/test_atomic.py"],
-    "files/digest": [*_RECORDS, "tests/files/test_digest.py", "tests/files/test_sealed_properties.py", _FUZZ],
-    "store/store": [*_RECORDS, "tests/store/test_store.py", "tests/store/test_read_only.py"],
-    "store/checks/integrity": _RECORDS,
-    "store/files/ledger": [_FUZZ, "tests/store/test_names.py"],
-    "store/answers": [_FUZZ, "tests/cli/test_kept_answers.py"],
-    "store/index": [
-        *("tests/store/test_known_rows.py", "tests/store/test_store.py", "tests/store/test_read_only.py"),
-        *("tests/store/test_names.py", "tests/store/test_damage.py"),
-    ],
-    "store/merge": ["tests/store/test_merge.py"],
-    "store/checks/values": ["tests/store/test_record_values.py", *_RECORDS],
-    "store/cell_states": ["tests/store/test_cell_states.py"],
-    # Its commands are forked by a server, which a process that was forked itself cannot start.
-    "store/sql/bounded": [_LIMITS, "-k", "not cannot_be_interrupted"],
-    "store/sql/queries": [_LIMITS, "tests/store/test_sql.py", "-k", "not cannot_be_interrupted"],
-    "store/checks/verify": ["tests/store/test_damage.py", "tests/store/test_names.py"],
-    "store/imports/contradictions": [
-        *("tests/files/test_row_digest.py", "tests/store/test_contradictions.py", "tests/store/test_import.py"),
-    ],
-    # Those left out have machines that are killed, or many of them.
-    "store/remote/mirror": _BUCKET,
-    "store/remote/bucket": _BUCKET,
-    "store/remote/outbox": ["tests/store/test_outbox.py", *_BUCKET],
-    "config/request": ["tests/config/test_keys.py"],
-    "store/imports/observations": _IMPORT,
-    "store/imports/kept": _IMPORT,
-    "store/imports/cells": _IMPORT,
-    "store/imports/faults": _IMPORT,
-    "store/imports/chosen_rows": _IMPORT,
-    "config/imports": _IMPORT,
+import pytest
+
+from tests.support.mistakes import PASSERS_BY, ROOMS, Mutant, marked, sampled
+from tests.support.places import PROJECT, SHARED
+
+# Why no test can notice some mistakes -> the module, and the line with the mistake in it.
+_EQUIVALENT = {
+    "the size of a part moves no number": (
+        "ranks/definition: _CACHE_BYTES = 1 << 21",
+        "ranks/definition: _GPU_BYTES = 256 << 21",
+        "ranks/definition: _GPU_BYTES = 257 << 20",
+        "ranks/definition: if device.type == 'cpu':",
+        "ranks/tiles: _SLAB_ROWS = 253",
+        "ranks/tiles: n_most = min(_SLAB_ROWS, max(2, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))",
+        "ranks/cpu_kernel: NEAR_KEPT = 257",
+        "store/checks/integrity: _REMEMBERED_FROM_BYTES, _REMEMBERED_FROM_ITEMS = (1 << 29, 256)",
+    ),
+    "the bits of 1 are the least number above 0": ("ranks/cpu_kernel: top, absolute = (-_ABSOLUTE, i32(1))",),
+    "a row is looked through once more": (
+        "ranks/cpu_kernel: least, above, absolute = (i32(1), i32(0), i32(0))",
+        "ranks/cpu_kernel: return (low_n < self._own_n) & (self._own_n <= high_n) & (self._n_near_n <= NEAR_KEPT)",
+    ),
+    "what is taken off is added again": ("ranks/cpu_kernel: if _float(absolute) >= top_n[i] + _SPREAD:",),
+    "results are remembered of smaller stores too": (
+        "store/checks/integrity: n_bytes = sum((seen[1] for of_one in stamps.values() for seen in of_one if seen))",
+    ),
+    "many times what products move is still many times": ("ranks/tiles: _ROUNDING = 2.0 ** (-21)",),
+    "one thread or several give the same": ("ranks/tiles: if len(shares) != 1:",),
+    "how it lies in the file; what is read is the same": (
+        "files/digest: indent = 2 if in_lines else None",
+        "files/digest: atomic_write_text(path, json.dumps(entries, indent=1), durable=False)",
+    ),
+    "it only waits longer": (
+        "files/digest: atomic_write_text(path, json.dumps(entries, indent=0), durable=True)",
+        "store/remote/outbox: with suppress(OSError), atomic_write(folder, durable=True) as temporary:",
+    ),
+    "how many names a line shows": ("store/checks/integrity: def _first(names: list[str], most: int=4) -> str:",),
+    "each combination still has a number of its own": (
+        "store/imports/contradictions: combined = combined * (len(encoded.dictionary) + 1) - "
+        "encoded.indices.to_numpy(zero_copy_only=False)",
+    ),
+    "both fit, one of them is packed tighter": (
+        "store/imports/contradictions: if combined.size and combined.max() >= 2 ** 31:",
+    ),
+    "one instant of time": ("store/cell_states: alive = time.time() - written <= _SILENT_S and _may_live(facts)",),
+    "every block ends its thread": (
+        "store/cell_states: self._thread = threading.Thread(target=self._beat, name='rbpx-heartbeat', daemon=False)",
+    ),
+    "rows that are off by less than their last digit are right either way": (
+        "store/imports/observations: rows = np.flatnonzero(off >= np.maximum(_FLOAT32 * p, 2.0 ** (-52)))",
+    ),
+    "floats without a null are never copied": (
+        "store/imports/observations: p = pc.fill_null(share, 0).to_numpy(zero_copy_only=True)",
+    ),
 }
-# (module, the line with the mistake in it, stripped) -> why no test can notice it
-_SIZE = "the size of a part moves no number"
-_LAYOUT = "how it lies in the file; what is read is the same"
-EQUIVALENT = {
-    ("ranks/definition", "_CACHE_BYTES = 1 << 21"): _SIZE,
-    ("ranks/definition", "_GPU_BYTES = 256 << 21"): _SIZE,
-    ("ranks/definition", "_GPU_BYTES = 257 << 20"): _SIZE,
-    (
-        "ranks/tiles",
-        "n_most = min(_SLAB_ROWS, max(2, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))",
-    ): _SIZE,
-    ("ranks/cpu_kernel", "NEAR_KEPT = 257"): _SIZE,
-    ("ranks/cpu_kernel", "top, absolute = (-_ABSOLUTE, i32(1))"): "the bits of 1 are the least number above 0",
-    ("ranks/cpu_kernel", "least, above, absolute = (i32(1), i32(0), i32(0))"): "a row is looked through once more",
-    ("ranks/cpu_kernel", "if _float(absolute) >= top_n[i] + _SPREAD:"): "what is taken off is added again",
-    ("store/checks/integrity", "_REMEMBERED_FROM_BYTES, _REMEMBERED_FROM_ITEMS = (1 << 29, 256)"): _SIZE,
-    (
-        "store/checks/integrity",
-        "n_bytes = sum((seen[1] for of_one in stamps.values() for seen in of_one if seen))",
-    ): "results are remembered of smaller stores too",
-    ("ranks/tiles", "_ROUNDING = 2.0 ** (-21)"): "many times what products move is still many times",
-    ("ranks/tiles", "if len(shares) != 1:"): "one thread or several give the same",
-    ("files/digest", "indent = 2 if in_lines else None"): _LAYOUT,
-    ("files/digest", "atomic_write_text(path, json.dumps(entries, indent=1), durable=False)"): _LAYOUT,
-    ("files/digest", "atomic_write_text(path, json.dumps(entries, indent=0), durable=True)"): "it only waits longer",
-    ("store/checks/integrity", "def _first(names: list[str], most: int=4) -> str:"): "how many names a line shows",
-    (
-        "store/remote/outbox",
-        "with suppress(OSError), atomic_write(folder, durable=True) as temporary:",
-    ): "it only waits longer",
-    (
-        "store/imports/contradictions",
-        "combined = combined * (len(encoded.dictionary) + 1) - encoded.indices.to_numpy(zero_copy_only=False)",
-    ): "each combination still has a number of its own",
-    (
-        "store/imports/contradictions",
-        "if combined.size and combined.max() >= 2 ** 31:",
-    ): "both fit, one of them is packed tighter",
-    ("store/cell_states", "alive = time.time() - written <= _SILENT_S and _may_live(facts)"): "one instant of time",
-    (
-        "store/cell_states",
-        "self._thread = threading.Thread(target=self._beat, name='rbpx-heartbeat', daemon=False)",
-    ): "every block ends its thread",
-    (
-        "store/imports/observations",
-        "rows = np.flatnonzero(off >= np.maximum(_FLOAT32 * p, 2.0 ** (-52)))",
-    ): "rows that are off by less than their last digit are right either way",
-    (
-        "store/imports/observations",
-        "p = pc.fill_null(share, 0).to_numpy(zero_copy_only=True)",
-    ): "floats without a null are never copied",
-}
+EQUIVALENT = {line: reason for reason, lines in _EQUIVALENT.items() for line in lines}
 _LIBRARIES = ("torch", "duckdb", "pyarrow.parquet", "pyarrow.dataset", "scipy.stats", "numba", "hydra", "hypothesis")
-_LIBRARIES += ("transformers", "tokenizers", "lmfit", "rich", "filelock", "accelerate", "pytest", "omegaconf", "yaml")
-_PATIENCE = 4.0  # times what the tests take without a mistake, and a minute
-
-_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
-    **{ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is},
-}
-_OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
-    **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult},
-    **{ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr, ast.LShift: ast.RShift, ast.RShift: ast.LShift},
-}
+_LIBRARIES += ("transformers", "tokenizers", "lmfit", "rich", "filelock", "accelerate", "omegaconf", "yaml")
+_LEAST_S, _PATIENCE = 60.0, 4.0  # tests may compute so long, and so many times as long as without a mistake
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """A module with one mistake."""
+class _Watch:
+    """Runs the chosen tests alone, in their order, and notes of each how long it computed and whether it passed."""
 
-    module: str
-    line: int
-    before: str
-    after: str
-    source: str
+    def __init__(self, chosen: list[str] | None) -> None:
+        self.chosen = chosen
+        self.tests: dict[str, dict[str, Any]] = {}
+        self.failed: list[str] = []
 
-    def __str__(self) -> str:
-        return f"rbpx/{self.module}.py:{self.line}: {self.before}  ->  {self.after}"
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        if self.chosen is not None:
+            by_name = {item.nodeid: item for item in items}
+            items[:] = [by_name[name] for name in self.chosen if name in by_name]
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        os.environ["MUTATE_TEST"], before = item.nodeid, _computed_s()
+        result = yield
+        self.tests[item.nodeid] = {"cpu_s": _computed_s() - before, "fixtures": getattr(item, "fixturenames", [])}
+        return result
 
-def mutants(module: str, source: str) -> list[Mutant]:
-    """All mistakes that are made in a module, in the order of its lines."""
-    made, n = [], 0
-    while (mutant := _with_mistake(module, source, n)) is not None:
-        made.append(mutant)
-        n += 1
-    return made
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
+        """What is made once for several tests stands under the fixture's name."""
+        test = os.environ.get("MUTATE_TEST", "")
+        if fixturedef.scope != "function":
+            os.environ["MUTATE_TEST"] = f"{fixturedef.scope}:{fixturedef.argname}"
+        try:
+            return (yield)
+        finally:
+            os.environ["MUTATE_TEST"] = test
 
-
-def _with_mistake(module: str, source: str, number: int) -> Mutant | None:
-    tree = ast.parse(source)
-    for at, change in enumerate(_changes(tree)):
-        if at == number:
-            statement, before = change.statement, ast.unparse(change.statement)
-            change.make()
-            after = ast.unparse(statement) if change.instead is None else change.instead
-            first = next(
-                (pair for pair in zip(before.splitlines(), after.splitlines(), strict=False) if pair[0] != pair[1]),
-                (before.splitlines()[0], after),
-            )
-            return Mutant(module, change.line, *(text.strip() for text in first), ast.unparse(tree))
-    return None
-
-
-@dataclass
-class _Change:
-    statement: ast.stmt
-    line: int
-    make: Callable[[], object]
-    instead: str | None = None
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.append(report.nodeid)
 
 
-def _changes(tree: ast.Module) -> Iterator[_Change]:
-    """Comparisons, operators, numbers, truths and conditions turned round; calls, deletions and refusals left out."""
-    for block in [body for node in ast.walk(tree) for body in _bodies(node)]:
-        for at, statement in enumerate(block):
-            if isinstance(statement, ast.Import | ast.ImportFrom | ast.ClassDef):
-                continue
-            called = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
-            if called or isinstance(statement, ast.Raise | ast.Continue | ast.Delete | ast.AugAssign):
-                yield _Change(statement, statement.lineno, lambda b=block, a=at: b.__setitem__(a, ast.Pass()), "pass")
-            for node in _own_expressions(statement):
-                yield from (_Change(statement, node.lineno, make) for make in _expression_changes(node))
-
-
-def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(node, name, None)
-        if isinstance(block, list):
-            yield block
-
-
-def _own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions of a statement: not those of the statements in it, of annotations, decorators and f-strings."""
-    left_out = {"annotation", "returns", "decorator_list", "body", "orelse", "finalbody", "handlers", "type_comment"}
-
-    def below(node: ast.AST) -> Iterator[ast.expr]:
-        for name, value in ast.iter_fields(node):
-            skipped = name in left_out and isinstance(node, ast.stmt | ast.ExceptHandler | ast.arg)
-            for child in value if isinstance(value, list) else [value]:
-                if skipped or not isinstance(child, ast.AST) or isinstance(child, ast.JoinedStr | ast.stmt):
-                    continue
-                if isinstance(child, ast.expr):
-                    yield child
-                yield from below(child)
-
-    yield from below(statement)
-
-
-def _expression_changes(node: ast.expr) -> Iterator[Callable[[], object]]:
-    if isinstance(node, ast.Compare):
-        for at, operator in enumerate(node.ops):
-            yield lambda a=at, o=operator: node.ops.__setitem__(a, _COMPARISONS[type(o)]())
-    elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS and not _is_text(node):
-        yield lambda: setattr(node, "op", _OPERATORS[type(node.op)]())
-    elif isinstance(node, ast.BoolOp):
-        yield lambda: setattr(node, "op", ast.Or() if isinstance(node.op, ast.And) else ast.And())
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield lambda: _replace(node, ast.Call(_name("bool"), [node.operand], []))
-    elif isinstance(node, ast.IfExp):
-        yield lambda: setattr(node, "test", ast.UnaryOp(ast.Not(), node.test))
-    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
-        yield lambda: setattr(node, "value", not node.value)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        yield lambda: setattr(
-            node, "value", node.value + 1 if isinstance(node.value, int) else node.value * 1.001 or 1.0
-        )
-
-
-def _replace(node: ast.expr, other: ast.expr) -> None:
-    """Make a node what another is, in place."""
-    other = copy.copy(ast.copy_location(other, node))
-    node.__class__ = other.__class__  # type: ignore[assignment]
-    node.__dict__.clear()
-    node.__dict__.update(other.__dict__)
-
-
-def _name(name: str) -> ast.Name:
-    return ast.Name(name, ast.Load())
-
-
-def _is_text(node: ast.BinOp) -> bool:
-    return any(
-        isinstance(side, ast.JoinedStr) or (isinstance(side, ast.Constant) and isinstance(side.value, str))
-        for side in (node.left, node.right)
-    )
-
-
-# ------------------------------------------------------------------------------------------------------------- running
+def _computed_s() -> float:
+    return sum(os.times()[:4])
 
 
 class Copy:
-    """A copy of the checkout whose tests are run, each time in a process of its own."""
+    """A copy of a checkout whose tests are run, each time in a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, project: Path, folder: Path) -> None:
         """Copy what git knows, and what it does not ignore."""
         self.folder, self.project = folder, folder / "project"
+        (folder / "passed_by").touch()
         listed = subprocess.run(
             ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-            cwd=PROJECT, capture_output=True, check=True, text=True,
+            cwd=project, capture_output=True, check=True, text=True,
         )  # fmt: skip
         for name in filter(None, listed.stdout.split("\0")):
-            target = self.project / name
-            if (PROJECT / name).is_file():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(PROJECT / name, target)
-        (folder / "shared").symlink_to(PROJECT.parent / "shared")
+            if (project / name).is_file():
+                (self.project / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(project / name, self.project / name)
+        (self.project / "passers_by.py").write_text(PASSERS_BY, encoding="utf-8")
+        (folder / "shared").symlink_to(SHARED)
         for name in _LIBRARIES:
             importlib.import_module(name)
 
-    def passes(self, tests: list[str], patience_s: float, quiet: bool = True) -> bool:
-        """Whether tests pass; those that take longer than they may are stopped and count as not passing."""
-        process = multiprocessing.get_context("fork").Process(target=self._test, args=(tests, quiet))
-        process.start()
-        process.join(patience_s)
-        if process.is_alive():
-            os.killpg(process.pid or 0, 9)
-            process.join()
-        return process.exitcode == 0
+    def run(
+        self, words: list[str], sources: dict[Path, str], chosen: list[str] | None = None, limit_s: float | None = None,
+        anew: bool = True,
+    ) -> tuple[int | None, dict[str, Any], list[str]]:  # fmt: skip
+        """The exit status of pytest, None where it was stopped, what it notes of each test, and which of them failed.
 
-    def _test(self, tests: list[str], quiet: bool) -> None:
-        os.setpgrp()  # to be ended with all that it starts
-        os.chdir(self.project)
-        for name in [name for name in sys.modules if name.partition(".")[0] in ("rbpx", "tests")]:
-            del sys.modules[name]
-        sys.path[:] = [str(self.project), *(place for place in sys.path if Path(place).resolve() != PROJECT)]
-        # With these a family of models is measured once for all, by the code without a mistake (tests.support.once).
-        os.environ |= {"PYTEST_XDIST_WORKER": "one", "PYTHONPATH": str(self.project), "PYTHONDONTWRITEBYTECODE": "1"}
-        if quiet:
+        Args:
+            words: for pytest.
+            sources: what files of the copy say meanwhile.
+            chosen: the tests that are run; all that pytest collects if None.
+            limit_s: of CPU time, and ten times as long by the clock.
+            anew: make again what is made once a session, and what numba compiled.
+        """
+        before = {path: path.read_text(encoding="utf-8") for path in sources}
+        base, notes = self.folder / ("anew" if anew else "base"), self.folder / "notes.json"
+        notes.unlink(missing_ok=True)
+        if anew:
+            shutil.rmtree(base, ignore_errors=True)
+        base.mkdir(exist_ok=True)
+        for path, source in sources.items():
+            path.write_text(source, encoding="utf-8")
+        if not (process := os.fork()):
+            self._test(words, _Watch(chosen), base, limit_s)
+        end = time.monotonic() + 10 * (limit_s or 1e9)
+        while os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and time.monotonic() < end:
+            time.sleep(0.05)
+        os.killpg(process, signal.SIGKILL)  # what it started too
+        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        for path, source in before.items():
+            path.write_text(source, encoding="utf-8")
+        tests, failed = json.loads(notes.read_text(encoding="utf-8")) if notes.is_file() else ({}, [])
+        return (None if status < 0 else status), tests, failed
+
+    def _test(self, words: list[str], watch: _Watch, base: Path, limit_s: float | None) -> None:
+        try:
+            os.setpgrp()  # to be ended with all that it starts
+            os.chdir(self.project)
+            if limit_s is not None:
+                resource.setrlimit(resource.RLIMIT_CPU, (int(_computed_s() + limit_s),) * 2)
+            for name in [name for name in sys.modules if name.partition(".")[0] in ("rbpx", "tests", "ext")]:
+                del sys.modules[name]
+            sys.path[:] = [str(self.project), *(place for place in sys.path if Path(place).resolve() != PROJECT)]
+            # As one worker of several, which share what is made once a session.
+            os.environ |= {"PYTEST_XDIST_WORKER": "one", "NUMBA_CACHE_DIR": str(base / "numba")}
+            os.environ |= {"PYTHONPATH": str(self.project), "PYTHONDONTWRITEBYTECODE": "1"}
+            os.environ["MUTATE_NOTES"] = str(self.folder / "passed_by")
+            importlib.import_module("numba.core.config").CACHE_DIR = str(base / "numba")
             for stream in (1, 2):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-        pytest = importlib.import_module("pytest")
-        base = self.folder / "base" / "one"
-        words = [
-            "-x",
-            "-q",
-            "--no-header",
-            "-W",
-            "ignore",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:randomly",
-            "--basetemp",
-            str(base),
-            *tests,
-        ]
-        os._exit(int(pytest.main(words)))
+                os.dup2(os.open(self.folder / "output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
+            plain = ["-q", "--no-header", "-W", "ignore", "-p", "no:cacheprovider", "--basetemp", str(base / "one")]
+            status = pytest.main([*plain, *words], plugins=[watch])
+            (self.folder / "notes.json").write_text(json.dumps([watch.tests, watch.failed]), encoding="utf-8")
+            os._exit(int(status))
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(70)
 
 
-@contextlib.contextmanager
-def _written(path: Path, source: str) -> Iterator[None]:
-    before = path.read_text(encoding="utf-8")
-    path.write_text(source, encoding="utf-8")
-    try:
-        yield
-    finally:
-        path.write_text(before, encoding="utf-8")
+def passers_by(checkout: Copy, mutants: list[Mutant], words: list[str]) -> dict[str, Any]:
+    """One run of all tests: how long each that passed computed, by which fixtures, and who came by each mistake."""
+    _, tests, failed = checkout.run(words, marked(checkout.project, mutants), anew=False)
+    notes = (checkout.folder / "passed_by").read_text(encoding="utf-8").splitlines()
+    by: dict[str, list[str]] = {str(mutant): [] for mutant in mutants}
+    for mistake, _, passer in (line.partition(" ") for line in notes):
+        by[str(mutants[int(mistake)])].append(passer)
+    return {"tests": {name: of for name, of in tests.items() if name not in failed}, "by": by}
 
 
-def sampled(modules: list[str], n: int, seed: int) -> dict[str, list[Mutant]]:
-    """About n mistakes in some modules: of each in proportion to how many it has, two at least."""
-    every = {name: mutants(name, (PROJECT / "rbpx" / f"{name}.py").read_text(encoding="utf-8")) for name in modules}
-    total = sum(map(len, every.values()))
-    return {
-        name: sorted(
-            random.Random(f"{seed} {name}").sample(made, min(len(made), max(2, round(n * len(made) / total)))),
-            key=lambda mutant: mutant.line,
-        )
-        for name, made in every.items()
-    }
+def order(mutant: Mutant, known: dict[str, Any], limit_s: float) -> list[str]:
+    """The tests that come by a mistake, file by file, those that take least first; then the others of these files."""
+    tests, came = known["tests"], set(known["by"].get(str(mutant), ()))
+    fixtures = {name.rpartition(":")[2] for name in came - set(tests)}
+    near = {name for name, of in tests.items() if name in came or fixtures & set(of["fixtures"])}
+    takes_s: Counter[str] = Counter()
+    for name in near:
+        takes_s[_file(name)] += tests[name]["cpu_s"]
+    of_files = [name for name in tests if _file(name) in takes_s]
+    ordered = sorted(of_files, key=lambda name: (name not in near, takes_s[_file(name)], _file(name)))
+    chosen, total_s = [], 0.0
+    for name in ordered:
+        total_s += tests[name]["cpu_s"]
+        chosen += [name] if total_s <= limit_s else []
+    return chosen
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def verdict(checkout: Copy, mutant: Mutant, known: dict[str, Any], limit_s: float) -> tuple[str, str]:
+    """Whether a mistake is noticed, and the test that notices it."""
+    chosen = order(mutant, known, limit_s)
+    path = checkout.project / "rbpx" / f"{mutant.module}.py"
+    anew = mutant.room == "kernels" or any(name.startswith("session:") for name in known["by"].get(str(mutant), ()))
+    takes_s = _LEAST_S + _PATIENCE * sum(known["tests"][name]["cpu_s"] for name in chosen)
+    files = list(dict.fromkeys(_file(name) for name in chosen))
+    if files:
+        status, _, failed = checkout.run(["-x", *files], {path: mutant.source}, chosen, takes_s, anew)
+        if status in (None, 1, 2):
+            how = {None: "stopped after too long", 1: "a test fails", 2: "cannot be imported"}[status]
+            return "noticed", next(iter(failed), how)
+        assert status == 0, f"pytest ends with {status}: {(checkout.folder / 'output').read_text()}"
+    reason = EQUIVALENT.get(f"{mutant.module}: {mutant.after}")
+    return ("equivalent", reason) if reason else ("survived", f"{len(chosen)} tests in {len(files)} files")
+
+
+def difference(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Iterator[str]:
+    """The mistakes that one suite notices and the other does not."""
+    told = {(one["module"], one["line"], one["after"]): one["verdict"] for one in before}
+    for one in after:
+        was = told.get((one["module"], one["line"], one["after"]))
+        if was not in (None, one["verdict"]):
+            yield f"{was} -> {one['verdict']}: rbpx/{one['module']}.py:{one['line']}: {one['after']}"
 
 
 def main() -> int:
     """Make the mistakes and say which of them were noticed."""
     line = argparse.ArgumentParser()
-    line.add_argument("modules", nargs="*", metavar="MODULE", help=f"of {', '.join(ROOMS)}; all without one")
-    line.add_argument("--sample", type=int, default=80)
+    line.add_argument("rooms", nargs="*", metavar="ROOM", help=f"of {', '.join(ROOMS)}; all without one")
+    line.add_argument("--sample", type=int, default=80, help="how many mistakes, of each room as many")
     line.add_argument("--seed", type=int, default=0)
+    line.add_argument("--tests", default="tests", help="words for pytest: `tests tests/nightly` are all that are here")
+    line.add_argument("--limit", type=float, default=120.0, help="CPU seconds of tests for each mistake")
+    line.add_argument("--project", type=Path, default=PROJECT, help="the checkout that is copied")
+    line.add_argument("--passers", type=Path, help="JSON that keeps which tests come by; not found out again if there")
+    line.add_argument("--answers", type=Path, help="JSON with the verdicts; what was noticed there is not tried again")
+    line.add_argument("--since", type=Path, help="the answers of another suite, to print what differs")
     asked = line.parse_args()
-    counts: Counter[tuple[str, str]] = Counter()
-    survived: list[Mutant] = []
-    unsound: list[str] = []
+    rooms = asked.rooms or list(ROOMS)
+    mutants = sampled(asked.project, rooms, asked.sample // len(rooms), asked.seed)
+    answers = json.loads(asked.answers.read_text()) if asked.answers and asked.answers.is_file() else []
+    told = {one["mistake"]: one for one in answers}
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
-        checkout = Copy(Path(folder))
-        (checkout.folder / "base").mkdir()
-        for module, chosen in sampled(asked.modules or list(ROOMS), asked.sample, asked.seed).items():
-            began = time.monotonic()
-            if not checkout.passes(ROOMS[module], 1200, quiet=False):
-                print(f"the tests of {module} do not pass without a mistake", flush=True)
-                unsound.append(module)
-                continue
-            patience_s = 60 + _PATIENCE * (time.monotonic() - began)
-            for mutant in chosen:
-                with _written(checkout.project / "rbpx" / f"{module}.py", mutant.source):
-                    survives = checkout.passes(ROOMS[module], patience_s)
-                reason = EQUIVALENT.get((module, mutant.after))
-                verdict = "killed" if not survives else "equivalent" if reason else "survived"
-                counts[module, verdict] += 1
-                print(f"{verdict:10} {mutant}" + (f"  ({reason})" if survives and reason else ""), flush=True)
-                if verdict == "survived":
-                    survived.append(mutant)
-    print(f"\n{'module':20} {'made':>6} {'killed':>7} {'equivalent':>11} {'survived':>9}")
-    for module in dict.fromkeys(module for module, _ in counts):
-        n = [counts[module, verdict] for verdict in ("killed", "equivalent", "survived")]
-        print(f"{module:20} {sum(n):6} {n[0]:7} {n[1]:11} {n[2]:9}")
-    return 1 if survived or unsound else 0
+        checkout = Copy(asked.project.resolve(), Path(folder))
+        known = json.loads(asked.passers.read_text()) if asked.passers and asked.passers.is_file() else None
+        if known is None:
+            known = passers_by(checkout, mutants, shlex.split(asked.tests))
+            print(f"{len(known['tests'])} tests pass", flush=True)
+            if asked.passers:
+                asked.passers.write_text(json.dumps(known))
+        for mutant in mutants:
+            if told.get(str(mutant), {}).get("verdict") != "noticed":
+                began = time.monotonic()
+                says, by = verdict(checkout, mutant, known, asked.limit)
+                facts = {"room": mutant.room, "module": mutant.module, "line": mutant.line, "after": mutant.after}
+                told[str(mutant)] = {"mistake": str(mutant), **facts, "verdict": says, "by": by}
+                print(f"{says:10} {mutant}  ({by}; {time.monotonic() - began:.0f} s)", flush=True)
+                if asked.answers:
+                    asked.answers.write_text(json.dumps(list(told.values()), indent=1))
+    counts = Counter((one["room"], one["verdict"]) for one in told.values())
+    print(f"\n{'room':10} {'noticed':>8} {'equivalent':>11} {'survived':>9}")
+    for room in dict.fromkeys(room for room, _ in counts):
+        print(f"{room:10} {counts[room, 'noticed']:8} {counts[room, 'equivalent']:11} {counts[room, 'survived']:9}")
+    if asked.since:
+        print(*difference(json.loads(asked.since.read_text()), list(told.values())), sep="\n")
+    return 1 if any(verdict == "survived" for _, verdict in counts) else 0
 
 
 if __name__ == "__main__":
