@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from scipy.stats import linregress, norm
 
 from benchmarks.prediction_coverage import Truth
@@ -344,6 +345,20 @@ def true_loss(S: float, D: float) -> float:
     return float(surfaces.law(np.array([S]), np.array([D]))[0])
 
 
+def least_within(T: float) -> tuple[float, float, float]:
+    """S, D and the loss where training and serving cost BUDGET together, by a search along the true law."""
+
+    def tokens(S: float) -> float:
+        return (BUDGET - 2 * S * T) / (6 * S)
+
+    ends = math.log(1e6), math.log(0.999 * BUDGET / (2 * T))
+    found = minimize_scalar(
+        lambda ln_S: true_loss(math.exp(ln_S), tokens(math.exp(ln_S))), bounds=ends, method="bounded"
+    )
+    S = math.exp(found.x)
+    return S, tokens(S), found.fun
+
+
 def _count(held: Held, of: Best | Served, truth: dict[str, float]) -> None:
     for name, value in truth.items():
         held[name] += inside(getattr(of, name).lo, value, getattr(of, name).hi)
@@ -365,9 +380,10 @@ def of_best_run(n_draws: int) -> Held:
     return held
 
 
-def of_served_run(n_draws: int, T: float, S: float, D: float) -> Held:
-    """What is said of a budget that also pays for serving T tokens, whose best S and D are these."""
-    held = Held()
+def of_served_run(n_draws: int) -> Held:
+    """What is said of a budget that also pays for serving 1e12 tokens."""
+    T, held = 1e12, Held()
+    S, D, _ = least_within(T)
     for seed in range(n_draws):
         runs = surfaces.draw((seed,), surfaces.grid(6, 5), 0.004).runs
         served = within_total(both_forms(runs), BUDGET, T, seed=seed)

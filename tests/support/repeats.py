@@ -110,9 +110,10 @@ def least_by_scipy(
     delta: float = 1e-3,
     weight_N: Floats | None = None,
     n_starts: int = 40,
+    n_polished: int = 4,
     seed: int = 0,
 ) -> float:
-    """The least objective that L-BFGS-B and then Nelder and Mead find from many starts."""
+    """The least objective that L-BFGS-B finds from many starts, and Nelder and Mead from the best ends of these."""
 
     def total(p: Any) -> Any:
         with np.errstate(all="ignore"):
@@ -130,7 +131,7 @@ def least_by_scipy(
     starts = rng.uniform(least, greatest, (n_starts, 7))
     ends = [minimize(with_slope, p, jac=True, method="L-BFGS-B", bounds=_BOUNDS, options=options) for p in starts]
     polished = []
-    for end in sorted(ends, key=lambda end: float(end.fun))[:4]:
+    for end in sorted(ends, key=lambda end: float(end.fun))[:n_polished]:
         options = {"maxfev": 3000, "xatol": 1e-10, "fatol": 1e-15, "adaptive": True}
         polished.append(minimize(total, end.x, method="Nelder-Mead", bounds=_BOUNDS, options=options).fun)
     return float(min(polished))
