@@ -66,7 +66,7 @@ def ask(store: Path | Store, verb: str, **keys: Any) -> Asked:
     if isinstance(found, RbpxError):
         raise found
     rows = [row for _, of in found for row in of]
-    return Asked(verb, _as_json(rows), [result for result, _ in found], list(messages))
+    return Asked(verb, as_json(rows), [result for result, _ in found], list(messages))
 
 
 def ask_file(path: Path, verb: str, **keys: Any) -> Asked:
@@ -78,7 +78,7 @@ def ask_file(path: Path, verb: str, **keys: Any) -> Asked:
     of_file = question(verb).of_file
     assert of_file is not None
     results = [of_file(path, request("none", **keys))]
-    return Asked(verb, _as_json(told.rows_of(verb, results)), results, [])
+    return Asked(verb, as_json(told.rows_of(verb, results)), results, [])
 
 
 def request(store: Path | Store | str, **keys: Any) -> Request:
@@ -91,7 +91,8 @@ def request(store: Path | Store | str, **keys: Any) -> Request:
     return Request(store=str(store.root if isinstance(store, Store) else store), **typed)
 
 
-def _as_json(rows: Sequence[dict[str, Any]]) -> Rows:
+def as_json(rows: Sequence[dict[str, Any]]) -> Rows:
+    """Rows as a program reads them."""
     known = [{name: plain(value) for name, value in row.items()} for row in rows]
     return list(json.loads(json.dumps(known, default=str, allow_nan=False)))
 

@@ -1,0 +1,94 @@
+"""Runs beside the same runs measured again, drawn with known shifts, and how often what an audit says holds them."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.stats import norm
+
+from rbpx.analyses.audit.analysis import Remeasured, analyse
+from rbpx.config.request import Request
+from rbpx.groups.group import Group, Run
+from rbpx.ties import Ties
+from tests.support.stores import runs_by_size
+
+S = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+N_DOCUMENTS, N_TOKENS = 40, 50
+ALPHA, SHIFT, NATS_SHIFT = 0.1, 0.004, 0.001
+
+
+def _drawn_run(size: int, z_D1: Any, rng: np.random.Generator) -> tuple[Run, pa.Table, dict[str, float]]:
+    """A run whose ranks have Pr(R <= k) = exp(-level k^-0.35) on each side, and how far its quantities truly shift.
+
+    Both sides share the luck of a token, as rounding changes little of it.
+    """
+    u_DT = norm.cdf(np.sqrt(0.3) * z_D1 + np.sqrt(0.7) * rng.normal(size=(N_DOCUMENTS, N_TOKENS)))
+    levels = [4.0 * size**-ALPHA, 4.6 * size ** -(ALPHA + SHIFT) * np.exp(rng.normal(0, 0.02))]
+    stored, again = (np.ceil((level / -np.log(u_DT)) ** (1 / 0.35)).clip(1, 100_000).ravel() for level in levels)
+    scale = 1.02 * size**-NATS_SHIFT * np.exp(rng.normal(0, 0.001))
+    n = u_DT.size
+    pairs = {
+        "doc_id": np.repeat(np.arange(N_DOCUMENTS), N_TOKENS),
+        "rank": stored,
+        "rank_again": again,
+        "n_tokens": np.ones(n, np.int64),
+        "n_changed": (stored != again).astype(np.int64),
+        "sum_logprob": np.log(u_DT).ravel(),
+        "sum_logprob_again": (scale * np.log(u_DT) * rng.normal(1, 0.01, (N_DOCUMENTS, 1))).ravel(),
+        "largest_logprob_move": np.zeros(n),
+    }
+    names = {"source": "measured", "family": "drawn", "dataset": "drawn", "text_hash": "1", "protocol": "paper"}
+    counts = {"n_documents": N_DOCUMENTS, "n_skipped": 0, "n_tokens": n, "cross_entropy_nats": None}
+    run = Run(
+        run_ids=(str(size),), **names, size=str(size), window=512, stride=None, padding="counted", bos=None,
+        dtype="bfloat16", revision=None, non_embedding_params=size, vocab_size=100_000, **counts,
+    )  # fmt: skip
+    truth = {"rbp": float(np.exp(-levels[1]) - np.exp(-levels[0])), "cross_entropy": scale - 1}
+    truth |= {"ratio of rbp": levels[1] / levels[0], "ratio of cross_entropy": scale}
+    return run, pa.table(pairs), truth
+
+
+def pairs_by_hand(store: Path, size: str, doc_ids: set[int] | None = None) -> list[tuple[Any, Any]]:
+    """(bfloat16, float32) rows (greater, ties, logprob) of the tokens of both runs of a size."""
+    sides = []
+    for dtype in ("bfloat16", "float32"):
+        run = runs_by_size(store, dtype)[size]
+        names = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
+        tokens = zip(*(run[name].tolist() for name in names), strict=True)
+        sides.append({row[:3]: row[3:] for row in tokens if doc_ids is None or row[0] in doc_ids})
+    assert sides[0].keys() == sides[1].keys()
+    return [(sides[0][token], sides[1][token]) for token in sides[0]]
+
+
+def covered_shifts(n_draws: int) -> Counter[str]:
+    """How many intervals hold the truth, over texts: of the shifts of RBP_1 and cross-entropy of the smallest model.
+
+    And of those of the exponents of their laws, over models and over these models alone.
+    """
+    covered: Counter[str] = Counter()
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        z_D1 = rng.normal(size=(N_DOCUMENTS, 1))
+        drawn = [_drawn_run(size, z_D1, rng) for size in S]
+        group = Group(tuple(run for run, _, _ in drawn), Ties.pessimistic)
+        request = Request(resamples=200, k=1, seed=seed)
+        measured = [(run, Remeasured(pairs)) for run, pairs, _ in drawn]
+        audit = analyse(measured, group, list(range(N_DOCUMENTS)), request)
+        truth = drawn[0][2]
+        for (name, _), found in audit.runs[0].shifts.items():
+            lo, hi = found.difference.lo, found.difference.hi
+            assert lo is not None
+            assert hi is not None
+            covered[name] += int(lo <= truth[name] <= hi)
+        for law, true in zip(audit.laws, (SHIFT, NATS_SHIFT), strict=True):
+            lo, hi = law.difference.alpha_lo, law.difference.alpha_hi
+            assert lo is not None
+            assert hi is not None
+            covered[f"alpha of {law.law}"] += lo <= true <= hi
+            of_these = -np.polyfit(np.log(S), [np.log(truth[f"ratio of {law.law}"]) for _, _, truth in drawn], 1)[0]
+            about = law.difference.alpha_text
+            covered[f"alpha of {law.law}, these models"] += about.lo <= of_these <= about.hi
+    assert len(covered) == 6
+    return covered
