@@ -1,9 +1,7 @@
 """The checkpoints of a family: as its file lists them, and those that a request names."""
 
-import json
 import re
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +10,6 @@ from rbpx.config.grid import cells
 from rbpx.config.hydra.compose import compose
 from rbpx.config.model.family import chosen_revisions, listed_steps, log_spaced
 from rbpx.errors import RbpxError
-from tests.support.commands import here
 
 PYTHIA = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, {"from": 1000, "to": 143000, "by": 1000}]
 
@@ -47,14 +44,14 @@ def test_what_names_no_checkpoints_is_one_line(revision: object, checkpoints: li
         chosen_revisions(revision, checkpoints, "mine")
 
 
-def test_a_sweep_of_checkpoints_has_a_cell_for_each_with_its_tokens(cwd: Path, tmp_path: Path) -> None:
-    words = ("plan", "model=pythia", "size=[14m,70m]", "dataset=pydoc", "--format", "json", "--store", tmp_path / "s")
-    listed = json.loads(here(*words, "model.revision=[step512,step1000]", cwd=cwd, check=0).stdout)
-    assert [(cell["size"], cell["revision"]) for cell in listed] == [
+def test_a_sweep_of_checkpoints_has_a_cell_for_each_with_its_tokens() -> None:
+    listed = {f"EleutherAI/pythia-{size}": None for size in ("14m", "70m")}
+    words = ["model=pythia", "size=[14m,70m]", "dataset=pydoc", "model.revision=[step512,step1000]"]
+    assert [(cell.size, cell.revision) for cell in cells(compose(asking("measure"), words), None, listed)] == [
         (size, step) for size in ("14m", "70m") for step in ("step512", "step1000")
     ]
-    assert len(json.loads(here(*words, "model.revision=log", cwd=cwd, check=0).stdout)) == 2 * 20
     request = compose(asking("measure"), ["model=pythia", "size=14m", "dataset=pydoc", "model.revision=log"])
-    grid = cells(request, None, {"EleutherAI/pythia-14m": None})
+    grid = cells(request, None, listed)
+    assert len(grid) == 20
     assert [cell.training.training_tokens for cell in grid][:3] == [0, 2_097_152, 2 * 2_097_152]
     assert grid[-1].training.training_step == 143_000

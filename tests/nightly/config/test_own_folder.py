@@ -1,4 +1,4 @@
-"""A user's folder of configuration: its studies, models, texts and launchers work as ours do; what is refused."""
+"""A measured family in a user's folder of configuration: recorded, narrowed, listed and launched as ours is."""
 
 import json
 import os
@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rbpx.config.hydra.trust import load_trusted
-from rbpx.errors import RbpxError
 from tests.support.commands import Answer, here
 from tests.support.places import EXPERIMENTS
 from tests.support.stores import FAMILY, RESAMPLES, Measured, cell_records
@@ -130,14 +128,6 @@ def test_what_there_is_includes_the_users_own(name: str, own: Path, cwd: Path) -
     assert own_name not in answer.stdout + answer.stderr.replace("dataset.name=", "")
 
 
-def test_a_study_of_a_training_is_said_to_be_one(own: Path, cwd: Path) -> None:
-    (own / "experiment" / "deep.yaml").write_text("# @package _global_\n# verb: train\nfamily: deep\n")
-    asked = ("--config-dir", own, "experiment=deep")
-    refused(here("run", *asked, cwd=cwd), "python -m rbpx train experiment=deep")
-    refused(here("train", "experiment=demo", cwd=cwd), "python -m rbpx run experiment=demo")
-    assert "family: deep" in here("train", *asked, "--cfg", "job", cwd=cwd, check=0).stdout
-
-
 def test_a_study_may_choose_how_its_jobs_are_started(own: Path, measured: Measured, cwd: Path) -> None:
     """Its jobs run elsewhere, and what they leave is collected."""
     chosen = STUDY.replace("letters\n", "letters\n  - override /hydra/launcher: mine\n", 1)
@@ -166,31 +156,6 @@ def test_a_file_of_the_user_replaces_ours_of_the_same_name(own: Path, measured: 
 
 
 # ------------------------------------------------------------------------------------------------------ what is missing
-
-
-def test_a_missing_text_names_its_dataset_its_path_and_the_file_that_says_it(own: Path, cwd: Path) -> None:
-    (own / "dataset" / "gone.yaml").write_text("name: gone\npath: ../texts/gone.jsonl\n")
-    says = ("dataset gone", f"{own}/texts/gone.jsonl is not a file", f"{own}/dataset/gone.yaml")
-    asked = ("model=ladder", "size=3k", "--config-dir", own, "--store", own / "store")
-    refused(here("measure", *asked, "dataset=gone", cwd=cwd), *says)
-    refused(
-        here("measure", *asked, "dataset=file", "dataset.path=no.txt", cwd=cwd), "dataset no", f"{cwd}/no.txt is not"
-    )
-
-
-def test_a_missing_model_names_the_file_that_says_its_path(own: Path, cwd: Path) -> None:
-    (own / "model" / "gone.yaml").write_text("family: gone\nsizes: {a: {id: ./a}, b: {id: c}}\n")
-    answer = here("plan", "model=gone", "dataset=letters", "--config-dir", own, "--store", own / "store", cwd=cwd)
-    refused(answer, f"{own}/model/a", f"{own}/model/gone.yaml")
-
-
-def test_a_hub_id_is_no_path(own: Path, cwd: Path) -> None:
-    (own / "model" / "far.yaml").write_text("family: far\nsizes: {a: {id: ORG/NAME}, b: {id: 'rbpx:ladder/3k/8m'}}\n")
-    shown = here("plan", "model=far", "--config-dir", own, "--cfg", "job", cwd=cwd, check=0).stdout
-    assert [size["id"] for size in yaml.safe_load(shown)["model"]["sizes"].values()] == [
-        "ORG/NAME",
-        "rbpx:ladder/3k/8m",
-    ]
 
 
 def test_the_texts_of_a_sweep_start_at_the_file_that_lists_them(own: Path, measured: Measured, cwd: Path) -> None:
@@ -228,54 +193,3 @@ def test_a_launcher_and_the_modules_that_it_loads_need_no_trust(own: Path, cwd: 
     launcher = yaml.safe_load(here(*words, cwd=cwd, check=0).stdout)["hydra"]["launcher"]
     assert launcher["_target_"].endswith("SlurmLauncher")
     assert (launcher["partition"], launcher["setup"]) == ("gpu", ["module purge", "module load cuda/12.1 gcc"])
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("touch MARK", "module load cuda; touch MARK", "module load cuda\ntouch MARK", "module load $(touch MARK)"),
-        *("module load ./mine", "module load /tmp/mine", "module load a/../mine", "module use /tmp", "ml ~/mine"),
-        *(
-            "module load `touch MARK`",
-            "source venv/bin/activate",
-            "export LD_PRELOAD=mine.so",
-            "module load {a,b}",
-            "ml >a",
-        ),
-    ],
-)
-@pytest.mark.parametrize("package", ["hydra.launcher", ""])
-def test_a_line_for_a_shell_is_refused_with_what_to_type(line: str, package: str, tmp_path: Path) -> None:
-    launcher = {"setup": ["module load cuda", line]}
-    path = tmp_path / "mine.yaml"
-    path.write_text(yaml.safe_dump(launcher if package else {"hydra": {"launcher": launcher}}))
-    with pytest.raises(RbpxError, match=r"mine\.yaml.*module load cuda.*add --trust-config"):
-        load_trusted(path, trusts=False, package=package)
-    load_trusted(path, trusts=True, package=package)
-
-
-NOT_PLAIN = {
-    "a second line of a script": ("hydra.launcher", {"partition": "gpu\ntouch MARK #"}),
-    "a line from elsewhere": ("hydra.launcher", {"comment": "${study.question}"}),
-    "a list": ("hydra.launcher", {"constraint": ["a"]}),
-    "a folder of a launcher": ("hydra.launcher", {"submitit_folder": "/tmp"}),
-    "flags of sbatch": ("hydra.launcher", {"additional_parameters": {"a\ntouch MARK": 1}}),
-    "another group": ("hydra.launcher", {"defaults": ["/hydra/callbacks/mine"]}),
-    "a group beside it": ("hydra.launcher", {"defaults": ["../callbacks/mine"]}),
-    "logging of jobs": ("", {"hydra": {"sweeper": {"params": {"hydra.job_logging.handlers.a.class": "os.getcwd"}}}}),
-    "setup of jobs": ("", {"hydra": {"sweeper": {"params": {"hydra.launcher.setup": "[touch MARK]"}}}}),
-    "an environment of jobs": ("", {"hydra": {"sweeper": {"params": {"+hydra.job.env_set.LD_PRELOAD": "mine.so"}}}}),
-    "a place of jobs": ("", {"hydra": {"sweeper": {"params": {"output": "~/.bashrc"}}}}),
-    "a file that is written": ("", {"output": "~/.bashrc"}),
-    "a store that is written": ("", {"store": "/tmp/store"}),
-}
-
-
-@pytest.mark.parametrize("name", NOT_PLAIN)
-def test_what_would_be_run_or_written_is_refused(name: str, tmp_path: Path) -> None:
-    package, values = NOT_PLAIN[name]
-    path = tmp_path / "mine.yaml"
-    path.write_text(yaml.safe_dump(values))
-    with pytest.raises(RbpxError, match=r"mine\.yaml.*--trust-config"):
-        load_trusted(path, trusts=False, package=package)
-    load_trusted(path, trusts=True, package=package)

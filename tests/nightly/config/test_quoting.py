@@ -1,50 +1,16 @@
-"""What is typed reaches its verb as it was typed: Hydra's grammar reads back what we quote, and argv loses no word."""
+"""Any text, numbers and format that are typed come back in the request as they were given."""
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rbpx.cli.argv import parse
 from rbpx.cli.registry import asking
 from rbpx.config.hydra.compose import compose
 from rbpx.config.options import Format
 from rbpx.config.overrides import quoted
-from rbpx.errors import RbpxError
-
-PARSER = OverridesParser.create()
-# What a shell can hand over: no NUL, no lone surrogates; quotes, backslashes and the grammar's own signs often.
-TEXT = st.text(
-    st.one_of(st.sampled_from("\"'\\${}[]()=,:+~ \n\tabc"), st.characters(exclude_categories=["Cs"], min_codepoint=1)),
-    max_size=12,
-)
+from tests.support.typed import TEXT
 
 
-@settings(max_examples=80, deadline=None)
-@given(TEXT.filter(lambda text: "${" not in text))
-def test_the_grammar_reads_a_quoted_value_back_as_the_same_text(text: str) -> None:
-    (override,) = PARSER.parse_overrides([f"output={quoted(text)}"])
-    assert override.value() == text
-
-
-@settings(max_examples=80, deadline=None)
-@given(TEXT.filter(bool), TEXT.filter(lambda text: bool(text) and not text.startswith("-")), st.booleans())
-def test_a_flag_in_either_spelling_becomes_the_same_override(store: str, query: str, joined: bool) -> None:
-    flag = [f"--store={store}"] if joined else ["--store", store]
-    assert f"store={quoted(store)}" in parse(["sql", *flag, query]).hydra
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(TEXT, max_size=5))
-def test_no_word_is_lost_and_nothing_but_a_mistake_is_raised(words: list[str]) -> None:
-    try:
-        line = parse(["sql", *words])
-    except RbpxError:
-        return
-    kept = [*line.words, *line.hydra]
-    assert line.help or line.version or len(kept) >= sum(1 for word in words if not word.startswith("-"))
-
-
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     TEXT.filter(lambda text: "${" not in text and text.strip()),
     st.lists(st.integers(1, 10**6), min_size=1, max_size=4, unique=True),

@@ -1,14 +1,11 @@
-"""The requests of a sweep are those of its jobs composed one by one, in the order of Hydra's own sweeps."""
+"""Sweeps over groups, files and values: each request is that of its job composed alone."""
 
 from itertools import product
-from pathlib import Path
 
 import pytest
 
 from rbpx.cli.registry import asking
 from rbpx.config.hydra.compose import Overrides, compose, requests
-from rbpx.errors import RbpxError
-from tests.support.commands import here
 
 JOBS = (
     {"model": ["ladder", "pythia"], "dataset": ["c4", "lambada"], "protocol": ["paper", "rolling"]},
@@ -30,12 +27,3 @@ def test_each_request_is_that_of_its_job_alone(choices: dict[str, list[str]]) ->
     assert len(found) == len(jobs)
     for job, request in list(zip(jobs, found, strict=True))[::3]:
         assert request == compose(asking("measure"), job)
-
-
-def test_a_value_of_one_job_that_is_wrong_refuses_the_sweep(cwd: Path, tmp_path: Path) -> None:
-    with pytest.raises(RbpxError, match="limit"):
-        sweep("limit=3,abc")
-    answer = here("measure", "-m", "dataset=pydoc,nosuch", "--store", tmp_path / "store", cwd=cwd, check=2)
-    assert "nosuch" in answer.stderr
-    assert answer.stderr.count("\n") == 1
-    assert not (tmp_path / "store").exists()

@@ -1,0 +1,144 @@
+"""Keys are declared once: each verb has its own and refuses all others, and each key refuses what it does not mean."""
+
+import re
+from typing import Any, Final
+
+import pytest
+
+from rbpx.analyses.registry import names as questions
+from rbpx.cli.registry import asking, names, verbs
+from rbpx.config.hydra.compose import compose
+from rbpx.config.keys.runs import IN_GROUPS
+from rbpx.config.request import KEYS, Request
+from rbpx.errors import RbpxError
+from tests.support.places import PROJECT
+
+PLAIN: Final = [verb for verb in names() if asking(verb).kind is None]
+OF_STUDIES: Final = {"study", "imports"}  # what a file of experiments/ says
+WRONG: Final[dict[str, tuple[Any, ...]]] = {
+    "size": (3, [], None),
+    "family": (3, ""),
+    "source": (1e5,),
+    "variant": (["a", 3],),
+    "limit": (0, -5, 2**31),
+    "T": (0.0, -1.0),
+    "seed": (-1, 2**63),
+    "shard": ("3/2", True),
+    "best": (3,),
+    "tokens_per_batch": (0,),
+    "memory": ("20GiB", {"gpu": 1}),
+    "tolerance": (0.0, -1.0),
+    "k": (0, 1.5, True, "all", [1, 0]),
+    "n": (0, "log"),
+    "resamples": (0, 100_001),
+    "laws": ("nosuch", None, ["rbp", "x"]),
+    "method": ("nosuch", None),
+    "last": (0,),
+    "warm_up": (0.0, -1.0),
+    "over": (0.5, 0.0),
+    "inference_tokens": (0.0, -1.0),
+    "E": ("a", "1.7 +- 0", "1.7 +-", True, [1.7]),
+    "pin": (1.7, "E", {"E": "a"}, [1.7]),
+    "S": (0, -1, True, "big", 1e31),
+    "D": (0, [1e9, -1]),
+    "axis": ("X", "cros@stdlib", "cross_entropy@", None),
+    "x": (0, "big", [2.9, -1]),
+    "register": ("a b", 3),
+    "form": ("nosuch", None),
+    "delta": (0.0,),
+    "budgets": (-1.0, ["a"]),
+    "unique_tokens": (0.0,),
+    "next": (0, 1001),
+    "flops": (0.0,),
+    "features": ("nosuch",),
+    "held_out": (3,),
+    "drop": (1.0, -0.1),
+    "smooth": (0,),
+    "anchor": ([0], [0, 2], "x"),
+    "starts": ({"y": 1}, {"h": "x"}),
+    "bounds": ({"b": [1, 0]}, {"b": 1}),
+    "chance": (1.0, -0.5, "x", {"task": 2}),
+    "doc": (-1,),
+    "a": (3,),
+    "b": (3,),
+    "base": (3,),
+    "slices": ("nosuch", {}, {"a": ""}, 3),
+    "least": (0,),
+    "top": (0, -5),
+    "group": (3,),
+    "sql_timeout_s": (0.0,),
+    "sql_memory_mib": (0,),
+    "width": (0.5, 41.0),
+    "font_size": (3.0,),
+}
+
+
+def test_what_a_verb_can_be_asked_is_declared_and_described() -> None:
+    assert set(verbs()) == set(names())
+    for verb in names():
+        asked = asking(verb)
+        assert len(asked.keys) == len(set(asked.keys)), verb
+        assert [name for name in asked.keys if name not in KEYS and name not in IN_GROUPS] == [], verb
+        assert asked.schema().__name__
+
+
+def test_every_key_is_of_a_verb_and_has_a_line_of_help() -> None:
+    of_verbs = {name for verb in PLAIN for name in asking(verb).names}
+    assert set(KEYS) - of_verbs == OF_STUDIES
+    assert {name for name, key in KEYS.items() if not key.help} == OF_STUDIES
+
+
+def test_what_the_code_of_a_question_reads_is_among_its_keys() -> None:
+    for verb in questions():
+        code = "".join(path.read_text() for path in (PROJECT / "rbpx" / "analyses" / verb).glob("*.py"))
+        read = {name for name in re.findall(r"\brequest\.(\w+)", code) if name in KEYS}
+        read |= {"S", "D"} if "points_to_predict" in code else set()
+        assert read <= set(asking(verb).names), verb
+
+
+def test_the_schema_of_a_verb_has_no_key_of_others_and_hydra_refuses_one() -> None:
+    for verb in PLAIN:
+        assert set(asking(verb).schema().__dataclass_fields__) <= set(asking(verb).names), verb
+    with pytest.raises(RbpxError, match="fit has no key chance; it is a key of other verbs"):
+        compose(asking("fit"), ["chance=1"])
+
+
+def test_a_key_refuses_what_it_does_not_mean() -> None:
+    said = {}
+    for key, value in [(key, value) for key, values in WRONG.items() for value in values]:
+        try:
+            Request(**{key: value})
+            said[key, str(value)] = "nothing"
+        except RbpxError as problem:
+            said[key, str(value)] = str(problem)
+    assert {case: line for case, line in said.items() if not line.startswith(case[0]) or "\n" in line} == {}
+
+
+def test_the_wrong_values_are_of_all_keys_whose_type_does_not_say_it() -> None:
+    by_type = {"model", "dataset", "protocol", "parallel", "engine", "study", "imports", "analyses", "experiment"}
+    free = {name for name, key in KEYS.items() if key.kind in (Any, int, float) or "|" in str(key.kind)}
+    without = {"dtype", "ties", "legend", "font", "output"}  # Enums, and text of any kind
+    assert free - by_type - without <= set(WRONG)
+
+
+def test_the_default_of_a_key_is_one_of_its_values() -> None:
+    plain = Request()
+    for name in set(KEYS) - {"experiment"}:
+        assert KEYS[name].meaning(KEYS[name].default) == getattr(plain, name), name
+
+
+def test_keys_that_exclude_each_other_are_refused_together() -> None:
+    with pytest.raises(RbpxError, match="add device=split"):
+        Request(memory={"cpu": 1})
+    with pytest.raises(RbpxError, match="D= needs S="):
+        Request(D=1e9)
+    with pytest.raises(RbpxError, match="is of figures in files"):
+        Request(width=3.3)
+
+
+def test_a_study_may_give_keys_of_its_questions_and_a_line_only_those_of_its_own() -> None:
+    for name in ("chance", "family"):
+        with pytest.raises(RbpxError, match=f"run has no key {name}"):
+            compose(asking("run"), [f"{name}=null"])
+    assert compose(asking("run"), ["analyses=[downstream]", "chance=0.3"]).chance == 0.3
+    assert compose(asking("fit"), ["+experiment=ladder_tasks"]).typed.keys() == set(KEYS) - {"experiment"}

@@ -1,0 +1,189 @@
+"""A user's folder of configuration: its studies, models and texts work as ours do; what is refused."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rbpx.cli.help import help_text
+from rbpx.cli.registry import asking
+from rbpx.config.hydra.compose import compose
+from rbpx.config.hydra.trust import load_trusted
+from rbpx.errors import RbpxError
+from tests.support.commands import Answer, here
+from tests.support.places import EXPERIMENTS
+
+STUDY = """\
+defaults:
+  - override /model: mine
+  - override /dataset: letters
+
+study:
+  question: Does it fall?
+  grid: my models on my letters
+  published: nothing
+  result: |-
+    SELECT law, k, n_points FROM found WHERE analysis = 'fit'
+
+k: 10
+laws: [rbp]
+resamples: 50
+analyses: [fit]
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A folder with a family, a text and a study, whose paths start at the files that hold them."""
+    folder = tmp_path / "own"
+    for group in ("model", "dataset", "experiment"):
+        (folder / group).mkdir(parents=True)
+    (folder / "model" / "mine.yaml").write_text("family: mine\nsizes: {a: {id: ../weights/a}, b: {id: ./b}}\n")
+    (folder / "dataset" / "letters.yaml").write_text("name: letters\npath: letters.jsonl\n")
+    (folder / "dataset" / "letters.jsonl").write_text('{"text": "one two three"}\n')
+    (folder / "experiment" / "mystudy.yaml").write_text(STUDY)
+    return folder
+
+
+def refused(answer: Answer, *says: str) -> None:
+    assert answer.returncode == 2, answer.stderr
+    (line,) = answer.stderr.splitlines()
+    assert [words for words in says if words not in line] == [], line
+
+
+def of(own: Path, *words: str, verb: str = "run") -> object:
+    """The request of these words and of the folder."""
+    return compose(asking(verb), [*words, f"--config-dir={own}"])
+
+
+def test_a_study_of_ones_own_chooses_files_of_ones_own(own: Path) -> None:
+    request = of(own, "experiment=mystudy")
+    assert (request.study.name, request.analyses, request.typed["k"]) == ("mystudy", ["fit"], 10)
+    ids = {size: config.id for size, config in request.model.sizes.items()}
+    assert ids == {"a": f"{own}/weights/a", "b": f"{own}/model/b"}
+    assert (request.dataset.name, request.dataset.path) == ("letters", f"{own}/dataset/letters.jsonl")
+
+
+def test_a_study_is_recorded_into_its_own_file_from_a_file_beside_it(own: Path, cwd: Path, tmp_path: Path) -> None:
+    ours = EXPERIMENTS / "published_exponents.yaml"
+    path = Path(shutil.copy(ours, own / "experiment" / "theirs.yaml"))
+    (own / "experiment" / "published").mkdir()
+    numbers = own / "experiment" / "published" / "paper_table2_size_law.csv"
+    shutil.copy(EXPERIMENTS / "published" / numbers.name, numbers)
+    before = ours.read_text()
+    head, table = (part for part in before.split("# ---- findings"))
+    words = ("record", "experiment=theirs", f"--config-dir={own}", "--store", tmp_path / "store")
+    answer = here(*words, cwd=cwd, check=0)
+    assert f"findings of theirs written to {path}" in answer.stderr
+    assert path.read_text().startswith(head)
+    assert path.read_text().split("\n#\n")[-1] == table.split("\n#\n")[-1], "the findings are those of ours"
+    assert ours.read_text() == before
+    numbers.unlink()
+    answer = here(*words, cwd=cwd)
+    refused(answer, f"{numbers} is not a file", f"{own}/experiment/theirs.yaml")
+
+
+def test_what_there_is_includes_the_users_own(own: Path) -> None:
+    assert "mystudy" in help_text("run", [own])
+    assert "mystudy" not in help_text("run", [])
+    for word, mine, ours in (
+        ("experiment=nosuch", "mystudy", "rbp_figure_3"),
+        ("dataset=nosuch", "letters", "pydoc"),
+        ("model=nosuch", "mine", "pythia"),
+    ):
+        with pytest.raises(RbpxError) as problem:
+            of(own, word)
+        assert mine in str(problem.value)
+        assert ours in str(problem.value)
+
+
+def test_a_study_of_a_training_is_said_to_be_one(own: Path) -> None:
+    (own / "experiment" / "deep.yaml").write_text("# @package _global_\n# verb: train\nfamily: deep\n")
+    with pytest.raises(RbpxError, match=r"python -m rbpx train experiment=deep"):
+        of(own, "experiment=deep")
+    with pytest.raises(RbpxError, match=r"python -m rbpx run experiment=demo"):
+        compose(asking("train"), ["experiment=demo"])
+    assert of(own, "experiment=deep", verb="train").family == "deep"
+
+
+def test_a_file_of_the_user_replaces_ours_of_the_same_name(own: Path) -> None:
+    (own / "model" / "mine.yaml").rename(own / "model" / "ladder.yaml")
+    (own / "experiment" / "demo.yaml").write_text(STUDY.replace("mine", "ladder"))
+    assert of(own, "model=ladder").model.family == "mine"
+    assert of(own, "experiment=demo").model.family == "mine"
+    compose(asking("fit"), [])  # today the folder is forgotten by the request after the next
+    assert compose(asking("plan"), ["model=ladder"]).model.family == "ladder"
+
+
+# ------------------------------------------------------------------------------------------------------ what is missing
+
+
+def test_a_missing_text_or_model_is_named_with_its_path_and_the_file_that_says_it(own: Path, cwd: Path) -> None:
+    (own / "dataset" / "gone.yaml").write_text("name: gone\npath: ../texts/gone.jsonl\n")
+    asked = ("size=3k", "--config-dir", own, "--store", own / "store")
+    answer = here("measure", *asked, "model=ladder", "dataset=gone", cwd=cwd)
+    refused(answer, "dataset gone", f"{own}/texts/gone.jsonl is not a file", f"{own}/dataset/gone.yaml")
+    answer = here("plan", "model=mine", "dataset=letters", *asked[1:], cwd=cwd)
+    refused(answer, f"{own}/weights/a", f"{own}/model/mine.yaml")
+
+
+def test_a_hub_id_is_no_path(own: Path) -> None:
+    (own / "model" / "far.yaml").write_text("family: far\nsizes: {a: {id: ORG/NAME}, b: {id: 'rbpx:ladder/3k/8m'}}\n")
+    request = of(own, "model=far", verb="plan")
+    assert [size.id for size in request.model.sizes.values()] == ["ORG/NAME", "rbpx:ladder/3k/8m"]
+
+
+# ------------------------------------------------------------------------------------------- what a file may not say
+
+
+LINES = (
+    *("touch MARK", "module load cuda; touch MARK", "module load cuda\ntouch MARK", "module load $(touch MARK)"),
+    *("module load ./mine", "module load /tmp/mine", "module load a/../mine", "module use /tmp", "ml ~/mine"),
+    *(
+        "module load `touch MARK`",
+        "source venv/bin/activate",
+        "export LD_PRELOAD=mine.so",
+        "module load {a,b}",
+        "ml >a",
+    ),
+)
+
+
+def test_a_line_for_a_shell_is_refused_with_what_to_type(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    for line in LINES:
+        launcher = {"setup": ["module load cuda", line]}
+        for package, content in (("hydra.launcher", launcher), ("", {"hydra": {"launcher": launcher}})):
+            path.write_text(yaml.safe_dump(content))
+            with pytest.raises(RbpxError, match=r"mine\.yaml.*module load cuda.*add --trust-config"):
+                load_trusted(path, trusts=False, package=package)
+            load_trusted(path, trusts=True, package=package)
+    path.write_text(yaml.safe_dump({"setup": ["module purge", "module load cuda/12.1 gcc"]}))
+    load_trusted(path, trusts=False, package="hydra.launcher")
+
+
+NOT_PLAIN = {
+    "a second line of a script": ("hydra.launcher", {"partition": "gpu\ntouch MARK #"}),
+    "a line from elsewhere": ("hydra.launcher", {"comment": "${study.question}"}),
+    "a list": ("hydra.launcher", {"constraint": ["a"]}),
+    "a folder of a launcher": ("hydra.launcher", {"submitit_folder": "/tmp"}),
+    "flags of sbatch": ("hydra.launcher", {"additional_parameters": {"a\ntouch MARK": 1}}),
+    "another group": ("hydra.launcher", {"defaults": ["/hydra/callbacks/mine"]}),
+    "a group beside it": ("hydra.launcher", {"defaults": ["../callbacks/mine"]}),
+    "logging of jobs": ("", {"hydra": {"sweeper": {"params": {"hydra.job_logging.handlers.a.class": "os.getcwd"}}}}),
+    "setup of jobs": ("", {"hydra": {"sweeper": {"params": {"hydra.launcher.setup": "[touch MARK]"}}}}),
+    "an environment of jobs": ("", {"hydra": {"sweeper": {"params": {"+hydra.job.env_set.LD_PRELOAD": "mine.so"}}}}),
+    "a place of jobs": ("", {"hydra": {"sweeper": {"params": {"output": "~/.bashrc"}}}}),
+    "a file that is written": ("", {"output": "~/.bashrc"}),
+    "a store that is written": ("", {"store": "/tmp/store"}),
+}
+
+
+def test_what_would_be_run_or_written_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    for package, values in NOT_PLAIN.values():
+        path.write_text(yaml.safe_dump(values))
+        with pytest.raises(RbpxError, match=r"mine\.yaml.*--trust-config"):
+            load_trusted(path, trusts=False, package=package)
+        load_trusted(path, trusts=True, package=package)

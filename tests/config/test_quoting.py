@@ -1,0 +1,47 @@
+"""What is typed reaches its verb as it was typed: Hydra's grammar reads back what we quote, and argv loses no word."""
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rbpx.cli.argv import parse
+from rbpx.cli.registry import asking
+from rbpx.config.hydra.compose import compose
+from rbpx.config.overrides import quoted
+from rbpx.errors import RbpxError
+from tests.support.typed import TEXT
+
+PARSER = OverridesParser.create()
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXT.filter(lambda text: "${" not in text))
+def test_the_grammar_reads_a_quoted_value_back_as_the_same_text(text: str) -> None:
+    (override,) = PARSER.parse_overrides([f"output={quoted(text)}"])
+    assert override.value() == text
+
+
+@settings(max_examples=40, deadline=None)
+@given(TEXT.filter(bool), TEXT.filter(lambda text: bool(text) and not text.startswith("-")), st.booleans())
+def test_a_flag_in_either_spelling_becomes_the_same_override(store: str, query: str, joined: bool) -> None:
+    flag = [f"--store={store}"] if joined else ["--store", store]
+    assert f"store={quoted(store)}" in parse(["sql", *flag, query]).hydra
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(TEXT, max_size=5))
+def test_no_word_is_lost_and_nothing_but_a_mistake_is_raised(words: list[str]) -> None:
+    try:
+        line = parse(["sql", *words])
+    except RbpxError:
+        return
+    kept = [*line.words, *line.hydra]
+    assert line.help or line.version or len(kept) >= sum(1 for word in words if not word.startswith("-"))
+
+
+def test_overrides_come_back_in_the_request_as_they_were_given() -> None:
+    text = "a \"b\" 'c' \\ $d [e] {f} (g), h=i:j\n~ü"
+    words = [f"output={quoted(text)}", "k=[10,3]", "seed=7", "format=json", "fresh=true"]
+    request = compose(asking("fit"), words)
+    assert (request.output, request.typed["k"], request.seed) == (text, [10, 3], 7)
+    assert (request.format.value, request.fresh) == ("json", True)
