@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from rbpx.laws.numeric import together
 from rbpx.laws.predict.influence import moved_most
 from rbpx.laws.predict.prediction import predict_over_forms
 from rbpx.laws.surface.averaged import moved_most as moved_most_on_surface
 from rbpx.laws.surface.averaged import predict_over_forms as predict_over_surface
 from rbpx.laws.surface.fit import SurfaceFit
-from rbpx.laws.surface.given import fitting_given
 from rbpx.laws.surface.runs import Runs
+from tests.support.coverage import both_forms
 
 S = np.geomspace(1e6, 1e9, 7).tolist()
 Y = [4.0 * size**-0.1 * (1 + 0.001 * (-1) ** at) for at, size in enumerate(S)]
@@ -57,38 +56,30 @@ def test_only_a_replicate_can_where_three_sizes_have_to_stay() -> None:
         assert moved.by in (0, 1)
 
 
-def grid(off_at: int, states: bool) -> Runs:
-    """Losses of Chinchilla's form at five sizes and numbers of tokens, one training 4 % off; its checkpoints too."""
-    size, tokens = (axis.ravel() for axis in np.meshgrid(np.geomspace(1e7, 1e9, 5), np.geomspace(1e9, 2e10, 5)))
-    y = (1.7 + 400 * size**-0.34 + 410 * tokens**-0.28) * np.exp(np.random.default_rng(1).normal(0, 0.003, 25))
-    y[off_at] *= 1.04
-    if not states:
-        return Runs.of(size, tokens, y)
-    earlier = 1.7 + 400 * size**-0.34 + 410 * (tokens / 2) ** -0.28
-    of_run = y / (1.7 + 400 * size**-0.34 + 410 * tokens**-0.28)
-    both = [np.concatenate(pair) for pair in ((size, size), (tokens / 2, tokens), (earlier * of_run, y))]
-    return Runs.of(*both, groups=np.tile(np.arange(25), 2))
+def off_at(run: int) -> Runs:
+    """Losses of Chinchilla's form at four sizes and numbers of tokens, one training 4 % off."""
+    size, tokens = (axis.ravel() for axis in np.meshgrid(np.geomspace(1e7, 1e9, 4), np.geomspace(1e9, 2e10, 4)))
+    y = (1.7 + 400 * size**-0.34 + 410 * tokens**-0.28) * np.exp(np.random.default_rng(1).normal(0, 0.003, 16))
+    y[run] *= 1.04
+    return Runs.of(size, tokens, y)
 
 
-def over_surface(runs: Runs) -> tuple[list[SurfaceFit], np.ndarray]:
-    """The fits of both forms, and ln y of a new run at two points."""
-    fits = together([fitting_given(runs, form, {}, 0, is_tested=False) for form in ("chinchilla", "kaplan")])
-    return fits, np.log([each.y.value or np.nan for each in predict_over_surface(fits, POINTS, [])])
+def test_over_a_surface_it_is_about_that_of_fitting_again_without_the_run() -> None:
+    runs = off_at(15)
+    fits = both_forms(runs)
+    (moved,) = moved_most_on_surface(fits, POINTS[:1])
+    assert moved is not None
 
+    def ln_y(fits: list[SurfaceFit]) -> float:
+        (there,) = predict_over_surface(fits, POINTS[:1], [])
+        return float(np.log(there.y.value))
 
-@pytest.mark.parametrize(("off_at", "states"), [(24, False), (12, False), (24, True)])
-def test_over_a_surface_it_is_about_that_of_fitting_again_without_the_run(off_at: int, states: bool) -> None:
-    runs = grid(off_at, states)
-    fits, with_all = over_surface(runs)
-    moves = [over_surface(runs.only(runs.group_N != run))[1] - with_all for run in range(25)]
-    for t, moved in enumerate(moved_most_on_surface(fits, POINTS)):
-        assert moved is not None
-        of_target = np.array([each[t] for each in moves])
-        assert moved.share == pytest.approx(np.expm1(of_target[moved.by]), rel=0.5)
-        assert abs(of_target[moved.by]) > 0.6 * np.abs(of_target).max()
+    moves = {run: ln_y(both_forms(runs.only(runs.group_N != run))) - ln_y(fits) for run in {moved.by, 0, 3, 6, 12, 15}}
+    assert moved.share == pytest.approx(np.expm1(moves[moved.by]), rel=0.5)
+    assert abs(moves[moved.by]) > 0.6 * max(map(abs, moves.values()))
 
 
 def test_where_size_and_tokens_vary_together_nothing_is_said_of_runs() -> None:
     sizes = np.geomspace(1e7, 1e9, 8)
-    fits, _ = over_surface(Runs.of(sizes, 20 * sizes, 1.7 + 400 * sizes**-0.34))
+    fits = both_forms(Runs.of(sizes, 20 * sizes, 1.7 + 400 * sizes**-0.34))
     assert moved_most_on_surface(fits, POINTS) == [None, None]
