@@ -67,7 +67,7 @@ def test_parameters_are_recovered_within_the_fisher_information(name: str, V: in
     assert off_M @ information_MM @ off_M < chi2.ppf(0.9999, len(names))
 
 
-@pytest.mark.parametrize("V", [40, 50_304])
+@pytest.mark.parametrize("V", [40, 4_000])
 @pytest.mark.parametrize("name", TRUE)
 def test_the_shares_are_those_of_the_formula_and_add_up_to_one(name: str, V: int) -> None:
     fit = fit_distribution(name, *drawn(name, 40, 5000, seed=4), V)

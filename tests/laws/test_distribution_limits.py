@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distribution, ln_shares
 from rbpx.status import Status
@@ -44,10 +45,10 @@ def test_a_tail_that_does_not_fall_takes_the_negative_binomial_to_its_limit() ->
     n_tokens = np.round(200 / np.sqrt(x) + np.where(x > 40, 3 * x, 0))
     fit = fit_distribution("negative_binomial", x, n_tokens, 50)
     assert fit.status is Status.at_limit
-    best = max(
-        float(n_tokens @ plain_ln_p("negative_binomial", {"r": r, "q": 1.0}, 50)) for r in np.linspace(0.05, 3, 2951)
+    best = minimize_scalar(
+        lambda r: -float(n_tokens @ plain_ln_p("negative_binomial", {"r": r, "q": 1.0}, 50)), bounds=(0.05, 3)
     )
-    assert number(fit.loglik) == pytest.approx(best, abs=1e-3)
+    assert number(fit.loglik) == pytest.approx(-best.fun, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_an_unknown_distribution_is_a_mistake_of_the_caller() -> None:
 
 def test_odd_small_samples_end_in_finite_numbers_or_none() -> None:
     rng = np.random.default_rng(7)
-    for _ in range(12):
+    for _ in range(6):
         rank = np.r_[1, rng.choice(np.arange(2, 60), size=rng.integers(2, 9), replace=False)]
         n_tokens = rng.choice([1, 2, 5, 100], size=len(rank))
         most = sum(count * math.log(count / n_tokens.sum()) for count in n_tokens.tolist())

@@ -95,19 +95,19 @@ def test_the_paper_fit_recovers_parameters_from_noise_free_counts() -> None:
     assert fit.distance == pytest.approx(0.0, abs=1e-8)
 
 
-@pytest.mark.parametrize(("mu", "sigma"), list(zip(PUBLISHED_MU, PUBLISHED_SIGMA, strict=True)))
+@pytest.mark.parametrize(("mu", "sigma"), [(1.19, 3.69), (-9.32, 5.18)])
 def test_the_paper_fit_recovers_the_published_parameters_from_samples(mu: float, sigma: float) -> None:
     rng = np.random.default_rng(1)
     found = []
     for _ in range(12):
-        fit = fit_paper(*draw(mu, sigma, 30_000, rng))
+        fit = fit_paper(*draw(mu, sigma, 10_000, rng))
         found.append((number(fit, "mu"), number(fit, "sigma")))
     mean, standard_error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / math.sqrt(12)
     assert np.all(np.abs(mean - [mu, sigma]) < 4 * standard_error)
 
 
 def test_the_paper_fit_is_the_maximum_that_another_method_finds() -> None:
-    rank, n_tokens = draw(-3.49, 4.43, 5000, np.random.default_rng(2))
+    rank, n_tokens = draw(-3.49, 4.43, 500, np.random.default_rng(2))
     fit = fit_paper(rank, n_tokens)
 
     def loss(q: np.ndarray) -> float:
@@ -117,7 +117,7 @@ def test_the_paper_fit_is_the_maximum_that_another_method_finds() -> None:
     assert fit.loglik == pytest.approx(-found.fun, abs=1e-6)
     assert (number(fit, "mu"), number(fit, "sigma")) == pytest.approx((found.x[0], math.exp(found.x[1])), rel=1e-4)
     assert fit.aic == pytest.approx(4 + 2 * found.fun, abs=1e-5)
-    assert fit.bic == pytest.approx(2 * math.log(5000) + 2 * found.fun, abs=1e-5)
+    assert fit.bic == pytest.approx(2 * math.log(500) + 2 * found.fun, abs=1e-5)
 
 
 def test_rank_one_the_order_and_repeated_rows_do_not_change_the_paper_fit() -> None:
@@ -148,10 +148,11 @@ def test_a_power_law_of_ranks_is_reported_as_the_limit() -> None:
     assert "power law" in fit.status.remedy
     # At gamma = 0, P(R <= x | R >= 2) = 1 - ((x + 1/2) / 1.5)^(1 - beta); its maximum by a fine search.
     beta = np.linspace(1.05, 4, 29_501)[:, None]
-    cells = np.log(((x[:300] - 0.5) / 1.5) ** (1 - beta) - ((x[:300] + 0.5) / 1.5) ** (1 - beta))
+    seen = np.array([2.0, 3.0, 4.0, 300.0])
+    cells = np.log(((seen - 0.5) / 1.5) ** (1 - beta) - ((seen + 0.5) / 1.5) ** (1 - beta))
     limit = fit_paper([2, 3, 4, 300], [1000, 100, 50, 80])
     assert limit.status is Status.power_law_limit
-    loglik = 1000 * cells[:, 0] + 100 * cells[:, 1] + 50 * cells[:, 2] + 80 * cells[:, 298]
+    loglik = 1000 * cells[:, 0] + 100 * cells[:, 1] + 50 * cells[:, 2] + 80 * cells[:, 3]
     assert limit.loglik == pytest.approx(loglik.max(), abs=1e-4)
     assert number(limit, "beta") == pytest.approx(float(beta[loglik.argmax(), 0]), abs=1e-4)
 
@@ -207,7 +208,7 @@ def test_impossible_ranks_are_a_mistake_of_the_caller() -> None:
 
 def test_odd_small_samples_end_in_finite_numbers_or_a_status() -> None:
     rng = np.random.default_rng(5)
-    for _ in range(100):
+    for _ in range(40):
         rank = rng.choice(np.arange(1, 400), size=rng.integers(1, 12), replace=False)
         n_tokens = rng.choice([1, 2, 5, 100, 10_000], size=len(rank))
         for fit in (fit_paper(rank, n_tokens), fit_distribution("lognormal_full", rank, n_tokens, 500)):
@@ -217,10 +218,9 @@ def test_odd_small_samples_end_in_finite_numbers_or_a_status() -> None:
             assert (fit.params["mu"] is not None) == (fit.status is Status.ok)
 
 
-@pytest.mark.parametrize(("mu", "sigma"), [(1.19, 3.69), (-9.32, 5.18)])
-def test_one_step_resamples_agree_with_true_refits(mu: float, sigma: float) -> None:
+def test_one_step_resamples_agree_with_true_refits() -> None:
     rng = np.random.default_rng(6)
-    rank, n_tokens = draw(mu, sigma, 20_000, rng)
+    rank, n_tokens = draw(-9.32, 5.18, 20_000, rng)
     fit = fit_paper(rank, n_tokens)
     counts_BR = rng.multinomial(20_000, n_tokens / n_tokens.sum(), size=40)
     fast_B2 = resample_paper(fit, rank, counts_BR)

@@ -18,36 +18,16 @@ from rbpx.laws.losses.shared import share_one_curve
 from rbpx.laws.predict.prediction import Prediction
 from rbpx.laws.predict.verdict import Backtest
 from rbpx.status import Status
+from tests.support.coverage import of_loss_curve, rejected_curves
+from tests.support.draws import fewest, most
+from tests.support.loss_pairs import E_X, E_Y, TRUE, covariance, drawn, losses, points, success, two_families
 
 Floats = NDArray[np.float64]
-
-E_X, E_Y, A, B, a, b = 1.7, 1.4, 300.0, 200.0, 0.3, 0.27
-TRUE = {"K": B * A ** -(b / a), "kappa": b / a, "E_x": E_X, "E_y": E_Y}  # where both losses are power laws in S
-
-
-def losses(S: Floats) -> tuple[Floats, Floats]:
-    """Both losses of models of some sizes."""
-    return E_X + A * S**-a, E_Y + B * S**-b
-
-
-def covariance(sd_x: float, sd_y: float, rho: float) -> Floats:
-    return np.array([[sd_x**2, rho * sd_x * sd_y], [rho * sd_x * sd_y, sd_y**2]])
-
-
-def drawn(S: Floats, C_22: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Both losses with errors of that covariance, in ln."""
-    x, y = losses(S)
-    error = rng.multivariate_normal([0.0, 0.0], C_22, len(S))
-    return x * np.exp(error[:, 0]), y * np.exp(error[:, 1])
-
-
-def of(x: Floats, y: Floats, noise: Noise) -> LossPoints:
-    return LossPoints(np.log(x), np.log(y), noise.C_22)
 
 
 @pytest.mark.parametrize("noise", [EQUAL, NONE_IN_X, NONE_IN_Y, Noise(covariance(2, 1, 0.7), Source.seeds)])
 def test_two_power_laws_in_S_are_one_curve_with_their_constants(noise: Noise) -> None:
-    fit = fit_losses(of(*losses(np.geomspace(1e6, 1e9, 8)), noise), noise)
+    fit = fit_losses(points(*losses(np.geomspace(1e6, 1e9, 8)), noise), noise)
     assert {name: fit.constants[name].value for name in CONSTANTS} == pytest.approx(TRUE, rel=1e-6)
     assert fit.reasons == ()
     assert fit.at_bound == ()
@@ -64,9 +44,9 @@ def test_with_no_errors_in_x_it_is_least_squares_of_ln_y() -> None:
     best, _ = curve_fit(
         ln_law, x, np.log(y), [math.log(TRUE["K"]), 0.9, 1.7, 1.4], bounds=bounds, xtol=1e-14, ftol=1e-14
     )
-    curve = fit_curve(of(x, y, NONE_IN_X))
+    curve = fit_curve(points(x, y, NONE_IN_X))
     assert [curve.ln_K, *curve.theta_P[1:]] == pytest.approx(best, rel=1e-3)
-    assert kappa_of(of(x, y, EQUAL), NONE_IN_X) == pytest.approx(best[1], rel=1e-3)
+    assert kappa_of(points(x, y, EQUAL), NONE_IN_X) == pytest.approx(best[1], rel=1e-3)
 
 
 def test_the_slope_of_a_straight_line_is_that_of_deming() -> None:
@@ -95,11 +75,11 @@ def test_distances_are_those_of_the_nearest_points_by_the_covariance() -> None:
 
 def test_fewer_models_than_constants_have_a_slope_alone() -> None:
     x, y = losses(np.geomspace(1e6, 1e9, 4))
-    fit = fit_losses(of(x, y, EQUAL), EQUAL)
+    fit = fit_losses(points(x, y, EQUAL), EQUAL)
     assert fit.reasons == (Status.too_few_sizes,)
     assert fit.constants["kappa"].value is None
     assert fit.slope.value is not None
-    two = fit_losses(of(x[:2], y[:2], EQUAL), EQUAL)
+    two = fit_losses(points(x[:2], y[:2], EQUAL), EQUAL)
     assert two.reasons == (Status.too_few_sizes,)
     assert two.slope.value is None
 
@@ -107,7 +87,7 @@ def test_fewer_models_than_constants_have_a_slope_alone() -> None:
 def test_losses_that_do_not_rise_together_have_no_trend() -> None:
     x, _ = losses(np.geomspace(1e6, 1e9, 8))
     y = 3 + 0.1 * np.random.default_rng(4).normal(size=8)
-    assert Status.no_trend in fit_losses(of(x, y, EQUAL), EQUAL).reasons
+    assert Status.no_trend in fit_losses(points(x, y, EQUAL), EQUAL).reasons
 
 
 def test_documents_widen_the_intervals_of_constants() -> None:
@@ -115,8 +95,8 @@ def test_documents_widen_the_intervals_of_constants() -> None:
     x, y = drawn(np.geomspace(1e6, 1e9, 9), covariance(0.002, 0.002, 0), rng)
     z_N2 = np.log(np.stack([x, y], axis=1))
     z_BN2 = z_N2 + 0.02 * rng.normal(size=(200, 1, 2)) * (1 + z_N2)  # a line in the level moves the curve
-    without = fit_losses(of(x, y, EQUAL), EQUAL)
-    within = fit_losses(of(x, y, EQUAL), EQUAL, z_BN2, 50)
+    without = fit_losses(points(x, y, EQUAL), EQUAL)
+    within = fit_losses(points(x, y, EQUAL), EQUAL, z_BN2, 50)
     for name in ("K", "kappa"):
         (lo, hi), (least, most) = without.constants[name].ends, within.constants[name].ends  # type: ignore[misc]
         assert least < lo
@@ -184,84 +164,19 @@ def test_backtests_hold_out_the_models_of_the_smallest_x() -> None:
     assert hold_out_family(x, y, ["f"] * 6) == {}
 
 
-def two_families(C_22: Floats, off: float, rng: np.random.Generator) -> tuple[LossPoints, list[str]]:
-    x, y = (
-        np.concatenate(each) for each in zip(*(drawn(np.geomspace(1e6, 1e9, 6), C_22, rng) for _ in "fg"), strict=True)
-    )
-    y[6:] *= 1 + off
-    return LossPoints(np.log(x), np.log(y), C_22), [*"ffffff", *"gggggg"]
-
-
-def rejected(off: float, n: int) -> float:
-    C_22, rng, count = covariance(0.005, 0.005, 0.3), np.random.default_rng(10), 0
-    for at in range(n):
-        points, family = two_families(C_22, off, rng)
-        test = share_one_curve(points, fit_curve(points), family, at)
-        assert test is not None
-        count += test.p < 0.05
-    return count / n
-
-
 def test_families_off_each_other_share_no_curve_and_others_are_rarely_rejected() -> None:
-    assert rejected(0.03, 20) >= 0.8
-    assert rejected(0.0, 40) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 40)
-    points, _ = two_families(covariance(0.01, 0.01, 0), 0.0, np.random.default_rng(1))
-    assert share_one_curve(points, fit_curve(points), ["f"] * 12, 0) is None
-
-
-@pytest.mark.long
-def test_one_curve_in_twenty_is_rejected_where_families_share_it() -> None:
-    assert rejected(0.0, 500) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 500)
-
-
-def held(C_22: Floats, noise: Noise, n: int, draws: int, S: Floats) -> dict[str, float]:
-    """The share of draws in which each interval has the true constant, and that of a new model its y."""
-    rng, counts = np.random.default_rng(11), dict.fromkeys((*CONSTANTS, "prediction"), 0)
-    for _ in range(draws):
-        x, y = drawn(np.append(S, 10 ** rng.uniform(np.log10(S.min()), np.log10(S.max()))), C_22, rng)
-        fit = fit_losses(of(x[:n], y[:n], noise), noise)
-        for name, true in TRUE.items():
-            each = fit.constants[name]
-            counts[name] += (each.lo is None or each.lo <= true) and (each.hi is None or true <= each.hi)
-        calibration = calibrate(x[:n], y[:n], float(x.min()))
-        assert calibration is not None
-        (told,) = calibration.at([float(x[n])])
-        assert told.ends is not None
-        counts["prediction"] += told.ends[0] <= y[n] <= told.ends[1]
-    return {name: count / draws for name, count in counts.items()}
+    """A shared curve is rejected at most as often in 999 of 1,000 sets of 10 draws, by the binomial."""
+    assert rejected_curves(4, 0.03) >= 3
+    assert rejected_curves(10, 0.0) <= most(10)
+    families, _ = two_families(covariance(0.01, 0.01, 0), 0.0, np.random.default_rng(1))
+    assert share_one_curve(families, fit_curve(families), ["f"] * 12, 0) is None
 
 
 def test_intervals_of_constants_and_predictions_hold() -> None:
+    """Those of 95 % do as often in 999 of 1,000 sets of 10 draws, by the binomial."""
     C_22 = covariance(0.01, 0.006, 0.5)
-    found = held(C_22, Noise(C_22, Source.seeds), 10, 60, np.geomspace(1e6, 1e9, 10))
-    assert min(found.values()) >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 60)
-
-
-WIDE = np.geomspace(1e6, 1e9, 10)
-NARROW = np.geomspace(3e6, 3e8, 300)  # many models, whose errors are a tenth of what they differ by
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("C_22", [covariance(0.003, 0.003, 0), covariance(0.02, 0.005, 0), covariance(0.01, 0.01, 0.8)])
-def test_constants_hold_by_the_covariance_and_predictions_by_none(C_22: Floats) -> None:
-    found = held(C_22, Noise(C_22, Source.seeds), 10, 400, WIDE)
-    assert min(found.values()) >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 400)
-
-
-@pytest.mark.long
-def test_a_wrong_covariance_moves_constants_and_no_prediction() -> None:
-    C_22 = covariance(0.06, 0.004, 0)
-    right = held(C_22, Noise(C_22, Source.seeds), len(NARROW), 100, NARROW)
-    wrong = held(C_22, NONE_IN_X, len(NARROW), 100, NARROW)
-    least = 0.95 - 3 * math.sqrt(0.05 * 0.95 / 100)
-    assert min(right.values()) >= least
-    assert min(wrong[name] for name in CONSTANTS) < 0.8
-    assert wrong["prediction"] == right["prediction"] >= least
-
-
-def success(x: Floats) -> Floats:
-    """Accuracy of a task of four choices, a sigmoid in ln x."""
-    return np.asarray(0.25 + 0.75 / (1 + (x / 2.6) ** 9))
+    held = of_loss_curve(10, C_22, Noise(C_22, Source.seeds), 10, np.geomspace(1e6, 1e9, 10))
+    assert min(held.values()) >= fewest(10, n_counts=len(held)), held
 
 
 def compared_of_tasks(accuracy: Floats, x: Floats, chance: float) -> tuple[Backtest, ...]:
@@ -323,12 +238,3 @@ def test_accuracies_of_a_published_ladder_lie_in_the_intervals_of_their_backtest
         tests = compared_of_tasks(accuracy, x, chance)
         held[task] = float(np.mean([test.is_inside for test in tests]))
     assert min(held.values()) >= 0.9, held
-
-
-@pytest.mark.long
-def test_backtests_of_a_right_calibration_rarely_hold_too_few() -> None:
-    rng, count, draws = np.random.default_rng(13), 0, 200
-    for _ in range(draws):
-        x, y = drawn(np.geomspace(1e6, 1e9, 10), covariance(0.01, 0.01, 0.5), rng)
-        count += too_few_hold(hold_out_best(x, y))
-    assert count / draws <= 0.05
