@@ -1,6 +1,5 @@
 """Which special tokens begin a text: what is read and scored under each policy, and which runs are the same."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -15,7 +14,7 @@ from rbpx.data.windows import acting_bos, cut_windows
 from rbpx.errors import RbpxError
 from tests.support.checkpoints import TINY_TEXT, build_tokenizer
 from tests.support.commands import here
-from tests.support.stores import Family
+from tests.support.stores import cell_records, manifests
 
 HAVE_A_BOS = ("gpt2", "opt", "gpt_neox")
 CELL = Cell(
@@ -83,25 +82,10 @@ def test_a_bos_is_not_made_up_for_a_tokenizer_without_one() -> None:
 def test_policies_that_give_the_same_tokens_are_one_run_and_others_are_not(
     tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
 ) -> None:
-    store = f"store={tmp_path / 's'}"
-    model = f"model.id={tiny_checkpoint('opt')}"
-    words = ("model=hub", model, "dataset=file", f"dataset.path={tiny_jsonl}", store)
-    here("measure", "-m", *words, "model.bos=tokenizer,add,none", cwd=cwd, check=0)
-    answer = here("sql", "SELECT run_id, bos, config FROM runs", store, "--format", "json", cwd=cwd, check=0)
-    runs = {json.loads(row["config"])["model"]["bos"]: row for row in json.loads(answer.stdout)}
-    assert {request: run["bos"] for request, run in runs.items()} == {
-        "tokenizer": "tokenizer",
-        "add": "tokenizer",
-        "none": "none",
-    }
-    assert runs["tokenizer"]["run_id"] == runs["add"]["run_id"] != runs["none"]["run_id"]
-
-
-def test_runs_with_and_without_a_bos_never_enter_one_fit(family: Family, own_store: Path, cwd: Path) -> None:
-    here("measure", *family.words(), "model.bos=add", f"store={own_store}", cwd=cwd, check=0)
-    words = ("fit", "laws=[cross_entropy]", f"store={own_store}", "resamples=20")
-    rows = json.loads(here(*words, "--format", "json", cwd=cwd, check=0).stdout)
-    assert {row["bos"]: row["n_points"] for row in rows} == {"tokenizer": 4, "add": 4}
-    assert not set(rows[0]["run_ids"]) & set(rows[1]["run_ids"])
-    titles = [line.strip() for line in here(*words, cwd=cwd, check=0).stdout.splitlines()]
-    assert {"mine on file, window 64", "mine on file, window 64, bos add"} <= set(titles)
+    store = tmp_path / "store"
+    words = ("model=hub", f"model.id={tiny_checkpoint('opt')}", "dataset=file", f"dataset.path={tiny_jsonl}", "limit=4")
+    here("measure", "-m", *words, "model.bos=tokenizer,add,none", "--store", store, cwd=cwd, check=0)
+    runs = {cell["config"]["model"]["bos"]: cell["run_id"] for cell in cell_records(store)}
+    assert runs["tokenizer"] == runs["add"] != runs["none"]
+    bos = {run_id: facts["bos"] for run_id, facts in manifests(store).items()}
+    assert bos == {runs["add"]: "tokenizer", runs["none"]: "none"}

@@ -3,120 +3,38 @@
 `tests.support.harness_answers` made them, from the cases and models of `tests.support.harness_cases`.
 """
 
-import json
-import math
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-import torch
 
-from rbpx.config.text.dataset import DatasetConfig
-from rbpx.data.corpus import Document, documents_of
-from rbpx.data.harness_windows import cut_as_harness
-from rbpx.data.items import item_of
-from rbpx.measure.distributed import init_process_group
-from rbpx.measure.extract import measure_windows
-from rbpx.measure.reading.reading import Reading
-from rbpx.models.load import LoadedModel, load_model
-from tests.support.harness_cases import CHOICES, CONTEXT, PAIRS, TEMPLATE, TEXTS, TOKENIZER_OF, build_shape
-
-ANSWERS = json.loads((Path(__file__).parent / "harness_answers.json").read_text())
-NEAR = 1e-4  # nats of a whole target
+from rbpx.models.load import LoadedModel
+from tests.support.harness_cases import TEMPLATE
+from tests.support.harness_scores import check_choices, check_targets, check_texts, item_documents, load_shape, score
 
 
-@dataclass
-class Scored:
-    """What one document got: its summed nats, whether each of its tokens is the most probable one, ties."""
-
-    loglikelihood: float
-    is_greedy: bool
-    n_tied: int
-
-
-LARGE = ("qwen2", "llama")  # a vocabulary of 150,000; a second model with a tokenizer that another has
-
-
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(arch, marks=pytest.mark.long if arch in LARGE else ()) for arch in TOKENIZER_OF],
-)
+@pytest.fixture(scope="module", params=["gpt2", "opt", "gpt_neox"])
 def shape(
     request: pytest.FixtureRequest, shared_data: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, LoadedModel]:
-    folder = build_shape(request.param, shared_data / "data" / "tokenizers", tmp_path_factory.mktemp("m") / "model")
-    loaded = load_model(str(folder), None, "float32", torch.device("cpu"), folder.parent / "hashes.json")
-    return request.param, loaded
-
-
-def score(loaded: LoadedModel, documents: list[Document]) -> list[Scored]:
-    windows = cut_as_harness(documents, loaded.tokenizer, CONTEXT)
-    rows = measure_windows(Reading(loaded, windows, init_process_group("cpu"), 512, lambda n: None)).columns
-    scored = []
-    for document in documents:
-        own = rows["doc_id"] == document.doc_id
-        logprob, greater, ties = (rows[name][own] for name in ("logprob", "greater", "ties"))
-        scored.append(Scored(float(logprob.astype(float).sum()), bool((greater == 0).all()), int((ties > 0).sum())))
-    return scored
-
-
-def documents(rows: list[dict[str, Any]], **keys: Any) -> list[Document]:
-    task = DatasetConfig(name="x", path="x", **keys).task()
-    assert task is not None
-    return documents_of([(str(n), item_of(row, task, lambda: "a row")) for n, row in enumerate(rows)])
+    return request.param, load_shape(request.param, shared_data, tmp_path_factory.mktemp("shape"))
 
 
 def test_targets_have_the_loglikelihood_and_the_greedy_flag_of_the_harness(shape: tuple[str, LoadedModel]) -> None:
-    arch, loaded = shape
-    rows = [{"context": context, "target": target} for _, context, target in PAIRS]
-    ours = score(loaded, documents(rows, context=["context"], target="target"))
-    theirs = [answer for (answer,) in ANSWERS[arch]["pairs"]["answers"]]
-    for (case, *_), mine, (loglikelihood, is_greedy) in zip(PAIRS, ours, theirs, strict=True):
-        assert mine.loglikelihood == pytest.approx(loglikelihood, abs=NEAR), case
-        assert mine.is_greedy == is_greedy or mine.n_tied, case
-    results = ANSWERS[arch]["pairs"]["results"]
-    assert math.exp(-np.mean([each.loglikelihood for each in ours])) == pytest.approx(results["perplexity"], rel=NEAR)
-    assert np.mean([each.is_greedy for each in ours]) == results["acc"]
+    check_targets(*shape)
 
 
 def test_choices_have_the_loglikelihoods_and_the_accuracies_of_the_harness(shape: tuple[str, LoadedModel]) -> None:
-    arch, loaded = shape
-    keys = {"template": TEMPLATE, "choices": "choices", "right": "label", "delimiter": " "}
-    of_items = documents([dict(row) for row in CHOICES], **keys)
-    by_choice = {
-        (document.part.item, document.part.choice): each.loglikelihood
-        for document, each in zip(of_items, score(loaded, of_items), strict=True)
-        if document.part is not None
-    }
-    right, right_by_length = 0, 0
-    for item, (row, theirs) in enumerate(zip(CHOICES, ANSWERS[arch]["choices"]["answers"], strict=True)):
-        ours = np.array([by_choice[item, choice] for choice in range(len(row["choices"]))])
-        np.testing.assert_allclose(ours, [loglikelihood for loglikelihood, _ in theirs], rtol=0, atol=NEAR)
-        right += int(np.argmax(ours)) == row["label"]
-        right_by_length += int(np.argmax(ours / [len(choice) for choice in row["choices"]])) == row["label"]
-    results = ANSWERS[arch]["choices"]["results"]
-    assert (right / len(CHOICES), right_by_length / len(CHOICES)) == (results["acc"], results["acc_norm"])
+    check_choices(*shape)
 
 
 def test_texts_have_the_loglikelihood_and_the_bits_per_byte_of_the_harness(shape: tuple[str, LoadedModel]) -> None:
-    arch, loaded = shape
-    of_texts = [Document(n, str(n), text) for n, text in enumerate(TEXTS)]
-    ours = [each.loglikelihood for each in score(loaded, of_texts)]
-    theirs = [loglikelihood for ((loglikelihood,),) in ANSWERS[arch]["texts"]["answers"]]
-    for text, mine, loglikelihood in zip(TEXTS, ours, theirs, strict=True):
-        assert mine == pytest.approx(loglikelihood, abs=NEAR), text
-    n_bytes = sum(window.n_bytes_scored for window in cut_as_harness(of_texts, loaded.tokenizer, CONTEXT))
-    assert n_bytes == sum(len(text.encode()) for text in TEXTS)
-    expected = ANSWERS[arch]["texts"]["results"]["bits_per_byte"]
-    assert -sum(ours) / n_bytes / math.log(2) == pytest.approx(expected, rel=1e-6)
+    check_texts(*shape)
 
 
 def test_choices_of_one_token_read_their_context_once(shape: tuple[str, LoadedModel]) -> None:
-    _, loaded = shape
+    loaded = shape[1]
     row = {"question": "What is first?", "choices": ["a", "b", "c", "d"], "label": 0}
-    of_items = documents([row], template=TEMPLATE, choices="choices", right="label", delimiter=" ")
+    of_items = item_documents([row], template=TEMPLATE, choices="choices", right="label", delimiter=" ")
     n_read: list[int] = []
     hook = loaded.model.get_input_embeddings().register_forward_hook(
         lambda module, inputs, output: n_read.append(len(inputs[0]))

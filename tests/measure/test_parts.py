@@ -1,11 +1,7 @@
 """A cell that was stopped goes on at its document: kill -9 after a sealed part, damaged parts, another model."""
 
 import hashlib
-import json
-import os
 import re
-import signal
-import time
 from pathlib import Path
 
 import numpy as np
@@ -24,101 +20,34 @@ from rbpx.models.load import load_model
 from rbpx.store.store import Store
 from tests.support.checkpoints import CONTEXT
 from tests.support.commands import here
-from tests.support.stores import Family, run_folders
-from tests.support.warm import Warm
+from tests.support.kills import assert_same_bytes, killed, parts_in
+from tests.support.stores import Family, write_jsonl
 
-AT_ONCE = {"RBPX_PART_S": "0"}  # a part for each batch
 NEVER = {"RBPX_PART_S": "1e9"}
 KEY = "0123456789abcdef"
-TABLES = ("tokens", "rank_counts", "documents")
-
-
-def parts_in(store: Path) -> list[Path]:
-    return sorted(path for path in store.glob("running/.parts.*.tmp") if path.suffixes[-2:] != [".tmp", ".tmp"])
-
-
-def finished(words: list[str], store: Path, cwd: Path, env: dict[str, str]) -> str:
-    process = Warm(*words, "--store", store, cwd=cwd, env=env)
-    stderr = process.communicate()[1]
-    assert process.returncode == 0, stderr
-    return stderr
-
-
-def killed(words: list[str], store: Path, cwd: Path, n_parts: int) -> list[Path]:
-    """The parts of a measurement that was killed with -9 once it had sealed so many."""
-    process = Warm(*words, "--store", store, cwd=cwd, env=AT_ONCE)
-    until = time.monotonic() + 120
-    while len(parts_in(store)) < n_parts:
-        assert process.poll() is None, f"it ended before it was killed: {process.communicate()[1]}"
-        assert time.monotonic() < until
-        time.sleep(0.001)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    assert run_folders(store) == {}
-    return parts_in(store)
-
-
-def assert_same_bytes(store: Path, other: Path) -> None:
-    ((run_id, folder),), ((other_id, undisturbed),) = run_folders(store).items(), run_folders(other).items()
-    assert run_id == other_id
-    for table in TABLES:
-        assert (folder / f"{table}.parquet").read_bytes() == (undisturbed / f"{table}.parquet").read_bytes(), table
 
 
 def test_a_text_that_is_killed_goes_on_and_ends_with_the_bytes_of_one_undisturbed(
-    family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path
+    family: Family, tiny_text: list[str], cwd: Path, tmp_path: Path
 ) -> None:
     store, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
-    words = ["measure", *family.words("xs", text=long_jsonl), "tokens_per_batch=300"]
+    text = write_jsonl(tmp_path / "text.jsonl", *(f"Letter {n}: {tiny_text[0]}" for n in range(250)))
+    words = ["measure", *family.words("xs", text=text), "tokens_per_batch=100"]
     kept = killed(words, store, cwd, 3)
     assert "stopped" in here("status", *words[1:-1], "--store", store, cwd=cwd, check=0).stdout
     kept[0].write_bytes(kept[0].read_bytes()[:-5])  # torn
     changed = bytearray(kept[1].read_bytes())
     changed[-3] ^= 1
     kept[1].write_bytes(changed)
-    stderr = finished(words, store, cwd, NEVER)
+    stderr = here(*words, "--store", store, cwd=cwd, env=NEVER, check=0).stderr
     assert stderr.count("is damaged; what it held is measured again") == 2
     (told,) = re.findall(
-        r"was stopped before: it goes on at document (\d+), as (\d+) of 600 documents are kept", stderr
+        r"was stopped before: it goes on at document (\d+), as (\d+) of 250 documents are kept", stderr
     )
-    assert 0 < int(told[1]) < 600
+    assert 0 < int(told[1]) < 250
     assert parts_in(store) == [], "the run holds what they held"
-    finished(words, undisturbed, cwd, NEVER)
+    here(*words, "--store", undisturbed, cwd=cwd, env=NEVER, check=0)
     assert_same_bytes(store, undisturbed)
-
-
-def test_items_with_shared_beginnings_that_are_killed_twice_end_with_the_bytes_of_ones_undisturbed(
-    family: Family, cwd: Path, tmp_path: Path
-) -> None:
-    store, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
-    rows = [{"q": f"{n} times {n}?", "c": [f"{n * n}", f"{n + 1} or so", "none of these"], "r": 0} for n in range(90)]
-    path = tmp_path / "items.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ["measure", *family.words("xs", text=path), "tokens_per_batch=40", "dataset.context=[q]"]
-    words += ["dataset.choices=c", "dataset.right=r", "dataset.delimiter=' '", "dataset.fewshot=1"]
-    first = killed(words, store, cwd, 2)
-    second = killed(words, store, cwd, len(first) + 2)
-    assert set(first) <= set(second)
-    assert "was stopped before: it goes on at document" in finished(words, store, cwd, NEVER)
-    finished(words, undisturbed, cwd, NEVER)
-    assert_same_bytes(store, undisturbed)
-
-
-def test_another_model_of_the_same_name_goes_on_with_nothing(
-    family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path
-) -> None:
-    store = tmp_path / "store"
-    kept = killed(["measure", *family.words("xs", text=long_jsonl), "tokens_per_batch=300"], store, cwd, 2)
-    other = ["measure", *family.words("s", text=long_jsonl), "tokens_per_batch=300"]
-    assert "was stopped before" not in finished(other, store, cwd, NEVER)
-    assert parts_in(store) == kept
-    a_month_ago = time.time() - 31 * 24 * 3600
-    for path in kept[1:]:
-        os.utime(path, (a_month_ago, a_month_ago))
-    assert "unfinished file" in here("store", "verify", "--store", store, cwd=cwd).stdout
-    here("store", "gc", "--store", store, cwd=cwd, check=0)
-    assert parts_in(store) == kept[:1], "those of a month ago are removed"
 
 
 # ------------------------------------------------------------------------------------------------------------- parts

@@ -1,17 +1,17 @@
 """`plan`: a row a cell, without a hub; what is counted, estimated and unknown, held against real runs."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.models.test_families import read_family
 from tests.support.checkpoints import CONTEXT, build_checkpoint
 from tests.support.commands import here
+from tests.support.families import read_family
+from tests.support.items import documents
 from tests.support.ladder import bundled_id
-from tests.support.stores import Family, Measured, manifests, snapshot
+from tests.support.stores import Measured, manifests, snapshot
 
 NO_HUB = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0"}  # nobody listens there
 
@@ -65,23 +65,6 @@ def test_a_model_that_cannot_be_is_one_line(name: str, cwd: Path, tmp_path: Path
     assert name in answer.stderr
 
 
-def test_tokens_of_a_text_that_is_here_are_estimated(cwd: Path, tmp_path: Path) -> None:
-    from rbpx.data.corpus import draw, read_pydoc
-    from rbpx.models.folder import local_folder
-    from rbpx.models.tokenizer import load_tokenizer
-
-    rows = plan("model=ladder", "dataset=pydoc", "--store", tmp_path / "store", cwd=cwd)
-    folder = local_folder(bundled_id("3k"))
-    assert folder is not None
-    tokenizer = load_tokenizer(folder, "3k")
-    documents = draw(read_pydoc(), 1000, 42)
-    truth = sum(min(512, len(tokenizer(document.text)["input_ids"])) - 1 for document in documents)
-    assert {row["tokens_counted"] for row in rows} == {False}
-    assert all(0.8 < row["tokens"] / truth < 1.25 for row in rows)
-    stdout = here("plan", "model=ladder", "dataset=pydoc", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
-    assert f"~{rows[0]['tokens']:,}" in stdout
-
-
 def test_what_is_done_tells_what_it_took(measured: Measured, cwd: Path) -> None:
     before = snapshot(measured.store)
     rows = plan(*measured.family.words(), "--store", measured.store, cwd=cwd)
@@ -125,64 +108,11 @@ def test_a_new_model_with_a_tokenizer_of_the_store_has_counted_tokens_and_flops(
     assert row["time_from"] in {f"mine {size} on file" for size in sizes}
 
 
-def test_a_calibrated_time_is_in_proportion_to_flops(cwd: Path, tmp_path: Path) -> None:
-    words = (
-        "model=pythia",
-        "size=[70m,1b]",
-        "dataset=pydoc",
-        "calibrate=true",
-        "device=cpu",
-        "--store",
-        tmp_path / "s",
-    )
-    small, large = plan(*words, cwd=cwd)
-    assert small["time_from"] == large["time_from"] == "calibrate=true"
-    assert large["time_s"] / small["time_s"] == pytest.approx(large["flops"] / small["flops"])
-    assert 1e8 < small["flops"] / small["time_s"] < 1e15  # a computer
-    assert not (tmp_path / "s").exists()
-
-
-def test_a_cell_that_failed_says_why(cwd: Path, tmp_path: Path) -> None:
-    words = ("model=gpt2", "size=gpt2", "dataset=pydoc", "limit=2", "--store", tmp_path / "store")
-    here("measure", *words, cwd=cwd, check=1)
-    (row,) = plan(*words, cwd=cwd)
-    assert row["state"] == "failed"
-    assert "hub" in row["error"]
-    assert f"gpt2 gpt2 on pydoc failed: {row['error']}" in here("plan", *words, cwd=cwd, check=0).stdout
-
-
-def test_a_run_of_a_text_that_is_gone_counts_as_done_by_its_names(
-    elsewhere: Path, family: Family, cwd: Path, tmp_path: Path
-) -> None:
-    """The sample is not here any more, so no key can be computed; another sample is another cell."""
-    (elsewhere / "dataset" / "far.yaml").write_text("name: far\nkind: hub\n")
-    words = ["--config-dir", elsewhere, *family.words("xs")[:3], "dataset=far", "--store", tmp_path / "store"]
-    here("measure", *words, f"dataset.path={family.text}", cwd=cwd, check=0)
-    states = [plan(*words, *more, cwd=cwd)[0]["state"] for more in ((), ("limit=3",), ("protocol.window=32",))]
-    assert states == ["done", "missing", "missing"]
-
-
-def test_a_sweep_ends_with_one_table_that_fits_a_terminal(measured: Measured, cwd: Path) -> None:
-    words = ["-m", "model=opt,gpt2", "dtype=float32,bfloat16", "tokens_per_batch=4096,512", "dataset=pydoc"]
-    words += ["--store", measured.store]
-    table_text = here("plan", *words, cwd=cwd, env={"COLUMNS": "80"}, check=0).stdout
-    table, _, notes = table_text.partition("cells, 0 done")
-    assert table_text.count("What the grid would cost") == 1
-    assert max(len(line) for line in table.splitlines()) <= 80
-    headings = [line.strip() for line in table.splitlines() if re.match(r" \w+ on \w+", line)]
-    assert headings == [f"{family} on pydoc{dtype}" for family in ("opt", "gpt2") for dtype in ("", ", bfloat16")]
-    rows = plan(*words, cwd=cwd)
-    assert len(rows) == 2 * (8 + 4), "a size of the batch makes no other cell"
-    assert f"{sum(row['tokens'] for row in rows):,} tokens" in notes
-    assert f"{sum(row['flops'] for row in rows):.1e} FLOPs" in notes
-
-
 def test_what_items_begin_with_alike_is_planned_once(cwd: Path, tmp_path: Path) -> None:
     """Estimated before any run; then counted by a run, held against a trie of tokens counted node by node."""
     from rbpx.data.harness_windows import cut_as_harness
     from rbpx.models.folder import local_folder
     from rbpx.models.tokenizer import load_tokenizer
-    from tests.measure.test_shared_beginnings import documents
 
     before = "".join(f"def lines_{n}(file):\n    return [line for line in file]\n\n" for n in range(8))
     names = ("count", "write", "close", "split")

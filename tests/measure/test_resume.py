@@ -8,9 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pytest
-
 from tests.support.commands import here
 from tests.support.stores import (
     SHAPES,
@@ -18,8 +15,8 @@ from tests.support.stores import (
     assert_same_tokens,
     build_member,
     cell_records,
-    columns_of,
     run_folders,
+    write_jsonl,
 )
 from tests.support.warm import Warm
 
@@ -47,10 +44,11 @@ def wait_for(done: Callable[[], bool], what: str, timeout_s: float = 120.0) -> N
 
 
 def test_a_sweep_that_is_killed_continues_where_it_was_and_ends_as_if_undisturbed(
-    family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path
+    family: Family, tiny_text: list[str], cwd: Path, tmp_path: Path
 ) -> None:
     store, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
-    words = ["measure", *family.words(text=long_jsonl)]
+    text = write_jsonl(tmp_path / "text.jsonl", *(f"Letter {n}: {tiny_text[0]}" for n in range(100)))
+    words = ["measure", *family.words(text=text)]
     process = Warm(*words, SLOWLY, "--store", store, cwd=cwd)
     wait_for(lambda: bool(run_folders(store)) or process.poll() is not None, "first run")
     process.send_signal(signal.SIGKILL)
@@ -84,119 +82,46 @@ def test_a_sweep_that_is_killed_continues_where_it_was_and_ends_as_if_undisturbe
 
 
 def test_leftovers_of_a_kill_are_removed_when_they_are_old_and_left_to_others_when_new(
-    own_store: Path, family: Family, cwd: Path
+    family: Family, cwd: Path, tmp_path: Path
 ) -> None:
-    old, new = (own_store / "runs" / f".{name * 16}.01234567.tmp" for name in "ab")
+    store = tmp_path / "store"
+    old, new = (store / "runs" / f".{name * 16}.01234567.tmp" for name in "ab")
     for folder in (old, new):
-        folder.mkdir()
+        folder.mkdir(parents=True)
         (folder / "tokens.parquet").write_bytes(b"PAR1")
     two_days_ago = time.time() - 2 * 24 * 3600
     os.utime(old, (two_days_ago, two_days_ago))
-    here("measure", *family.words("xs"), "limit=4", "--store", own_store, cwd=cwd, check=0)
+    here("measure", *family.words("xs"), "limit=4", "--store", store, cwd=cwd, check=0)
     assert not old.exists()
     assert new.exists()  # another process may be writing it
-    assert len(run_folders(own_store)) == 5
-
-
-@pytest.mark.parametrize("cells", ["different", "same"])
-def test_two_processes_measure_into_one_store_at_once(
-    cells: str, family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path
-) -> None:
-    store = tmp_path / "store"
-    sizes = ("s", "m") if cells == "different" else ("s", "s")
-    both = [Warm("measure", *family.words(size, text=long_jsonl), SLOWLY, "--store", store, cwd=cwd) for size in sizes]
-    outputs = [process.communicate(timeout=300) for process in both]
-    assert [process.returncode for process in both] == [0, 0], outputs
-    # Both found their cell missing, so neither began after the other had ended.
-    assert all("tokens/s" in stderr and "Traceback" not in stderr for _, stderr in outputs)
-    assert len(run_folders(store)) == len(set(sizes))
-    assert {size for _, size, _ in answers(store)} == set(sizes)
-    assert not list(store.glob("runs/.*"))
-    indexed = index_rows(store, "SELECT run_id, count(*) AS n FROM tokens GROUP BY ALL", cwd)
-    n_tokens = {run_id: len(columns_of(folder, "tokens")["position"]) for run_id, folder in run_folders(store).items()}
-    assert {row["run_id"]: row["n"] for row in indexed} == n_tokens
-    assert index_rows(store, "SELECT count(*) AS n FROM runs", cwd) == [{"n": len(set(sizes))}]
+    assert len(run_folders(store)) == 1
 
 
 # ------------------------------------------------------------------------------------------------------ cells that fail
 
 
-def spoil(folder: Path, with_nan: bool) -> None:
-    """Make a model's last weights not a number, or good again."""
-    from safetensors.numpy import load_file, save_file
-
-    weights = load_file(folder / "model.safetensors")
-    weights["transformer.ln_f.weight"][:] = np.nan if with_nan else 1.0
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-
-
-@pytest.fixture
-def fragile(family: Family, tmp_path: Path) -> Family:
-    """Three models, of which the middle one has weights that are not numbers."""
-    folders = {size: family.folders[size] for size in ("xs", "m")}
-    folders["s"] = build_member(tmp_path / "models" / "s", "s")
-    spoil(folders["s"], with_nan=True)
-    return Family(folders, family.text)
-
-
-def test_a_cell_that_fails_is_kept_with_its_reason_until_it_is_repaired(
-    fragile: Family, cwd: Path, tmp_path: Path
+def test_a_cell_that_fails_is_kept_with_its_reason_until_it_is_repaired_and_stops_no_other(
+    family: Family, cwd: Path, tmp_path: Path
 ) -> None:
-    store = tmp_path / "store"
-    words = [*fragile.words("xs", "s", "m"), "resamples=50", "--store", store]
-    answer = here("run", *words, cwd=cwd, check=1)
-    assert "Traceback" not in answer.stderr
-    messages = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: mine s on file failed")]
-    assert len(messages) == 1
-    assert "non-finite logits" in messages[0]
-    assert "a law needs at least 3" in answer.stdout  # the two that were measured
-    assert {size for _, size, _ in answers(store)} == {"xs", "m"}
-
-    failures_query = ["sql", "SELECT * FROM failures", "--store", store, "--format", "json"]
-    (failure,) = json.loads(here(*failures_query, cwd=cwd, check=0).stdout)
-    assert (failure["family"], failure["size"], failure["dataset"]) == ("mine", "s", "file")
-    assert "non-finite logits" in failure["error"]
-    assert failure["at"].startswith("20")
-    assert index_rows(store, "SELECT size FROM failures", cwd) == [{"size": "s"}]
-    assert "non-finite logits" in here("status", "--store", store, cwd=cwd, check=0).stdout
-
+    store, folder = tmp_path / "store", build_member(tmp_path / "s", "s")
+    weights = folder / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    fragile = Family({"xs": family.folders["xs"], "s": folder, "m": family.folders["m"]}, family.text)
+    words = ["measure", *fragile.words("xs", "s", "m"), "limit=4", "--store", store]
+    for _ in range(2):
+        answer = here(*words, cwd=cwd, check=1)
+        (line,) = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: mine s on file failed")]
+        assert "cannot be loaded" in line
+        assert "Traceback" not in answer.stderr
+        (failure,) = [json.loads(path.read_text()) for path in (store / "failures").glob("*.json")]
+        assert (failure["family"], failure["size"], failure["dataset"]) == ("mine", "s", "file")
+        assert failure["error"] in line
+        assert failure["at"].startswith("20")
+        assert {size for _, size, _ in answers(store)} == {"xs", "m"}
     finished = {name: (path / "manifest.json").stat().st_mtime_ns for name, path in run_folders(store).items()}
-    spoil(fragile.folders["s"], with_nan=False)
-    again = here("run", *words, cwd=cwd, check=0)
-    assert again.stderr.count("tokens/s") == 1
-    assert "cross-entropy" in again.stdout
+    weights.write_bytes(whole)
+    assert here(*words, cwd=cwd, check=0).stderr.count("tokens/s") == 1
     assert {size for _, size, _ in answers(store)} == {"xs", "s", "m"}
     assert {name: (store / "runs" / name / "manifest.json").stat().st_mtime_ns for name in finished} == finished
-    assert json.loads(here(*failures_query, cwd=cwd, check=0).stdout) == []
-    assert index_rows(store, "SELECT size FROM failures", cwd) == []
-
-
-def test_a_cell_that_fails_again_is_one_failure(fragile: Family, cwd: Path, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    for _ in range(2):
-        here("measure", *fragile.words("xs", "s"), "--store", store, cwd=cwd, check=1)
-    assert len(list((store / "failures").glob("*.json"))) == 1
-
-
-@pytest.mark.parametrize("harm", ["no tokenizer", "half a tokenizer", "half its weights", "no configuration"])
-def test_a_model_that_is_harmed_does_not_stop_the_others(harm: str, family: Family, cwd: Path, tmp_path: Path) -> None:
-    folder = build_member(tmp_path / "models" / "s", "s")
-    if harm == "no tokenizer":
-        for path in folder.glob("tokenizer*"):
-            path.unlink()
-    elif harm == "half a tokenizer":
-        (folder / "tokenizer.json").write_text('{"version": "1.0", "model": {"type": "BPE"}}')
-    elif harm == "half its weights":
-        whole = (folder / "model.safetensors").read_bytes()
-        (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
-    else:
-        (folder / "config.json").write_text("{}")
-    harmed = Family({size: family.folders[size] for size in ("xs", "m")} | {"s": folder}, family.text)
-    store = tmp_path / "store"
-    answer = here("measure", *harmed.words("xs", "s", "m"), "--store", store, cwd=cwd)
-    assert "Traceback" not in answer.stderr, answer.stderr[-2000:]
-    assert answer.returncode == 1, answer.stderr
-    assert {size for _, size, _ in answers(store)} == {"xs", "m"}
-    (failure,) = [json.loads(path.read_text()) for path in (store / "failures").glob("*.json")]
-    assert failure["size"] == "s"
-    assert str(folder) in failure["error"]
+    assert list((store / "failures").glob("*.json")) == []

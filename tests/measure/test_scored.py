@@ -1,13 +1,12 @@
 """How much of a user's text was scored is said where it was cut, with what scores the rest."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import here
-from tests.support.stores import Family, cell_records, manifests, write_jsonl
+from tests.support.stores import Family, cell_records, manifests
 
 PARAGRAPH = "The cat sat on the mat, and one by one the letters abc abd abe were read."
 TEXT = "\n\n".join([PARAGRAPH] * 30)  # many times the 64 tokens that the models read
@@ -32,7 +31,7 @@ def test_a_text_that_is_cut_is_told_with_its_share_and_what_scores_all_of_it(
     (line,) = said(here(*words, cwd=cwd, check=0).stderr)
     assert "protocol=rolling scores all" in line
     assert "dataset.chunk=paragraph" in line
-    here(*words, "protocol=rolling", cwd=cwd, check=0)
+    assert said(here(*words, "protocol=rolling", cwd=cwd, check=0).stderr) == [], "scored to its end"
     facts = {fact["protocol"]: fact for fact in manifests(store).values()}
     numbers = re.search(r"mine on notes: scored ([\d,]+) of about ([\d,]+) tokens \((\S+) % of 1 document\)", line)
     assert numbers is not None
@@ -42,52 +41,20 @@ def test_a_text_that_is_cut_is_told_with_its_share_and_what_scores_all_of_it(
     assert percent == pytest.approx(100 * facts["paper"]["n_bytes"] / len(TEXT), rel=0.02)
 
 
-def test_rows_that_are_cut_are_counted_together_with_those_that_are_not(
-    family: Family, cwd: Path, tmp_path: Path
-) -> None:
-    rows = write_jsonl(tmp_path / "rows.jsonl", TEXT, "short", PARAGRAPH)
-    answer = here("measure", *family.words("xs", text=rows), "--store", tmp_path / "store", cwd=cwd, check=0)
-    (line,) = said(answer.stderr)
-    assert "of 3 documents)" in line
-
-
-def test_a_share_that_is_nearly_all_does_not_read_as_all(family: Family, cwd: Path, tmp_path: Path) -> None:
-    texts = [*[PARAGRAPH] * 990, PARAGRAPH * 6]
-    rows, store = write_jsonl(tmp_path / "rows.jsonl", *texts), tmp_path / "store"
-    (line,) = said(here("measure", *family.words("xs", text=rows), "--store", store, cwd=cwd).stderr)
-    (facts,) = manifests(store).values()
-    left_out = 100 * (1 - facts["n_bytes"] / sum(map(len, texts)))
-    (percent,) = re.findall(r"\(([\d.]+) % of 991 documents\)", line)
-    assert 0 < left_out < 0.5
-    assert float(percent) == pytest.approx(100 - left_out, abs=left_out / 2)
-
-
-@pytest.mark.parametrize("words", [["protocol=rolling"], ["dataset.chunk=paragraph"]], ids=["rolling", "paragraph"])
-def test_a_text_that_is_scored_to_its_end_is_not_told(
-    words: list[str], family: Family, notes: Path, cwd: Path, tmp_path: Path
-) -> None:
-    asked = ["measure", *family.words("xs", text=notes), *words, "--store", tmp_path / "store"]
-    assert said(here(*asked, cwd=cwd, check=0).stderr) == []
-
-
-def test_a_run_of_paragraphs_is_another_cell_and_that_of_the_whole_text_keeps_its_key(
+def test_a_text_whose_paragraphs_are_scored_is_another_cell_and_not_told(
     family: Family, notes: Path, cwd: Path, tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
-    words = ["measure", *family.words("xs", text=notes), "--store", store]
-    for more in ([], ["dataset.chunk=none"], ["dataset.chunk=paragraph"], ["dataset.chunk=line"]):
-        here(*words, *more, cwd=cwd, check=0)
-    assert sorted(record["dataset"] for record in cell_records(store)) == ["notes", "notes-line", "notes-paragraph"]
-    query = "SELECT source_id FROM documents JOIN runs USING (run_id) WHERE dataset = 'notes-paragraph' ORDER BY doc_id"
-    rows = json.loads(here("sql", query, "--store", store, "--format", "json", cwd=cwd, check=0).stdout)
-    assert {row["source_id"] for row in rows} == {f"notes.txt:{line}" for line in range(1, 61, 2)}
+    asked = ["measure", *family.words("xs", text=notes), "dataset.chunk=none,paragraph", "--store", store]
+    (line,) = said(here(*asked[:1], "-m", *asked[1:], cwd=cwd, check=0).stderr)
+    assert "mine on notes:" in line
+    assert sorted(record["dataset"] for record in cell_records(store)) == ["notes", "notes-paragraph"]
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (["dataset.split=test"], "dataset.split=test is for datasets of the hub"),
-        (["dataset.revision=main"], "dataset.revision=main is for datasets of the hub"),
         (["dataset.chunk=sentence"], "known: none, paragraph, line"),
     ],
 )
@@ -103,7 +70,6 @@ def test_what_a_file_does_not_have_is_refused(
     ("words", "says"),
     [
         (["dataset=humaneval", "dataset.path=@notes", "dataset.split=test"], "a file has no such parts"),
-        (["dataset=pydoc", "dataset.split=test"], "dataset pydoc has no split"),
         (["dataset=humaneval", "dataset.chunk=line"], "dataset.chunk=line is for texts on this machine"),
     ],
 )

@@ -1,7 +1,7 @@
 """What items begin with alike is read once: rows are those of each window read alone, and far fewer tokens are read."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +11,6 @@ import torch
 
 from rbpx.data.corpus import Document
 from rbpx.data.harness_windows import cut_as_harness
-from rbpx.data.items import Part
 from rbpx.data.windows import Window, cut_windows
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import TokenRows, measure_windows
@@ -19,105 +18,32 @@ from rbpx.measure.reading.batches import batch_windows
 from rbpx.measure.reading.branches import branches, read_once, stem_batches
 from rbpx.measure.reading.reading import Reading
 from rbpx.models.load import LoadedModel, load_model
-from tests.measure.test_extract import in_group
-from tests.support.architectures import tiny_config
-from tests.support.checkpoints import CONTEXT, build_tokenizer
-from tests.support.reference import reference_rows
-
-ALONE = ProcessGroup(0, 1, torch.device("cpu"))
-EXAMPLES = "The sea reads nothing. Letters carry salt.\n\n"
-QUESTIONS = ("Who waits?", "What reads the sea?", "Who carries rope?", "Which ship leaves the harbour at dawn?", "Who?")
-CHOICES = (" the one who waits", " the letters", " nothing", " rope", " the one who writes them", " a")
-NEAR = 1e-5  # nats
-# What a model attends to before its last tokens, and how its cache keeps it.
-SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
-    "gpt2": ("gpt2", {}),
-    "opt": ("opt", {}),
-    "llama": ("llama", {}),
-    "gpt_neox": ("gpt_neox", {}),
-    "bloom": ("bloom", {}),
-    "falcon with rotary positions": ("falcon", {}),
-    "gemma": ("gemma", {}),
-    "mistral with a short window": ("mistral", {"sliding_window": 9}),
-    "gemma2 with a short window": ("gemma2", {"sliding_window": 9}),
-    "gemma3 with two kinds of layers": ("gemma3_text", {"sliding_window": 9}),
-    "mamba": ("mamba", {}),
-    "mamba2": ("mamba2", {"chunk_size": 16}),
-}
-CONTINUE = {*SHAPES} - {"mamba"}  # transformers 5.23 drops what Mamba's convolution has seen
-
-
-def documents(questions: Sequence[str], choices: Sequence[str] = CHOICES, before: str = "") -> list[Document]:
-    pairs = [(item, n, before + q, choice) for item, q in enumerate(questions) for n, choice in enumerate(choices)]
-    return [
-        Document(at, str(item), context + choice, Part(item, n, n == 1, len(context), len(choice), len(choice)))
-        for at, (item, n, context, choice) in enumerate(pairs)
-    ]
+from tests.support.checkpoints import CONTEXT
+from tests.support.items import (
+    CHOICES,
+    CONTINUE,
+    EXAMPLES,
+    QUESTIONS,
+    assert_as_alone,
+    build_shape,
+    check_items_as_if_alone,
+    counted,
+    documents,
+)
+from tests.support.measuring import ALONE, in_group, measure
 
 
 @pytest.fixture(scope="module")
 def shaped(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], LoadedModel]:
-    made: dict[str, LoadedModel] = {}
-
-    def load(name: str) -> LoadedModel:
-        if name not in made:
-            from transformers import AutoModelForCausalLM
-
-            architecture, changes = SHAPES[name]
-            folder = tmp_path_factory.mktemp("shaped") / "model"
-            with torch.random.fork_rng():
-                torch.manual_seed(0)
-                model = AutoModelForCausalLM.from_config(tiny_config(architecture, **changes))
-            model.save_pretrained(folder)
-            build_tokenizer("gpt_neox").save_pretrained(folder)
-            made[name] = load_model(str(folder), None, "float32", torch.device("cpu"))
-        return made[name]
-
-    return load
-
-
-@contextmanager
-def counted(loaded: LoadedModel) -> Iterator[list[int]]:
-    """The padded tokens of each pass."""
-    n_read: list[int] = []
-    hook = loaded.model.get_input_embeddings().register_forward_hook(
-        lambda _, args, out: n_read.append(args[0].numel())
-    )
-    try:
-        yield n_read
-    finally:
-        hook.remove()
-
-
-def measure(loaded: LoadedModel, windows: Sequence[Window], budget: int, processes: ProcessGroup = ALONE) -> TokenRows:
-    return measure_windows(Reading(loaded, windows, processes, budget, lambda n: None))
-
-
-def assert_as_alone(rows: TokenRows, alone: TokenRows) -> None:
-    for name in ("doc_id", "position", "token_id", "greater", "ties"):
-        np.testing.assert_array_equal(rows.columns[name], alone.columns[name], err_msg=name)
-    np.testing.assert_allclose(rows.columns["logprob"], alone.columns["logprob"], rtol=0, atol=NEAR)
+    return cache(lambda name: build_shape(name, tmp_path_factory.mktemp("shaped") / "model"))
 
 
 # ----------------------------------------------------------------------------------------------------- the same rows
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", ["gpt2", "mistral with a short window", "gemma3 with two kinds of layers", "mamba"])
 def test_items_are_measured_as_if_each_choice_were_read_alone(shape: str, shaped: Callable[[str], LoadedModel]) -> None:
-    loaded = shaped(shape)
-    windows = cut_as_harness(documents(QUESTIONS, before=EXAMPLES), loaded.tokenizer, 512)
-    with counted(loaded) as n_alone:
-        alone = measure(loaded, windows, 1)
-    for window in windows[::7]:
-        own = alone.columns["doc_id"] == window.doc_id
-        expected = [row for row in reference_rows(loaded.model, window.ids.tolist(), []) if window.scored[row.position]]
-        assert alone.columns["greater"][own].tolist() == [row.greater for row in expected]
-        np.testing.assert_allclose(alone.columns["logprob"][own], [row.logprob for row in expected], rtol=0, atol=NEAR)
-    for budget in (40, 300, 10**6):
-        with counted(loaded) as n_read:
-            assert_as_alone(measure(loaded, windows, budget), alone)
-        if shape in CONTINUE:
-            assert sum(n_read) < sum(n_alone) / 2, budget
+    check_items_as_if_alone(shaped(shape), shape in CONTINUE)
 
 
 @pytest.mark.parametrize("context", [CONTEXT, 30])
@@ -152,7 +78,7 @@ def test_texts_and_items_in_one_reading_are_measured_as_if_alone(
     assert_as_alone(measure(loaded, windows, 10**6), measure(loaded, windows, 1))
 
 
-@pytest.mark.parametrize("world", [2, 3])
+@pytest.mark.parametrize("world", [2])
 def test_processes_share_items_without_dividing_their_choices(world: int, shaped: Callable[[str], LoadedModel]) -> None:
     loaded = shaped("gpt2")
     windows = cut_as_harness(documents(QUESTIONS, before=EXAMPLES), loaded.tokenizer, CONTEXT)
@@ -241,7 +167,7 @@ def drawn(rng: np.random.Generator) -> list[Window]:
     return windows
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_stems_hold_windows_that_share_their_beginning_and_every_window_stands_once(seed: int) -> None:
     windows = drawn(np.random.default_rng(seed))
     stems, alone = branches(windows)

@@ -12,12 +12,9 @@ from rbpx.config.model.family import ModelConfig
 from rbpx.config.model.training import Training
 from rbpx.errors import RbpxError
 from rbpx.measure.offline import read_training
-from rbpx.store.store import Store
 from tests.support.commands import here
 from tests.support.places import CONF
-from tests.support.stores import RESAMPLES, Family, build_member, cell_records, run_folders
-
-FACTS = ("training_tokens", "training_flops", "training_step", "unique_tokens", "training_seed", "variant")
+from tests.support.stores import Family, build_member
 
 
 def rows(answer: Any) -> list[dict[str, Any]]:
@@ -85,66 +82,13 @@ def test_what_lies_beside_a_model_is_read_and_checked(tmp_path: Path) -> None:
             read_training(tmp_path)
 
 
-def with_twins(family: Family, folder: Path) -> Family:
-    """The family with a second training of two of its sizes."""
-    twins = {f"{size}2": build_member(folder / f"{size}2", size, seed) for seed, size in enumerate(("s", "m"), 20)}
-    return Family(dict(family.folders) | twins, family.text)
-
-
-def test_facts_of_models_measured_before_come_in_without_measuring_and_seeds_are_replicates(
-    own_store: Path, family: Family, tmp_path: Path, cwd: Path
-) -> None:
-    store = ["--store", own_store]
-    for record in cell_records(own_store):  # as an earlier version wrote them
-        plain = {name: value for name, value in record.items() if name not in (*FACTS, "seal")}
-        Store(own_store).write_record("cells", record["cell_key"], plain)
-    listed = ["sql", f"SELECT size, {', '.join(FACTS)} FROM runs ORDER BY size", "--format", "json", *store]
-    before = rows(here(*listed, cwd=cwd, check=0))
-    assert before == [{"size": size, **dict.fromkeys(FACTS)} for size in ("l", "m", "s", "xs")]
-    ids = {record["cell_key"]: record["run_id"] for record in cell_records(own_store)}
-
-    twins = with_twins(family, tmp_path)
-    words = twins.words("xs", "s", "s2", "m", "m2", "l")
-    here("measure", *words, *store, cwd=cwd, check=0)
-    refused = here("fit", RESAMPLES, *store, cwd=cwd, check=2)
-    (line,) = refused.stderr.splitlines()
-    assert "two models with S = " in line
-    assert "training_seed" in line
-
-    runs = run_folders(own_store)
-    here("measure", *words, "model.seed=[0,0,1,0,1,0]", "model.tokens=1e6", *store, cwd=cwd, check=0)
-    assert run_folders(own_store) == runs
-    assert ids.items() <= {record["cell_key"]: record["run_id"] for record in cell_records(own_store)}.items()
-    seeds = {row["size"]: row["training_seed"] for row in rows(here(*listed, cwd=cwd, check=0))}
-    assert seeds == {"l": 0, "m": 0, "m2": 1, "s": 0, "s2": 1, "xs": 0}
-    query = "SELECT DISTINCT training_tokens FROM observations"
-    assert rows(here("sql", query, "--format", "json", *store, cwd=cwd, check=0)) == [{"training_tokens": 1_000_000}]
-    # What is not said again stays known.
-    here("measure", *words, *store, cwd=cwd, check=0)
-    assert {row["size"]: row["training_seed"] for row in rows(here(*listed, cwd=cwd, check=0))} == seeds
-
-    fits = rows(here("fit", RESAMPLES, "--format", "json", *store, cwd=cwd, check=0))
-    entropy = next(row for row in fits if row["law"] == "cross_entropy")
-    assert entropy["n_points"] == 6
-    assert entropy["params"]["replicates"]["dof_rest"] == 2
-    predicted = rows(here("predict", RESAMPLES, "--format", "json", *store, cwd=cwd, check=0))
-    assert {row["n_fitted"] for row in predicted if row["kind"] == "backtest"} == {5}
-    for verb in ("emergence", "klaw", "choices", "ranks", "entropy", "improve", "regimes"):
-        few = () if verb == "improve" else (RESAMPLES,)
-        answer = here(verb, *few, "--format", "json", *store, cwd=cwd, check=0)
-        assert rows(answer), verb
-
-
 def test_models_of_one_label_and_different_seeds_both_count(family: Family, tmp_path: Path, cwd: Path) -> None:
     store = ["--store", tmp_path / "store"]
     for seed in (0, 1):
-        folders = {}
-        for size in ("xs", "s"):
-            folders[size] = build_member(tmp_path / f"{seed}" / size, size, seed)
-            facts = {"tokens": 1000, "steps": 10, "training_seed": seed}
-            (folders[size] / "training.json").write_text(json.dumps(facts))
-        here("measure", *Family(folders, family.text).words("xs", "s"), "limit=4", *store, cwd=cwd, check=0)
+        folder = build_member(tmp_path / f"{seed}" / "xs", "xs", seed)
+        (folder / "training.json").write_text(json.dumps({"tokens": 1000, "steps": 10, "training_seed": seed}))
+        here("measure", *Family({"xs": folder}, family.text).words("xs"), "limit=4", *store, cwd=cwd, check=0)
     query = "SELECT size, training_tokens, training_step, training_seed FROM runs ORDER BY ALL"
     listed = rows(here("sql", query, "--format", "json", *store, cwd=cwd, check=0))
-    assert [(row["size"], row["training_seed"]) for row in listed] == [("s", 0), ("s", 1), ("xs", 0), ("xs", 1)]
+    assert [(row["size"], row["training_seed"]) for row in listed] == [("xs", 0), ("xs", 1)]
     assert {(row["training_tokens"], row["training_step"]) for row in listed} == {(1000, 10)}

@@ -1,5 +1,7 @@
 """The pipeline of the paper's authors by its description, and measurements held against it."""
 
+import json
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +11,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 
+from rbpx.data.corpus import draw, read_file
+from tests.support.checkpoints import TINY_TEXT
 from tests.support.commands import here
+from tests.support.stores import manifests, write_jsonl
 
 THEIRS = 512  # tokens of a window
 
@@ -98,6 +103,21 @@ def check_against_the_authors(folder: Path, words: list[object], texts: list[str
     assert (counted in said) == (f"ranks of the {sum(theirs.behind):,} tokens after it may differ" in said)
     assert (counted in said) == bool(documents)
     return theirs
+
+
+def check_padding_inside(folder: Path, texts: Sequence[str], place: Path, cwd: Path) -> None:
+    """Behind a pad id inside a text the authors' ranks are others, and how many these are is said."""
+    inside = f"{TINY_TEXT[3]}<pad>{TINY_TEXT[0]}<|endoftext|>{TINY_TEXT[7]}"
+    path = write_jsonl(place / "texts.jsonl", *texts, inside)
+    drawn = [document.text for document in draw(read_file(path, ["text"]), 1000, 42)]
+    theirs = check_against_the_authors(folder, ["dataset=file", f"dataset.path={path}"], drawn, place / "s", cwd)
+    differ = [row[3] != ours[3] + 1 for row, ours in zip(theirs.rows, rows_of(place / "s"), strict=True)]
+    assert sum(differ) > sum(theirs.behind) / 10 > 0
+    (facts,) = manifests(place / "s").values()
+    inner = facts["inner_padding"]
+    is_opt = json.loads((folder / "config.json").read_text())["model_type"] == "opt"
+    assert inner["text"] == ("<pad>" if is_opt else "<|endoftext|>")
+    assert inner["tokens"] == sum(theirs.behind)
 
 
 @cache

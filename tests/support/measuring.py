@@ -5,15 +5,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import TokenRows, measure_windows
+from rbpx.measure.extract import COLUMNS, TokenRows, measure_windows
 from rbpx.measure.reading.reading import Reading
 from rbpx.models.load import LoadedModel, load_model
-from tests.support.checkpoints import CONTEXT
+from tests.support.checkpoints import CONTEXT, TINY_TEXT
+from tests.support.reference import reference_rows
 
 CPU = torch.device("cpu")
 ALONE = ProcessGroup(0, 1, CPU)
@@ -70,3 +72,45 @@ def in_group(world: int, work: Callable[[ProcessGroup], Any]) -> list[Any]:
     for thread in threads:
         thread.join()
     return results
+
+
+def plain_rows(folder: Path, windows: Sequence[Window], special: Sequence[int]) -> list[tuple[Any, ...]]:
+    """What the plain loop makes of windows: a token at a time, with special ones left out."""
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    return [
+        (window.doc_id, *row) for window in windows for row in reference_rows(model, window.ids.tolist(), set(special))
+    ]
+
+
+def _columns_of(expected: list[tuple[Any, ...]]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(values) for name, values in zip(COLUMNS, zip(*expected, strict=True), strict=True)}
+
+
+def assert_same_rows(rows: TokenRows, expected: list[tuple[Any, ...]], moved: int = 0) -> None:
+    """The same tokens; greater and ties equal on all but `moved` of them, logprob to 1e-4."""
+    wanted = _columns_of(expected)
+    for name in ("doc_id", "position", "token_id"):
+        np.testing.assert_array_equal(rows.columns[name], wanted[name], err_msg=name)
+    differs = (rows.columns["greater"] != wanted["greater"]) | (rows.columns["ties"] != wanted["ties"])
+    assert differs.sum() <= moved
+    np.testing.assert_allclose(rows.columns["logprob"], wanted["logprob"], rtol=0, atol=1e-4)
+
+
+def check_many_documents(loaded: LoadedModel) -> None:
+    """The contract: in another batch one token in a thousand may move, and log-probabilities by 1e-4."""
+    prose = TINY_TEXT[6]
+    documents = [Document(i, str(i), prose[i * 7 : i * 7 + 20 + 11 * i]) for i in range(60)]
+    windows = cut_windows(documents, loaded.tokenizer, CONTEXT)
+    alone = measure(loaded, windows, 1)
+    assert len(alone) > 1000
+    for budget in (64, 200, 10**6):
+        batched = measure(loaded, windows, budget)
+        for name in ("doc_id", "position", "token_id"):
+            np.testing.assert_array_equal(batched.columns[name], alone.columns[name])
+        moved = (batched.columns["greater"] != alone.columns["greater"]) | (
+            batched.columns["ties"] != alone.columns["ties"]
+        )
+        assert moved.sum() <= len(alone) / 1000
+        np.testing.assert_allclose(batched.columns["logprob"], alone.columns["logprob"], rtol=0, atol=1e-4)

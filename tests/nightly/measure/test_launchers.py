@@ -1,0 +1,217 @@
+"""Sweeps: models loaded once, jobs side by side under the launchers, one that fails, one that is killed."""
+
+import json
+import os
+import re
+import signal
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import here, rbpx
+from tests.support.places import PROJECT
+from tests.support.stores import Family
+from tests.support.warm import Warm
+
+QUICK = ("pydoc", "stdlib")
+LAUNCHERS = {
+    "joblib": ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"],
+    "submitit": ["hydra/launcher=submitit_local", "hydra.launcher.timeout_min=5"],
+}
+
+
+def runs(store: Path, cwd: Path, *more: str) -> set[tuple[str, ...]]:
+    """Size, dataset, run_id, and more columns, of each run."""
+    query = f"SELECT {', '.join(('size', 'dataset', 'run_id', *more))} FROM runs"
+    answer = here("sql", query, "--store", store, "--format", "json", cwd=cwd, check=0)
+    return {tuple(row.values()) for row in json.loads(answer.stdout)}
+
+
+def break_one(family: Family, tmp_path: Path) -> tuple[list[str], Path]:
+    """The words of a family whose model `m` lost its weights, and the file to bring back."""
+    folder = tmp_path / "m"
+    folder.mkdir()
+    for path in family.folders["m"].iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    weights = folder / "model.safetensors"
+    raw = weights.read_bytes()
+    weights.write_bytes(raw[: len(raw) // 2])
+    ids = ",".join(str(folder if size == "m" else family.folders[size]) for size in ("xs", "m", "l"))
+    return ["-m", "model=hub", f"model.id=[{ids}]", "model.family=mine", "limit=3"], weights
+
+
+def told(stderr: str) -> list[str]:
+    """What a command says beside progress."""
+    return [line.removeprefix("rbpx: ") for line in stderr.splitlines() if line.startswith("rbpx: ")]
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_jobs_side_by_side_make_the_runs_of_one_process_and_a_cell_that_fails_stops_no_other(
+    launcher: str, family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rbpx.display.progress._PLAIN_EVERY_S", 0.5)
+    words, weights = break_one(family, tmp_path)
+    words += ["dataset=pydoc,stdlib"]
+    store, alone = tmp_path / "store", tmp_path / "alone"
+    answer = here("measure", *words, *LAUNCHERS[launcher], "--store", store, cwd=cwd, check=1)
+    failed = [line for line in told(answer.stderr) if " failed: " in line]
+    assert len(failed) == 2, answer.stderr
+    assert all(f"mine m on {dataset} failed" in "".join(failed) for dataset in ("pydoc", "stdlib"))
+    query = ("sql", "SELECT family, size, dataset FROM failures", "--store", store, "--format", "json")
+    assert {tuple(row.values()) for row in json.loads(here(*query, cwd=cwd, check=0).stdout)} == {
+        ("mine", "m", "pydoc"),
+        ("mine", "m", "stdlib"),
+    }
+    assert {run[:2] for run in runs(store, cwd)} == {
+        (size, dataset) for size in ("xs", "l") for dataset in ("pydoc", "stdlib")
+    }
+    ends = re.findall(r"^\[(\d)/6\] mine (\w+ on \w+)(?:: .* tokens/s| failed)$", answer.stderr, re.MULTILINE)
+    assert [number for number, _ in ends] == [str(n) for n in range(1, 7)], answer.stderr
+    assert {cell for _, cell in ends} == {f"{size} on {text}" for size in ("xs", "m", "l") for text in QUICK}
+    assert re.search(r"^\[\d/6\] (none|\d) running", answer.stderr, re.MULTILINE), answer.stderr
+    assert "[job" not in answer.stderr, "the jobs tell it too"
+    if launcher == "submitit":
+        named = re.search(r"^logs of what failed, in (.+): (.+), (.+)$", told(answer.stderr)[-1])
+        assert named is not None, answer.stderr
+        logs = [Path(named[1], each) for each in named.groups()[1:]]
+        places = {place for log in logs for place in re.findall(r"^\[(job .*)\] mine", log.read_text(), re.MULTILINE)}
+        assert places == {f"job {job}/2, {cell}/3" for job in (1, 2) for cell in (1, 2, 3)}
+        assert not any(part.startswith(".") for part in logs[0].relative_to(tmp_path).parts), "a hidden folder"
+    else:
+        assert not (store / "sweeps").exists(), "it has no logs"
+
+    weights.write_bytes((family.folders["m"] / "model.safetensors").read_bytes())
+    before = runs(store, cwd, "asked_at", "started_at")
+    here("measure", *words, *LAUNCHERS[launcher], "--store", store, cwd=cwd, check=0)
+    assert before < runs(store, cwd, "asked_at", "started_at"), "what is done is not measured again"
+    assert not (store / "sweeps").exists(), "nothing but the store is left"
+    here("measure", *words, "--store", alone, cwd=cwd, check=0)
+    assert runs(store, cwd) == runs(alone, cwd)
+
+
+def test_a_launcher_without_a_sweep_is_told_to_start_nothing(family: Family, cwd: Path, tmp_path: Path) -> None:
+    words = [*family.words("xs"), "limit=2", *LAUNCHERS["submitit"]]
+    answer = here("measure", *words, "--store", tmp_path / "store", cwd=cwd, check=0)
+    (line,) = told(answer.stderr)
+    assert line == "hydra/launcher=submitit_local is for the jobs of a sweep; without -m this process does the work"
+    assert len(runs(tmp_path / "store", cwd)) == 1
+
+
+def test_the_next_text_is_cut_while_one_is_measured_and_the_runs_are_those_of_single_texts(
+    family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a GPU computes; on a CPU a text is cut in its turn."""
+    from rbpx.measure import cell, protocol, runner
+
+    events: list[str] = []
+    next_is_cut = threading.Event()
+    cut_windows, measure_windows = protocol.cut_windows, cell.measure_windows
+
+    def cut(*how: Any) -> Any:
+        windows = cut_windows(*how)
+        beside = threading.current_thread() is not threading.main_thread()
+        events.append("cut beside" if beside else "cut")
+        if beside:
+            next_is_cut.set()
+        return windows
+
+    def measured(*how: Any) -> Any:
+        events.append("measure")
+        if "cut beside" not in events:
+            assert next_is_cut.wait(60), "the next text waits for the end of this one"
+        return measure_windows(*how)
+
+    monkeypatch.setattr(runner, "_computes_on_gpu", lambda processes: True)
+    monkeypatch.setattr(protocol, "_cached_windows", {})
+    monkeypatch.setattr(protocol, "cut_windows", cut)
+    monkeypatch.setattr(cell, "measure_windows", measured)
+    words = [word for word in family.words("xs") if not word.startswith("dataset")]
+    together, apart = tmp_path / "together", tmp_path / "apart"
+    here("measure", "-m", *words, "dataset=pydoc,stdlib", "limit=3", "--store", together, cwd=cwd, check=0)
+    assert sorted(events) == ["cut", "cut beside", "measure", "measure"]
+    assert (events[0], events[-1]) == ("cut", "measure"), "a text is measured when it is cut"
+    monkeypatch.undo()
+    for dataset in ("pydoc", "stdlib"):
+        here("measure", *words, f"dataset={dataset}", "limit=3", "--store", apart, cwd=cwd, check=0)
+    assert runs(together, cwd) == runs(apart, cwd)
+
+
+def test_a_worker_of_joblib_that_has_grown_is_replaced_in_silence(family: Family, cwd: Path, tmp_path: Path) -> None:
+    """As one grows by hundreds of MiB that loads a model; joblib takes it for a leak of memory, and warns."""
+    bounds = "loky._MAX_MEMORY_LEAK_SIZE, loky._MEMORY_LEAK_CHECK_DELAY = -(10**12), 0.0\n"
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(
+        f"import joblib.externals.loky.process_executor as loky\n{bounds}"
+    )
+    path = {"PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), str(PROJECT)])}
+    words = [*family.words("xs"), "limit=2,3,4", "seed=1,2", *LAUNCHERS["joblib"], "--store", tmp_path / "store"]
+    answer = rbpx("measure", "-m", *words, cwd=cwd, env=path, check=0)
+    assert "memory leak" not in answer.stderr
+    assert answer.stderr.count("tokens/s\n") == 6
+
+
+def test_jobs_that_are_stopped_or_killed_are_told_with_their_logs_and_the_others_are_waited_for(
+    family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One job gets SIGTERM, one SIGUSR2 as before the end of its time, one SIGKILL as when memory runs out."""
+    # How long a file system may take to show the answer of a job that has ended.
+    monkeypatch.setattr("submitit.core.core.Job._results_timeout_s", 1)
+    store, signals = tmp_path / "store", {1: signal.SIGTERM, 2: signal.SIGUSR2, 3: signal.SIGKILL}
+    words = [*family.words("s", text=long_jsonl), "seed=1,2,3,4", "tokens_per_batch=1", *LAUNCHERS["submitit"]]
+    words += ["+hydra.launcher.max_num_timeout=0", "--store", str(store)]
+    answers: list[Any] = []
+    sweep = threading.Thread(target=lambda: answers.append(here("measure", "-m", *words, cwd=cwd)))
+    sweep.start()
+    sent: dict[int, int] = {}
+    while sweep.is_alive():
+        for path in (store / "running").glob("[!.]*.json"):
+            pid = json.loads(path.read_text())["pid"]
+            if pid not in sent.values() and len(sent) < len(signals):
+                sent[len(sent) + 1] = pid
+                os.kill(pid, signals[len(sent)])
+        sweep.join(0.02)
+    (answer,) = answers
+    assert answer.returncode == 1, answer.stderr
+    lines = told(answer.stderr)
+    assert "Traceback" not in answer.stderr
+    assert sum("was stopped by SIGTERM; the same command continues" in line for line in lines) == 1, lines
+    assert sum("was stopped by SIGUSR2; the same command continues" in line for line in lines) == 1, lines
+    assert sum("ended without an answer; the same command continues" in line for line in lines) == 1, lines
+    named = re.search(r"^logs of what failed, in (.+): (.+), (.+), (.+)$", lines[-1])
+    assert named is not None, lines
+    assert all(Path(named[1], each).is_file() for each in named.groups()[1:])
+    assert len(runs(store, cwd)) == 1, "the fourth was waited for"
+    states = here("status", "--store", store, "--format", "json", cwd=cwd, check=0).stdout
+    assert [row["state"] for row in json.loads(states)].count("stopped") == 1
+    assert not list((store / "failures").glob("*.json")), "a job that was stopped is no cell that failed"
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_sweep_that_gets_sigterm_says_in_one_line_what_becomes_of_its_jobs(
+    launcher: str, family: Family, long_jsonl: Path, cwd: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    words = [*family.words(text=long_jsonl), "seed=1,2", "tokens_per_batch=1", *LAUNCHERS[launcher], "--store", store]
+    sweep = Warm("measure", "-m", *words, cwd=cwd)
+    while not list((store / "running").glob("[!.]*.json")) and sweep.poll() is None:
+        time.sleep(0.02)
+    sweep.send_signal(signal.SIGTERM)
+    _, stderr = sweep.communicate()
+    assert sweep.returncode == 143, stderr
+    line = told(stderr)[-1]
+    assert line.startswith("stopped by SIGTERM; what was finished is kept, and the same command continues")
+    assert "Traceback" not in stderr
+    if launcher == "joblib":
+        assert not (store / "sweeps").exists()
+    else:
+        (logs,) = (store / "sweeps").glob("*/logs")
+        assert line.endswith(f"; jobs that were started may go on, their logs: {logs}")
+        for job in [int(folder.name) for folder in logs.iterdir() if folder.name.isdecimal()]:
+            with suppress(ProcessLookupError):
+                os.kill(job, signal.SIGINT)
+    here("measure", "-m", *words[:-4], "--store", store, cwd=cwd, check=0)
+    assert len(runs(store, cwd)) == 2 * len(family.folders)
