@@ -1,13 +1,8 @@
-"""The Python interface: what a notebook gets is what the command line prints, typed, and light to import."""
+"""Several questions have in Python the numbers that their verbs print, and a script of a user is checked strictly."""
 
-import csv
-import inspect
-import io
 import json
-import re
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +10,17 @@ import numpy as np
 import pytest
 
 import rbpx
-from rbpx.analyses.fit.analysis import Laws
-from rbpx.analyses.registry import analyses, asking
-from rbpx.api.keywords import written
 from tests.support.commands import here
 from tests.support.places import PROJECT
-from tests.support.signatures import STUB, stub
 from tests.support.synthetic import Truth, write_store
 
 FEW = "resamples=60"
 CELLS: list[tuple[str, dict[str, Any], list[str]]] = [
-    ("fit", {"laws": ["rbp"], "k": 10, "method": "weighted"}, ["laws=[rbp]", "k=10", "method=weighted"]),
     ("fit", {"laws": "cross_entropy", "ties": "mid"}, ["laws=cross_entropy", "ties=mid"]),
     ("klaw", {"k": (1, 2, 5)}, ["k=[1,2,5]"]),
     ("regimes", {"k": np.array([1, 10])}, ["k=[1,10]"]),
     ("emergence", {"k": 10, "n": [1, 5]}, ["k=10", "n=[1,5]"]),
     ("gaps", {"k": 10}, ["k=10"]),
-    ("gaps", {"slices": {"early": "position < 30"}}, ["slices={early: 'position < 30'}"]),
     ("entropy", {"dataset": "synthetic"}, []),
     ("predict", {"S": [1e8], "laws": ["rbp"], "k": 1}, ["S=[1e8]", "laws=[rbp]", "k=1"]),
 ]
@@ -78,135 +67,6 @@ def test_an_answer_has_the_numbers_that_the_verb_prints(
     assert answer.arrow().num_rows == len(answer.frame()) == len(shown)
 
 
-def test_every_analysis_has_a_method_of_its_name() -> None:
-    assert [
-        name
-        for name, each in analyses().items()
-        if not each.measures and not callable(getattr(rbpx.Measurements, name, None))
-    ] == []
-
-
-def test_results_are_the_values_that_tables_are_made_of(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = rbpx.open(store).fit(k=1, laws="rbp", resamples=60)
-    assert all(isinstance(result, Laws) for result in answer.results)
-    assert [laws.laws[0].fit.alpha for laws in answer.results] == [row["alpha"] for row in answer.records]
-    answer.show()
-    assert "-ln RBP_1" in capsys.readouterr().out
-    assert "alpha" in answer._repr_html_()
-
-
-def test_a_list_of_datasets_is_a_sweep(store: Path, own: Path) -> None:
-    opened = rbpx.open(store, own)
-    both = opened.fit(dataset=["other", "synthetic"], k=1, laws="rbp", resamples=60)
-    one = opened.fit(dataset="synthetic", k=1, laws="rbp", resamples=60)
-    assert [row["dataset"] for row in both.records] == ["other", "synthetic"]
-    assert both.records[1]["alpha"] == one.records[0]["alpha"]
-
-
-def test_observations_are_counted_tokens_at_any_k_under_any_rule(store: Path) -> None:
-    opened = rbpx.open(str(store))
-    found = opened.observations(k=[3, 17], ties="mid").to_pandas()
-    tokens = opened.sql("SELECT run_id, greater, ties FROM tokens").to_pandas()
-    assert len(found) == 20
-    for row in found.itertuples():
-        of_run = tokens[tokens.run_id == row.run_id]
-        assert row.rbp == pytest.approx(np.mean(of_run.greater + of_run.ties / 2 + 1 <= row.k), abs=1e-12)
-    usual = opened.observations().to_pandas()
-    assert set(usual.ties) == {"pessimistic"}
-    assert set(usual.k) == {1, 10, 100, 500, 1000, 2500, 10000}
-    assert opened.frame("SELECT count(*) AS n FROM runs")["n"].tolist() == [10]
-
-
-@pytest.mark.parametrize(
-    ("ask", "says"),
-    [
-        (lambda m: m.fit(resampels=3), "fit has no key resampels; did you mean resamples"),
-        (lambda m: m.fit(k=0), "k=0 is not a valid rank"),
-        (lambda m: m.fit(dataset="pydco"), "did you mean pydoc"),
-        (lambda m: m.fit(store="elsewhere"), r"rbpx\.open"),
-        (lambda m: m.fit(size="13z"), "size=13z"),
-        (lambda m: m.fit(size=3), "size=3 was read as a number"),
-        (lambda m: m.fit(k=object()), "is not a value that a key takes"),
-        (lambda m: m.observations(k=0), "k=0 is not a valid rank"),
-        (lambda m: m.observations(ties="odd"), "pessimistic"),
-        (lambda m: m.sql("DROP TABLE runs"), "one SELECT"),
-    ],
-)
-def test_a_wrong_question_is_one_line(ask: Any, says: str, store: Path) -> None:
-    with pytest.raises(rbpx.RbpxError, match=says) as problem:
-        ask(rbpx.open(store))
-    assert "\n" not in str(problem.value)
-
-
-def test_a_store_with_nothing_in_it_is_not_opened(tmp_path: Path) -> None:
-    with pytest.raises(rbpx.RbpxError, match="holds no runs"):
-        rbpx.open(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "value", ["a b", "1e3", "null", "true", "x,y", "[3k]", "$$a$$", 'say "so"', "back\\slash", "ü", " ", "{a: 1}"]
-)
-def test_text_reaches_an_analysis_as_it_was_given(value: str, tmp_path: Path) -> None:
-    from rbpx.api.keywords import requests
-
-    (request,) = requests(asking("gaps"), {"source": value, "slices": {"a": f"x{value}"}}, str(tmp_path / value))
-    assert (request.source, request.store) == (value, str(tmp_path / value))
-
-
-def test_values_are_written_in_the_grammar_of_the_command_line() -> None:
-    given = [None, True, 3, np.int64(3), 1e9, np.float64(0.5), [1, "3k"], {"a": "b c"}, rbpx.Status.ok]
-    assert [written(value) for value in given] == [
-        *("null", "true", "3", "3", "1000000000.0", "0.5", '[1,"3k"]', '{a: "b c"}', "ok")
-    ]
-
-
-# -------------------------------------------------------------------------------------------------------------- picture
-
-
-def test_the_picture_goes_through_the_points_and_within_its_band(store: Path) -> None:
-    answer = rbpx.open(store).fit(k=[1, 10], laws=["rbp", "cross_entropy"], resamples=60)
-    counted = rbpx.open(store).observations(k=[1, 10]).to_pandas()
-    counted = counted[counted.dataset == answer.records[0]["dataset"]]
-    band, line, _, points = drawn(answer.plot().to_dict())
-    assert band == line
-    shown = sorted(float(row["neg_ln_rbp"]) for row in points)
-    assert shown == pytest.approx(sorted(-np.log(counted.rbp)), rel=1e-4)
-    assert all(float(row["lo"]) < float(row["neg_ln_rbp"]) < float(row["hi"]) for row in line)
-    ends = [[float(row[name]) for name in ("non_embedding_params", "neg_ln_rbp")] for row in line if row["k"] == "1"]
-    slopes = [np.log(b[1] / a[1]) / np.log(b[0] / a[0]) for a, b in pairwise(ends)]
-    assert slopes == pytest.approx([-answer.records[0]["alpha"]] * len(slopes), rel=1e-3)
-
-
-def test_another_figure_is_drawn_by_its_name(store: Path) -> None:
-    answer = rbpx.open(store).fit(k=[1, 10], laws=["rbp", "cross_entropy"], resamples=60)
-    points = drawn(answer.plot("cross_entropy").to_dict())[-1]
-    first = next(row for row in answer.records if row["law"] == "cross_entropy")
-    assert [float(row["nats"]) for row in points] == pytest.approx(first["params"]["y"], rel=1e-4)
-    with pytest.raises(rbpx.RbpxError, match="nothing to draw"):
-        answer.plot("nothing")
-
-
-def drawn(chart: dict[str, Any]) -> list[list[dict[str, str]]]:
-    """The rows of each layer."""
-    return [list(csv.DictReader(io.StringIO(layer["data"]["values"]))) for layer in chart["layer"]]
-
-
-# --------------------------------------------------------------------------------------------------------------- import
-
-
-def test_importing_rbpx_loads_nothing_heavy() -> None:
-    code = "import rbpx, sys; dir(rbpx); print(sorted({name.split('.')[0] for name in sys.modules}))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert not [name for name in ("torch", "numpy", "duckdb", "hydra", "pandas", "altair") if f"'{name}'" in loaded]
-
-
-def test_analysing_loads_no_model_library(store: Path) -> None:
-    code = f"import rbpx, sys; rbpx.open({str(store)!r}).fit(k=1, resamples=20).frame(); print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"torch", "transformers", "datasets", "altair"} & set(loaded)
-
-
 SCRIPT = """
 import rbpx
 
@@ -232,27 +92,3 @@ def test_a_script_of_a_user_is_checked_strictly(tmp_path: Path) -> None:
         'Unexpected keyword argument "tise"',
         'Module has no attribute "opne"  [attr-defined]',
     ], done.stdout
-
-
-def test_the_types_of_the_questions_are_those_of_their_keys() -> None:
-    assert STUB.read_text(encoding="utf-8") == stub()
-
-
-def test_a_method_lists_the_keys_of_its_verb() -> None:
-    parameters = inspect.signature(rbpx.Measurements.klaw).parameters
-    assert {"k", "ties", "axis", "dataset"} <= set(parameters)
-    assert {"chance", "store", "format"}.isdisjoint(parameters)
-    assert parameters["resamples"].default == 1000
-
-
-@pytest.mark.parametrize(
-    ("keys", "said"),
-    [
-        ({"k": 0}, 'as in k=[1, 10, 100], or k="log"'),
-        ({"sieze": "3k"}, "did you mean size? See help(rbpx.Measurements.fit)"),
-        ({"chance": 0.3}, "fit has no key chance"),
-    ],
-)
-def test_what_is_wrong_is_said_as_python_writes_it(keys: dict[str, Any], said: str, store: Path) -> None:
-    with pytest.raises(rbpx.RbpxError, match=re.escape(said)):
-        rbpx.open(store).fit(**keys)

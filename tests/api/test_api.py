@@ -1,0 +1,194 @@
+"""The Python interface: what a notebook gets is what the command line prints, typed, and light to import."""
+
+import csv
+import inspect
+import io
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rbpx
+from rbpx.analyses.fit.analysis import Laws
+from rbpx.analyses.registry import analyses, asking
+from rbpx.api.keywords import requests, written
+from tests.support.commands import here
+from tests.support.signatures import STUB, stub
+from tests.support.synthetic import Truth, write_store
+
+FEW = "resamples=60"
+CELLS: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("fit", {"laws": ["rbp"], "k": np.array([10]), "method": "weighted"}, ["laws=[rbp]", "k=[10]", "method=weighted"]),
+    ("gaps", {"slices": {"early": "position < 30"}, "k": (10,)}, ["slices={early: 'position < 30'}", "k=[10]"]),
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two texts, five sizes each."""
+    root = tmp_path_factory.mktemp("api") / "store"
+    for seed, name in enumerate(("synthetic", "other")):
+        write_store(root, Truth(scatter=0.01), seed=seed, n_documents=20, n_tokens=60, dataset=name)
+    return root
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that names the texts of the store."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "dataset").mkdir()
+    for name in ("synthetic", "other"):
+        (folder / "dataset" / f"{name}.yaml").write_text(f"name: {name}\n")
+    return folder
+
+
+def without_time(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in row.items() if key != "created_at"} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def laws(store: Path) -> Any:
+    """An answer about both texts, `other` first."""
+    return rbpx.open(store).fit(k=[1, 10], laws=["rbp", "cross_entropy"], resamples=60)
+
+
+def test_an_answer_has_the_numbers_that_the_verb_prints(store: Path, own: Path, cwd: Path) -> None:
+    for verb, keys, words in CELLS:
+        asked = (verb, *words, FEW, "--config-dir", own, "--store", store, "--format", "json")
+        shown = json.loads(here(*asked, cwd=cwd, check=0).stdout)
+        answer = getattr(rbpx.open(store, own), verb)(resamples=60, **keys)
+        assert len(answer.records) > 0
+        assert without_time(json.loads(json.dumps(answer.records))) == without_time(shown)
+        for column in {"alpha", "r2", "nats", "y"} & set(shown[0]):
+            known = [row[column] for row in shown if row[column] is not None]
+            assert answer.frame()[column].dropna().tolist() == answer.arrow()[column].drop_null().to_pylist() == known
+        assert answer.arrow().num_rows == len(answer.frame()) == len(shown)
+
+
+def test_every_analysis_has_a_method_of_its_name() -> None:
+    assert [
+        name
+        for name, each in analyses().items()
+        if not each.measures and not callable(getattr(rbpx.Measurements, name, None))
+    ] == []
+
+
+def test_results_are_the_values_that_tables_are_made_of(laws: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert all(isinstance(result, Laws) for result in laws.results)
+    assert [law.fit.alpha for each in laws.results for law in each.laws] == [row["alpha"] for row in laws.records]
+    laws.show()
+    assert "-ln RBP_1" in capsys.readouterr().out
+    assert "alpha" in laws._repr_html_()
+
+
+def test_a_list_of_datasets_is_a_sweep(store: Path, own: Path, laws: Any) -> None:
+    both = rbpx.open(store, own).fit(dataset=["other", "synthetic"], k=1, laws="rbp", resamples=60)
+    assert [row["dataset"] for row in both.records] == ["other", "synthetic"]
+    assert [row["alpha"] for row in both.records] == [
+        row["alpha"] for row in laws.records if (row["law"], row["k"]) == ("rbp", 1)
+    ]
+
+
+def test_observations_are_counted_tokens_at_any_k_under_any_rule(store: Path) -> None:
+    opened = rbpx.open(str(store))
+    found = opened.observations(k=[3, 17], ties="mid").to_pandas()
+    tokens = opened.sql("SELECT run_id, greater, ties FROM tokens").to_pandas()
+    assert len(found) == 20
+    for row in found.itertuples():
+        of_run = tokens[tokens.run_id == row.run_id]
+        assert row.rbp == pytest.approx(np.mean(of_run.greater + of_run.ties / 2 + 1 <= row.k), abs=1e-12)
+    usual = opened.observations().to_pandas()
+    assert set(usual.ties) == {"pessimistic"}
+    assert set(usual.k) == {1, 10, 100, 500, 1000, 2500, 10000}
+    assert opened.frame("SELECT count(*) AS n FROM runs")["n"].tolist() == [10]
+
+
+WRONG_QUESTIONS: list[tuple[Any, str]] = [
+    (lambda m: m.fit(resampels=3), "fit has no key resampels; did you mean resamples"),
+    (lambda m: m.fit(sieze="3k"), r"did you mean size\? See help\(rbpx\.Measurements\.fit\)"),
+    (lambda m: m.fit(chance=0.3), "fit has no key chance"),
+    (lambda m: m.fit(k=0), r'k=0 is not a valid rank.*as in k=\[1, 10, 100\], or k="log"'),
+    (lambda m: m.fit(dataset="pydco"), "did you mean pydoc"),
+    (lambda m: m.fit(store="elsewhere"), r"rbpx\.open"),
+    (lambda m: m.fit(size="13z"), "size=13z"),
+    (lambda m: m.fit(size=3), "size=3 was read as a number"),
+    (lambda m: m.fit(k=object()), "is not a value that a key takes"),
+    (lambda m: m.observations(k=0), "k=0 is not a valid rank"),
+    (lambda m: m.observations(ties="odd"), "pessimistic"),
+    (lambda m: m.sql("DROP TABLE runs"), "one SELECT"),
+]
+
+
+def test_a_wrong_question_is_one_line_as_python_writes_it(store: Path) -> None:
+    opened = rbpx.open(store)
+    for ask, says in WRONG_QUESTIONS:
+        with pytest.raises(rbpx.RbpxError, match=says) as problem:
+            ask(opened)
+        assert "\n" not in str(problem.value)
+
+
+def test_a_store_with_nothing_in_it_is_not_opened(tmp_path: Path) -> None:
+    with pytest.raises(rbpx.RbpxError, match="holds no runs"):
+        rbpx.open(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_text_reaches_an_analysis_as_it_was_given(tmp_path: Path) -> None:
+    value = 'a b 1e3, null [3k] $$a$$ "so" back\\slash ü {a: 1}'
+    for source in (value, "1e3", "null"):
+        slices, store = {"a": f"x{source}"}, str(tmp_path / source)
+        (request,) = requests(asking("gaps"), {"source": source, "slices": slices}, store)
+        assert (request.source, request.slices, request.store) == (source, slices, store)
+
+
+def test_values_are_written_in_the_grammar_of_the_command_line() -> None:
+    given = [None, True, 3, np.int64(3), 1e9, np.float64(0.5), [1, "3k"], {"a": "b c"}, rbpx.Status.ok]
+    assert [written(value) for value in given] == [
+        *("null", "true", "3", "3", "1000000000.0", "0.5", '[1,"3k"]', '{a: "b c"}', "ok")
+    ]
+
+
+# -------------------------------------------------------------------------------------------------------------- picture
+
+
+def test_the_picture_goes_through_the_points_and_within_its_band(store: Path, laws: Any) -> None:
+    counted = rbpx.open(store).observations(k=[1, 10]).to_pandas()
+    counted = counted[counted.dataset == laws.records[0]["dataset"]]
+    band, line, _, points = drawn(laws.plot().to_dict())
+    assert band == line
+    shown = sorted(float(row["neg_ln_rbp"]) for row in points)
+    assert shown == pytest.approx(sorted(-np.log(counted.rbp)), rel=1e-4)
+    assert all(float(row["lo"]) < float(row["neg_ln_rbp"]) < float(row["hi"]) for row in line)
+    ends = [[float(row[name]) for name in ("non_embedding_params", "neg_ln_rbp")] for row in line if row["k"] == "1"]
+    slopes = [np.log(b[1] / a[1]) / np.log(b[0] / a[0]) for a, b in pairwise(ends)]
+    assert slopes == pytest.approx([-laws.records[0]["alpha"]] * len(slopes), rel=1e-3)
+
+
+def test_another_figure_is_drawn_by_its_name(laws: Any) -> None:
+    points = drawn(laws.plot("cross_entropy").to_dict())[-1]
+    first = next(row for row in laws.records if row["law"] == "cross_entropy")
+    assert [float(row["nats"]) for row in points] == pytest.approx(first["params"]["y"], rel=1e-4)
+    with pytest.raises(rbpx.RbpxError, match="nothing to draw"):
+        laws.plot("nothing")
+
+
+def drawn(chart: dict[str, Any]) -> list[list[dict[str, str]]]:
+    """The rows of each layer."""
+    return [list(csv.DictReader(io.StringIO(layer["data"]["values"]))) for layer in chart["layer"]]
+
+
+# ---------------------------------------------------------------------------------------------------------------- types
+
+
+def test_the_types_of_the_questions_are_those_of_their_keys() -> None:
+    assert STUB.read_text(encoding="utf-8") == stub()
+
+
+def test_a_method_lists_the_keys_of_its_verb() -> None:
+    parameters = inspect.signature(rbpx.Measurements.klaw).parameters
+    assert {"k", "ties", "axis", "dataset"} <= set(parameters)
+    assert {"chance", "store", "format"}.isdisjoint(parameters)
+    assert parameters["resamples"].default == 1000
