@@ -1,0 +1,156 @@
+"""Tables by the width of the terminal: what fits in 80 columns, and what more there is to see in 160."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from rbpx.display.terminal import Grid, fitting, grid, only, width
+from tests.support.commands import here
+from tests.support.synthetic import Truth, write_store
+
+
+def shown(columns: int, spare: tuple[str, ...], *rows: tuple[str, ...]) -> list[str]:
+    table = grid("", ["name", "one", "two", "three"], spare=spare)
+    for row in rows:
+        table.add_row(*row)
+    return [str(table.columns[at].header) for at in fitting(Console(width=columns), table)]
+
+
+def test_spare_columns_are_dropped_from_the_least_wanted_up_as_room_ends() -> None:
+    row = ("name", "1" * 10, "2" * 10, "3" * 10)  # 1 + 4 + 2 + 10 + 2 + 10 + 2 + 10 + 1
+    spare = ("three", "one")
+    assert shown(42, spare, row) == ["name", "one", "two", "three"]
+    assert shown(41, spare, row) == ["name", "two", "three"]
+    assert shown(30, spare, row) == ["name", "two", "three"]
+    assert shown(29, spare, row) == ["name", "two"]
+    assert shown(5, spare, row) == ["name", "two"]
+
+
+def test_a_spare_column_that_tells_nothing_is_left_out_at_any_width() -> None:
+    rows = (("a", "–", "–", ""), ("b", "–", "1", ""))
+    assert shown(200, ("one", "two", "three"), *rows) == ["name", "two"]
+    assert shown(200, ("two",), *rows) == ["name", "one", "two", "three"]  # the others are always shown
+
+
+def test_what_is_left_keeps_its_rows_sections_and_shape() -> None:
+    table = grid("title", ["name", "spare", "number"], spare=("spare",))
+    table.add_row("a", "x" * 90, "1")
+    table.add_section()
+    table.add_row("b", "y", "22")
+    table.columns[-1].min_width = 9
+    narrow = only(table, fitting(Console(width=80), table))
+    assert [list(column.cells) for column in narrow.columns] == [["a", "b"], ["1", "22"]]
+    assert [row.end_section for row in narrow.rows] == [True, False]
+    assert (narrow.line, narrow.columns[1].min_width, narrow.columns[1].justify) == ("title", 9, "right")
+    assert width(Console(width=80), narrow) < 80 < width(Console(width=80), table)
+
+
+def test_of_twice_as_many_spare_columns_twice_as_much_is_looked_at() -> None:
+    class Counted(str):
+        looked_at = 0
+
+        def __hash__(self) -> int:
+            Counted.looked_at += 1
+            return super().__hash__()
+
+    def looks(n: int) -> int:
+        names = [Counted(f"column {at}") for at in range(n)]
+        table = grid("", ["kept", *names], spare=names)
+        table.add_row("1", *("2" for _ in names))
+        Counted.looked_at = 0
+        fitting(Console(width=80), table)
+        return Counted.looked_at
+
+    assert looks(200) < 2.5 * looks(100)
+
+
+def test_columns_of_one_heading_are_spared_each_by_itself_and_those_of_one_rank_together() -> None:
+    table = Grid("", ranks=(0, 1, 2, 1))
+    for heading in ("name", "95 %", "95 %", "more"):
+        table.add_column(heading)
+    table.add_row("name", "1" * 10, "2" * 10, "3" * 10)
+    assert [fitting(Console(width=columns), table) for columns in (42, 41, 29)] == [[0, 1, 2, 3], [0, 1, 3], [0]]
+
+
+# ------------------------------------------------------------------------------------------------------ as people ask
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("widths") / "store"
+    write_store(root, Truth(), seed=1, dataset="one", n_documents=20)
+    write_store(root, Truth(C=5.0, alpha=0.08), seed=2, dataset="two", n_documents=20)
+    return root
+
+
+def tables(columns: int, store: Path, cwd: Path, *words: str) -> list[str]:
+    """The lines of the tables of a fit; a line of a table has two blanks between its cells, which prose has not."""
+    asked = ("fit", "laws=[rbp,cross_entropy]", "k=[1,10]", "resamples=25", *words)
+    answer = here(*asked, "--store", store, cwd=cwd, env={"COLUMNS": str(columns)}, check=0)
+    return [line for line in answer.stdout.splitlines() if re.search(r"\S {2,}\S|───", line)]
+
+
+@pytest.mark.usefixtures("computed_once")
+def test_a_table_fits_80_columns_and_says_more_at_160(store: Path, cwd: Path) -> None:
+    narrow, wide = (tables(columns, store, cwd) for columns in (80, 160))
+    assert max(len(line.rstrip()) for line in narrow) <= 80 < max(map(len, wide)) <= 160
+    assert len(narrow) == len(wide) > 5
+    for few, more in zip(narrow, wide, strict=True):
+        if "───" not in few:
+            assert set(few.split()) <= set(more.split())
+
+
+def test_what_160_columns_say_more_is_what_the_fit_holds(store: Path, cwd: Path) -> None:
+    lines = tables(160, store, cwd, "dataset=file", "dataset.name=one")
+    words = ("dataset=file", "dataset.name=one", "resamples=25", "laws=[rbp]", "k=[1]", "--format", "json")
+    (row,) = json.loads(here("fit", *words, "--store", store, cwd=cwd, check=0).stdout)
+    (line,) = [line for line in lines if line.strip().startswith("-ln RBP_1 ")]
+    (heading,) = [line for line in lines if line.strip().startswith("law ")]
+    headings, values = (re.split(r" {2,}", text.strip()) for text in (heading, line))
+    cells = dict(zip(headings, values, strict=True))
+    beside = {name: values[at + 1].split("..") for at, name in enumerate(headings[:-1])}
+    params = row["params"]
+    assert float(cells["C"]) == pytest.approx(row["C"], rel=1e-3)
+    assert [headings[headings.index(name) + 1] for name in ("alpha", "C", "R2")] == ["95 %"] * 3
+    assert [float(end) for end in beside["C"]] == pytest.approx([params["C_lo"], params["C_hi"]], rel=1e-2)
+    assert (cells["points"], cells["over S"]) == ("5", "1.0e3..1.0e7")
+    assert [float(end) for end in beside["R2"]] == pytest.approx([params["r2_lo"], params["r2_hi"]], abs=6e-4)
+    assert float(cells["sd models"]) == pytest.approx(params["alpha_models_sd"], abs=6e-5)
+
+
+# ------------------------------------------------------------------------------------- relations, wider than a screen
+
+
+def test_a_relation_that_is_too_wide_is_printed_downwards_with_every_value(store: Path, cwd: Path) -> None:
+    words = ("sql", "SELECT * FROM runs ORDER BY run_id", "--store", store)
+    answer = here(*words, cwd=cwd, env={"COLUMNS": "80"}, check=0)
+    rows = json.loads(here(*words, "--format", "json", cwd=cwd, check=0).stdout)
+    parts = re.split(r"^row \d+ of 10\n", answer.stdout, flags=re.MULTILINE)[1:]
+    assert len(parts) == len(rows) == 10
+    for part, row in zip(parts, rows, strict=True):
+        lines = dict(re.fullmatch(r"  (\w+) +(\S.*)", line).groups() for line in part.splitlines())  # type: ignore[union-attr, misc]
+        assert list(lines) == list(row)
+        assert [lines[name] for name in ("run_id", "config")] == [row["run_id"], row["config"]]
+        assert float(lines["cross_entropy_nats"]) == pytest.approx(row["cross_entropy_nats"], rel=1e-5)
+
+
+def test_of_many_wide_rows_the_first_are_printed_and_the_others_counted(store: Path, cwd: Path) -> None:
+    words = ("sql", "SELECT * FROM rank_counts, runs LIMIT 23", "--store", store)
+    answer = here(*words, cwd=cwd, env={"COLUMNS": "80"}, check=0)
+    assert re.findall(r"^row (\d+) of 23$", answer.stdout, re.MULTILINE) == [str(n) for n in range(1, 11)]
+    assert answer.stderr == "23 rows, the first 10 shown; --format csv prints all\n"
+
+
+def test_a_relation_that_fits_stays_a_table(store: Path, cwd: Path) -> None:
+    words = ("sql", "SELECT size, n_tokens FROM runs ORDER BY ALL LIMIT 2", "--store", store)
+    lines = here(*words, cwd=cwd, env={"COLUMNS": "80"}, check=0).stdout.splitlines()
+    assert next(line.split() for line in lines if line.strip()) == ["size", "n_tokens"]
+
+
+def test_a_wide_answer_without_rows_says_so(store: Path, cwd: Path) -> None:
+    words = ("sql", "SELECT * FROM runs WHERE size = 'nosuch'", "--store", store)
+    answer = here(*words, cwd=cwd, env={"COLUMNS": "80"}, check=0)
+    assert (answer.stdout, answer.stderr) == ("", "no rows\n")
