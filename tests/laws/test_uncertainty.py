@@ -14,14 +14,11 @@ from scipy.stats import t as student_t
 
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.predict.prediction import predict
-from tests.support.draws import few_or_all, plausible
 from tests.support.singly import r2_interval
 
 # standard deviations in ln y: scatter of the models, noise of the documents of each size, noise shared by all sizes
 NOISE = {"scatter": (0.02, 0.0, 0.0), "text": (0.0, 0.01, 0.02), "both": (0.02, 0.01, 0.02)}
-SIZES = {4: np.logspace(6, 9, 4), 7: np.logspace(6, 10, 7)}
-S = SIZES[7]
+S = np.logspace(6, 10, 7)
 
 
 def family(
@@ -35,48 +32,6 @@ def family(
         return np.exp(ln_y), None
     moved_BN = own * rng.normal(size=(n_resamples, n)) + shared * rng.normal(size=(n_resamples, 1))
     return np.exp(ln_y), np.exp(ln_y + moved_BN)
-
-
-def covers(lo: float | None, truth: float, hi: float | None) -> bool:
-    """An end that the data do not set leaves its side open."""
-    return (lo is None or lo <= truth) and (hi is None or truth <= hi)
-
-
-# --------------------------------------------------------------------------------------------------------- coverage
-
-
-@pytest.mark.parametrize("n_sizes", [4, 7])
-@pytest.mark.parametrize("noise", NOISE)
-def test_intervals_of_a_power_law_hold_the_truth_95_times_of_100(noise: str, n_sizes: int) -> None:
-    sizes, C, alpha, rng = SIZES[n_sizes], 7.0, 0.1, np.random.default_rng(n_sizes)
-    law, far, scatter = C * sizes**-alpha, 10 * sizes[-1], NOISE[noise][0]
-    explained, apart = np.var(np.log(law)), sum(sd**2 for sd in NOISE[noise][:2])
-    held = dict.fromkeys(("alpha", "C", "r2", "new model"), 0)
-    for _ in range(200):
-        fit = fit_power_law(sizes, *family(law, NOISE[noise], rng))
-        there = predict(fit, far)
-        new_model = C * far**-alpha * math.exp(scatter * rng.normal())
-        held["alpha"] += covers(fit.alpha_lo, alpha, fit.alpha_hi)
-        held["C"] += covers(fit.constant.lo, C, fit.constant.hi)
-        held["r2"] += covers(fit.determination.lo, explained / (explained + apart), fit.determination.hi)
-        held["new model"] += covers(there.lo, new_model, there.hi)
-    assert all(180 <= times <= 199 for times in held.values()), held
-
-
-@few_or_all(60, 200)
-def test_intervals_of_a_law_with_an_offset_hold_the_truth_95_times_of_100(n_draws: int) -> None:
-    """A third of the families each has scatter only, noisy documents only, and both."""
-    E, C, alpha, rng = 1.7, 50.0, 0.2, np.random.default_rng(0)
-    held, closed = dict.fromkeys(("alpha", "C", "E"), 0), 0
-    for i in range(n_draws):
-        noise = np.array(list(NOISE.values())[i % 3]) / 2
-        fit = fit_power_law(S, *family(E + C * S**-alpha, tuple(noise), rng, 40), Method.offset)
-        held["alpha"] += covers(fit.alpha_lo, alpha, fit.alpha_hi)
-        held["C"] += covers(fit.constant.lo, C, fit.constant.hi)
-        held["E"] += covers(fit.offset.lo, E, fit.offset.hi)
-        closed += fit.alpha_lo is not None and fit.alpha_hi is not None
-    assert all(plausible(times, n_draws) for times in held.values()), held
-    assert closed >= 0.95 * n_draws  # open intervals would hold anything
 
 
 def test_the_interval_of_a_weighted_fit_is_as_wide_as_its_exponents_spread() -> None:
