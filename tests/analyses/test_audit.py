@@ -10,30 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.analyses import told
 from rbpx.analyses.audit.analysis import ROUNDING, Moves, count_moves
-from rbpx.analyses.audit.remeasure import remeasure
 from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.groups.shifts import shift
-from rbpx.store.messages import collected_messages
 from rbpx.store.sql.queries import ask_beside, connect
 from rbpx.store.store import Store
-from tests.support.asking import Asked, Rows, as_json, refused, request
-from tests.support.audits import covered_shifts, pairs_by_hand
+from tests.support.asking import Asked, Rows, refused
+from tests.support.audits import audit, covered_shifts, pairs_by_hand
 from tests.support.composed import here
 from tests.support.stores import Measured, columns_of, rank_by_hand, reseal, runs_by_size, snapshot
 
 SIZES = ("xs", "s", "m")
-
-
-def audit(store: Path, **keys: Any) -> tuple[Asked, list[str]]:
-    """What an audit finds, and the runs that failed, each with its reason."""
-    asked = request(store, **{"resamples": 50, "dtype": None, **keys})
-    with collected_messages() as messages:
-        audits, measured = remeasure(asked)
-    rows = [row for each in audits for row in told.rows_of("audit", [each])]
-    failed = [f"{each.cell}: {each.error}" for each in measured.failures]
-    return Asked("audit", as_json(rows), audits, list(messages)), failed
 
 
 def of_run(found: Rows, size: str, law: str = "rbp", k: int | None = None) -> dict[str, Any]:

@@ -1,15 +1,19 @@
 """Audits of engines: how far a run of another engine is from rbpx's float32, and when that refuses it."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.support.commands import Answer, here
+from rbpx.config.model.placement import EngineConfig
+from tests.support.asking import Asked, refused
+from tests.support.audits import audit
+from tests.support.composed import here
 from tests.support.engine_server import Engine, serving
-from tests.support.stores import Family, Measured, columns_of, run_folders, runs_by_size, snapshot, write_jsonl
+from tests.support.stores import Family, Measured, columns_of, run_folders, runs_by_size, snapshot
 
 Tokens = dict[str, Any]
 
@@ -21,14 +25,6 @@ def by_engine(family: Family, store: Path, cwd: Path, dtype: str = "float32", **
         here("measure", *words, "--store", store, cwd=cwd, check=0)
     (run,) = run_folders(store).values()
     return columns_of(run, "tokens")
-
-
-def audited(store: Path, cwd: Path, *words: str, check: int = 0) -> tuple[dict[str, Any], Answer]:
-    """The row of cross-entropy of the one run."""
-    words = ("audit", "resamples=50", "k=1", *words)
-    answer = here(*words, "--store", store, "--format", "json", cwd=cwd, check=check)
-    (row,) = [row for row in json.loads(answer.stdout) if row["law"] == "cross_entropy"]
-    return row, answer
 
 
 def pessimistic(tokens: Tokens) -> Any:
@@ -45,8 +41,10 @@ def test_an_engine_that_is_right_passes_with_what_a_loop_counts(measured: Measur
     store, ours = tmp_path / "store", runs_by_size(measured.store)["m"]
     theirs = by_engine(measured.family, store, cwd)
     before = snapshot(store)
-    row, _ = audited(store, cwd)
+    asked, failed = audit(store, k=1)
     assert snapshot(store) == before
+    assert failed == []
+    (row,) = [row for row in asked.rows if row["law"] == "cross_entropy"]
     share, nats = differences(theirs, ours)
     assert (row["engine"], row["dtype"], row["n_tokens"]) == ("vllm 0.32.0", "float32", len(ours["logprob"]))
     # Our run is measured again in other batches, so that it may differ from the stored one by rounding.
@@ -58,10 +56,10 @@ def test_an_engine_that_is_right_passes_with_what_a_loop_counts(measured: Measur
 
 def test_an_engine_that_is_wrong_is_refused_beyond_the_tolerance(measured: Measured, cwd: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
-    share, nats = differences(
-        by_engine(measured.family, store, cwd, temperature=1.05), runs_by_size(measured.store)["m"]
-    )
-    row, answer = audited(store, cwd, check=1)
+    theirs = by_engine(measured.family, store, cwd, temperature=1.05)
+    share, nats = differences(theirs, runs_by_size(measured.store)["m"])
+    answer = here("audit", "resamples=50", "k=1", "--store", store, "--format", "json", cwd=cwd, check=1)
+    (row,) = [row for row in json.loads(answer.stdout) if row["law"] == "cross_entropy"]
     assert row["is_same"] is False
     assert nats > 0.01
     assert row["largest_logprob_move"] == pytest.approx(nats, rel=0.01)
@@ -70,54 +68,29 @@ def test_an_engine_that_is_wrong_is_refused_beyond_the_tolerance(measured: Measu
     assert "mine m on file (float32, vllm 0.32.0) failed: vllm 0.32.0 is refused: " in line
     assert f"off by up to {row['largest_logprob_move']:.2g} nats (0.0002 allowed)" in line
     assert "Traceback" not in answer.stderr
-    shown = here("audit", "resamples=50", "tolerance=1e6", "--store", store, cwd=cwd, check=0).stdout
-    assert "tolerance= times as much" in " ".join(shown.split())
-
-
-def test_a_16_bit_engine_may_be_as_far_off_as_our_own_run_in_16_bits(
-    measured: Measured, cwd: Path, tmp_path: Path
-) -> None:
-    family, exact = measured.family, runs_by_size(measured.store)["m"]
-    here("measure", *family.words("m"), "dtype=bfloat16", "--store", tmp_path / "ours", cwd=cwd, check=0)
-    (run,) = run_folders(tmp_path / "ours").values()
-    share, nats = differences(columns_of(run, "tokens"), exact)
-    assert share > 1e-3
-    assert nats > 1e-3
-    by_engine(family, tmp_path / "right", cwd, "bfloat16")
-    row, _ = audited(tmp_path / "right", cwd)
-    assert row["is_same"] is True
-    assert row["allowed_nats"] == pytest.approx(2 * nats, rel=0.1)
-    assert row["allowed_share"] == pytest.approx(2 * share, rel=0.1)
-    by_engine(family, tmp_path / "wrong", cwd, "bfloat16", temperature=1.2)
-    assert audited(tmp_path / "wrong", cwd, check=1)[0]["is_same"] is False
+    allowed, failed = audit(store, tolerance=1e6)
+    assert failed == []
+    assert "tolerance= times as much" in allowed.words
 
 
 def test_tokens_that_were_imported_have_no_model_to_be_audited_with(cwd: Path, tmp_path: Path) -> None:
     token = {"doc_id": 0, "position": 1, "token_id": 5, "rank": 3, "logprob": -1.5}
-    file, store = write_jsonl(tmp_path / "rows.jsonl"), tmp_path / "store"
+    file, store = tmp_path / "rows.jsonl", tmp_path / "store"
     file.write_text(json.dumps(token) + "\n")
-    names = (
-        "engine=e",
-        "engine_version=1.0.0",
-        "family=f",
-        "size=s",
-        "S=10",
-        "dataset=d",
-        "vocab_size=69",
-        "dtype=float32",
-    )
-    here("import", "tokens", file, *names, "ties=pessimistic", "--store", store, cwd=cwd, check=0)
-    told = here("audit", "--store", store, cwd=cwd, check=1).stderr
-    assert "its tokens were imported, so rbpx knows no model that could measure them; measure with engine=" in told
+    names = ("engine=e", "engine_version=1.0.0", "family=f", "size=s", "S=10", "dataset=d", "vocab_size=69")
+    words = ("import", "tokens", file, *names, "dtype=float32", "ties=pessimistic", "--store", store)
+    here(*words, cwd=cwd, check=0)
+    (reason,) = audit(store)[1]
+    assert "its tokens were imported, so rbpx knows no model that could measure them; measure with engine=" in reason
 
 
 # ------------------------------------------------------------------------------------------------ engines asked again
 
 
-def asked_again(store: Path, cwd: Path, engine: Engine, *words: str, check: int = 0) -> Answer:
+def asked_again(store: Path, engine: Engine, **keys: Any) -> tuple[Asked, list[str]]:
     """The audit by the engine itself."""
-    words = ("audit", "engine=vllm", f"engine.url={engine.url}/v1", "resamples=50", "k=1", *words)
-    return here(*words, "--store", store, cwd=cwd, check=check)
+    config = EngineConfig(url=f"{engine.url}/v1", model=keys.pop("model", None))
+    return audit(store, **{"engine": config, "k": 1, **keys})
 
 
 def prompts(engine: Engine) -> list[list[list[int]]]:
@@ -143,9 +116,8 @@ def test_what_hangs_on_the_order_is_the_noise_of_the_engine_as_a_loop_counts_it(
         before, written = places(prompts(engine)), snapshot(store)
         sent_first = [ids for request in prompts(engine) for ids in request]
         engine.asked.clear()
-        rows = json.loads(asked_again(store, cwd, engine, "tokens_per_batch=90", "--format", "json").stdout)
+        asked, _ = asked_again(store, engine, tokens_per_batch=90)
         after, sent = places(prompts(engine)), [ids for request in prompts(engine) for ids in request]
-        told = asked_again(store, cwd, engine, "tokens_per_batch=90").stdout
     assert snapshot(store) == written
     assert sorted(sent) == sorted(sent_first)
     assert sent != sent_first
@@ -166,86 +138,86 @@ def test_what_hangs_on_the_order_is_the_noise_of_the_engine_as_a_loop_counts_it(
                 again.append(-float(nats) + moved)
                 n_moved[size] += other != rank
                 lost, gained = lost + (rank == 1 < other), gained + (other == 1 < rank)
-        (row,) = [row for row in rows if (row.get("size"), row["law"]) == (size, "cross_entropy")]
-        (of_rank,) = [row for row in rows if (row.get("size"), row["law"]) == (size, "rbp")]
+        (row,) = [row for row in asked.rows if (row.get("size"), row["law"]) == (size, "cross_entropy")]
+        (of_rank,) = [row for row in asked.rows if (row.get("size"), row["law"]) == (size, "rbp")]
         assert row["difference"] == pytest.approx(np.mean(again) - np.mean(stored), abs=1e-5)
         assert row["largest_logprob_move"] == pytest.approx(np.max(np.abs(np.subtract(again, stored))), abs=1e-5)
         assert (row["n_moved"], row["n_changed"], row["against"]) == (n_moved[size], n_moved[size], "engine")
         assert row["is_same"] is False
         assert (of_rank["n_lost"], of_rank["n_gained"]) == (lost, gained)
         assert n_moved[size] > 20
-    laws = {row["law"]: row for row in rows if row["kind"] == "law"}
+    laws = {row["law"]: row for row in asked.rows if row["kind"] == "law"}
     S = [tokens[size]["non_embedding_params"] for size in sizes]
     entropies = [
-        [row[side] for row in rows if (row.get("size"), row["law"]) == (size, "cross_entropy")]
+        [row[side] for row in asked.rows if (row.get("size"), row["law"]) == (size, "cross_entropy")]
         for size in sizes
         for side in ("stored", "again")
     ]
     for side, nats in (("stored", entropies[::2]), ("again", entropies[1::2])):
         slope = -np.polyfit(np.log(S), np.log(np.ravel(nats)), 1)[0]
         assert laws["cross_entropy"][side] == pytest.approx(slope, rel=1e-6)
-    line = " ".join(told.split())
+    line = asked.words
     assert "What moved is the noise of the engine itself, asked again in another order: " in line
     assert f"{sum(n_moved.values()):,} of {sum(len(tokens[size]['ties']) for size in sizes):,} ranks moved" in line
-    assert "measured again in float32" not in told
+    assert "measured again in float32" not in line
 
 
-def test_an_engine_that_answers_alike_in_any_order_is_said_to(family: Family, cwd: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def by_m(family: Family, tmp_path: Path, cwd: Path) -> Iterator[tuple[Path, Engine]]:
+    """A store with a run of size m by an engine, and the engine."""
     store = tmp_path / "store"
-    engine = Engine(family.folders["m"], str(family.folders["m"]), dtype="bfloat16")
-    with serving(engine):
-        words = (*family.words("m"), "engine=vllm", f"engine.url={engine.url}", "dtype=bfloat16")
+    with serving(Engine(family.folders["m"], str(family.folders["m"]))) as engine:
+        words = (*family.words("m"), "engine=vllm", f"engine.url={engine.url}", "dtype=float32")
         here("measure", *words, "--store", store, cwd=cwd, check=0)
-        n_before = len(prompts(engine))
-        answer = asked_again(store, cwd, engine, "limit=5", "tokens_per_batch=1")
-        assert {len(request) for request in prompts(engine)[n_before:]} == {1}
-        assert len(prompts(engine)) == n_before + 5
-        other = [asked_again(store, cwd, engine, f"seed={seed}", check=0) for seed in (1, 2)]
-        (of_one,), (of_other,) = ([request] for request in prompts(engine)[-2:])
-        assert sorted(of_one) == sorted(of_other)
-        assert of_one != of_other
-    (line,) = answer.stdout.splitlines()
+        yield store, engine
+
+
+def test_an_engine_that_answers_alike_in_any_order_is_said_to(by_m: tuple[Path, Engine]) -> None:
+    store, engine = by_m
+    n_before = len(prompts(engine))
+    asked, _ = asked_again(store, engine, limit=5, tokens_per_batch=1)
+    assert {len(request) for request in prompts(engine)[n_before:]} == {1}
+    assert len(prompts(engine)) == n_before + 5
+    (line,) = asked.table(200).splitlines()
     assert "1 size, 5 of 8 documents" in line
     assert line.endswith(
         "asked again in another order: no rank moved, and no log-probability moved by more than 0 nats."
     )
-    assert all("no rank moved" in each.stdout for each in other)
+    for seed in (1, 2):
+        asked_again(store, engine, seed=seed)
+    of_one, of_other = prompts(engine)[-2:]
+    assert sorted(of_one) == sorted(of_other)
+    assert of_one != of_other
 
 
 def test_an_engine_that_is_not_the_one_that_measured_is_refused_before_it_is_asked(
-    family: Family, cwd: Path, tmp_path: Path, measured: Measured
+    by_m: tuple[Path, Engine], measured: Measured
 ) -> None:
-    store = tmp_path / "store"
-    with serving(Engine(family.folders["m"], str(family.folders["m"]))) as engine:
-        words = (*family.words("m"), "engine=vllm", f"engine.url={engine.url}", "dtype=float32")
-        here("measure", *words, "--store", store, cwd=cwd, check=0)
-        n_prompts = len(prompts(engine))
+    store, engine = by_m
+    n_prompts, folders = len(prompts(engine)), measured.family.folders
 
-        def refused(*says: str, words: tuple[str, ...] = (), of: Path = store) -> None:
-            answer = asked_again(of, cwd, engine, *words, check=2)
-            (line,) = answer.stderr.splitlines()
-            assert answer.stdout == ""
-            assert [each for each in says if each not in line] == [], line
+    def is_refused(*says: str, of: Path = store, **keys: Any) -> None:
+        with refused(*says):
+            asked_again(of, engine, **keys)
 
-        engine.version = "0.33.0"
-        refused("is version 0.33.0, and the run was measured by 0.32.0; start a server of that version")
-        engine.version, engine.folder, engine.name = "0.32.0", family.folders["s"], "served"
-        refused("serves served, not ", str(family.folders["m"]))
-        refused("serves served, not engine.model=other", words=("engine.model=other",))
-        refused("no measured runs in store=", "match the request with engine=vllm", of=measured.store)
-        refused("match the request with dtype=float16 engine=vllm", words=("dtype=float16",))
-        refused("device=cpu is of rbpx's own measuring", words=("device=cpu",))
-        assert len(prompts(engine)) == n_prompts
-    refused("does not answer /version", engine.url)
+    engine.version = "0.33.0"
+    is_refused("is version 0.33.0, and the run was measured by 0.32.0; start a server of that version")
+    engine.version, engine.folder, engine.name = "0.32.0", folders["s"], "served"
+    is_refused("serves served, not ", str(folders["m"]))
+    is_refused("serves served, not engine.model=other", model="other")
+    is_refused("no measured runs in store=", "match the request with engine=vllm", of=measured.store)
+    is_refused("match the request with dtype=float16 engine=vllm", dtype="float16")
+    is_refused("device=cpu is of rbpx's own measuring", device="cpu")
+    assert len(prompts(engine)) == n_prompts
 
 
-def test_an_engine_that_fails_while_it_is_asked_again_costs_its_run(family: Family, cwd: Path, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    with serving(Engine(family.folders["m"], str(family.folders["m"]))) as engine:
-        words = (*family.words("m"), "engine=vllm", f"engine.url={engine.url}", "dtype=float32")
-        here("measure", *words, "--store", store, cwd=cwd, check=0)
-        engine.mood = "500"
-        answer = asked_again(store, cwd, engine, check=1)
-    (line,) = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
-    assert "mine m on file (float32, vllm 0.32.0) failed: engine=vllm at " in line
-    assert "EngineCore encountered an issue" in line
+def test_an_engine_that_fails_or_is_not_there_costs_its_run(by_m: tuple[Path, Engine], family: Family) -> None:
+    store, engine = by_m
+    engine.mood = "500"
+    (reason,) = asked_again(store, engine)[1]
+    assert reason.startswith("mine m on file (float32, vllm 0.32.0): engine=vllm at ")
+    assert "EngineCore encountered an issue" in reason
+    with serving(Engine(family.folders["m"], "gone")) as gone:
+        pass
+    with refused("does not answer /version", gone.url):
+        asked_again(store, gone)

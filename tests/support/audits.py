@@ -8,10 +8,14 @@ import numpy as np
 import pyarrow as pa
 from scipy.stats import norm
 
+from rbpx.analyses import told
 from rbpx.analyses.audit.analysis import Remeasured, analyse
+from rbpx.analyses.audit.remeasure import remeasure
 from rbpx.config.request import Request
 from rbpx.groups.group import Group, Run
+from rbpx.store.messages import collected_messages
 from rbpx.ties import Ties
+from tests.support.asking import Asked, as_json, request
 from tests.support.stores import runs_by_size
 
 S = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
@@ -48,6 +52,16 @@ def _drawn_run(size: int, z_D1: Any, rng: np.random.Generator) -> tuple[Run, pa.
     truth = {"rbp": float(np.exp(-levels[1]) - np.exp(-levels[0])), "cross_entropy": scale - 1}
     truth |= {"ratio of rbp": levels[1] / levels[0], "ratio of cross_entropy": scale}
     return run, pa.table(pairs), truth
+
+
+def audit(store: Path, **keys: Any) -> tuple[Asked, list[str]]:
+    """What an audit finds, and the runs that failed, each with its reason."""
+    asked = request(store, **{"resamples": 50, "dtype": None, **keys})
+    with collected_messages() as messages:
+        audits, measured = remeasure(asked)
+    rows = [row for each in audits for row in told.rows_of("audit", [each])]
+    failed = [f"{each.cell}: {each.error}" for each in measured.failures]
+    return Asked("audit", as_json(rows), audits, list(messages)), failed
 
 
 def pairs_by_hand(store: Path, size: str, doc_ids: set[int] | None = None) -> list[tuple[Any, Any]]:
