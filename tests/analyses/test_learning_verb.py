@@ -1,6 +1,5 @@
 """The verb learning on trainings whose tokens are learned at known times, and on a measured family."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,8 @@ import numpy as np
 import pytest
 
 from rbpx.store.store import Store
-from tests.support.commands import here
+from tests.support.asking import Asked, Rows, ask, refused
+from tests.support.composed import here
 from tests.support.stores import Measured
 from tests.support.synthetic import Truth, write_ranks, write_store
 
@@ -45,30 +45,29 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def rows(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
-    line = ("learning", *words, "resamples=50", "--store", store, "--format", "json")
-    return list(json.loads(here(*line, cwd=cwd, check=0).stdout))
+@pytest.fixture(scope="module")
+def found(store: Path) -> Rows:
+    return learning(store, axis="D").rows
 
 
 @pytest.fixture(scope="module")
-def found(store: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    return rows(store, tmp_path_factory.mktemp("cwd"), "axis=D", "k=1")
-
-
-@pytest.fixture(scope="module")
-def steps(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Rows:
     """What is found of a training whose hits never change again."""
     store = Store(tmp_path_factory.mktemp("steps") / "store")
     store.prepare()
     write_ranks(store, draw(3, times(4), flicker=0.0), np.zeros((N_DOCUMENTS, N_TOKENS), int))
-    return rows(store.root, tmp_path_factory.mktemp("cwd"), "axis=D", "k=1")
+    return learning(store.root, axis="D").rows
 
 
-def of_kind(found: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+def learning(store: Path, k: Any = 1, **keys: Any) -> Asked:
+    return ask(store, "learning", k=k, resamples=50, **keys)
+
+
+def of_kind(found: Rows, kind: str) -> Rows:
     return [row for row in found if row["kind"] == kind]
 
 
-def test_what_is_learned_is_counted_by_a_loop(found: list[dict[str, Any]]) -> None:
+def test_what_is_learned_is_counted_by_a_loop(found: Rows) -> None:
     ranks = np.stack(list(draw(1 + 40_000, times(0)).values())) == 1
     of_one = [row for row in of_kind(found, "point") if row["training_seed"] == 1 and row["size"] == "40000"]
     assert [row["x"] for row in of_one] == pytest.approx(D)
@@ -79,7 +78,7 @@ def test_what_is_learned_is_counted_by_a_loop(found: list[dict[str, Any]]) -> No
         assert row["learned_lo"] <= row["learned"] <= row["learned_hi"]
 
 
-def test_the_tail_of_the_times_is_what_was_drawn(steps: list[dict[str, Any]]) -> None:
+def test_the_tail_of_the_times_is_what_was_drawn(steps: Rows) -> None:
     (tail,) = of_kind(steps, "tail")
     assert tail["c_lo"] <= 0.4 <= tail["c_hi"]
     assert tail["c"] == pytest.approx(0.4, rel=0.1)
@@ -91,16 +90,14 @@ def test_the_tail_of_the_times_is_what_was_drawn(steps: list[dict[str, Any]]) ->
     assert tail["status"] == "ok"
 
 
-def test_shares_of_classes_add_up_to_the_slope(found: list[dict[str, Any]]) -> None:
+def test_shares_of_classes_add_up_to_the_slope(found: Rows) -> None:
     for by in ("history", "position"):
         classes = [row for row in of_kind(found, "carrier") if row["by"] == by and row["size"] == "90000"]
         assert sum(row["share"] for row in classes) == pytest.approx(1, abs=1e-9)
         assert sum(row["n_tokens"] for row in classes) == N_DOCUMENTS * N_TOKENS
 
 
-def test_the_slope_now_and_its_sql_are_those_of_the_last_two_checkpoints(
-    store: Path, found: list[dict[str, Any]], cwd: Path
-) -> None:
+def test_the_slope_now_and_its_sql_are_those_of_the_last_two_checkpoints(store: Path, found: Rows, cwd: Path) -> None:
     ranks = draw(1 + 90_000, times(7))
     nats = [np.log1p(ranks[at]) for at in D[-2:]]
     expected = float((nats[0] - nats[1]).mean() / np.log(2))
@@ -112,7 +109,7 @@ def test_the_slope_now_and_its_sql_are_those_of_the_last_two_checkpoints(
     assert float(asked.stdout.splitlines()[1]) == pytest.approx(-expected, rel=1e-5)
 
 
-def test_seeds_that_share_their_times_correlate_up_to_noise_and_others_do_not(found: list[dict[str, Any]]) -> None:
+def test_seeds_that_share_their_times_correlate_up_to_noise_and_others_do_not(found: Rows) -> None:
     pairs = {row["relation"]: row for row in of_kind(found, "pair")}
     assert pairs["seeds"]["rho"] > 0.6
     assert 0.6 < pairs["seeds"]["of_ceiling"] < 1.05
@@ -123,7 +120,7 @@ def test_seeds_that_share_their_times_correlate_up_to_noise_and_others_do_not(fo
     assert sorted(loadings.values())[0] < 0.3 < sorted(loadings.values())[1]
 
 
-def test_sigmoids_find_steps_where_there_are_some(found: list[dict[str, Any]]) -> None:
+def test_sigmoids_find_steps_where_there_are_some(found: Rows) -> None:
     worlds = {row["name"]: row for row in of_kind(found, "world") if row["size"] == "90000"}
     assert worlds["measured"]["mse_sigmoid"] < worlds["measured"]["mse_power"]
     assert worlds["measured"]["beats"] > 0.5 > worlds["drawn"]["beats"]
@@ -133,7 +130,7 @@ def test_sigmoids_find_steps_where_there_are_some(found: list[dict[str, Any]]) -
     assert kinds["learned"]["share"] > 0.4
 
 
-def test_forecasts_are_scored_where_nothing_was_seen(found: list[dict[str, Any]]) -> None:
+def test_forecasts_are_scored_where_nothing_was_seen(found: Rows) -> None:
     (row,) = [row for row in of_kind(found, "forecast") if row["size"] == "90000"]
     assert row["taught_hi"] == row["judged_lo"] < row["judged_hi"] == pytest.approx(D[-1])
     ranks = draw(1 + 90_000, times(7))
@@ -151,34 +148,32 @@ def test_forecasts_are_scored_where_nothing_was_seen(found: list[dict[str, Any]]
     )
 
 
-def test_a_constant_hazard_is_foretold(steps: list[dict[str, Any]]) -> None:
+def test_a_constant_hazard_is_foretold(steps: Rows) -> None:
     """Times that fall as a power are learned at a constant rate, so what is expected by each checkpoint comes."""
     for row in of_kind(steps, "reached"):
         assert row["expected"] == pytest.approx(row["observed"], abs=0.06)
 
 
-def test_seven_sizes_do_not_identify_four_numbers(tmp_path: Path, cwd: Path) -> None:
-    root = write_store(tmp_path / "store", Truth(S=tuple(1000 * 4**at for at in range(7))), seed=1, n_documents=20).root
-    found = rows(root, cwd, "k=10")
-    (row,) = of_kind(found, "group")
+def test_seven_sizes_do_not_identify_four_numbers(tmp_path: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(S=tuple(1000 * 4**at for at in range(7))), seed=1, n_documents=20)
+    asked = learning(store.root, k=10)
+    (row,) = asked.of_kind("group")
     assert (row["status"], row["n_points"], row["axis"]) == ("not_identified", 7, "S")
-    assert not of_kind(found, "bin")
-    assert of_kind(found, "tail")
-    said = here("learning", "k=10", "resamples=50", "--store", root, cwd=cwd, check=0).stdout
-    assert "not identified" in said
-    assert "Sigmoids need 8 points" in said
+    assert not asked.of_kind("bin")
+    assert asked.of_kind("tail")
+    assert "not identified" in asked.words
+    assert "Sigmoids need 8 points" in asked.words
 
 
-def test_a_measured_family_is_answered(measured: Measured, cwd: Path) -> None:
-    found = rows(measured.store, cwd, "k=[1,3]", "least=1", "top=3")
-    (group,) = of_kind(found, "group")
+def test_a_measured_family_is_answered(measured: Measured) -> None:
+    asked = learning(measured.store, k=[1, 3], least=1, top=3)
+    (group,) = asked.of_kind("group")
     assert group["n_points"] == 4
-    texts = [row["text"] for row in of_kind(found, "carrier") if row["by"] == "token"]
+    texts = [row["text"] for row in asked.of_kind("carrier") if row["by"] == "token"]
     assert texts
     assert all(texts)
 
 
-def test_nothing_to_look_at_is_one_line(store: Path, cwd: Path) -> None:
-    answer = here("learning", "axis=D", "dataset=nowhere", "--store", store, cwd=cwd)
-    assert answer.returncode == 2
-    assert len(answer.stderr.strip().splitlines()) == 1
+def test_nothing_to_look_at_is_one_line(store: Path) -> None:
+    with refused("nowhere"):
+        learning(store, axis="D", dataset="nowhere")
