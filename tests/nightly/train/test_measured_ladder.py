@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import here
-from tests.train.test_train import KEYS, a_site, written
+from tests.support.trainings import KEYS, a_site, written
 
 
 @pytest.mark.usefixtures("small_evaluation")

@@ -15,7 +15,7 @@ from rbpx.models.architecture import non_embedding_params, total_params
 from rbpx.train.design import total_params as planned_params
 from rbpx.train.model import build_model
 from tests.support.commands import here
-from tests.train.test_train import KEYS, a_site, assert_same, written
+from tests.support.trainings import KEYS, a_site, assert_same, written
 
 MAMBA = "+shapes.tiny={architecture: mamba2, hidden: 8, layers: 2, heads: 2, state: 4, chunk: 8}"
 
