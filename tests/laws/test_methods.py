@@ -215,29 +215,6 @@ def test_a_law_says_what_limits_it(scatter: float, apart: float, limit: str) -> 
 # --------------------------------------------------------------------------------------------------------- which form
 
 
-def forms(scatter: float, E: float, n: int = 7) -> Counter[Form]:
-    """The verdicts on 60 simulated laws."""
-    found: Counter[Form] = Counter()
-    for seed in range(60):
-        choice = compared(fit_power_law(S[:n], noisy(seed, scatter, E)[:n]))
-        assert choice is not None
-        found[choice.form] += 1
-    return found
-
-
-def test_a_clear_offset_is_told() -> None:
-    assert forms(0.003, 1.0)[Form.offset] >= 57
-
-
-def test_an_offset_that_is_not_there_is_rarely_told() -> None:
-    assert forms(0.02, 0.0)[Form.offset] <= 5
-    assert forms(0.02, 0.0, n=4)[Form.offset] <= 5
-
-
-def test_data_that_cannot_tell_say_so() -> None:
-    assert forms(0.05, 0.3)[Form.either] >= 50
-
-
 def test_a_power_law_is_told_where_every_offset_would_be_seen() -> None:
     choice = compared(fit_power_law(S, noisy(9, 1e-5)))
     assert choice is not None
