@@ -7,9 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.files.entries import atomic_remove
 from rbpx.store import schema
-from rbpx.store.checks import integrity
 from rbpx.store.index import refresh_index
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql import relations
@@ -68,47 +66,6 @@ def test_what_was_replaced_removed_or_added_since_is_read(store: Store) -> None:
     refresh_index(store)
     assert len(known(store)) == 4
     assert [loglik for _, loglik in rows(store)] == [7.0, -2.0, -3.0, 9.0]
-
-
-def test_what_is_corrupt_is_never_known_and_said_each_time(store: Store) -> None:
-    path = write(store, "weibull", -3.0)
-    path.write_text(path.read_text().replace("1.5", "2.5"))
-    for _ in range(2):
-        refresh_index(store)
-        assert "weibull" not in known(store)
-        with collected_messages() as said, opened_index(store) as index:
-            relations.record_tables(store, {name: stamps_of(store, name) for name in relations.BY_RECORD}, index)
-        assert "run-mid-weibull.json" in said[0]
-        assert len(rows(store)) == 3
-
-
-@pytest.mark.parametrize("harm", ["deleted", "cut short", "of an earlier version", "of fewer columns"])
-def test_an_index_that_says_nothing_of_its_records_knows_none(harm: str, store: Store) -> None:
-    index = store.root / INDEX
-    if harm == "deleted":
-        index.unlink()
-    elif harm == "cut short":
-        index.write_bytes(index.read_bytes()[:9000])
-    else:
-        earlier = "DROP TABLE index_records" if harm == "of an earlier version" else "ALTER TABLE rank_fits DROP status"
-        with duckdb.connect(str(index)) as connection:
-            connection.execute(earlier)
-    assert known(store) == []
-    assert len(rows(store)) == 4
-
-
-def test_an_index_of_a_version_with_fewer_columns_is_made_anew(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    fewer = schema.RANK_FITS.remove(schema.RANK_FITS.get_field_index("status"))
-    with monkeypatch.context() as earlier:
-        earlier.setitem(relations.BY_RECORD, "rank_fits", fewer)
-        (store.root / INDEX).unlink()
-        refresh_index(store)
-    refresh_index(store)
-    with opened_index(store) as index:
-        assert index is not None
-        assert index.execute("SELECT count(*) FROM rank_fits WHERE status IS NULL").fetchall() == [
-            (len(DISTRIBUTIONS),)
-        ]
 
 
 # ---------------------------------------------------------------------------------------------------------------- runs
@@ -182,45 +139,3 @@ def test_only_the_run_that_was_added_is_read(runs: Watched, monkeypatch: pytest.
     refresh_index(runs)
     assert (runs.read, opened[3:]) == ([], [])
     assert asked(runs, "SELECT run_id, cell_key FROM runs ORDER BY ALL") == [(r, f"cell-{r}") for r in "bcd"]
-
-
-def test_runs_of_several_versions_are_one_relation_in_the_index(runs: Watched) -> None:
-    query = "SELECT run_id, first_byte, item, correct FROM tokens WHERE doc_id = 1 ORDER BY run_id"
-    of_each = [("a", 1, None, None), ("b", None, None, None), ("c", 1, 1, False)]
-    assert asked(runs, query) == [row for row in of_each for _ in range(2)]
-    write_run(runs, "d", schema.TOKENS)
-    refresh_index(runs)
-    assert asked(runs, query)[6:] == [("d", 1, None, None)] * 2
-
-
-def test_a_run_that_was_measured_again_is_read_again(runs: Watched) -> None:
-    """Under its old request's record: what a run says is in its manifest, whose stamp has changed."""
-    atomic_remove(runs.run_folder("b"))
-    write_run(runs, "b", schema.ITEMS_TOKENS)
-    runs.read.clear()
-    refresh_index(runs)
-    assert sorted(runs.read) == ["b", "cell-b"]
-    assert asked(runs, "SELECT item FROM tokens WHERE run_id = 'b'") == [(1,), (1,)]
-
-
-def test_a_run_that_was_damaged_leaves_the_index_and_comes_back(runs: Watched) -> None:
-    path = runs.run_folder("b") / "tokens.parquet"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1])
-    refresh_index(runs)
-    assert asked(runs, "SELECT run_id FROM runs ORDER BY ALL") == [("a",), ("c",)]
-    path.write_bytes(whole)
-    refresh_index(runs)
-    assert asked(runs, "SELECT DISTINCT run_id FROM tokens ORDER BY ALL") == [("a",), ("b",), ("c",)]
-
-
-def test_what_is_remembered_of_many_runs_is_what_is_checked_of_few(
-    runs: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(integrity, "_REMEMBERED_FROM_ITEMS", 2)
-    assert integrity.sound_runs(runs) == ["a", "b", "c"]
-    monkeypatch.setattr(integrity, "run_fault", lambda store, run_id: f"{run_id} was looked at")
-    monkeypatch.setattr(integrity, "_checked_before", {})  # as in another process
-    assert integrity.sound_runs(runs) == ["a", "b", "c"]
-    write_run(runs, "d")
-    assert integrity.sound_runs(runs) == ["a", "b", "c"]

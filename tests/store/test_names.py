@@ -1,21 +1,19 @@
 """Copies that file syncing leaves in a store are not counted, deletions are noticed, and both are said."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rbpx.store.checks.verify import Fault, verify
+from rbpx.store.checks.verify import verify
 from rbpx.store.files import ledger
-from rbpx.store.files.inside import WRITTEN, is_plain
+from rbpx.store.files.inside import is_plain
+from rbpx.store.messages import collected_messages
+from rbpx.store.sql.queries import connect
 from rbpx.store.store import Store
 from tests.support.composed import here
 from tests.support.synthetic import Truth, write_store
-
-COPIES = ["{} (1)", "{}.sync-conflict-20261122-051040-ABCDEFG", "{}-HOST", "{} - Copy", "Copy of {}"]
-HARMLESS = ["Thumbs.db", ".DS_Store", "desktop.ini", "._{}.json", ".~lock.{}.json#"]
 
 
 @pytest.fixture(scope="module")
@@ -38,152 +36,6 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def store(fitted: Path, tmp_path: Path) -> Store:
     return Store(Path(shutil.copytree(fitted, tmp_path / "store")))
-
-
-def counts(store: Store, cwd: Path) -> tuple[dict[str, int], list[str]]:
-    """Rows of what is made of records and files, and what was said while they were counted."""
-    relations = ("runs", "fits", "rank_fits", "failures", "vocab", "observations", "rbp_at(10, 'mid')")
-    columns = ", ".join(f'(SELECT count(*) FROM {each}) AS "{each}"' for each in relations)
-    answer = here("sql", f"SELECT {columns}", "--format", "json", "--store", store.root, cwd=cwd, check=0)
-    (row,) = json.loads(answer.stdout)
-    return row, answer.stderr.splitlines()
-
-
-def first(store: Store, kind: str) -> Path:
-    return sorted(path for path in (store.root / kind).iterdir() if path.suffix in (".json", ".parquet"))[0]
-
-
-@pytest.mark.parametrize("kind", ["cells", "fits", "rank_fits", "failures", "vocab", "imports"])
-def test_a_copy_beside_its_original_counts_for_nothing_and_is_said(kind: str, store: Store, cwd: Path) -> None:
-    expected, silence = counts(store, cwd)
-    assert silence == []
-    path = first(store, kind)
-    for number, name in enumerate(COPIES):
-        copy = path.with_name(name.format(path.stem) + path.suffix)
-        shutil.copy(path, copy)
-        if number:  # all are found by verify, one is enough to read
-            continue
-        found, (line,) = counts(store, cwd)
-        assert found == expected
-        assert f"{kind}/{copy.name}" in line
-        assert f"is not counted: it is a copy of {kind}/{path.name}" in line
-    names = {fault.name for fault in verify(store).faults}
-    assert names == {name.format(path.stem) for name in COPIES}
-
-
-def test_what_file_systems_leave_is_passed_over_in_silence(store: Store, cwd: Path) -> None:
-    expected, _ = counts(store, cwd)
-    for kind in ("cells", "fits", "vocab", "imports", "runs"):
-        for name in HARMLESS:
-            shutil.copy(first(store, "cells"), store.root / kind / name.format(first(store, "cells").stem))
-        (store.root / kind / "@eaDir").mkdir()
-    assert counts(store, cwd) == (expected, [])
-    assert verify(store).faults == []
-
-
-def test_a_fit_copied_over_another_is_one_fit(store: Store, cwd: Path) -> None:
-    expected, _ = counts(store, cwd)
-    one, other = sorted((store.root / "fits").iterdir())[:2]
-    shutil.copy(one, other)
-    found, (line,) = counts(store, cwd)
-    assert found == expected | {"fits": expected["fits"] - 1}
-    assert f"fits/{other.name}" in line
-    (fault,) = verify(store).faults
-    assert (fault.kind, fault.name, fault.remedy) == ("fit", other.stem, f"remove fits/{other.name}")
-    other.unlink()
-    (fault,) = verify(store).faults
-    assert "was written and is gone" in fault.fault
-
-
-def test_a_record_that_was_renamed_is_to_be_named_as_before(store: Store, cwd: Path) -> None:
-    path = first(store, "cells")
-    path.rename(path.with_name("renamed.json"))
-    faults = {fault.name: fault for fault in verify(store).faults}
-    assert faults["renamed"].remedy == f"rename cells/renamed.json to {path.name}"
-    path.with_name("renamed.json").rename(path)
-    assert verify(store).faults == []
-
-
-def test_copies_of_folders_and_of_runs_are_said(store: Store, cwd: Path) -> None:
-    expected, _ = counts(store, cwd)
-    run_id = store.run_ids()[0]
-    shutil.copytree(store.root / "cells", store.root / "cells 2")
-    shutil.copytree(store.root / "runs", store.root / "runs - Copy")
-    shutil.copytree(store.run_folder(run_id), store.root / "runs" / f"{run_id} (1)")
-    tokens = store.run_folder(run_id) / "tokens.parquet"
-    shutil.copy(tokens, tokens.with_name("tokens (1).parquet"))
-    (store.root / "fits of last year").mkdir()
-    found, lines = counts(store, cwd)
-    assert found == expected
-    assert [f"{run_id} (1)" in line for line in lines] == [True, False]
-    assert "cells 2, runs - Copy" in lines[1]
-    assert {(fault.kind, fault.name) for fault in verify(store).faults} == {
-        ("folder", "cells 2"),
-        ("folder", "runs - Copy"),
-        ("run", f"{run_id} (1)"),
-        ("run", run_id),
-    }
-    here("store", "rm", f"{run_id} (1)", "--store", store.root, cwd=cwd, check=0)
-    assert counts(store, cwd)[0] == expected
-
-
-@pytest.mark.parametrize("kind", ["cells", "fits", "rank_fits", "vocab", "imports"])
-def test_a_deletion_is_noticed_and_said_once(kind: str, store: Store, cwd: Path) -> None:
-    path = first(store, kind)
-    path.unlink()
-    _, (line,) = counts(store, cwd)
-    assert f"{kind}/{path.name}" in line
-    assert "gone" in line
-    assert path.stem in [fault.name for fault in verify(store).faults if "gone" in fault.fault]
-    here("store", "verify", "--store", store.root, cwd=cwd, check=1)
-
-
-def test_what_is_removed_by_store_rm_and_gc_is_not_missed(store: Store, cwd: Path) -> None:
-    here("store", "rm", store.run_ids()[0], "--store", store.root, cwd=cwd, check=0)
-    here("store", "rm", "them", "--store", store.root, cwd=cwd, check=0)
-    assert verify(store).faults == []
-    assert counts(store, cwd)[1] == []
-
-
-def test_a_deletion_that_was_meant_is_forgotten_by_gc(store: Store, cwd: Path) -> None:
-    for kind in ("cells", "fits"):
-        first(store, kind).unlink()
-    answer = here("store", "gc", "--store", store.root, cwd=cwd, check=0)
-    assert "2 files deleted by hand are no longer missed" in answer.stderr
-    assert verify(store).faults == []
-
-
-def test_a_store_from_before_the_ledger_is_whole_and_is_entered_when_it_is_indexed(store: Store, cwd: Path) -> None:
-    shutil.rmtree(store.root / WRITTEN)
-    assert verify(store).faults == []
-    copy = first(store, "fits").with_name("copy.json")
-    shutil.copy(first(store, "fits"), copy)
-    here("store", "rebuild", "--store", store.root, cwd=cwd, check=0)
-    copy.unlink()
-    assert verify(store).faults == [], "a copy is not entered"
-    first(store, "fits").unlink()
-    assert len(verify(store).faults) == 1
-
-
-def test_a_file_that_lies_in_the_cloud_is_said(store: Store, cwd: Path) -> None:
-    path = first(store, "fits")
-    path.rename(path.with_name(f".{path.name}.icloud"))
-    (fault,) = verify(store).faults
-    assert fault == Fault("fit", path.stem, f"fits/{path.name} is in iCloud, not on this machine", "download it")
-    shutil.copy(path.with_name(f".{path.name}.icloud"), path)
-    assert verify(store).faults == []
-
-
-def test_a_merge_leaves_copies_behind(store: Store, cwd: Path, tmp_path: Path) -> None:
-    for kind in ("cells", "fits", "vocab", "imports"):
-        path = first(store, kind)
-        shutil.copy(path, path.with_name(f"{path.stem} (1){path.suffix}"))
-    answer = here("store", "merge", store.root, "--store", tmp_path / "other", cwd=cwd, check=1)
-    assert answer.stderr.count("kept out: ") == 4
-    other = Store(tmp_path / "other")
-    assert verify(other).faults == []
-    first(other, "fits").unlink()
-    assert len(verify(other).faults) == 1, "what was merged is missed too"
 
 
 @pytest.mark.parametrize(
@@ -211,3 +63,45 @@ def test_entries_are_never_ahead_of_their_files(tmp_path: Path) -> None:
         seen.append(ledger.missing(tmp_path))
     assert len(seen) == 6
     assert not any(seen)
+
+
+COPIES = ["{} (1)", "{}.sync-conflict-20261122-051040-ABCDEFG", "{}-HOST", "{} - Copy", "Copy of {}"]
+HARMLESS = ["Thumbs.db", ".DS_Store", "desktop.ini", "._{}.json", ".~lock.{}.json#"]
+
+
+def counted(store: Path) -> tuple[tuple[int, ...], list[str]]:
+    """Rows of what is made of records and files, and what was said while they were counted."""
+    columns = ", ".join(f"(SELECT count(*) FROM {name})" for name in ("runs", "fits", "vocab"))
+    with collected_messages() as said, connect(Store(store)) as connection:
+        counts: tuple[int, ...] = connection.execute(f"SELECT {columns}").fetchone() or ()
+    return counts, said
+
+
+def test_a_copy_beside_its_original_counts_for_nothing_and_is_said(own_store: Path) -> None:
+    expected, silence = counted(own_store)
+    assert silence == []
+    path = min((own_store / "cells").iterdir())
+    for name in COPIES:
+        shutil.copy(path, path.with_name(f"{name.format(path.stem)}.json"))
+    found, said = counted(own_store)
+    assert found == expected
+    assert all(f"is not counted: it is a copy of cells/{path.name}" in line for line in said)
+    assert {fault.name for fault in verify(Store(own_store)).faults} == {name.format(path.stem) for name in COPIES}
+
+
+def test_what_file_systems_leave_is_passed_over_in_silence(own_store: Path) -> None:
+    expected, _ = counted(own_store)
+    for kind in ("cells", "fits", "vocab", "runs"):
+        for name in HARMLESS:
+            (own_store / kind / name.format("0123456789abcdef")).write_text("{}")
+        (own_store / kind / "@eaDir").mkdir()
+    assert counted(own_store) == (expected, [])
+    assert verify(Store(own_store)).faults == []
+
+
+def test_a_deletion_is_noticed_and_said(own_store: Path) -> None:
+    path = min((own_store / "cells").iterdir())
+    path.unlink()
+    _, (line,) = counted(own_store)
+    assert f"cells/{path.name}" in line
+    assert "gone" in line
