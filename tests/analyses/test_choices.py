@@ -1,10 +1,6 @@
 """The table of choices: differences between ways of measuring one text, against counts by hand and numpy's lines."""
 
-import csv
-import io
-import json
 import math
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +10,15 @@ from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from rbpx.laws.intervals.estimate import document_weights
-from tests.support.commands import here
-from tests.support.stores import SHAPES, Measured, cell_records, columns_of, manifests, rank_by_hand, write_jsonl
+from tests.support.asking import Asked, Rows, ask, imported, refused
+from tests.support.filled import LENGTHS, filled
+from tests.support.stores import SHAPES, cell_records, columns_of, manifests, rank_by_hand
 from tests.support.synthetic import Truth, write_store
 
-Rows = list[dict[str, Any]]
 RULES = ("pessimistic", "optimistic", "mid")
 B = 50
-N_DOCUMENTS = 8
+KS = (1, 5, 10)
+N_DOCUMENTS = len(LENGTHS)
 
 Way = tuple[str, str, int]  # dtype, bos, window
 REFERENCE: Way = ("float32", "tokenizer", 64)
@@ -35,27 +32,26 @@ SIZES: dict[Way, list[str]] = {
 
 
 @pytest.fixture(scope="module")
-def ways(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The family in float32, in bfloat16, in windows of 16, three sizes of it with a BOS; do not write into it."""
-    place = tmp_path_factory.mktemp("ways")
-    store, cwd = Path(shutil.copytree(measured.store, place / "store")), place / "cwd"
-    cwd.mkdir()
-    family = measured.family
-    here("measure", *family.words(), "dtype=bfloat16", "--store", store, cwd=cwd, check=0)
-    here("measure", *family.words(), "protocol.window=16", "--store", store, cwd=cwd, check=0)
-    here("measure", *family.words("xs", "s", "m"), "model.bos=add", "--store", store, cwd=cwd, check=0)
+def ways(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A family in float32, in bfloat16, in windows of 16, three sizes of it with a BOS."""
+    store = tmp_path_factory.mktemp("ways") / "store"
+    for seed, ((dtype, bos, window), sizes) in enumerate(SIZES.items()):
+        filled(store, seed, sizes, dtype=dtype, bos=bos, window=window)
     return store
 
 
 @pytest.fixture(scope="module")
-def found(ways: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
-    """The rows of all ways."""
-    return choices(ways, tmp_path_factory.mktemp("cwd"))
+def asked(ways: Path) -> Asked:
+    return choices(ways)
 
 
-def choices(store: Path, cwd: Path, *words: str) -> Rows:
-    words = (f"resamples={B}", "k=[1,10,50]", *words, "--store", str(store), "--format", "json")
-    return list(json.loads(here("choices", *words, cwd=cwd, check=0).stdout))
+@pytest.fixture(scope="module")
+def found(asked: Asked) -> Rows:
+    return asked.rows
+
+
+def choices(store: Path, **keys: Any) -> Asked:
+    return ask(store, "choices", **{"resamples": B, "k": list(KS), **keys})
 
 
 def way_of(row: dict[str, Any]) -> Way:
@@ -96,7 +92,7 @@ def test_the_reference_is_the_papers_protocol_in_float32_with_pessimistic_ranks(
     assert found[: len(first)] == first
     assert {(r["protocol"], way_of(r), r["ties"]) for r in first} == {("paper", REFERENCE, "pessimistic")}
     runs = tokens_of(ways, REFERENCE)
-    for k in (1, 10, 50, None):
+    for k in (*KS, None):
         quantity = "cross_entropy" if k is None else "rbp"
         row = one(found, REFERENCE, "pessimistic", quantity, k)
         assert row["size"] == "l"
@@ -116,7 +112,7 @@ def test_each_way_is_its_difference_from_the_reference_at_the_sizes_of_both(ways
         assert list(runs) == SIZES[way]
         same_sizes = {size: reference[size] for size in runs}
         largest = list(runs)[-1]
-        for k in (1, 10, 50, None):
+        for k in (*KS, None):
             quantity = "cross_entropy" if k is None else "rbp"
             row = one(found, way, ties, quantity, k)
             assert (row["kind"], row["size"], row["n_tokens"]) == ("difference", largest, len(runs[largest]["doc_id"]))
@@ -138,8 +134,7 @@ def test_documents_are_drawn_together_on_both_sides(ways: Path, found: Rows) -> 
         tokens = tokens_of(ways, way)["m"]
         hits_D = np.bincount(tokens["doc_id"], rank_by_hand(tokens, ties) <= 10, N_DOCUMENTS)
         sides.append((weights_BD @ hits_D) / (weights_BD @ np.bincount(tokens["doc_id"], minlength=N_DOCUMENTS)))
-    n = len(np.unique(tokens["doc_id"]))  # one of the documents is a single token, which is not scored
-    assert n == N_DOCUMENTS - 1
+    n = len(np.unique(tokens["doc_id"]))
     far = norm.cdf(-math.sqrt(n / (n - 1)) * student_t.ppf(0.975, n - 1))
     ends = np.quantile(sides[1] - sides[0], [far, 1 - far])
     row = one(found, WITH_BOS, "mid", "rbp", 10)
@@ -152,14 +147,14 @@ def test_a_tie_rule_leaves_the_cross_entropy_the_same(found: Rows) -> None:
     assert (row["value"], row["lo"], row["hi"]) == (0, None, None)
 
 
-def test_the_rule_that_is_asked_for_is_that_of_the_reference(ways: Path, cwd: Path) -> None:
-    rows = choices(ways, cwd, "ties=mid")
+def test_the_rule_that_is_asked_for_is_that_of_the_reference(ways: Path) -> None:
+    rows = choices(ways, ties="mid", k=1).rows
     assert {row["ties"] for row in rows if row["kind"] == "reference"} == {"mid"}
     assert one(rows, REFERENCE, "pessimistic", "rbp", 1)["kind"] == "difference"
 
 
-def test_the_table_is_whole_in_eighty_columns(ways: Path, cwd: Path) -> None:
-    printed = here("choices", "resamples=50", "--store", ways, cwd=cwd, check=0).stdout
+def test_the_table_is_whole_in_eighty_columns(asked: Asked) -> None:
+    printed = asked.table()
     lines = [line.strip() for line in printed.splitlines() if line.startswith(" ")]
     assert max(map(len, lines)) <= 78
     assert (
@@ -173,50 +168,27 @@ def test_the_table_is_whole_in_eighty_columns(ways: Path, cwd: Path) -> None:
     assert "Only one way" not in printed
 
 
-def test_one_way_alone_has_its_tie_rules_and_says_how_to_get_another(measured: Measured, cwd: Path) -> None:
-    store = Path(shutil.copytree(measured.store, cwd.parent / "store"))
-    printed = here("choices", "resamples=50", "--store", store, cwd=cwd, check=0).stdout
-    assert "Only one way was measured" in printed
-    assert "The reference of mine on file" in printed
-    assert any(line.startswith(" optimistic ") for line in printed.splitlines())
-    rows = choices(store, cwd, "ties=pessimistic", "k=[1,10,100]")
-    mid = [row["value"] for row in rows if row["ties"] == "mid"]
-    assert any(
-        line.startswith("No document of ") and line.endswith("ties mid.") for line in printed.splitlines()
-    ) != any(mid)
+def test_one_way_alone_has_its_tie_rules_and_says_how_to_get_another(tmp_path: Path) -> None:
+    alone = choices(filled(tmp_path / "store").root)
+    assert "Only one way was measured" in alone.words
+    assert "The reference of mine on file" in alone.words
+    assert any(line.startswith(" optimistic ") for line in alone.table().splitlines())
 
 
-def test_what_is_the_same_is_one_line_for_all_texts_and_no_table(tmp_path: Path, cwd: Path) -> None:
+def test_what_is_the_same_is_one_line_for_all_texts_and_no_table(tmp_path: Path) -> None:
     """Drawn ranks have no ties, so the rules give the same."""
     for dataset in ("one", "other"):
         write_store(tmp_path / "store", Truth(S=(1_000, 10_000, 100_000)), 1, 10, 30, dataset=dataset)
-    printed = here("choices", "resamples=30", "--store", tmp_path / "store", cwd=cwd, check=0).stdout
-    first, second = printed.splitlines()
+    alike = ask(tmp_path / "store", "choices", resamples=30)
+    assert len({row["text_hash"] for row in alike.rows}) == 2  # each text is compared by itself
+    first, second = alike.table().splitlines()
     assert first.startswith("No document of drawn on one; drawn on other differs ")
     assert first.endswith("under ties optimistic or mid.")
     assert "Only one way was measured" in second
 
 
-def test_texts_are_compared_each_by_itself_and_csv_has_the_same_rows(
-    ways: Path, measured: Measured, cwd: Path, tmp_path: Path
-) -> None:
-    store = Path(shutil.copytree(ways, tmp_path / "store"))
-    text = write_jsonl(tmp_path / "other.jsonl", "The sea reads nothing.", "A ship that leaves the harbour.")
-    here("measure", *measured.family.words("xs", "s", text=text), "--store", store, cwd=cwd, check=0)
-    rows = choices(store, cwd)
-    assert len({row["text_hash"] for row in rows}) == 2
-    alone = [row for row in rows if row["text_hash"] != rows[0]["text_hash"]]
-    assert {row["quantity"] for row in alone} in ({"rbp", "cross_entropy"}, {row["quantity"] for row in rows})
-    answer = here("choices", f"resamples={B}", "k=[1,10,50]", "--store", store, "--format", "csv", cwd=cwd, check=0)
-    lines = list(csv.DictReader(io.StringIO(answer.stdout)))
-    assert [line["value"] for line in lines] == ["" if r["value"] is None else repr(r["value"]) for r in rows]
-
-
-def test_imported_results_have_no_tokens_to_choose_by(cwd: Path, tmp_path: Path) -> None:
-    table = tmp_path / "theirs.csv"
-    table.write_text("size,S,k,rbp\n" + "".join(f"{S},{S},1,{0.3 + S / 1e7}\n" for S in (1_000, 10_000, 100_000)))
-    words = ["source=them", "ties=optimistic", "family=a", "dataset=b"]
-    here("import", table, *words, "--store", tmp_path / "store", cwd=cwd, check=0)
-    answer = here("choices", "ties=optimistic", "--store", tmp_path / "store", cwd=cwd, check=2)
-    (line,) = answer.stderr.splitlines()
-    assert "choices looks at tokens" in line
+def test_imported_results_have_no_tokens_to_choose_by(tmp_path: Path) -> None:
+    table = "size,S,k,rbp\n" + "".join(f"{S},{S},1,{0.3 + S / 1e7}\n" for S in (1_000, 10_000, 100_000))
+    store = imported(tmp_path / "store", table, ties="optimistic", family="a", dataset="b")
+    with refused("choices looks at tokens"):
+        ask(store, "choices", ties="optimistic")

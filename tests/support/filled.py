@@ -4,6 +4,7 @@ Its sizes have the names of `stores.SHAPES`, and so have its family and its text
 store can be asked of this one, which takes no model.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,20 @@ LENGTHS = (2, 40, 7, 64, 23, 90, 12, 55)  # tokens of each document
 TOKENIZER = "5" * 16
 
 
-def filled(root: Path, seed: int = 0) -> Store:
-    """Write the store: ranks fall as S rises, and up to two tokens tie with each."""
+def filled(
+    root: Path,
+    seed: int = 0,
+    sizes: Sequence[str] = tuple(SIZES),
+    family: str = FAMILY,
+    dataset: str = "file",
+    **facts: Any,
+) -> Store:
+    """Write the store: ranks fall as S rises, and up to two tokens tie with each.
+
+    With facts, as `dtype="bfloat16"`, its runs are those of the same models, measured in another way.
+    """
+    if dataset != "file":
+        facts["text_hash"] = digest([dataset])
     store, rng = Store(root), np.random.default_rng(seed)
     store.prepare()
     ids = {"tokenizer_hash": [TOKENIZER] * N_IDS, "token_id": range(N_IDS), "text": [f"t{n}" for n in range(N_IDS)]}
@@ -31,14 +44,40 @@ def filled(root: Path, seed: int = 0) -> Store:
     position = np.concatenate([np.arange(1, length) for length in LENGTHS])
     token_id = rng.zipf(1.3, len(doc_id)) % N_IDS
     luck = rng.exponential(size=len(doc_id))
-    for size, S in SIZES.items():
+    for size in sizes:
+        S = SIZES[size]
         greater = np.floor(40 * S**-0.15 * luck * rng.uniform(0.8, 1.2, len(luck)) ** 2).clip(0, VOCAB_SIZE - 3)
-        _write(store, size, S, doc_id, position, token_id, greater.astype(int), rng.integers(0, 3, len(luck)))
+        _write(
+            store,
+            size,
+            S,
+            doc_id,
+            position,
+            token_id,
+            greater.astype(int),
+            rng.integers(0, 3, len(luck)),
+            family,
+            dataset,
+            facts,
+        )
     return store
 
 
-def _write(store: Store, size: str, S: int, doc_id: Any, position: Any, token_id: Any, greater: Any, ties: Any) -> None:
-    run_id, n = digest(["filled", size]), len(doc_id)
+def _write(
+    store: Store,
+    size: str,
+    S: int,
+    doc_id: Any,
+    position: Any,
+    token_id: Any,
+    greater: Any,
+    ties: Any,
+    family: str,
+    dataset: str,
+    more: dict[str, Any],
+) -> None:
+    way = [[*each] for each in sorted(more.items())] + ([] if family == FAMILY else [family])
+    run_id, weights, n = digest(["filled", size, *way]), digest(["filled", size, family]), len(doc_id)
     logprob = (-np.log(greater + ties + 2.0)).astype(np.float32)
     tokens = {
         "run_id": [run_id] * n, "doc_id": doc_id, "position": position, "token_id": token_id, "greater": greater,
@@ -61,8 +100,8 @@ def _write(store: Store, size: str, S: int, doc_id: Any, position: Any, token_id
         "non_embedding_params": S, "total_params": 2 * S, "vocab_size": VOCAB_SIZE, "n_documents": len(lengths),
         "n_skipped": 0, "n_tokens": n, "n_bytes": 4 * int(lengths.sum()), "n_bytes_scored": 4 * n,
         "cross_entropy_nats": -float(logprob.astype(np.float64).mean()), "text_hash": "7" * 16,
-        "tokenizer_hash": TOKENIZER, "weights_hash": run_id, "device": "cpu", "n_processes": 1, "tokens_per_s": 50.0,
-        "wall_s": n / 50, "peak_mib": 1.0, "started_at": now(), "versions": {"rbpx": "1"},
+        "tokenizer_hash": TOKENIZER, "weights_hash": weights, "device": "cpu", "n_processes": 1, "tokens_per_s": 50.0,
+        "wall_s": n / 50, "peak_mib": 1.0, "started_at": now(), "versions": {"rbpx": "1"}, **more,
     }  # fmt: skip
     tables = {
         "tokens": _table(schema.TOKENS, tokens),
@@ -71,8 +110,9 @@ def _write(store: Store, size: str, S: int, doc_id: Any, position: Any, token_id
     }
     store.write_run(run_id, facts, tables)
     cell = {
-        "cell_key": digest(["cell", size]), "run_id": run_id, "family": FAMILY, "size": size, "model": f"models/{size}",
-        "revision": None, "commit": None, "dataset": "file", "asked_at": now(), "config": {"limit": 1000},
+        "cell_key": digest(["cell", size, *way]), "run_id": run_id, "family": family, "size": size,
+        "model": f"models/{size}", "revision": None, "commit": None, "dataset": dataset, "asked_at": now(),
+        "config": {"limit": 1000},
     }  # fmt: skip
     store.write_record("cells", cell["cell_key"], cell)
 
