@@ -1,6 +1,5 @@
 """The verb closure on drawn stores: what its rows say, by plain sums, and a form that one entry adds."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,11 @@ from scipy.special import logsumexp
 
 from rbpx.analyses.closure.held_out import Measured
 from rbpx.laws.ranks.shapes import RANK_FORMS, RankForm
-from tests.support.commands import here
-from tests.support.stores import columns_of, runs_by_size
+from tests.support.asking import Asked, ask, refused
+from tests.support.stores import columns_of
 from tests.support.synthetic import Truth, write_store
+
+KS = [1, 3, 10, 30, 100]
 
 
 @pytest.fixture(scope="module")
@@ -25,23 +26,21 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
-def ask(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
-    told = here("closure", "resamples=40", *words, "--store", store, "--format", "json", cwd=cwd, check=0).stdout
-    rows: list[dict[str, Any]] = json.loads(told)
-    return rows
+@pytest.fixture(scope="module")
+def asked(drawn: Path) -> Asked:
+    return ask(drawn, "closure", k=KS, resamples=40)
 
 
-def test_rows_are_those_of_every_form_and_measured_as_counted(drawn: Path, cwd: Path) -> None:
-    rows = ask(drawn, cwd, "k=[1,10,100]")
-    forms = [row for row in rows if row["kind"] == "form"]
+def test_rows_are_those_of_every_form_and_measured_as_counted(drawn: Path, asked: Asked) -> None:
+    forms = asked.of_kind("form")
     assert {row["distribution"] for row in forms} == set(RANK_FORMS)
     assert [row["error_choice"] for row in forms] == sorted(row["error_choice"] for row in forms)
     largest = sorted((drawn / "runs").iterdir())[-1]
     tokens = columns_of(largest, "tokens")
     rank = tokens["greater"] + tokens["ties"] + 1
-    quantities = [row for row in rows if row["kind"] == "quantity" and row["distribution"] == "power_law"]
-    assert [row["k"] for row in quantities] == [1, 10, 100, None, None]
-    for row in quantities[:3]:
+    quantities = [row for row in asked.of_kind("quantity") if row["distribution"] == "power_law"]
+    assert [row["k"] for row in quantities] == [*KS, None, None]
+    for row in quantities[: len(KS)]:
         assert row["measured"] == pytest.approx(-math.log(np.mean(rank <= row["k"])), rel=1e-9)
         assert row["predicted_lo"] < row["predicted"] < row["predicted_hi"]
         assert row["inside"] == (row["predicted_lo"] <= row["measured"] <= row["predicted_hi"])
@@ -50,26 +49,33 @@ def test_rows_are_those_of_every_form_and_measured_as_counted(drawn: Path, cwd: 
     best = min(forms, key=lambda row: row["behind"])
     assert best["behind"] == 0
     assert all(row["closes"] == (row["n_inside"] == row["n_scored"] > 0) for row in forms if row["status"] == "ok")
-    residuals = [row for row in rows if row["kind"] == "residual"]
+    residuals = asked.of_kind("residual")
     assert sum(row["n_tokens"] for row in residuals) == len(rank)
     first = residuals[0]
     assert (first["first_rank"], first["n_tokens"]) == (1, int((rank == 1).sum()))
+    assert f"Chosen by how it predicts {forms[0]['chosen_on'][0]} from the sizes below, it has" in asked.words
 
 
-def test_the_largest_size_judges_and_has_no_part_in_the_choice(drawn: Path, cwd: Path, tmp_path: Path) -> None:
-    other = tmp_path / "store"
-    write_store(other, Truth(S=(*Truth().S[:-1], 2_000_000), scatter=0.01), seed=3)
-    before, after = (
-        [row for row in ask(store, cwd, "k=[1,10,100]") if row["kind"] == "form"] for store in (drawn, other)
+def test_the_largest_size_judges_and_has_no_part_in_the_choice_and_a_form_more_is_a_row_more(
+    asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flat = RankForm(
+        "flat", "(1 + x)^a", ("a",), ((-1.0,),), lambda theta, at: at.one(theta[..., :1] * np.log1p(at.x_Q))
     )
-    assert [row["error"] for row in before] != [row["error"] for row in after]
-    chosen = [(row["distribution"], row["error_choice"], len(row["chosen_on"])) for row in before]
-    assert chosen == [(row["distribution"], row["error_choice"], len(row["chosen_on"])) for row in after]
-    sentence = here("closure", "k=[1,10,100]", "--store", drawn, cwd=cwd, check=0).stdout
-    assert f"Chosen by how it predicts {before[0]['chosen_on'][0]} from the sizes below, it has" in sentence
+    for name in set(RANK_FORMS) - {"power_law"}:
+        monkeypatch.delitem(RANK_FORMS, name)
+    monkeypatch.setitem(RANK_FORMS, "flat", flat)
+    other = write_store(tmp_path / "store", Truth(S=(*Truth().S[:-1], 2_000_000), scatter=0.01), seed=3)
+    found = ask(other, "closure", k=KS, resamples=40)
+    assert " flat " in found.words
+    before, after = (
+        next(row for row in each.of_kind("form") if row["distribution"] == "power_law") for each in (asked, found)
+    )
+    assert before["error"] != after["error"]
+    assert (before["error_choice"], before["chosen_on"]) == (after["error_choice"], after["chosen_on"])
 
 
-def test_the_error_of_the_choice_is_that_of_the_size_before_the_largest(drawn: Path, cwd: Path) -> None:
+def test_the_error_of_the_choice_is_that_of_the_size_before_the_largest(drawn: Path, asked: Asked) -> None:
     """A power law of ranks whose exponent is a line in ln S, fitted to three sizes, at the fourth."""
     V = 100_000
     runs = sorted((drawn / "runs").iterdir(), key=lambda run: float(run.name.removeprefix("synthetic")))
@@ -89,13 +95,9 @@ def test_the_error_of_the_choice_is_that_of_the_size_before_the_largest(drawn: P
     H = float(-(p * np.log(p)).sum())
     counts = np.bincount(ranks[3]) / len(ranks[3])
     seen = -float(sum(share * math.log(share) for share in counts if share))
-    off = [math.log(math.log(p[:k].sum()) / math.log(np.mean(ranks[3] <= k))) for k in (1, 3, 10, 30, 100)]
+    off = [math.log(math.log(p[:k].sum()) / math.log(np.mean(ranks[3] <= k))) for k in KS]
     off += [math.log(H / seen), math.log(H / -float(tokens[3]["logprob"].mean()))]
-    (row,) = [
-        row
-        for row in ask(drawn, cwd, "k=[1,3,10,30,100]")
-        if row["kind"] == "form" and row["distribution"] == "power_law"
-    ]
+    (row,) = [row for row in asked.of_kind("form") if row["distribution"] == "power_law"]
     assert row["error_choice"] == pytest.approx(float(np.median(np.abs(off))), rel=1e-3)
 
 
@@ -110,27 +112,16 @@ def test_with_three_sizes_none_is_left_to_choose_by() -> None:
     assert choosing(1, 2, 3, 4, 5, 6, 6) == [4, 5]
 
 
-def test_the_separate_law_is_that_of_the_smaller_sizes(drawn: Path, cwd: Path) -> None:
+def test_the_separate_law_is_that_of_the_smaller_sizes(drawn: Path, asked: Asked) -> None:
     runs = sorted((drawn / "runs").iterdir())
     S = [float(run.name.removeprefix("synthetic")) for run in runs]
     y = [-math.log(np.mean(columns_of(run, "tokens")["greater"] < 10)) for run in runs]
     said = math.exp(np.polyval(np.polyfit(np.log(S[:-1]), np.log(y[:-1]), 1), math.log(S[-1])))
-    (row, *_) = [row for row in ask(drawn, cwd, "k=[10]") if row["kind"] == "quantity" and row["k"] == 10]
+    (row, *_) = [row for row in asked.of_kind("quantity") if row["k"] == 10]
     assert row["separate"] == pytest.approx(said, rel=1e-9)
 
 
-def test_a_form_more_is_a_row_more(drawn: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flat = RankForm(
-        "flat", "(1 + x)^a", ("a",), ((-1.0,),), lambda theta, at: at.one(theta[..., :1] * np.log1p(at.x_Q))
-    )
-    monkeypatch.setitem(RANK_FORMS, "flat", flat)
-    printed = here("closure", "k=[1,10]", "resamples=40", "--store", drawn, cwd=cwd, check=0).stdout
-    assert " flat " in printed
-
-
-def test_halves_of_ranks_have_no_form_and_three_sizes_are_too_few(drawn: Path, cwd: Path) -> None:
-    assert "mid ranks" in here("closure", "ties=mid", "--store", drawn, cwd=cwd, check=0).stdout
-    sizes = ",".join(list(runs_by_size(drawn))[:3]) if list(runs_by_size(drawn)) else "1000,10000,100000"
-    few = here("closure", f"size=[{sizes}]", "--store", drawn, cwd=cwd)
-    assert few.returncode == 2
-    assert len(few.stderr.strip().splitlines()) == 1
+def test_halves_of_ranks_have_no_form_and_three_sizes_are_too_few(drawn: Path) -> None:
+    assert "mid ranks" in ask(drawn, "closure", ties="mid", k=1, resamples=20).words
+    with refused("4 sizes"):
+        ask(drawn, "closure", size=["1000", "10000", "100000"])
