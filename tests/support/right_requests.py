@@ -1,8 +1,8 @@
 """Whether a command line is a right request, without running it: its verb, its groups, its keys and their values.
 
 Hydra composes a request in a tenth to a fifth of a second. Here its grammar reads the overrides, and OmegaConf checks
-their names and types against the verb's own schema, in some ten milliseconds; lines with a key of Hydra's or a file of
-the reader's are composed by Hydra, of a sweep the first job. A test of tests/project holds both ways to one request.
+their names and types against the verb's own schema, in some ten milliseconds; lines with a key of Hydra's are
+composed by Hydra, of a sweep the first job. A test of tests/project holds both ways to one request.
 """
 
 import re
@@ -35,7 +35,7 @@ GROUPS: dict[str, Any] = {
     "engine": EngineConfig,
     "experiment": None,  # a study sets keys; what it says is held by a test of studies
 }
-_BY_HYDRA = re.compile(r"[+~]|hydra\b|-cd\b|--config-dir\b")
+_BY_HYDRA = re.compile(r"[+~]|hydra\b")
 
 
 def requests_of(words: Sequence[str], own: Path | None = None) -> list[Any]:
@@ -56,8 +56,8 @@ def requests_of(words: Sequence[str], own: Path | None = None) -> list[Any]:
         overrides = [with_condition(re.sub(r"^(dataset|protocol|engine)=", r"plain.\1=", word)) for word in overrides]
     jobs = _jobs(line, overrides)
     by_hydra = any(_BY_HYDRA.match(word) for word in overrides) or asked.primary == "train"
-    if not by_hydra and all(_file(word).is_file() for job in jobs for word in job if _is_group(word)):
-        return [_read(asked, job) for job in jobs]
+    if not by_hydra and all(_file(word, own) for job in jobs for word in job if _is_group(word)):
+        return [_read(asked, job, own) for job in jobs]
     folders = [] if own is None else [f"--config-dir={own}"]
     return [compose(asked, [*folders, *job]) for job in jobs[:1]]
 
@@ -74,7 +74,7 @@ def request_of_study(path: Path, verb: str) -> Any:
     own = {key.removeprefix("override /"): name for line in lines for key, name in line.items()}
     for group, name in (_chosen(asked.primary) | own).items():
         if group in GROUPS and group != "experiment":
-            node[group] = None if name is None else _option(group, name)
+            node[group] = None if name is None else _option(group, CONF / group / f"{name}.yaml")
     said.pop("hydra", None)
     request = OmegaConf.to_object(OmegaConf.merge(node, said))
     return Request(**vars(request)) if asked.kind is None else request
@@ -92,14 +92,15 @@ def _jobs(line: CommandLine, overrides: Sequence[str]) -> list[list[str]]:
     return [list(job) for job in product(*each)]
 
 
-def _read(asked: Asking, values: Sequence[str]) -> Any:
+def _read(asked: Asking, values: Sequence[str], own: Path | None) -> Any:
     check_overrides(asked, values)
     words = with_groups(asked.primary, values)
     chosen = _chosen(asked.primary) | dict(word.split("=") for word in words if _is_group(word))
     node = _schema(asked.verb, asked.performs is not None or "experiment" in chosen).copy()
     for group, name in chosen.items():
-        if group != "experiment":
-            node[group] = _option(group, name)
+        path = _file(f"{group}={name}", own)
+        if group != "experiment" and path is not None:
+            node[group] = _option(group, path)
     OmegaConf.set_struct(node, True)
     for override in _parsed([word for word in words if not _is_group(word)]):
         value = override.value()
@@ -117,9 +118,12 @@ def _is_group(word: str) -> bool:
     return word.partition("=")[0] in GROUPS
 
 
-def _file(word: str) -> Path:
+def _file(word: str, own: Path | None) -> Path | None:
+    """The file that GROUP=NAME chooses, of the reader's or ours; None where there is none."""
     group, _, name = word.partition("=")
-    return EXPERIMENTS / f"{name}.yaml" if group == "experiment" else CONF / group / f"{name}.yaml"
+    ours = EXPERIMENTS if group == "experiment" else CONF / group
+    places = [ours / f"{name}.yaml"] if own is None else [own / group / f"{name}.yaml", ours / f"{name}.yaml"]
+    return next((path for path in places if path.is_file()), None)
 
 
 @cache
@@ -139,6 +143,6 @@ def _chosen(primary: str) -> dict[str, str]:
 
 
 @cache
-def _option(group: str, name: str) -> Any:
-    values = read(CONF / group / f"{name}.yaml", True, group)
+def _option(group: str, path: Path) -> Any:
+    values = read(path, True, group)
     return OmegaConf.merge(OmegaConf.structured(GROUPS[group]), values.get(group, values))

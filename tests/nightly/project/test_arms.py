@@ -1,10 +1,7 @@
-"""The study of two arms, judged on drawn ladders whose truth says which contestant has to win, and by how much."""
+"""The points of the study of two arms, measured again, and what its page says of them."""
 
-import itertools
 import json
-import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -14,142 +11,10 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM
 
 import rbpx
-from experiments.arms import ARMS, CHANCE, COLUMNS, TARGETS, judge, main, points, robustness, summary
+from experiments.arms import TARGETS, judge, points, robustness, summary
 from rbpx.errors import RbpxError
 from tests.support.commands import here
 from tests.support.places import DOCS, EXPERIMENTS
-
-SIZES = {"3k": 3e3, "7k": 7e3, "25k": 25e3, "85k": 85e3, "200k": 200e3}
-OVERCONFIDENT, A, B = 1.2, 0.9, 1.3  # cross-entropy of one arm over that at T*; -ln p = A f^B
-RANKS = {"stdlib": 2.5, "pydoc": 3.5}  # -ln RBP_1 at S = 1
-NATS = {"stdlib": 8.0, "pydoc": 14.0}  # cross-entropy at T* at S = 1
-OTHER = ARMS[1]
-Success = Callable[[float, float], float]
-
-
-def drawn(success: Success) -> pd.DataFrame:
-    """Two arms, two texts and three seeds; success is a function of -ln RBP_1 and of cross-entropy at T*.
-
-    Ranks and T* know nothing of the arms; plain cross-entropy is larger in one.
-    """
-    rows = []
-    for arm, text, seed, (size, S) in itertools.product(("plain", OTHER), RANKS, (1, 2, 3), SIZES.items()):
-        f, nats = RANKS[text] * S**-0.13 * (1 + seed / 50), NATS[text] * S**-0.08
-        values = {"RBP_1": math.exp(-f), "CE at T*": nats, "CE": nats * (OVERCONFIDENT if arm == OTHER else 1)}
-        values |= {"bits per byte": values["CE"] / 2, "CE at 0.8": values["CE"] * 1.1}
-        values |= {"RBP_10": math.exp(-f / 2), "T*": 1.1, "exact match of 5": success(f, nats)}
-        rows += [[arm, text, size, S, seed, quantity, value] for quantity, value in values.items()]
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def follows_ranks(f: float, nats: float) -> float:
-    return math.exp(-A * f**B)
-
-
-def follows_nats(f: float, nats: float) -> float:
-    return math.exp(-1.5 * nats**0.7)
-
-
-def errors(judged: pd.DataFrame) -> dict[tuple[str, str], float]:
-    rows = summary(judged[judged["target"] == "exact match of 5"])
-    return {(row.across, row.contestant): row.error for row in rows.itertuples() if row.way == "chained"}
-
-
-def test_where_success_follows_ranks_only_their_map_carries_over() -> None:
-    judged = judge(drawn(follows_ranks))
-    found = errors(judged)
-    for across in ("other arm", "other text", "other arm, other text"):
-        assert found[across, "RBP"] == pytest.approx(0, abs=1e-9)
-    assert found["other arm", "CE at T*"] == pytest.approx(0, abs=1e-9)
-    # With CE = D S^-.08 and -ln RBP_1 = R S^-.13, the map of CE is -ln p = A R^B (CE / D)^g with g = B .13 / .08.
-    g, arms, texts = B * 0.13 / 0.08, [], []
-    for text, other, seed in (("stdlib", "pydoc", 1), ("pydoc", "stdlib", 1), ("stdlib", "pydoc", 2),
-                              ("pydoc", "stdlib", 2), ("stdlib", "pydoc", 3), ("pydoc", "stdlib", 3)):  # fmt: skip
-        nats = A * (RANKS[text] * 2e5**-0.13 * (1 + seed / 50)) ** B
-        arms += [nats * abs(OVERCONFIDENT**power - 1) for power in (g, -g)]
-        texts.append(nats * abs((RANKS[other] / RANKS[text]) ** B * (NATS[text] / NATS[other]) ** g - 1))
-    assert found["other arm", "CE"] == pytest.approx(sum(arms) / 12, rel=1e-9)
-    assert found["other text", "CE at T*"] == pytest.approx(sum(texts) / 6, rel=1e-9)
-
-
-def test_where_success_follows_nats_ranks_lose_and_the_temperature_repairs_what_an_arm_moved() -> None:
-    found = errors(judge(drawn(follows_nats)))
-    for across in ("other arm", "other text", "other arm, other text"):
-        assert found[across, "CE at T*"] == pytest.approx(0, abs=1e-9)
-    assert found["other arm", "RBP"] == pytest.approx(0, abs=1e-9)
-    assert found["other text", "RBP"] > 0.1
-    assert found["other arm", "CE"] > 0.1
-
-
-def test_the_spread_over_seeds_is_that_of_the_seeds() -> None:
-    """Success of one arm is off by 1, 2 and 3 % in the three seeds, at the largest size alone."""
-    table = drawn(follows_ranks)
-    off = (table["arm"] == OTHER) & (table["size"] == "200k") & (table["quantity"] == "exact match of 5")
-    table.loc[off, "value"] *= 1 + table["seed"] / 100
-    judged = judge(table)
-    judged = judged[(judged["learned_arm"] == "plain") & (judged["arm"] == OTHER) & (judged["contestant"] != "CE")]
-    row = next(each for each in summary(judged).itertuples() if (each.contestant, each.across) == ("RBP", "other arm"))
-    wanted = pd.Series([math.log(1.01), math.log(1.02), math.log(1.03)])
-    assert (row.seeds, row.error, row.sd) == (3, pytest.approx(wanted.mean()), pytest.approx(wanted.std()))
-    assert (row.worse, row.worse_lo, row.worse_hi) == (0, 0, 0)
-
-
-def test_no_prediction_has_seen_the_largest_size() -> None:
-    table, other = drawn(follows_ranks), drawn(follows_ranks)
-    other.loc[other["size"] == "200k", "value"] *= 0.9
-    one, changed = judge(table), judge(other)
-    assert (one["predicted"] == changed["predicted"]).all()
-    assert (one["given"] != changed["given"]).all()
-
-
-@pytest.mark.parametrize("task", CHANCE)
-def test_accuracy_above_chance_is_learned_in_one_arm_and_found_in_the_other(task: str) -> None:
-    """Small models at chance, cross-entropy moved by the arm: only -ln RBP_1 gives the accuracy of the other arm."""
-    table = drawn(follows_ranks)
-    table = table[table["text"] == "stdlib"].assign(text=task)
-    ranks = table[table["quantity"] == "RBP_1"]
-    accuracy = CHANCE[task] + (1 - CHANCE[task]) * ranks["value"].map(
-        lambda rbp: math.exp(-1.7 * (-math.log(rbp)) ** 4)
-    )
-    judged = judge(pd.concat([table, ranks.assign(quantity="accuracy", value=accuracy)]))
-    judged = judged[(judged["target"] == "accuracy") & (judged["across"] == "other arm")]
-    error = judged.groupby("contestant")["error"].max()
-    assert error["RBP"] == pytest.approx(0, abs=1e-6)
-    assert error["CE at T*"] == pytest.approx(0, abs=1e-6)
-    assert error["CE"] > 0.02
-
-
-def test_a_success_that_never_happened_is_no_error_and_no_line() -> None:
-    table = drawn(follows_ranks)
-    never = table["quantity"] == "exact match of 5"
-    table.loc[never & (table["text"] == "pydoc"), "value"] = 0
-    judged = judge(table)
-    of_pydoc = (judged["target"] == "exact match of 5") & (judged[["text", "learned_text"]] == "pydoc").any(axis=1)
-    assert judged.loc[of_pydoc, "error"].isna().all()
-    assert judged.loc[~of_pydoc & (judged["contestant"] == "RBP"), "error"].max() == pytest.approx(0, abs=1e-9)
-
-
-def test_dividing_the_logits_moves_what_cross_entropy_says_and_nothing_that_ranks_say() -> None:
-    """Sharpened models have a loss larger by a tenth: with -ln p = A R^B (CE / D)^g, 1.1^g - 1 of it is the error."""
-    found = robustness(judge(drawn(follows_ranks)))
-    error = {row.contestant: row.error for row in found.itertuples() if row.target == "exact match of 5"}
-    assert set(found["arm"]) == {"plain, logits / 0.8"}
-    assert (error["RBP"], error["CE at T*"]) == (pytest.approx(0, abs=1e-9), pytest.approx(0, abs=1e-9))
-    g = B * 0.13 / 0.08
-    nats = [A * (RANKS[text] * 2e5**-0.13 * (1 + seed / 50)) ** B for text in RANKS for seed in (1, 2, 3)]
-    assert error["CE"] == pytest.approx(sum(nats) / 6 * (1.1**g - 1), rel=1e-9)
-    assert error["bits per byte"] == pytest.approx(error["CE"], rel=1e-9)
-
-
-def test_the_judgement_of_a_file_is_printed_and_anything_else_is_explained(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    table = drawn(follows_ranks)
-    table.to_csv(tmp_path / "arms.csv", index=False)
-    main(["judge", str(tmp_path / "arms.csv")])
-    assert re.search(r"exact match of 5 +other arm, other text +chained +RBP +3 +0\.000", capsys.readouterr().out)
-    with pytest.raises(SystemExit, match="points STORE"):
-        main(["judge"])
 
 
 def loss_of(size: str, text: str, temperature: float) -> float:
@@ -210,9 +75,3 @@ def test_what_the_page_says_is_what_the_points_say() -> None:
             numbers = [float(each) for each in re.findall(r"[-+][0-9.]+", words)]
             wanted = found.loc[contestant, ["worse", "worse_lo", "worse_hi"]].tolist()
             assert numbers == pytest.approx(wanted, abs=5.1e-4)
-
-
-def test_no_model_of_a_text_has_five_right_tokens_in_a_row_there() -> None:
-    table = pd.read_csv(EXPERIMENTS / "arms.csv")
-    of = table[(table["quantity"] == "exact match of 5") & (table["text"] == "pydoc") & table["arm"].isin(ARMS)]
-    assert (len(of), of["value"].max()) == (2 * 3 * 5, 0)

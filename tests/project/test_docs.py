@@ -1,0 +1,147 @@
+"""The documentation: its links lead somewhere, what the code says is in it, its commands are right requests."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from ext import meanings
+from ext.gallery import PICTURES
+from ext.generated import MARK, PARTS, fill
+from ext.markdown import plain
+
+from rbpx.cli.argv import parse
+from rbpx.cli.registry import asking, names
+from rbpx.config.hydra.compose import compose
+from rbpx.config.places import folder
+from rbpx.config.request import KEYS
+from rbpx.laws.names import LAWS
+from rbpx.status import Status
+from rbpx.store import schema
+from rbpx.store.sql.relations import BY_FILE
+from tests.support.places import DOCS, PROJECT
+from tests.support.right_requests import requests_of
+
+PAGES = [PROJECT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)]
+RELATIONS = {name: getattr(schema, name.upper()) for name in meanings.RELATIONS} | BY_FILE
+WHOLE = {path.relative_to(DOCS).as_posix(): fill(path.read_text(encoding="utf-8")) for path in PAGES[1:]}
+
+
+def test_a_link_within_the_project_leads_to_a_file() -> None:
+    for page in PAGES:
+        text = fill(page.read_text(encoding="utf-8"))
+        places = [place for place in re.findall(r"\]\(([^)\s#]+)[^)]*\)", text) if not place.startswith("http")]
+        assert [place for place in places if not (page.parent / place).exists()] == [], page.name
+
+
+def test_a_file_that_a_page_names_is_in_the_project() -> None:
+    made_by_the_reader = (
+        "reciprocal_rank.py",
+        "schooner.yaml",
+        "letters.yaml",
+        "quiz.yaml",
+        "typical/",
+        "ln_ranks.sql",
+    )
+    named = [name for page in PAGES[1:] for name in re.findall(r"\{file\}`([^`]+)`", page.read_text(encoding="utf-8"))]
+    absent = [name for name in named if not (PROJECT / name).exists()]
+    assert len(named) > 20
+    assert [name for name in absent if not name.endswith(made_by_the_reader)] == []
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    listed = set(re.findall(r"^([\w/-]+)$", WHOLE["index.md"], re.MULTILINE))
+    assert {page.removesuffix(".md") for page in WHOLE} - {"index"} == listed
+
+
+def test_every_generated_part_has_a_page() -> None:
+    used = [name for page in PAGES[1:] for name in MARK.findall(page.read_text(encoding="utf-8"))]
+    assert sorted(used) == sorted(PARTS)
+
+
+def test_every_column_of_a_relation_has_a_meaning() -> None:
+    for column in (column for columns in RELATIONS.values() for column in columns):
+        row = f"| `{column.name}` | {plain(column.type)} | {plain(meanings.COLUMNS[column.name])} |"
+        assert row in WHOLE["reference/store.md"]
+
+
+def test_no_meaning_is_of_a_column_that_is_gone() -> None:
+    assert set(meanings.COLUMNS) == {column.name for columns in RELATIONS.values() for column in columns}
+
+
+def test_every_law_and_status_is_explained() -> None:
+    assert [law for law in LAWS if f"`{law}`" not in WHOLE["reference/laws.md"]] == []
+    assert [status for status in Status if plain(status.remedy) not in WHOLE["reference/statuses.md"]] == []
+
+
+def test_every_verb_and_key_is_looked_up() -> None:
+    assert [verb for verb in names() if f"\n## {verb}\n" not in WHOLE["reference/verbs.md"]] == []
+    assert [key for key in KEYS if key not in WHOLE["reference/keys.md"]] == []
+
+
+def test_every_family_and_dataset_is_looked_up() -> None:
+    for group, page in (("model", "families"), ("dataset", "datasets")):
+        text = WHOLE[f"reference/{page}.md"]
+        for path in (folder("conf") / group).glob("*.yaml"):
+            assert f"\n## {path.stem}\n" in text
+            for size, about in (yaml.safe_load(path.read_text()).get("sizes") or {}).items():
+                assert f"`{size}`" in text
+                assert f"`{about['id']}`" in text
+
+
+def test_every_question_in_sql_is_looked_up() -> None:
+    paths = sorted((PROJECT / "rbpx").rglob("*.sql"))
+    assert len(paths) > 20
+    for path in paths:
+        assert f"\n## {path.stem}\n" in WHOLE["reference/sql.md"]
+        assert path.read_text(encoding="utf-8").strip().splitlines()[-1] in WHOLE["reference/sql.md"]
+
+
+def test_text_of_the_code_means_nothing_to_markdown() -> None:
+    assert plain("a_b *c* `x|y` $d$ <e> `f_g`") == r"a\_b \*c\* \`x\|y\` \$d\$ \<e\> `f_g`"
+    assert plain(None) == "–"
+
+
+def commands() -> set[str]:
+    """Every line of rbpx in a block of a page, and those that draw the pictures, from `-m rbpx` on."""
+    found = {picture.command().removeprefix("python ") for picture in PICTURES}
+    for page in PAGES:
+        for block in re.findall(r"```(?:text|bash)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            lines = block.replace("\\\n", " ").split("\n")
+            found |= {line[line.index("-m rbpx") :] for line in lines if "-m rbpx " in line and "..." not in line}
+    return found
+
+
+def test_every_command_that_is_shown_is_a_right_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not run: its verb, groups, keys and values. `make nightly` composes each by Hydra, and runs those that it can."""
+    own = tmp_path / "own"
+    files = ("model/schooner", "model/mine", "dataset/letters", "dataset/notes", "experiment/mystudy")
+    for name in (*files, "hydra/launcher/gpu", "hydra/launcher/here"):
+        (own / name).parent.mkdir(parents=True, exist_ok=True)
+        (own / f"{name}.yaml").write_text((DOCS / "examples" / f"{Path(name).name}.yaml").read_text())
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs.csv").write_text("run,S\na,1\n")  # which an import names as a value
+    lines, wrong = commands(), {}
+    assert len(lines) > 200
+    for line in lines:
+        if "reciprocal_rank" not in line:  # a law that the reader adds
+            try:
+                requests_of(shlex.split(line)[2:], own)
+            except Exception as problem:
+                wrong[line] = str(problem)
+    assert wrong == {}
+
+
+def test_what_is_checked_without_hydra_is_what_hydra_makes() -> None:
+    for line in (
+        "measure model=pythia size='[70m,160m]' dataset=pydoc limit=5 dtype=bfloat16 model.revision=step1000",
+        "fit dataset=pydoc axis=cross_entropy@stdlib k='[1,10]' laws=rbp resamples=25 --format json",
+        "audit dataset=pydoc engine=vllm engine.url=http://host:8000/v1 dtype=bfloat16",
+        "gaps slices='{early: \"position < 64\"}' dataset.name=mine",
+    ):
+        words = shlex.split(line)
+        typed = parse(words)
+        made = compose(asking(typed.verb), typed.hydra)
+        made.download = None
+        assert requests_of(words) == [made], line
