@@ -1,30 +1,39 @@
-"""Two models on one text: bytes met by a loop over bytes, hits counted in SQL, signs that flip and nothing else."""
+"""Two models on one text: bytes met by a loop over bytes, hits counted by numpy, signs that flip and nothing else."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.stats import t as student_t
 
 from rbpx.analyses.compare.meeting import Tokens, meet
 from rbpx.analyses.compare.parts import kind_of, part_of
-from tests.support.checkpoints import TINY_TEXT, build_checkpoint
-from tests.support.commands import here
-from tests.support.stores import Measured, columns_of, runs_by_size, without_bytes, write_jsonl
-
-Rows = list[dict[str, Any]]
-
-
-def compared(store: Path, cwd: Path, *words: str) -> Rows:
-    printed = here("compare", *words, "--store", store, "--format", "json", cwd=cwd, check=0).stdout
-    return list(json.loads(printed))
+from tests.support.asking import Asked, ask, refused
+from tests.support.byte_nats import byte_nats
+from tests.support.composed import here
+from tests.support.filled import filled
+from tests.support.stores import reseal, runs_by_size, without_bytes
 
 
-def of_kind(rows: Rows, kind: str) -> Rows:
-    return [row for row in rows if row["kind"] == kind]
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return filled(tmp_path_factory.mktemp("compare") / "store").root
+
+
+@pytest.fixture(scope="module")
+def there(store: Path) -> Asked:
+    """The smallest model beside the largest."""
+    return ask(store, "compare", a="mine/xs", b="mine/l", k=[1, 10])
+
+
+def tokens_of(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tokens of the smallest model, and of the largest."""
+    runs = runs_by_size(store)
+    return runs["xs"], runs["l"]
 
 
 # ----------------------------------------------------------------------------------------------------- byte by byte
@@ -41,17 +50,6 @@ def drawn_tokens(rng: np.random.Generator, n_documents: int, n_bytes: int) -> To
             at += size
     nats = rng.exponential(3, len(doc))
     return Tokens(np.array(doc), np.array(begin), np.array(length), nats)
-
-
-def byte_nats(tokens: Tokens) -> dict[tuple[int, int], float]:
-    """Nats of each byte, by a loop; a token without bytes gives its nats to the one before it, if there is one."""
-    owned: list[list[Any]] = []
-    for doc, begin, length, nats in zip(tokens.doc_N, tokens.begin_N, tokens.length_N, tokens.nats_N, strict=True):
-        if length:
-            owned.append([doc, begin, length, nats])
-        elif owned and owned[-1][0] == doc and owned[-1][1] + owned[-1][2] == begin:
-            owned[-1][3] += nats
-    return {(doc, begin + i): nats / length for doc, begin, length, nats in owned for i in range(length)}
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -78,11 +76,9 @@ def test_the_parts_of_a_token_are_its_bytes() -> None:
 # -------------------------------------------------------------------------------------------------- one tokenizer
 
 
-def test_the_whole_is_the_two_runs_and_their_difference(measured: Measured, cwd: Path) -> None:
-    rows = compared(measured.store, cwd, "a=mine/xs", "b=mine/l", "ties=mid")
-    (whole,) = [row for row in of_kind(rows, "part") if row["by"] == "text"]
-    runs = runs_by_size(measured.store)
-    a, b = (columns_of(measured.store / "runs" / runs[size]["run_id"], "tokens") for size in ("xs", "l"))
+def test_the_whole_is_the_two_runs_and_their_difference(store: Path, there: Asked) -> None:
+    (whole,) = [row for row in there.of_kind("part") if row["by"] == "text"]
+    a, b = tokens_of(store)
     n_bytes = a["n_bytes"].sum()
     assert whole["n_bytes"] == n_bytes
     bits = [-math.fsum(run["logprob"].astype(float)) / math.log(2) / n_bytes for run in (a, b)]
@@ -98,7 +94,7 @@ def test_the_whole_is_the_two_runs_and_their_difference(measured: Measured, cwd:
         [whole["change"] - half, whole["change"] + half], rel=1e-6
     )
     for by in ("kind", "place", "document"):
-        parts = [row for row in of_kind(rows, "part") if row["by"] == by]
+        parts = [row for row in there.of_kind("part") if row["by"] == by]
         assert sum(row["n_bytes"] for row in parts) == n_bytes
         assert sum(row["share"] for row in parts) == pytest.approx(1, rel=1e-9)
         assert sum(row["change"] * row["n_bytes"] for row in parts) == pytest.approx(
@@ -106,26 +102,24 @@ def test_the_whole_is_the_two_runs_and_their_difference(measured: Measured, cwd:
         )
 
 
-def test_hits_and_moves_are_counted(measured: Measured, cwd: Path) -> None:
-    rows = compared(measured.store, cwd, "a=mine/xs", "b=mine/l", "k=[1,10]")
-    runs = runs_by_size(measured.store)
-    a, b = (columns_of(measured.store / "runs" / runs[size]["run_id"], "tokens") for size in ("xs", "l"))
+def test_hits_and_moves_are_counted(store: Path, there: Asked) -> None:
+    a, b = tokens_of(store)
     rank_a, rank_b = (run["greater"] + run["ties"] + 1 for run in (a, b))
-    for row, k in zip(of_kind(rows, "hits"), (1, 10), strict=True):
+    for row, k in zip(there.of_kind("hits"), (1, 10), strict=True):
         hit_a, hit_b = rank_a <= k, rank_b <= k
         assert row["k"] == k
         assert row["gained"] == pytest.approx((hit_b & ~hit_a).mean())
         assert row["lost"] == pytest.approx((hit_a & ~hit_b).mean())
         assert row["same"] == pytest.approx((hit_a == hit_b).mean())
         assert row["rbp_b"] - row["rbp_a"] == pytest.approx(row["gained"] - row["lost"], abs=1e-12)
-    (moves,) = of_kind(rows, "moves")
+    (moves,) = there.of_kind("moves")
     assert [moves["better"], moves["worse"]] == pytest.approx([(rank_b < rank_a).mean(), (rank_b > rank_a).mean()])
 
 
-def test_swapping_the_models_flips_signs_and_nothing_else(measured: Measured, cwd: Path) -> None:
-    there, back = (compared(measured.store, cwd, *names) for names in (("mine/xs", "mine/l"), ("mine/l", "mine/xs")))
-    assert len(there) == len(back)
-    for one, other in zip(there, back, strict=True):
+def test_swapping_the_models_flips_signs_and_nothing_else(store: Path, there: Asked) -> None:
+    back = ask(store, "compare", a="mine/l", b="mine/xs", k=[1, 10]).rows
+    assert len(there.rows) == len(back)
+    for one, other in zip(there.rows, back, strict=True):
         if one["kind"] == "part":
             assert [one["change"], one["share"], one["name"]] == [-other["change"], other["share"], other["name"]]
             assert [one["bits_a"], one["bits_b"]] == [other["bits_b"], other["bits_a"]]
@@ -137,11 +131,10 @@ def test_swapping_the_models_flips_signs_and_nothing_else(measured: Measured, cw
             assert [one["text"], one["change_bits"]] == [other["text"], -other["change_bits"]]
 
 
-def test_a_slice_holds_what_its_condition_says(measured: Measured, cwd: Path) -> None:
-    rows = compared(measured.store, cwd, "mine/xs", "mine/l", "slices={lost: 'rank_a = 1 and rank_b > 1'}")
-    (part,) = [row for row in of_kind(rows, "part") if row["by"] == "slice"]
-    runs = runs_by_size(measured.store)
-    a, b = (columns_of(measured.store / "runs" / runs[size]["run_id"], "tokens") for size in ("xs", "l"))
+def test_a_slice_holds_what_its_condition_says(store: Path) -> None:
+    asked = ask(store, "compare", a="mine/xs", b="mine/l", slices={"lost": "rank_a = 1 and rank_b > 1"})
+    (part,) = [row for row in asked.of_kind("part") if row["by"] == "slice"]
+    a, b = tokens_of(store)
     lost = (a["greater"] + a["ties"] == 0) & (b["greater"] + b["ties"] > 0)
     assert part["n_bytes"] == a["n_bytes"][lost].sum() > 0
     assert part["change"] > 0
@@ -152,47 +145,50 @@ def test_a_slice_holds_what_its_condition_says(measured: Measured, cwd: Path) ->
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A GPT-2 and an OPT, whose tokenizers differ and begin in different ways, on one text."""
-    folder, cwd = tmp_path_factory.mktemp("mixed"), tmp_path_factory.mktemp("cwd")
-    text = write_jsonl(folder / "text.jsonl", *(text for text in TINY_TEXT if len(text) > 5))
-    for arch in ("gpt2", "opt"):
-        build_checkpoint(arch, folder / arch)
-        words = ("model=hub", f"model.id={folder / arch}", "dataset=file", f"dataset.path={text}", "dataset.name=tiny")
-        here("measure", *words, "--store", folder / "store", cwd=cwd, check=0)
-    return folder / "store"
+    """Two models on one text, the tokens of one four bytes long, those of the other three, from the seventh byte on."""
+    store = filled(tmp_path_factory.mktemp("mixed") / "store", sizes=["xs"])
+    (first,) = store.run_ids()
+    filled(store.root, 1, ["l"], tokenizer_hash="4" * 16)
+    (other,) = set(store.run_ids()) - {first}
+    path = store.run_folder(other) / "tokens.parquet"
+    table = pq.read_table(path)
+    of = {"first_byte": 4 + 3 * table["position"].to_numpy(), "n_bytes": np.full(table.num_rows, 3)}
+    for name, values in of.items():
+        at, field = table.column_names.index(name), table.schema.field(name)
+        table = table.set_column(at, field, pa.array(values, field.type))
+    pq.write_table(table, path)
+    reseal(path.parent)
+    return store.root
 
 
-def test_models_with_different_tokenizers_meet_at_their_bytes(mixed: Path, cwd: Path) -> None:
-    (run_a, run_b) = (
-        (json.loads(path.read_text()), path.parent) for path in sorted(mixed.glob("runs/*/manifest.json"))
-    )
-    ids = [run[0]["run_id"] for run in (run_a, run_b)]
-    rows = compared(mixed, cwd, *ids)
-    (whole,) = [row for row in of_kind(rows, "part") if row["by"] == "text"]
-    of = []
-    for _, folder in (run_a, run_b):
-        t = columns_of(folder, "tokens")
-        of.append(byte_nats(Tokens(t["doc_id"], t["first_byte"], t["n_bytes"], -t["logprob"].astype(float))))
+def test_models_with_different_tokenizers_meet_at_their_bytes(mixed: Path) -> None:
+    runs = runs_by_size(mixed)
+    asked = ask(mixed, "compare", a=runs["xs"]["run_id"], b=runs["l"]["run_id"])
+    (whole,) = [row for row in asked.of_kind("part") if row["by"] == "text"]
+    of = [
+        byte_nats(Tokens(t["doc_id"], t["first_byte"], t["n_bytes"], -t["logprob"].astype(float)))
+        for t in runs.values()
+    ]
     both = of[0].keys() & of[1].keys()
     assert whole["n_bytes"] == len(both)
-    assert 0 < len(both) < max(map(len, of)), "one of them predicts the first token of a document, the other does not"
+    assert 0 < len(both) < min(map(len, of))
     bits = [math.fsum(nats[place] for place in both) / math.log(2) / len(both) for nats in of]
     assert [whole["bits_a"], whole["bits_b"]] == pytest.approx(bits, rel=1e-9)
-    assert of_kind(rows, "hits") + of_kind(rows, "moves") == []
-    assert {row["name"] for row in rows if row.get("by") == "kind"} >= {"word", "white space", "punctuation"}
+    assert asked.of_kind("hits") + asked.of_kind("moves") == []
 
 
-def test_a_run_without_bytes_is_compared_by_tokens_or_not_at_all(measured: Measured, mixed: Path, cwd: Path) -> None:
-    old = without_bytes(measured.store, cwd.parent / "old")
-    rows, now = (compared(store, cwd, "mine/xs", "mine/l") for store in (old, measured.store))
-    assert {row["unit"] for row in rows} == {"token"}
-    (whole, known) = (of_kind(each, "part")[0] for each in (rows, now))
+def test_a_run_without_bytes_is_compared_by_tokens_or_not_at_all(
+    store: Path, there: Asked, mixed: Path, tmp_path: Path
+) -> None:
+    old = ask(without_bytes(store, tmp_path / "old"), "compare", a="mine/xs", b="mine/l", k=[1, 10])
+    assert {row["unit"] for row in old.rows} == {"token"}
+    (whole, known) = (each.of_kind("part")[0] for each in (old, there))
     assert whole["change"] * whole["n_tokens"] == pytest.approx(known["change"] * known["n_bytes"], rel=1e-9)
-    assert [row["gained"] for row in of_kind(rows, "hits")] == [row["gained"] for row in of_kind(now, "hits")]
-    older = without_bytes(mixed, cwd.parent / "older")
-    names = sorted(path.name for path in older.glob("runs/*"))
-    refused = here("compare", *names, "--store", older, cwd=cwd, check=2)
-    assert "before tokens knew their bytes" in refused.stderr
+    assert [row["gained"] for row in old.of_kind("hits")] == [row["gained"] for row in there.of_kind("hits")]
+    older = without_bytes(mixed, tmp_path / "older")
+    a, b = (path.name for path in older.glob("runs/*"))
+    with refused("before tokens knew their bytes"):
+        ask(older, "compare", a=a, b=b)
 
 
 # -------------------------------------------------------------------------------------------------------- refusals
@@ -204,14 +200,24 @@ def test_a_run_without_bytes_is_compared_by_tokens_or_not_at_all(measured: Measu
         ((), "a= is missing"),
         (("a=mine/xs",), "b= is missing"),
         (("mine/xs",), "compare takes 2 words, got 1"),
-        (("a=mine/xs", "b=mine"), "b=mine does not name a model"),
         (("a=mine/xs", "b=12e45"), "was read as a number"),
-        (("a=mine/xs", "b=mine/huge"), "b=mine/huge was not measured"),
-        (("mine/xs", "mine/l", "slices={x: 'rank_c > 1'}"), "slices.x='rank_c > 1' is not a valid condition"),
-        (("mine/xs", "mine/l", "slices={x: 'doc_id < 0'}"), "matches nothing"),
     ],
 )
-def test_what_cannot_be_compared_is_said(measured: Measured, cwd: Path, words: tuple[str, ...], says: str) -> None:
-    refused = here("compare", *words, "--store", measured.store, cwd=cwd, check=2)
-    assert says in refused.stderr
-    assert refused.stdout == ""
+def test_words_that_name_no_two_models_are_said(store: Path, cwd: Path, words: tuple[str, ...], says: str) -> None:
+    answer = here("compare", *words, "--store", store, cwd=cwd, check=2)
+    assert says in answer.stderr
+    assert answer.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"b": "mine"}, "b=mine does not name a model"),
+        ({"b": "mine/huge"}, "b=mine/huge was not measured"),
+        ({"slices": {"x": "rank_c > 1"}}, "slices.x='rank_c > 1' is not a valid condition"),
+        ({"slices": {"x": "doc_id < 0"}}, "matches nothing"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(store: Path, keys: dict[str, Any], says: str) -> None:
+    with refused(says):
+        ask(store, "compare", **{"a": "mine/xs", "b": "mine/l", **keys})
