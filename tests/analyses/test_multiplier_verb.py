@@ -1,6 +1,6 @@
 """What a change is worth, asked of a store: the numbers are those of the laws, and what cannot be compared is said."""
 
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,37 +8,40 @@ import numpy as np
 import pytest
 
 from rbpx.laws.names import Axis
-from tests.support.commands import here
+from rbpx.store.sql.queries import connected_once
+from tests.support.asking import Asked, ask, imported, refused
 from tests.support.shifts import draw_pair
+from tests.support.stores import cell_records, columns_of
 from tests.support.synthetic import TrueSurface, Truth, write_store, write_surface
 
 TRUTH = Truth(scatter=0.01)
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A family, and a better one that needs half of the size; a text that only the first has."""
     root = tmp_path_factory.mktemp("worth") / "store"
     better = Truth(scatter=0.01, C=TRUTH.C * 2**-TRUTH.alpha)
     write_store(root, TRUTH, seed=1, n_documents=30, family="plain")
     write_store(root, better, seed=2, n_documents=30, family="better")
     write_store(root, TRUTH, seed=3, n_documents=30, family="plain", dataset="other")
-    return root
+    with connected_once():
+        yield root
 
 
-def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
-    printed = here("multiplier", *words, "resamples=60", "--store", store, "--format", "json", cwd=cwd, check=0)
-    return list(json.loads(printed.stdout))
+def asked(store: Path, base: str | None, variant: str | None, **keys: Any) -> Asked:
+    named = {"base": base, "variant": variant and [variant]}
+    return ask(store, "multiplier", **{name: value for name, value in named.items() if value}, resamples=60, **keys)
 
 
-def test_the_lines_of_both_families_give_the_multiplier(store: Path, cwd: Path) -> None:
-    rows = asked(store, cwd, "plain", "better", "k=10")
-    losses = {}
-    for family in ("plain", "better"):
-        query = f"FROM rbp_at(10, 'pessimistic') WHERE family = '{family}' AND dataset = 'synthetic' ORDER BY ALL"
-        words = ("sql", f"SELECT non_embedding_params AS S, rbp {query}", "--store", store, "--format", "json")
-        points = json.loads(here(*words, cwd=cwd, check=0).stdout)
-        losses[family] = np.array([[row["S"], -np.log(row["rbp"])] for row in points]).T
+def test_the_lines_of_both_families_give_the_multiplier(store: Path) -> None:
+    rows = asked(store, "plain", "better", k=10, laws=["rbp"]).rows
+    losses: dict[str, Any] = {family: [] for family in ("plain", "better")}
+    for record in cell_records(store):
+        if record["dataset"] == "synthetic":
+            ranks = columns_of(store / "runs" / record["run_id"], "tokens")["greater"] + 1
+            losses[record["family"]].append((float(record["size"]), -np.log((ranks <= 10).mean())))
+    losses = {family: np.array(sorted(points)).T for family, points in losses.items()}
     (slope_b, level_b), (slope_v, level_v) = (np.polyfit(np.log(S), np.log(y), 1) for S, y in losses.values())
     at = [row for row in rows if row["kind"] == "at" and row["law"] == "rbp" and row["offset"] == "none"]
     assert len(at) == 5
@@ -52,36 +55,36 @@ def test_the_lines_of_both_families_give_the_multiplier(store: Path, cwd: Path) 
     assert overall["multiplier_lo"] < 2 < overall["multiplier_hi"]
 
 
-def test_a_family_against_itself_is_one(store: Path, cwd: Path) -> None:
-    rows = asked(store, cwd, "base=plain", "variant=plain", "dataset=synthetic")
-    assert {row["dataset"] for row in rows} == {"synthetic"}
-    assert [row["multiplier"] for row in rows if row["kind"] == "overall"] == pytest.approx([1.0] * 9, rel=1e-6)
+def test_a_family_against_itself_is_one(store: Path) -> None:
+    found = asked(store, "plain", "plain", dataset="synthetic", k=1, laws=["rbp"])
+    assert {row["dataset"] for row in found.rows} == {"synthetic"}
+    assert [row["multiplier"] for row in found.of_kind("overall")] == pytest.approx([1.0] * 3, rel=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("base", "variant", "dataset", "says"),
     [
-        ((), "base= is missing"),
-        (("base=plain",), "variant= is missing"),
-        (("plain",), "multiplier takes 2 words, got 1"),
-        (("plain", "worse"), "variant=worse is not in the store; families: better, plain"),
-        (("better", "plain", "dataset=other"), "base=better is not in the store"),
+        (None, None, "synthetic", "base= is missing"),
+        ("plain", None, "synthetic", "variant= is missing"),
+        ("plain", "worse", "synthetic", "variant=worse is not in the store; families: better, plain"),
+        ("better", "plain", "other", "base=better is not in the store"),
     ],
 )
-def test_what_cannot_be_compared_is_said(store: Path, cwd: Path, words: tuple[str, ...], says: str) -> None:
-    refused = here("multiplier", *words, "--store", store, cwd=cwd, check=2)
-    assert says in refused.stderr
-    assert refused.stdout == ""
+def test_what_cannot_be_compared_is_said(
+    store: Path, base: str | None, variant: str | None, dataset: str, says: str
+) -> None:
+    with refused(says):
+        asked(store, base, variant, dataset=dataset)
 
 
-def test_tokens_are_compared_at_each_size_that_both_have(tmp_path: Path, cwd: Path) -> None:
+def test_tokens_are_compared_at_each_size_that_both_have(tmp_path: Path) -> None:
     """Of one family here: its name alone is that of its models without a variant."""
     D = (1_000_000, 3_000_000, 9_000_000, 27_000_000)
     truth = TrueSurface(S=(10_000, 40_000), D=D, scatter=0.001)
     better = TrueSurface(S=(10_000, 40_000), D=D, scatter=0.001, B=truth.B * 2**-truth.beta)
     for variant, of, seed in (("raw", truth, 1), (None, better, 2)):
         write_surface(tmp_path / "store", of, seed=seed, n_documents=12, n_tokens=100, family="mine", variant=variant)
-    rows = asked(tmp_path / "store", cwd, "mine:raw", "mine", "axis=D", "laws=rbp", "k=10")
+    rows = asked(tmp_path / "store", "mine:raw", "mine", axis="D", laws=["rbp"], k=10).rows
     assert {(row["base"], row["variant"]) for row in rows} == {("mine:raw", "mine")}
     overall = {row["fixed_size"]: row for row in rows if row["kind"] == "overall" and row["offset"] == "shared"}
     assert overall.keys() == {"10000", "40000"}
@@ -93,41 +96,38 @@ def test_tokens_are_compared_at_each_size_that_both_have(tmp_path: Path, cwd: Pa
         assert row["axis"] == "D"
 
 
-def test_several_revisions_of_two_families_are_compared_one_by_one(tmp_path: Path, cwd: Path) -> None:
+def test_several_revisions_of_two_families_are_compared_one_by_one(tmp_path: Path) -> None:
     """Lines 5 S^-0.1, and those of a family that needs half of the size at one revision, a third at the other."""
     rows = ["family,size,dataset,revision,S,cross_entropy_nats,n_tokens"]
     for family, revision, worth in (("plain", "1b", 1), ("plain", "2b", 1), ("better", "1b", 2), ("better", "2b", 3)):
         rows += [f"{family},{S},t,{revision},{S},{5 * (S * worth) ** -0.1:.9f},1000" for S in (1e4, 3e4, 1e5, 3e5, 1e6)]
-    (tmp_path / "results.csv").write_text("\n".join(rows) + "\n")
-    here("import", tmp_path / "results.csv", "source=s", "--store", tmp_path / "store", cwd=cwd, check=0)
-    found = asked(tmp_path / "store", cwd, "plain", "better", "laws=cross_entropy")
-    overall = {row["revision"]: row for row in found if row["kind"] == "overall" and row["offset"] == "none"}
-    assert {revision: row["multiplier"] for revision, row in overall.items()} == pytest.approx({"1b": 2, "2b": 3}, 1e-6)
+    store = imported(tmp_path / "store", "\n".join(rows), "s", family=None)
+    overall = asked(store, "plain", "better", laws=["cross_entropy"]).of_kind("overall")
+    worth = {row["revision"]: row["multiplier"] for row in overall if row["offset"] == "none"}
+    assert worth == pytest.approx({"1b": 2, "2b": 3}, 1e-6)
     apart = [rows[0], *(row.replace("better", "apart") for row in rows if "better" in row and "2b" in row)]
-    (tmp_path / "apart.csv").write_text("\n".join(apart) + "\n")
-    here("import", tmp_path / "apart.csv", "source=other", "--store", tmp_path / "store", cwd=cwd, check=0)
-    refused = here("multiplier", "plain", "apart", "--store", tmp_path / "store", cwd=cwd, check=2)
-    assert "no groups of base and variant have one source and revision: plain on t, revision 1b" in refused.stderr
+    both = imported(imported(tmp_path / "both", "\n".join(rows), "s", family=None), "\n".join(apart), "o", family=None)
+    with refused("no groups of base and variant have one source and revision: plain on t, revision 1b"):
+        asked(both, "plain", "apart")
 
 
 @pytest.fixture(scope="module")
-def surfaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def surfaces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A family and a variant whose multiplier along C grows with compute, in sizes and tokens."""
-    folder = tmp_path_factory.mktemp("surfaces")
     drawn = draw_pair("growing", Axis.C, 1)
     rows = ["family,model,S,D,dataset,loss_nats"]
     for family, runs in (("plain", drawn.base), ("better", drawn.variant)):
         for n, (S, D, y) in enumerate(zip(runs.S_N, runs.D_N, runs.y_N, strict=True)):
             rows.append(f"{family},{family}{n},{S:.0f},{D:.0f},web,{y:.12f}")
-    (folder / "runs.csv").write_text("\n".join(rows) + "\n")
-    here("import", folder / "runs.csv", "source=us", "--store", folder / "store", cwd=folder, check=0, writes=True)
-    return folder / "store"
+    store = imported(tmp_path_factory.mktemp("surfaces") / "store", "\n".join(rows), family=None)
+    with connected_once():
+        yield store
 
 
-def test_runs_in_size_and_tokens_are_compared_over_the_surface(surfaces: Path, cwd: Path) -> None:
+def test_runs_in_size_and_tokens_are_compared_over_the_surface(surfaces: Path) -> None:
     """The drawn multiplier lies in the interval at each compute, and the ranges are those of the table."""
-    drawn = draw_pair("growing", Axis.C, 1)
-    overall, *at = asked(surfaces, cwd, "plain", "better", "axis=C")
+    drawn, found = draw_pair("growing", Axis.C, 1), asked(surfaces, "plain", "better", axis="C")
+    overall, *at = found.rows
     assert (overall["kind"], overall["offset"], overall["status"]) == ("overall", "surface", "ok")
     assert (overall["S_from"], overall["S_to"]) == (1e7, round(1e7 * 10**2.5))
     assert (overall["n_base"], overall["n_variant"]) == (40, 40)
@@ -135,26 +135,7 @@ def test_runs_in_size_and_tokens_are_compared_over_the_surface(surfaces: Path, c
         assert row["C"] == pytest.approx(6 * row["S"] * row["D"])
         assert row["multiplier_lo"] <= np.exp(drawn.true_ln_m(row["S"], row["D"])) <= row["multiplier_hi"]
     assert [row["status"] for row in at] == ["ok", "ok", "ok", "beyond"]
-    slope = (drawn.true_ln_m(at[2]["S"], at[2]["D"]) - drawn.true_ln_m(at[0]["S"], at[0]["D"])) / np.log(
-        at[2]["C"] / at[0]["C"]
-    )
-    assert overall["slope_lo"] <= slope <= overall["slope_hi"] < 0
-
-
-def test_what_it_is_worth_is_said_with_where_it_was_compared(surfaces: Path, cwd: Path) -> None:
-    said = here("multiplier", "plain", "better", "axis=C", "--store", surfaces, cwd=cwd, check=0).stdout
-    assert "from 10M to 3.2B parameters and 50M to 510B tokens, by 40 runs of plain and 40 of better" in said
-    assert "the multiplier shrinks with scale" in said
-
-
-@pytest.mark.parametrize("axis", ["S", "D", "C"])
-def test_a_family_against_itself_shows_no_difference(surfaces: Path, cwd: Path, axis: str) -> None:
-    (overall, *_) = asked(surfaces, cwd, "plain", "plain", f"axis={axis}")
-    assert overall["multiplier"] == pytest.approx(1.0, abs=1e-3)
-    assert overall["multiplier_lo"] < 1 < overall["multiplier_hi"]
-    assert overall["slope_lo"] < 0 < overall["slope_hi"]
-
-
-def test_a_given_E_is_for_one_axis(surfaces: Path, cwd: Path) -> None:
-    rows = asked(surfaces, cwd, "plain", "better", "axis=C", "E=1.82")
-    assert {row["offset"] for row in rows} == {"given", "shared", "free", "none"}
+    rise = drawn.true_ln_m(at[2]["S"], at[2]["D"]) - drawn.true_ln_m(at[0]["S"], at[0]["D"])
+    assert overall["slope_lo"] <= rise / np.log(at[2]["C"] / at[0]["C"]) <= overall["slope_hi"] < 0
+    assert "from 10M to 3.2B parameters and 50M to 510B tokens, by 40 runs of plain and 40 of better" in found.words
+    assert "the multiplier shrinks with scale" in found.words

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-import rbpx
 from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.figures import figures
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.laws.power.law import fit_power_law
+from tests.support.asking import ask
 from tests.support.synthetic import Truth, write_store
 
 
@@ -20,8 +20,8 @@ def residuals(result: Laws) -> Figure | Undrawn:
 
 
 def test_the_figure_shows_what_a_line_leaves_at_each_size(tmp_path: Path) -> None:
-    write_store(tmp_path / "store", Truth(), seed=4)
-    answer = rbpx.open(tmp_path / "store").fit(laws=["rbp", "cross_entropy"], k=[1, 10], resamples=20)
+    store = write_store(tmp_path / "store", Truth(), seed=4, n_documents=10)
+    answer = ask(store, "fit", laws=["rbp", "cross_entropy"], k=[1, 10], resamples=20)
     figure = residuals(answer.results[0])
     assert isinstance(figure, Figure)
     shown = {}
@@ -29,7 +29,7 @@ def test_the_figure_shows_what_a_line_leaves_at_each_size(tmp_path: Path) -> Non
         name, size, left = (row[at].values[0] for at in (0, 2, 3))
         shown.setdefault(name, {})[size] = left
     assert list(shown) == ["CE", "k = 1", "k = 10"]
-    for record in answer.records:
+    for record in answer.rows:
         params, name = record["params"], "CE" if record["k"] is None else f"k = {record['k']}"
         line = linregress(np.log(params["S"]), np.log(params["y"]))
         left = np.log(params["y"]) - line.intercept - line.slope * np.log(params["S"])
@@ -38,7 +38,7 @@ def test_the_figure_shows_what_a_line_leaves_at_each_size(tmp_path: Path) -> Non
 
 
 def test_laws_without_numbers_have_no_residuals(tmp_path: Path) -> None:
-    write_store(tmp_path / "store", Truth(), seed=4)
-    (result,) = rbpx.open(tmp_path / "store").fit(laws=["rbp"], k=1, resamples=20).results
+    store = write_store(tmp_path / "store", Truth(), seed=4, n_documents=10)
+    (result,) = ask(store, "fit", laws=["rbp"], k=1, resamples=20).results
     too_few = tuple(replace(law, fit=fit_power_law([1e3, 1e4], [2.0, 1.0]), runs=law.runs[:2]) for law in result.laws)
     assert isinstance(residuals(replace(result, laws=too_few)), Undrawn)

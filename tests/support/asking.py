@@ -115,6 +115,16 @@ def refused(*says: str) -> Iterator[None]:
     assert [each for each in says if each not in line] == [], line
 
 
+def answer_or_refusal(store: Path | Store, verb: str, **keys: Any) -> str:
+    """What a terminal shows of a question, or the one line in which it is refused; nothing else may be raised."""
+    try:
+        return ask(store, verb, **keys).table()
+    except RbpxError as refusal:
+        line = str(refusal)
+    assert "\n" not in line
+    return line
+
+
 def imported(store: Path, table: str | Path, source: str = "them", **keys: Any) -> Path:
     """The store, into which other people's results were brought, of the family `toy` where nothing says another.
 
