@@ -30,7 +30,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Two trainings of five sizes on one text, one of them on another text too."""
     rows = [("wikipedia", family, *pair) for family, y in FAMILIES.items() for pair in zip(S, y, strict=True)]
     rows += [("c4", "one", *pair) for pair in zip(S, values(9.0, 3), strict=True)]
-    lines = [f"{text},{family},{size},{nats!r},1,{np.exp(-nats / 3)!r}" for text, family, size, nats in rows]
+    lines = [f"{text},{family},{size},{nats!r},1,{float(np.exp(-nats / 3))!r}" for text, family, size, nats in rows]
     table = "\n".join(["dataset,family,S,cross_entropy_nats,k,rbp", *lines])
     store = imported(tmp_path_factory.mktemp("pooled") / "store", table, family=None, ties="optimistic")
     with connected_once():
