@@ -1,146 +1,63 @@
 """decide on drawn runs: its sentences, its rows, and what it does not conclude."""
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.support.commands import here
-from tests.support.reports import words_of
+from tests.support.asking import Asked, ask, imported, refused
 from tests.support.surfaces import grid, law, straight, true_optimum
 
 
-def imported(folder: Path, S: np.ndarray, D: np.ndarray, y: np.ndarray, variant: str = "") -> Path:
-    lines = [
-        "S,D,dataset,loss_nats,variant",
-        *(f"{s:.0f},{d:.0f},c4,{each!r},{variant}" for s, d, each in zip(S, D, y.tolist(), strict=True)),
-    ]
-    (folder / "cwd").mkdir(parents=True, exist_ok=True)
-    (folder / "runs.csv").write_text("\n".join(lines) + "\n")
-    words = ("import", folder / "runs.csv", "source=them", "family=ours", "--store", folder / "store")
-    here(*words, cwd=folder / "cwd", check=0)
-    return folder
+def drawn(store: Path, S: np.ndarray, D: np.ndarray, noise: float, seed: int) -> Path:
+    """Runs that scatter about the law."""
+    y = law(S, D) * np.exp(noise * np.random.default_rng(seed).standard_normal(len(S)))
+    lines = [f"{s:.0f},{d:.0f},c4,{each!r}" for s, d, each in zip(S, D, y.tolist(), strict=True)]
+    return imported(store, "\n".join(["S,D,dataset,loss_nats", *lines]), family="ours")
 
 
 @pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    S, D = grid(6, 5)
-    noise = np.random.default_rng(3).standard_normal(len(S))
-    return imported(tmp_path_factory.mktemp("decide") / "grid", S, D, law(S, D) * np.exp(0.004 * noise))
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    """Two budgets, one of them far beyond the runs, tokens to serve, and a run far from all others."""
+    store = drawn(tmp_path_factory.mktemp("decide") / "store", *grid(4, 3), 0.004, 3)
+    keys = {"flops": 1e22, "budgets": [1e22, 1e25], "inference_tokens": 1e13, "S": 1e6, "D": 1e11}
+    return ask(store, "decide", resamples=40, **keys)
 
 
-def ask(of: Path, *words: object) -> str:
-    return here("decide", *words, "resamples=40", "--store", of / "store", cwd=of / "cwd", check=0).stdout
-
-
-def test_it_answers_in_sentences_what_to_train(ours: Path) -> None:
-    told = ask(ours, "flops=1e22", "inference_tokens=1e13", "S=1e10", "D=2e11")
-    assert "What to train next, by cross-entropy of 30 runs of 10M to 3.2B parameters on" in told
+def test_it_answers_in_sentences_what_to_train(asked: Asked) -> None:
+    told, beyond = asked.words.split("must not be concluded")
+    assert "What to train next, by cross-entropy of 12 runs of 10M to 3.2B parameters on" in told
     assert re.search(r"At 1e\+22 FLOPs train \S+ \(\S+ to \S+\) parameters on", told)
     assert "a model half that size on twice the tokens is" in told
     assert "To serve 10T tokens at the loss of the best run" in told
-    assert "10B parameters on 200B tokens would show" in told
+    assert "1M parameters on 100B tokens would show" in told
     assert "What no model gets below, E, is" in told
     assert "with the most compute" in told
     assert "narrow the loss of the best run most: one of" in told
+    assert re.search(r"at 1e\+25 FLOPs, \S+ times .*; for 1M parameters on 100B tokens. No run lies near", beyond)
+    assert "serving" not in beyond
 
 
-def test_a_budget_may_be_for_training_and_serving_together(ours: Path) -> None:
-    words = ("flops=1e22", "inference_tokens=1e12", "inference_within=true")
-    told = ask(ours, *words)
-    assert "To serve 1T tokens at the loss" not in told
-    assert re.search(r"If 1e\+22 FLOPs are to train a model and serve 1T tokens, train \S+ \(.*which would show", told)
-    (row,) = [row for row in json.loads(ask(ours, *words, "--format", "json")) if row["kind"] == "served"]
-    assert 6 * row["S"] * row["D"] + 2 * row["S"] * 1e12 == pytest.approx(1e22)
-    assert (row["within"], row["saved"]) == (True, None)
-    assert row["y_lo"] < row["y"] < row["y_hi"]
-
-
-def test_a_far_budget_for_both_is_said_to_be_far_once(ours: Path) -> None:
-    words = ("flops=1e25", "inference_tokens=1e12", "inference_within=true")
-    told = ask(ours, *words).split("must not be concluded")[1]
-    assert "at 1e+25 FLOPs" in told
-    assert "tokens per parameter" not in told
-    (row,) = [row for row in json.loads(ask(ours, *words, "--format", "json")) if row["kind"] == "served"]
-    assert row["status"] == "beyond"
-
-
-def test_a_budget_for_both_without_tokens_to_serve_is_refused(ours: Path) -> None:
-    refused = here("decide", "inference_within=true", "--store", ours / "store", cwd=ours / "cwd", check=2)
-    assert "add the tokens to serve: inference_tokens=1e13" in refused.stderr
-
-
-def test_a_report_of_losses_alone_begins_with_it_and_says_nothing_of_ranks(ours: Path) -> None:
-    page = ours / "page.html"
-    common = ("resamples=40", "--store", ours / "store")
-    here("report", *common, "--output", page, cwd=ours / "cwd", check=0, writes=True)
-    text = words_of(page.read_text(encoding="utf-8"))
-    assert "30 runs" in text
-    assert "scored tokens" not in text
-    assert "Tables of the paper" not in text
-    begins = "Summary What to train: ours on c4 (them) What to train next, by cross-entropy of 30 runs"
-    assert begins in text
-    assert text.count("What to train next") == 1
-    assert "RBP" not in text[text.index(begins) :].split("How to read the numbers")[0]
-
-
-def test_its_rows_have_what_its_sentences_say(ours: Path) -> None:
-    rows: list[dict[str, Any]] = json.loads(ask(ours, "budgets=[1e21,1e22]", "--format", "json"))
-    kinds = {row["kind"] for row in rows}
-    assert {"runs", "best", "largest"} <= kinds
-    best = [row for row in rows if row["kind"] == "best"]
-    assert [row["C"] for row in best] == [1e21, 1e22]
-    for row in best:
-        assert row["S_lo"] < true_optimum(row["C"]) < row["S_hi"]
-        assert row["S"] * row["D"] * 6 == pytest.approx(row["C"])
-        assert row["half"] < row["fivefold"]
+def test_its_rows_have_what_its_sentences_say(asked: Asked) -> None:
+    assert {"runs", "best", "largest"} <= {row["kind"] for row in asked.rows}
+    (runs,), (best, far) = asked.of_kind("runs"), asked.of_kind("best")
+    assert (runs["n_points"], best["C"], far["C"]) == (12, 1e22, 1e25)
+    assert best["S_lo"] < true_optimum(1e22) < best["S_hi"]
+    assert best["y_lo"] < law(best["S"], best["D"]) < best["y_hi"]
+    assert best["S"] * best["D"] * 6 == pytest.approx(1e22)
+    assert best["half"] < best["fivefold"]
+    assert [row["kind"] for row in asked.rows if "beyond" in (row["reasons"] or ())] == ["best", "asked"]
 
 
 def test_where_size_and_tokens_vary_together_no_size_is_named(tmp_path: Path) -> None:
-    S, D = straight(9)
-    of = imported(tmp_path / "line", S, D, law(S, D) * np.exp(0.003 * np.random.default_rng(1).standard_normal(9)))
-    told = ask(of)
+    told = ask(drawn(tmp_path / "store", *straight(9), 0.003, 1), "decide", resamples=40).words
     assert "What must not be concluded: which size is best" in told
     assert "FLOPs train" not in told
     assert "runs that narrow" not in told.lower()
     assert "What no model gets below" not in told
 
 
-def test_a_largest_run_that_diverged_is_named(tmp_path: Path) -> None:
-    S, D = grid(6, 5)
-    y = law(S, D) * np.exp(0.003 * np.random.default_rng(2).standard_normal(len(S)))
-    y[np.argmax(S * D)] *= 1.2
-    told = ask(imported(tmp_path / "off", S, D, y))
-    assert re.search(r"[Tt]he run of \S+ parameters on \S+ tokens is \S+ standard deviations worse", told)
-
-
-def test_a_variant_is_told_beside_runs_without_one_and_from_how_much_compute_on_it_pays(tmp_path: Path) -> None:
-    """A multiplier of (C / 1e19)^.1: in the shares of both axes, so that 1 is crossed at 1e19 FLOPs."""
-    S, D = grid(6, 5)
-    noise = np.exp(0.001 * np.random.default_rng(4).standard_normal((2, len(S))))
-    moved = (6 * S * D / 1e19) ** 0.05
-    of = imported(tmp_path / "store", S, D, law(S, D) * noise[0])
-    imported(of, S, D, law(S * moved, D * moved) * noise[1], "muon")
-    told = ask(of, "variant=muon")
-    (start,) = re.findall(r"Variant muon is worth [^;]*; it pays from (\S+) FLOPs on", told)
-    assert 1e19 < float(start) < 1e20
-    assert "That grows with compute" in told
-    rows = [row for row in json.loads(ask(of, "variant=muon", "--format", "json")) if row["kind"] == "worth"]
-    assert len(rows) == 4
-    for row in rows:
-        assert row["multiplier_lo"] < (row["C"] / 1e19) ** 0.1 < row["multiplier_hi"]
-    assert [row["status"] for row in rows] == ["ok"] * 3 + ["beyond"]
-
-
-def test_only_what_lies_beyond_the_runs_is_said_to(ours: Path) -> None:
-    """The runs of least compute have the most tokens per parameter: 3,800."""
-    words = ("flops=1e22", "budgets=1e25", "inference_tokens=1e13", "S=1e6", "D=1e11")
-    told = ask(ours, *words).split("must not be concluded")[1]
-    assert re.search(r"at 1e\+25 FLOPs, \S+ times .*; for 1M parameters on 100B tokens. No run lies near", told)
-    assert "serving" not in told
-    rows = json.loads(ask(ours, *words, "--format", "json"))
-    far = [(row["kind"], row["C"]) for row in rows if "beyond" in (row["reasons"] or ())]
-    assert far == [("best", 1e25), ("asked", None)]
+def test_a_budget_for_both_without_tokens_to_serve_is_refused(tmp_path: Path) -> None:
+    with refused("add the tokens to serve: inference_tokens=1e13"):
+        ask(tmp_path, "decide", inference_within=True)
