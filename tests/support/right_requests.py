@@ -97,17 +97,31 @@ def _read(asked: Asking, values: Sequence[str], own: Path | None) -> Any:
     words = with_groups(asked.primary, values)
     chosen = _chosen(asked.primary) | dict(word.split("=") for word in words if _is_group(word))
     node = _schema(asked.verb, asked.performs is not None or "experiment" in chosen).copy()
-    for group, name in chosen.items():
-        path = _file(f"{group}={name}", own)
-        if group != "experiment" and path is not None:
-            node[group] = _option(group, path)
     OmegaConf.set_struct(node, True)
+    of_groups: dict[str, list[Any]] = {group: [] for group in chosen}
     for override in _parsed([word for word in words if not _is_group(word)]):
-        value = override.value()
         assert not override.is_sweep_override(), f"{override.input_line} is a sweep without -m"
-        OmegaConf.update(node, override.key_or_group, value, merge=True)
+        group, _, key = override.key_or_group.partition(".")
+        if key and group in GROUPS:
+            of_groups[group].append((key, override.value()))
+        else:
+            OmegaConf.update(node, override.key_or_group, override.value(), merge=True)
     request = OmegaConf.to_object(node)
-    return Request(**vars(request)) if asked.kind is None else request
+    if asked.kind is not None:
+        return request
+    paths = {group: _file(f"{group}={name}", own) for group, name in chosen.items() if group != "experiment"}
+    groups = {group: _object(group, path, of_groups[group]) for group, path in paths.items() if path is not None}
+    return Request(**vars(request) | groups)
+
+
+def _object(group: str, path: Path, overrides: Sequence[tuple[str, Any]]) -> Any:
+    if not overrides:
+        return _plain(group, path)
+    node = _option(group, path).copy()
+    OmegaConf.set_struct(node, True)
+    for key, value in overrides:
+        OmegaConf.update(node, key, value, merge=True)
+    return OmegaConf.to_object(node)
 
 
 def _parsed(values: Sequence[str]) -> Any:
@@ -146,3 +160,8 @@ def _chosen(primary: str) -> dict[str, str]:
 def _option(group: str, path: Path) -> Any:
     values = read(path, True, group)
     return OmegaConf.merge(OmegaConf.structured(GROUPS[group]), values.get(group, values))
+
+
+@cache
+def _plain(group: str, path: Path) -> Any:
+    return OmegaConf.to_object(_option(group, path))
