@@ -1,10 +1,6 @@
 """Crossings of `emergence` outside the sizes: over forms, with the law alone beside them, as a command prints them."""
 
-import json
 import math
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +9,7 @@ from rbpx.analyses.emergence.crossing import Extrapolation, windows_crossing
 from rbpx.analyses.emergence.law import fit_windows
 from rbpx.laws.predict.prediction import predict_batch
 from rbpx.status import Status
-from tests.support.commands import here
+from tests.support.asking import Asked, Rows, ask, imported
 
 S = np.geomspace(1e6, 1e9, 7)
 LEVELS = (0.1, 0.5, 0.9)
@@ -40,27 +36,22 @@ def test_shares_of_0_leave_the_law_alone() -> None:
     assert Extrapolation(S, [0.0, *P[1:]], LEVELS).of(law, fit.status) == law
 
 
-def imported(place: Path, lengths: Sequence[int], cwd: Path) -> Path:
-    """A store with windows of some lengths, as if tokens were independent."""
-    table, store = place / "windows.csv", place / "store"
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    """What `emergence` says of imported windows of 1 and 5 tokens, as if tokens were independent."""
     lines = [
-        f"theirs,text,{size:.0f},{size:.0f},1,{n},{p**n:.12f}" for size, p in zip(S, P, strict=True) for n in lengths
+        f"theirs,text,{size:.0f},{size:.0f},1,{n},{p**n:.12f}" for size, p in zip(S, P, strict=True) for n in (1, 5)
     ]
-    table.write_text("\n".join(["family,dataset,size,S,k,n,rbp", *lines]))
-    here("import", table, "source=them", "ties=pessimistic", "--store", store, cwd=cwd, check=0)
-    return store
+    table = "\n".join(["family,dataset,size,S,k,n,rbp", *lines])
+    return ask(imported(tmp_path_factory.mktemp("windows") / "store", table, ties="pessimistic"), "emergence")
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What `emergence` says of imported windows of 1 and 5 tokens."""
-    place, cwd = tmp_path_factory.mktemp("windows"), tmp_path_factory.mktemp("cwd")
-    store = imported(place, (1, 5), cwd)
-    printed = here("emergence", "--store", store, "--format", "json", cwd=cwd, check=0).stdout
-    return [row for row in json.loads(printed) if row["kind"].endswith("law")]
+def rows(asked: Asked) -> Rows:
+    return [row for row in asked.rows if row["kind"].endswith("law")]
 
 
-def test_a_row_has_the_crossing_over_forms_and_that_of_its_law(rows: list[dict[str, Any]]) -> None:
+def test_a_row_has_the_crossing_over_forms_and_that_of_its_law(rows: Rows) -> None:
     of_5 = next(row for row in rows if row["n"] == 5 and row["kind"] == "law")
     half = next(crossing for crossing in of_5["params"]["crossings"] if crossing["share"] == 0.5)
     middle, lower, upper = (None if half[end] is None else float(half[end]) for end in ("S", "lo", "hi"))
@@ -75,7 +66,7 @@ def test_a_row_has_the_crossing_over_forms_and_that_of_its_law(rows: list[dict[s
 
 
 def test_the_pooled_law_is_extrapolated_as_the_law_of_that_length_and_the_joint_law_by_itself(
-    rows: list[dict[str, Any]],
+    rows: Rows,
 ) -> None:
     own, pooled, joint = (
         next(row for row in rows if row["kind"] == kind and (kind != "law" or row["n"] == 5))["params"]["crossings"]
@@ -88,8 +79,7 @@ def test_the_pooled_law_is_extrapolated_as_the_law_of_that_length_and_the_joint_
     assert joint["5"][at]["method"] == "law"
 
 
-def test_the_table_names_what_is_beyond(tmp_path: Path, cwd: Path) -> None:
-    printed = here("emergence", "k=1", "--store", imported(tmp_path, (5,), cwd), cwd=cwd, check=0).stdout
-    (row,) = [line for line in printed.splitlines() if line.startswith(" k = 1, N = 5  0.5 ")]
+def test_the_table_names_what_is_beyond(asked: Asked) -> None:
+    (row,) = [line for line in asked.table().splitlines() if line.startswith(" k = 1, N = 5  0.5 ")]
     assert row.rstrip().endswith("beyond")
-    assert "over forms outside them" in " ".join(printed.split())
+    assert "over forms outside them" in asked.words
