@@ -15,22 +15,7 @@ FOLDER = PROJECT / "benchmarks"
 LEAST = re.findall(r"^python (benchmarks/.+)$", (FOLDER / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def test_the_page_says_the_least_of_every_program() -> None:
-    programs = {path.name for path in FOLDER.glob("*.py") if "__main__" in path.read_text(encoding="utf-8")}
-    assert sorted(Path(line.split()[0]).name for line in LEAST) == sorted(programs)
-
-
-QUICK = {"bootstrap", "decisions", "deterministic", "errors", "learning", "multiplier", "prediction_coverage", "worlds"}
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param(line, id=name, marks=() if name in QUICK else pytest.mark.long)
-        for line in LEAST
-        for name in [Path(line.split()[0]).stem]
-    ],
-)
+@pytest.mark.parametrize("line", LEAST, ids=[Path(line.split()[0]).stem for line in LEAST])
 def test_a_benchmark_runs_at_its_smallest_as_its_page_says(
     line: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -46,7 +31,6 @@ def test_a_benchmark_runs_at_its_smallest_as_its_page_says(
     assert len(done.stdout.splitlines()) >= 3
 
 
-@pytest.mark.long
 def test_all_that_wants_a_gpu_runs_at_tiny_sizes_on_a_cpu_and_misses_nothing(tmp_path: Path) -> None:
     words = [sys.executable, FOLDER / "device.py", "--device", "cpu", "--tiny", "--patience", "5"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)

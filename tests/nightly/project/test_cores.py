@@ -1,17 +1,13 @@
-"""Threads and jobs share the cores that they are given: what OpenMP, torch and joblib are told, in real processes."""
+"""What OpenMP, torch and joblib make of the cores that they are given, in real processes."""
 
 import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from rbpx import cores
 from rbpx.cores import n_cores
-from rbpx.measure.plan.memory import free_memory
-from tests.support.commands import here
 from tests.support.places import PROJECT
 
 OURS = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "SLURM_CPUS_PER_TASK")
@@ -54,13 +50,6 @@ def test_slurm_says_the_number_of_threads_where_the_user_does_not() -> None:
 
 
 @two_cores
-@pytest.mark.parametrize(("asked", "found"), [("1", 1), ("999", n_cores()), ("", n_cores()), ("many", n_cores())])
-def test_processes_count_the_cores_that_slurm_gives(asked: str, found: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLURM_CPUS_PER_TASK", asked)
-    assert n_cores() == found
-
-
-@two_cores
 @pytest.mark.parametrize(("given", "threads"), [({"SLURM_CPUS_PER_TASK": "2"}, 1), ({"OMP_NUM_THREADS": "3"}, 3)])
 def test_workers_of_joblib_divide_the_cores_unless_the_user_says_their_threads(
     given: dict[str, str], threads: int
@@ -79,64 +68,3 @@ def test_workers_of_joblib_divide_the_cores_unless_the_user_says_their_threads(
         check=True,
     )
     assert done.stdout.split() == [str(threads)] * 2
-
-
-VERSIONS = {
-    2: ("0::{path}", "", {"cpu.max": "{quota} {period}"}),
-    1: ("4:cpu,cpuacct:{path}", "cpu,cpuacct", {"cpu.cfs_quota_us": "{quota}", "cpu.cfs_period_us": "{period}"}),
-}
-
-
-def place_in_group(monkeypatch: pytest.MonkeyPatch, folder: Path, line: str, mount: str) -> None:
-    """Let this process be in the control group /slurm/job/step, as Linux tells it; the one around it has the limits."""
-    (folder / "mounts" / mount / "slurm" / "job" / "step").mkdir(parents=True)
-    (folder / "cgroup").write_text(f"7:pids:/elsewhere\n{line.format(path='/slurm/job/step')}\n")
-    monkeypatch.setattr(cores, "_PROC", folder / "cgroup")
-    monkeypatch.setattr(cores, "_GROUPS", folder / "mounts")
-
-
-@two_cores
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(("quota", "found"), [("100000", 1), ("60000", 1), ("9900000", n_cores()), ("max", n_cores())])
-def test_a_control_group_around_a_process_gives_it_cores(
-    version: int, quota: str, found: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    line, mount, files = VERSIONS[version]
-    place_in_group(monkeypatch, tmp_path, line, mount)
-    for name, text in files.items():
-        value = text.format(quota="-1" if (version, quota) == (1, "max") else quota, period=100_000)
-        (tmp_path / "mounts" / mount / "slurm" / "job" / name).write_text(f"{value}\n")
-    assert n_cores() == found
-
-
-@pytest.mark.parametrize(
-    ("line", "mount", "files"),
-    [
-        ("0::{path}", "", ("memory.max", "memory.current", "inactive_file")),
-        ("3:memory:{path}", "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")),
-    ],
-)
-def test_a_plan_counts_with_the_memory_of_a_control_group(
-    line: str, mount: str, files: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place_in_group(monkeypatch, tmp_path, line, mount)
-    group = tmp_path / "mounts" / mount / "slurm" / "job"
-    (group / files[0]).write_text(f"{300 * 2**20}\n")
-    (group / files[1]).write_text(f"{200 * 2**20}\n")
-    (group / "memory.stat").write_text(f"anon 5\n{files[2]} {40 * 2**20}\n")
-    assert free_memory("cpu", tmp_path).cpu_mib == 300 - 200 + 40
-
-
-@pytest.mark.parametrize(
-    "given",
-    [{"SLURM_MEM_PER_NODE": "64"}, {"SLURM_MEM_PER_CPU": "16", "SLURM_CPUS_ON_NODE": "4"}],
-    ids=["node", "core"],
-)
-def test_a_plan_counts_with_the_cores_and_the_memory_that_slurm_gives(
-    given: dict[str, str], cwd: Path, tmp_path: Path
-) -> None:
-    words = ("plan", "model=ladder", "size=3k", "dataset=pydoc", "--store", tmp_path / "store")
-    answer = here(*words, cwd=cwd, env={**given, "SLURM_CPUS_PER_TASK": "1", "COLUMNS": "120"}, check=0)
-    assert "This process has 1 core, 64 MiB of free memory" in answer.stdout
-    row = next(line for line in answer.stdout.splitlines() if line.split()[:1] == ["3k"])
-    assert row.split()[-2] in ("bfloat16", "split", "no"), "509 MiB do not fit"
