@@ -143,7 +143,6 @@ def test_the_findings_on_pydoc_are_those_of_a_new_run(path: Path, demo: tuple[Pa
     assert_same(of_pydoc(kept), of_pydoc(new))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_the_findings_in_a_study_are_those_of_a_new_run(path: Path, whole_demo: Path, tmp_path: Path) -> None:
     (kept, texts), (new, new_texts) = findings(path), findings(record(path, whole_demo, tmp_path))

@@ -5,17 +5,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.support.checkpoints import build_checkpoint
 from tests.support.clone import Clone
 from tests.support.places import DOCS
-from tests.support.stores import cell_records, manifests, runs_by_size
-from tests.support.synthetic import Truth, write_store
+from tests.support.stores import cell_records, manifests
 
 EXAMPLES = DOCS / "examples"
-PAGES = DOCS / "contributing"
 STEPS = {
     "reciprocal_rank.py": "rbpx/laws/quantities/",
     "schooner.yaml": "conf/model/",
@@ -50,21 +47,6 @@ def workplace(copy: Clone, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("work")
 
 
-def test_a_law_is_one_new_file(copy: Clone, tmp_path: Path) -> None:
-    store = write_store(tmp_path / "store", Truth(scatter=0.02), seed=5, n_documents=30)
-    asked = ["fit", "resamples=100", "ties=optimistic", "k=1", "--store", str(store.root), "--format", "json"]
-    fits = {fit["law"]: fit for fit in json.loads(copy.rbpx(tmp_path, *asked))}
-    ranks = [tokens["greater"] + 1.0 for tokens in runs_by_size(store.root).values()]
-    y = [-np.log(np.mean(1 / rank)) for rank in ranks]
-    ln_s, ln_y = np.log(list(Truth.S)), np.log(y)
-    fit = fits["reciprocal_rank"]
-    assert {"rbp", "cross_entropy"} < set(fits)  # it is one of all
-    assert fit["params"]["y"] == pytest.approx(y, rel=1e-12)
-    assert fit["alpha"] == pytest.approx(-np.polyfit(ln_s, ln_y, 1)[0], rel=1e-9)
-    assert fit["alpha_lo"] < fit["alpha"] < fit["alpha_hi"]
-    assert fit["params"]["interval"] == "documents and models"
-
-
 def test_a_family_is_one_new_file(copy: Clone, workplace: Path, tmp_path: Path) -> None:
     store = str(tmp_path / "store")
     printed = copy.rbpx(workplace, "model=schooner", "dataset=pydoc", "limit=2", "resamples=20", "--store", store)
@@ -77,10 +59,3 @@ def test_a_dataset_is_one_new_file(copy: Clone, workplace: Path, tmp_path: Path)
     copy.rbpx(workplace, "measure", "model=ladder", "size=3k", "dataset=letters", "--store", str(store))
     (manifest,), (cell,) = manifests(store).values(), cell_records(store)
     assert (cell["dataset"], manifest["n_documents"]) == ("letters", 9)
-
-
-@pytest.mark.parametrize(("page", "example"), list(zip(("law.md", "family.md", "dataset.md"), STEPS, strict=True)))
-def test_the_page_shows_the_file_that_is_added_here(page: str, example: str) -> None:
-    text = (PAGES / page).read_text(encoding="utf-8")
-    assert f"{STEPS[example]}{example}" in text
-    assert f"../examples/{example}" in text

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.ladder import bundled_folders, tokenizer_folder
-from tests.support.places import PACKAGE, PROJECT
+from tests.support.places import PROJECT
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +44,6 @@ def test_an_installed_copy_knows_its_studies_and_families(installed: Path, tmp_p
     page = run(installed, tmp_path, "--help")
     assert "hub, ladder" in page
     assert "experiment=NAME   attempts, attempts_sampled, baseline, closure, " in page
-
-
-def test_an_installed_copy_carries_every_model_of_the_ladder(installed: Path) -> None:
-    models = bundled_folders()
-    assert len(models) >= 7
-    for model in models:
-        for file in (model / "model.safetensors", tokenizer_folder(model) / "tokenizer.json"):
-            assert (installed / "rbpx" / file.relative_to(PACKAGE)).is_file()
-
-
-def test_an_installed_copy_is_typed(installed: Path) -> None:
-    assert (installed / "rbpx" / "py.typed").is_file()
 
 
 def test_an_installed_copy_writes_a_page(installed: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,6 @@ from tests.support.stores import runs_by_size
 from tests.support.synthetic import Truth, write_store
 
 EXAMPLE = DOCS / "examples" / "typical"
-PAGE = DOCS / "contributing" / "analysis.md"
 
 FROM_PYTHON = """
 import json, sys
@@ -100,18 +98,3 @@ def test_it_is_a_section_of_the_report(copy: Clone, store: Path, tmp_path: Path)
 
 def test_it_is_in_the_documentation(copy: Clone, tmp_path: Path) -> None:
     assert "\n## typical\n" in copy.python(tmp_path, "-c", REFERENCE, PROJECT / "docs")
-
-
-def test_no_file_outside_of_its_folder_knows_it(copy: Clone) -> None:
-    folder = copy.root / "rbpx" / "analyses" / "typical"
-    files = [path for path in copy.root.rglob("*") if path.suffix in (".py", ".sql", ".yaml") and path.is_file()]
-    others = [path for path in files if not path.is_relative_to(folder)]
-    assert len(others) > 400
-    knows = re.compile(r"analyses.typical|typical_rank|ln_ranks\b|/typical")
-    assert [path for path in others if knows.search(path.read_text())] == []
-
-
-def test_the_page_shows_its_files() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    missing = [path.name for path in EXAMPLE.glob("*.*") if f"../examples/typical/{path.name}" not in text]
-    assert missing == []

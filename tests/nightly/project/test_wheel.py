@@ -20,14 +20,6 @@ def names(requirements: list[str]) -> set[str]:
     return {re.split(r"[\[<>=;~! ]", requirement)[0].lower() for requirement in requirements}
 
 
-def test_an_installed_rbpx_asks_for_no_tool_of_its_developers() -> None:
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    needed, tools = names(project["dependencies"]), names(project["optional-dependencies"]["dev"])
-    assert {"torch", "duckdb"} <= needed
-    assert {"pytest", "mypy", "ruff", "sphinx", "playwright"} <= tools
-    assert needed & tools == set()
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
@@ -43,7 +35,6 @@ def python_of(version: str) -> str | None:
     return found if found and subprocess.run([found, "--version"], capture_output=True).returncode == 0 else None
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("version", PYTHONS)
 def test_a_wheel_runs_the_demo_without_a_checkout(version: str, wheel: Path, tmp_path: Path) -> None:
     python = python_of(version)

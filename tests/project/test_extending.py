@@ -1,0 +1,61 @@
+"""A law, a family, a dataset, a question are one new file or folder each: what the pages say, and the law and question.
+
+One process in a copy of the project runs them; `make nightly` goes on to families, datasets, formats and pages.
+"""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.clone import Clone
+from tests.support.places import DOCS
+from tests.support.stores import runs_by_size
+from tests.support.synthetic import Truth, write_store
+
+EXAMPLES = DOCS / "examples"
+PAGES = DOCS / "contributing"
+STEPS = {
+    "law.md": "rbpx/laws/quantities/reciprocal_rank.py",
+    "family.md": "conf/model/schooner.yaml",
+    "dataset.md": "conf/dataset/letters.yaml",
+}
+
+
+def test_the_pages_show_the_files_that_are_added() -> None:
+    for page, place in STEPS.items():
+        text = (PAGES / page).read_text(encoding="utf-8")
+        assert place in text
+        assert f"../examples/{Path(place).name}" in text
+    text = (PAGES / "analysis.md").read_text(encoding="utf-8")
+    names = [path.name for path in (EXAMPLES / "typical").glob("*.*")]
+    assert len(names) > 2
+    assert [name for name in names if f"../examples/typical/{name}" not in text] == []
+
+
+def test_a_law_and_a_question_are_one_new_file_and_one_new_folder(tmp_path: Path) -> None:
+    clone = Clone(tmp_path / "clone")
+    shutil.copy(EXAMPLES / "reciprocal_rank.py", clone.root / STEPS["law.md"])
+    folder = clone.root / "rbpx" / "analyses" / "typical"
+    shutil.copytree(EXAMPLES / "typical", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    knows = re.compile(r"analyses.typical|typical_rank|ln_ranks\b|/typical")
+    others = [path for path in clone.root.rglob("*.*") if path.suffix in (".py", ".sql", ".yaml")]
+    others = [path for path in others if path.is_file() and not path.is_relative_to(folder)]
+    assert len(others) > 400
+    assert [path for path in others if knows.search(path.read_text())] == []
+    store = write_store(tmp_path / "store", Truth(scatter=0.02), seed=5, n_documents=30).root
+    asked = ("ties=optimistic", "resamples=100", "--store", store, "--format", "json")
+    (law,) = json.loads(clone.rbpx(tmp_path, "fit", "laws=[reciprocal_rank]", *asked))
+    (question,) = json.loads(clone.rbpx(tmp_path, "typical", *asked))
+    assert "how the typical rank of the true token falls with size" in clone.rbpx(tmp_path, "--help")
+    clone.close()
+    ranks = [tokens["greater"] + 1.0 for tokens in runs_by_size(store).values()]
+    ys = [-np.log(np.mean(1 / rank)) for rank in ranks], [np.exp(np.log(rank).mean()) for rank in ranks]
+    for fit, y in zip((law, question), ys, strict=True):
+        assert fit["params"]["y"] == pytest.approx(y, rel=1e-12)
+        assert fit["alpha"] == pytest.approx(-np.polyfit(np.log(Truth.S), np.log(y), 1)[0], rel=1e-9)
+        assert fit["alpha_lo"] < fit["alpha"] < fit["alpha_hi"]
+    assert law["params"]["interval"] == "documents and models"
