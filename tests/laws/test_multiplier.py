@@ -92,5 +92,5 @@ def test_documents_that_both_share_cancel() -> None:
 
 
 def test_the_interval_of_a_true_factor_of_two_holds_it() -> None:
-    """One of 95 % does as often in 999 of 1,000 sets of 8 draws, by the binomial."""
-    assert of_multiplier(8, 1.5, 0.2, 0.01, 7, Offset.shared, seed=1) >= fewest(8)
+    """One of 95 % does as often in 999 of 1,000 sets of 24 draws, by the binomial."""
+    assert of_multiplier(24, 1.5, 0.2, 0.01, 7, Offset.shared, seed=1) >= fewest(24)

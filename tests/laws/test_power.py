@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
 from scipy.stats import beta as beta_distribution
 from scipy.stats import linregress
 from scipy.stats import t as student_t
@@ -13,6 +12,7 @@ from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.predict.prediction import predict
 from rbpx.status import Status
+from tests.support.pythia import PYTHIA_CE, PYTHIA_RBP_1, PYTHIA_S, neg_ln
 
 # GPT-2 on Wikipedia: the RBP paper's released metrics (arXiv 2510.20387), six decimals, 317,414 tokens a model.
 GPT2_S = [85056000, 302311424, 708390400, 1475561600]
@@ -23,15 +23,6 @@ GPT2_RBP = {
     100: [0.860293, 0.884602, 0.89377, 0.900105],
     10000: [0.996182, 0.995971, 0.995593, 0.995032],
 }
-# Pythia on Wikipedia: read off figure 8a of the RBP paper.
-PYTHIA_S = [1189888, 4739072, 18915328, 85056000, 302311424]
-PYTHIA_S += [805736448, 1208602624, 2517652480, 6444163072, 11327027200]
-PYTHIA_CE = [4.171, 3.751, 3.345, 2.906, 2.498, 2.325, 2.235, 2.119, 2.023, 1.960]
-PYTHIA_RBP_1 = [0.3329, 0.3714, 0.4083, 0.4594, 0.5056, 0.5266, 0.5391, 0.5554, 0.5681, 0.5785]
-
-
-def neg_ln(values: list[float]) -> list[float]:
-    return [-math.log(value) for value in values]
 
 
 def numbers(fit: PowerLawFit) -> list[float | None]:
@@ -223,31 +214,3 @@ def test_the_interval_covers_the_true_exponent_with_clustered_documents() -> Non
         fit = fit_power_law(S, -np.log(hits_DN.sum(axis=0) / tokens_D.sum()), y_BN)
         covered += fit.alpha_text.lo <= alpha <= fit.alpha_text.hi
     assert 180 <= covered <= 198
-
-
-def test_the_interval_covers_the_true_exponent_of_a_biased_quantity() -> None:
-    """Plug-in entropies of 6,000 tokens over 2,000 ranks: a percentile interval covers only 81 % here."""
-    S, alpha, rng = np.array([1e6, 1e7, 1e8, 1e9]), 0.08, np.random.default_rng(0)
-    ln_x = np.log(np.arange(1, 2001))
-
-    def p_of(exponent: float) -> np.ndarray:
-        weight = np.exp(-exponent * ln_x)
-        return np.asarray(weight / weight.sum())
-
-    def entropy(p: np.ndarray) -> np.ndarray:
-        return np.asarray(-np.sum(p * np.log(p, where=p > 0, out=np.zeros_like(p)), axis=-1))
-
-    targets = 5.0 * (S / 1e6) ** -alpha
-    p_NX = [p_of(brentq(lambda b, h=h: float(entropy(p_of(b))) - h, 0.1, 5.0)) for h in targets]
-    covered, covered_by_percentiles = 0, 0
-    for seed in range(100):
-        counts_NDX = np.stack([rng.multinomial(60, p, size=100) for p in p_NX]).astype(np.float64)
-        weights_BD = document_weights(100, 100, seed).astype(np.float64)
-        y_BN = np.stack([entropy((weights_BD @ counts_DX) / 6000) for counts_DX in counts_NDX], axis=1)
-        fit = fit_power_law(S, [float(entropy(counts_DX.sum(axis=0) / 6000)) for counts_DX in counts_NDX], y_BN)
-        covered += fit.alpha_text.lo <= alpha <= fit.alpha_text.hi
-        about = np.log(S) - np.log(S).mean()
-        low, high = np.quantile(-np.log(y_BN) @ about / (about @ about), [0.025, 0.975])
-        covered_by_percentiles += low <= alpha <= high
-    assert 90 <= covered <= 99
-    assert covered_by_percentiles < 90

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import prediction_coverage
-from tests.laws.test_power import PYTHIA_CE, PYTHIA_RBP_1, PYTHIA_S, neg_ln
+from tests.support.pythia import PYTHIA_CE, PYTHIA_RBP_1, PYTHIA_S, neg_ln
 
 PYTHIA = {"cross-entropy": PYTHIA_CE, "-ln RBP_1": neg_ln(PYTHIA_RBP_1)}
 

@@ -9,6 +9,7 @@ import pytest
 
 from rbpx.laws.numeric import Floats
 from rbpx.laws.routed import Routed, compare_sizes, sizes_of
+from tests.support.draws import fewest, inside
 
 N, E = (each.ravel() for each in np.meshgrid([1e7, 3e7, 1e8, 3e8, 1e9], [1, 4, 16, 64]))
 
@@ -29,16 +30,15 @@ def test_a_drawn_bilinear_law_is_found_and_foretells_what_is_held_out() -> None:
 
 
 def test_intervals_of_a_drawn_law_hold_it_at_their_rate() -> None:
+    """Of four numbers of experts the bootstrap's are narrow: .85; as often in 999 of 1,000 sets of 20 draws."""
     truth, held = {"b": -0.085, "c": -0.08, "d": 0.003}, {"b": 0, "c": 0, "d": 0}
-    n_draws = 100
-    for seed in range(n_draws):
+    for seed in range(20):
         found = compare_sizes(N, N * (1 + E) / 2, E, drawn(0.005, seed), n_resamples=200, seed=seed)
         assert found is not None
         for name, value in truth.items():
-            lo, hi = found.laws[-1].constants[name].ends or (np.nan, np.nan)
-            held[name] += lo <= value <= hi
-    # of four numbers of experts the bootstrap's intervals are somewhat narrow
-    assert {name: 0.8 <= n / n_draws <= 0.99 for name, n in held.items()} == dict.fromkeys(truth, True)
+            constant = found.laws[-1].constants[name]
+            held[name] += inside(constant.lo, value, constant.hi)
+    assert min(held.values()) >= fewest(20, 0.85, n_counts=3), held
 
 
 def test_models_that_differ_by_their_routers_are_of_one_size() -> None:
