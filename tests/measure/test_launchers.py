@@ -1,6 +1,5 @@
-"""Sweeps: models loaded once, cells counted over all jobs, a text that is wrong."""
+"""Sweeps: models loaded once, a text that is wrong."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -8,17 +7,6 @@ import pytest
 
 from tests.support.commands import here
 from tests.support.stores import Family, cell_records, run_folders
-
-
-def test_a_sweep_of_jobs_with_processes_of_their_own_counts_the_cells_of_all(
-    family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "rbpx.cli.messages.show_messages_of_job", lambda: None
-    )  # one job at a time runs in this process
-    words = [*family.words("xs"), "limit=2,3", "hydra/launcher=joblib", "hydra.launcher.n_jobs=1"]
-    answer = here("measure", "-m", *words, "--store", tmp_path / "store", cwd=cwd, check=0)
-    assert re.findall(r"^\[(.*)\] mine", answer.stderr, re.MULTILINE) == ["1/2", "2/2"]
 
 
 def test_a_model_is_loaded_once_for_all_texts_of_a_sweep(

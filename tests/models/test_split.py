@@ -1,7 +1,6 @@
 """A model larger than one device: over GPUs, memory and disk it gives the rows that it gives in one piece."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,10 @@ import torch
 
 from rbpx.config.model.placement import Split, read_limits
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.models.load import LoadedModel, load_model
+from rbpx.models.load import load_model
 from tests.support.commands import here
 from tests.support.measuring import load, windows_of
 from tests.support.measuring import measure as measure_rows
-from tests.support.pickles import pickle_weights
 
 CPU = torch.device("cpu")
 # Bytes of the CPU's memory that leave everything, a part, or nothing on disk; the tiny models have 45 to 230 KB.
@@ -76,30 +74,6 @@ def test_a_split_run_is_the_run_of_the_whole_model(
     answer = measure(folder, tiny_jsonl, store, cwd, "device=cpu")
     assert "nothing to measure" in answer.stderr
     assert read_run(store)[0] == names
-
-
-def test_pickled_weights_are_written_anew_where_the_store_is_and_removed(
-    tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = pickle_weights(Path(shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "model")))
-    measure(folder, tiny_jsonl, tmp_path / "whole", cwd, "model.pickled=true")
-    offloaded: list[Path] = []
-
-    def looked_at(*args: Any) -> LoadedModel:
-        loaded = load_model(*args)
-        (split,) = [each for each in args if isinstance(each, Split)]
-        offloaded.extend(split.folder.glob("*/*"))
-        return loaded
-
-    monkeypatch.setattr("rbpx.models.load.load_model", looked_at)
-    words = ("model.pickled=true", "device=split", "memory={cpu: 1}")
-    measure(folder, tiny_jsonl, tmp_path / "split", cwd, *words)
-    assert "model-00001-of-00001.safetensors" in [path.name for path in offloaded]
-    assert {path.parents[2] for path in offloaded} == {tmp_path / "split"}
-    assert not any(path.exists() for path in offloaded)
-    (whole, _, rows), (split, _, split_rows) = read_run(tmp_path / "whole"), read_run(tmp_path / "split")
-    assert whole == split
-    np.testing.assert_array_equal(split_rows["greater"], rows["greater"])
 
 
 def test_the_head_of_a_split_model_is_fetched_once_and_not_for_every_chunk(

@@ -215,3 +215,16 @@ def test_a_sweep_that_gets_sigterm_says_in_one_line_what_becomes_of_its_jobs(
                 os.kill(job, signal.SIGINT)
     here("measure", "-m", *words[:-4], "--store", store, cwd=cwd, check=0)
     assert len(runs(store, cwd)) == 2 * len(family.folders)
+
+
+def test_a_sweep_of_jobs_with_processes_of_their_own_counts_the_cells_of_all(
+    family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "rbpx.cli.messages.show_messages_of_job", lambda: None
+    )  # one job at a time runs in this process
+    words = [*family.words("xs", "s"), "limit=2,3", "seed=1,2", "hydra/launcher=joblib", "hydra.launcher.n_jobs=1"]
+    answer = here("measure", "-m", *words, "--store", tmp_path / "store", cwd=cwd, check=0)
+    assert re.findall(r"^\[(.*)\] mine", answer.stderr, re.MULTILINE) == [f"{cell}/8" for cell in range(1, 9)]
+    answer = here("measure", "-m", *words[:-2], "dtype=bfloat16", "--store", tmp_path / "s", cwd=cwd, check=0)
+    assert re.findall(r"^\[(.*)\] mine", answer.stderr, re.MULTILINE) == [f"{cell}/8" for cell in range(1, 9)]

@@ -1,6 +1,7 @@
 """A model larger than one device: over GPUs, memory and disk it gives the rows that it gives in one piece."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ import pytest
 import torch
 
 from rbpx.config.model.placement import Split
-from rbpx.models.load import load_model
+from rbpx.models.load import LoadedModel, load_model
 from tests.support.checkpoints import ARCHITECTURES
 from tests.support.commands import here
+from tests.support.pickles import pickle_weights
 
 CPU = torch.device("cpu")
 # Bytes of the CPU's memory that leave everything, a part, or nothing on disk; the tiny models have 45 to 230 KB.
@@ -61,3 +63,27 @@ def test_a_split_model_gives_the_rows_and_the_identity_of_the_whole_one(
     assert devices == {"cpu", "cpu, disk"}
     loaded = load_model(str(folder), None, dtype, CPU, split=Split(tmp_path, {"cpu": A_PART[dtype]}))
     assert {str(place) for place in loaded.model.hf_device_map.values()} == {"cpu", "disk"}, "a part of it on each"
+
+
+def test_pickled_weights_are_written_anew_where_the_store_is_and_removed(
+    tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = pickle_weights(Path(shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "model")))
+    measure(folder, tiny_jsonl, tmp_path / "whole", cwd, "model.pickled=true")
+    offloaded: list[Path] = []
+
+    def looked_at(*args: Any) -> LoadedModel:
+        loaded = load_model(*args)
+        (split,) = [each for each in args if isinstance(each, Split)]
+        offloaded.extend(split.folder.glob("*/*"))
+        return loaded
+
+    monkeypatch.setattr("rbpx.models.load.load_model", looked_at)
+    words = ("model.pickled=true", "device=split", "memory={cpu: 1}")
+    measure(folder, tiny_jsonl, tmp_path / "split", cwd, *words)
+    assert "model-00001-of-00001.safetensors" in [path.name for path in offloaded]
+    assert {path.parents[2] for path in offloaded} == {tmp_path / "split"}
+    assert not any(path.exists() for path in offloaded)
+    (whole, _, rows), (split, _, split_rows) = read_run(tmp_path / "whole"), read_run(tmp_path / "split")
+    assert whole == split
+    np.testing.assert_array_equal(split_rows["greater"], rows["greater"])
