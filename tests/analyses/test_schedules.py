@@ -1,13 +1,13 @@
 """Losses by step are points of laws where a decay of the rate ends, or where the rate is constant, and are counted."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.commands import Answer, here
+from tests.support.asking import Asked, ask, imported, refused
+from tests.support.composed import here
 from tests.support.tables import write_table
 
 TOKENS = 1_000_000  # of a step
@@ -52,66 +52,47 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def bring(file: Path, store: Path, cwd: Path, *words: str, check: int = 0) -> Answer:
-    return here("import", file, "source=me", "family=lab", "dataset=c4", *words, "--store", store, cwd=cwd, check=check)
+def bring(file: Path, store: Path, **keys: Any) -> Path:
+    return imported(store, file, "me", family="lab", dataset="c4", **keys)
 
 
-def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads(here(*words, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    return rows
-
-
-def words_of(answer: Answer) -> str:
-    """What a question prints, on one line."""
-    return " ".join(answer.stdout.split())
-
-
-def points(store: Path, cwd: Path) -> list[tuple[str, float, str | None]]:
+def points(trajectory: Asked) -> list[tuple[str, float, str | None]]:
     """The run, D and place of the states that a trajectory takes."""
-    rows = [row for row in asked(store, cwd, "trajectory") if row["kind"] == "point"]
-    return sorted((row["model"], row["D"] / TOKENS, row["place"]) for row in rows if row["is_point"])
+    rows = trajectory.of_kind("point")
+    return sorted((row["model"], row["D"] / TOKENS, row.get("place")) for row in rows if row.get("is_point", True))
 
 
-def test_the_surface_of_cosines_is_that_of_their_ends(store: Path, cwd: Path, tmp_path: Path) -> None:
+def test_the_surface_of_cosines_is_that_of_their_ends(store: Path, tmp_path: Path) -> None:
     steps, runs = wide(tmp_path)
-    bring(steps, store, cwd, f"runs={{loss_nats: {runs}}}")
-    D = asked(store, cwd, "sql", "SELECT count(*) AS n, max(training_tokens) AS D FROM observations")
-    assert D == [{"n": N_STATES, "D": 4000 * TOKENS}]
-    (law,) = asked(store, cwd, "surface", "resamples=20")
+    bring(steps, store, runs={"loss_nats": str(runs)})
+    asked = ask(store, "surface", resamples=20)
+    (law,) = asked.rows
     assert law["n_points"] == len(COSINES)
     assert (law["alpha"], law["beta"], law["E"]) == pytest.approx((0.34, 0.28, 1.7), rel=1e-3)
-    said = words_of(here("surface", "resamples=20", "--store", store, cwd=cwd, check=0))
-    assert f"Points: {len(COSINES)} of {N_STATES} states: {len(COSINES)} at the end of a decay." in said
-    assert f"Left out: {N_STATES - len(COSINES)} states in the middle of a decay" in said
-    page = tmp_path / "page.html"
-    here("surface", "resamples=20", "--format", "html", "--output", page, "--store", store, cwd=cwd, check=0)
-    assert f"Points: {len(COSINES)} of {N_STATES} states" in page.read_text()
+    assert f"Points: {len(COSINES)} of {N_STATES} states: {len(COSINES)} at the end of a decay." in asked.words
+    assert f"Left out: {N_STATES - len(COSINES)} states in the middle of a decay" in asked.words
 
 
-def test_points_of_unknown_schedules_stand_beside_known_ends(store: Path, cwd: Path, tmp_path: Path) -> None:
+def test_a_trajectory_shows_which_states_are_points_and_those_of_unknown_schedules_all_are(
+    store: Path, tmp_path: Path
+) -> None:
     """Each of the eight cosines has one point; a ninth run, of which nothing is known, has all of its three."""
     steps, runs = wide(tmp_path)
-    bring(steps, store, cwd, f"runs={{loss_nats: {runs}}}")
-    other = by_step(tmp_path / "b.csv", {"i": (960e6, [(1000, None), (2000, None), (3000, None)])})
-    bring(other, store, cwd, "tokens_per_step=1M")
-    answer = here("surface", "resamples=20", "--store", store, cwd=cwd, check=0)
-    said = words_of(answer)
-    assert f"Points: 11 of {N_STATES + 3} states: 8 at the end of a decay, 3 of an unknown schedule." in said
-    assert "Nothing is known of the schedule of 3 states, so all of them are points" in said
-
-
-def test_a_trajectory_shows_which_states_are_points(store: Path, cwd: Path, tmp_path: Path) -> None:
-    steps, runs = wide(tmp_path)
-    bring(steps, store, cwd, f"runs={{loss_nats: {runs}}}")
-    assert points(store, cwd) == sorted((name, float(of), "end") for name, (_, of) in COSINES.items())
-    answer = here("trajectory", "--store", store, cwd=cwd, check=0)
-    table = answer.stdout.split("Which states are points, by the schedule of the rate")[1]
+    bring(steps, store, runs={"loss_nats": str(runs)})
+    asked = ask(store, "trajectory")
+    assert points(asked) == [(name, float(of), "end") for name, (_, of) in COSINES.items()]
+    table = asked.table().split("Which states are points, by the schedule of the rate")[1]
     counted = {cells[0]: cells[1:4] for line in table.splitlines() if len(cells := line.split()) > 5}
     assert {name: counted[name] for name in COSINES} == {
         name: [str(of // EVERY), "1", "1"] for name, (_, of) in COSINES.items()
     }
-    refused = here("fit", "axis=D", "--store", store, cwd=cwd, check=2).stderr
-    assert f"{N_STATES - len(COSINES)} of them in the middle of a decay" in refused
+    with refused(f"{N_STATES - len(COSINES)} of them in the middle of a decay"):
+        ask(store, "fit", axis="D")
+    other = by_step(tmp_path / "b.csv", {"i": (960e6, [(1000, None), (2000, None), (3000, None)])})
+    bring(other, store, tokens_per_step="1M")
+    said = ask(store, "surface", laws=["cross_entropy"], resamples=1).words
+    assert f"Points: 11 of {N_STATES + 3} states: 8 at the end of a decay, 3 of an unknown schedule." in said
+    assert "Nothing is known of the schedule of 3 states, so all of them are points" in said
 
 
 def by_step(path: Path, runs: dict[str, tuple[float, list[tuple[int, float | None]]]], **more: Any) -> Path:
@@ -134,31 +115,28 @@ def held(until: int, decayed: int | None = None) -> list[tuple[int, float | None
     return rates
 
 
-def test_a_constant_rate_is_one_law_and_its_warm_up_is_none_of_it(store: Path, cwd: Path, tmp_path: Path) -> None:
+def test_a_constant_rate_is_one_law_and_its_warm_up_is_none_of_it(store: Path, tmp_path: Path) -> None:
     file = by_step(tmp_path / "a.csv", {"one": (60e6, held(1000))})
-    bring(file, store, cwd, "tokens_per_step=1M")
-    assert points(store, cwd) == [("one", float(step), "constant") for step in range(100, 1001, 100)]
+    bring(file, store, tokens_per_step="1M")
+    expected = [("one", float(step), "constant") for step in range(100, 1001, 100)]
+    assert points(ask(store, "trajectory")) == expected
 
 
-def test_a_decay_is_no_point_beside_many_of_a_constant_rate(store: Path, cwd: Path, tmp_path: Path) -> None:
+def test_a_decay_is_no_point_beside_many_of_a_constant_rate(store: Path, tmp_path: Path) -> None:
     """Ten states before it; the three in the decay and its one end are left out."""
     file = by_step(tmp_path / "a.csv", {"one": (60e6, held(1000, 1200))}, schedule="wsd", tokens_per_step="1M")
-    bring(file, store, cwd)
-    assert points(store, cwd) == [("one", float(step), "constant") for step in range(100, 1001, 100)]
-    said = words_of(here("trajectory", "--store", store, cwd=cwd, check=0))
-    assert "Points: 10 of 15 states: 10 at a constant rate." in said
-    assert "Left out: 4 states in the middle of a decay" in said  # the warm-up is one of them
-    assert "Left out: 1 state at the end of a decay" in said
+    asked = ask(bring(file, store), "trajectory")
+    assert points(asked) == [("one", float(step), "constant") for step in range(100, 1001, 100)]
+    assert "Points: 10 of 15 states: 10 at a constant rate." in asked.words
+    assert "Left out: 4 states in the middle of a decay" in asked.words  # the warm-up is one of them
+    assert "Left out: 1 state at the end of a decay" in asked.words
 
 
-def test_ends_of_three_decays_stand_without_states_before_them(store: Path, cwd: Path, tmp_path: Path) -> None:
+def test_ends_of_three_decays_stand_without_states_before_them(store: Path, tmp_path: Path) -> None:
     ends = {"one": 600, "two": 1200, "three": 2400}
     file = by_step(tmp_path / "a.csv", {name: (60e6, held(end - 200, end)) for name, end in ends.items()})
-    bring(file, store, cwd, "tokens_per_step=1M")
-    (law,) = asked(store, cwd, "fit", "axis=D", "method=ols")
+    (law,) = ask(bring(file, store, tokens_per_step="1M"), "fit", axis="D", method="ols").rows
     assert law["n_points"] == 3
-    rows = asked(store, cwd, "sql", "SELECT count(*) FILTER (lr = 0) AS ends, count(*) AS n FROM observations")
-    assert rows == [{"ends": 3, "n": sum(1 + (end - 200) // 100 + 4 for end in ends.values())}]
 
 
 @pytest.mark.parametrize(
@@ -173,35 +151,33 @@ def test_ends_of_three_decays_stand_without_states_before_them(store: Path, cwd:
     ],
 )
 def test_without_rates_the_name_of_a_schedule_and_its_tokens_say_what_is_a_point(
-    more: dict[str, Any], expected: list[tuple[int, str | None]], store: Path, cwd: Path, tmp_path: Path
+    more: dict[str, Any], expected: list[tuple[int, str | None]], store: Path, tmp_path: Path
 ) -> None:
     steps: list[tuple[int, float | None]] = [(100, None), (200, None), (300, None)]
     file = by_step(tmp_path / "a.csv", {"one": (60e6, steps)}, **more)
-    bring(file, store, cwd, "tokens_per_step=1M")
-    rows = [row for row in asked(store, cwd, "trajectory") if row["kind"] == "point"]
-    found = [(row["D"] / TOKENS, row.get("place")) for row in rows if row.get("is_point", True)]
-    assert found == [(float(step), place) for step, place in expected]
-    said = words_of(here("trajectory", "--store", store, cwd=cwd, check=0))
-    assert ("Nothing is known of the schedule of 3 states" in said) is (more == {})
+    asked = ask(bring(file, store, tokens_per_step="1M"), "trajectory")
+    assert points(asked) == [("one", float(step), place) for step, place in expected]
+    assert ("Nothing is known of the schedule of 3 states" in asked.words) is (more == {})
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("keys", "says"),
     [
-        (["tokens_per_step=4X"], "tokens_per_step is 4X; give a whole number"),
-        (["schedule=3"], "schedule=3"),
-        (["runs={loss_nats: runs.csv}"], "runs.csv is not a file"),
+        ({"tokens_per_step": "4X"}, "tokens_per_step is 4X; give a whole number"),
+        ({"schedule": 3}, "schedule=3"),
+        ({"runs": {"loss_nats": "runs.csv"}}, "runs.csv is not a file"),
     ],
 )
 def test_what_cannot_be_meant_of_a_schedule_is_one_line(
-    words: list[str], says: str, store: Path, cwd: Path, tmp_path: Path
+    keys: dict[str, Any], says: str, store: Path, tmp_path: Path
 ) -> None:
     file = by_step(tmp_path / "a.csv", {"one": (60e6, [(100, None)])})
-    (line,) = bring(file, store, cwd, *words, check=2).stderr.splitlines()
-    assert says in line
+    with refused(says):
+        bring(file, store, **keys)
     assert not store.exists()
 
 
 def test_a_rate_below_0_is_a_fault_of_its_line(store: Path, cwd: Path, tmp_path: Path) -> None:
     file = by_step(tmp_path / "a.csv", {"one": (60e6, [(100, 1e-3), (200, -1e-3)])})
-    assert "line 3: lr is -0.001" in bring(file, store, cwd, check=2).stderr
+    answer = here("import", file, "source=me", "family=lab", "dataset=c4", "--store", store, cwd=cwd, check=2)
+    assert "line 3: lr is -0.001" in answer.stderr
