@@ -1,6 +1,6 @@
 """Fuzz targets: each takes any bytes, and either succeeds or refuses them in one line.
 
-`python -m tests.support.fuzz` has no driver of its own: tests draw the bytes from the corpora here, mutated.
+Tests draw the bytes from the corpora here, mutated: a few of them daily, thousands in tests/nightly.
 """
 
 import gzip
@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rbpx.cli.registry import asking
@@ -299,3 +300,27 @@ def mutated(corpus: list[bytes]) -> st.SearchStrategy[bytes]:
         return seed
 
     return st.builds(apply, st.sampled_from(corpus), st.lists(edit, max_size=4)) | st.binary(max_size=60)
+
+
+# target -> what takes any bytes, and whole files to begin from
+TARGETS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
+    "texts": (texts, TABLES),
+    "imports": (imports, TABLES),
+    "engine rows": (engine_rows, ENGINES),
+    "gguf": (gguf, GGUFS),
+    "parts": (parts, PARTS),
+    "samples": (samples, SAMPLES),
+    "configuration": (configuration, FILES),
+    "composed": (composed, FILES),
+}
+
+
+def drive(run: Callable[[bytes], None], contents: st.SearchStrategy[bytes], n_examples: int) -> None:
+    """Give a target that many contents."""
+
+    @settings(max_examples=n_examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(contents)
+    def one(content: bytes) -> None:
+        run(content)
+
+    one()

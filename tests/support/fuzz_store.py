@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
@@ -501,3 +501,27 @@ RECORDS = ("runs", *KINDS)
 TABLES = (*OF_RUNS, "vocab", "imports", "temperatures")
 NAMES = [b"f" * 16 + b".json", b"a.json", b"a\nb.json", b"\xff.json", b"x" * 200, b"=cmd()", b"\x1b[2J"]
 Target = Callable[[bytes], None]
+TARGETS = [
+    *(f"record {kind}" for kind in RECORDS),
+    *(f"table {kind}" for kind in TABLES),
+    *("heartbeat", "answer", "ledger", "sample", "index", "push", "pull", "publish"),
+]
+
+
+def target_of(name: str, whole: bool) -> tuple[Target, list[bytes], st.SearchStrategy[bytes]]:
+    """What takes any bytes, whole files to begin from, and changed ones; `whole` asks everything of the store."""
+    what, _, kind = name.partition(" ")
+    if what == "ledger":
+        return ledger, NAMES, st.binary(max_size=40)
+    if what == "sample":
+        return sample, tables_of("samples"), changed_table("samples")
+    if what == "index":
+        return index, indexes(), st.binary(max_size=40)
+    if what == "table":
+        return partial(table, kind), tables_of(kind), changed_table(kind)
+    if what in ("push", "pull", "publish"):
+        run = {"push": push, "pull": pull, "publish": published}[what]
+        return run, files_of("runs"), changed_record("runs")
+    kind = kind or f"{what}s"
+    alone = {"heartbeat": heartbeat, "answer": answer}.get(what, partial(record, kind, whole=whole))
+    return alone, files_of(kind), changed_record(kind)
