@@ -13,8 +13,9 @@ from rbpx.laws.forms.linearised import Mixed, Nearby, mix
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.predict.calibration import expected_error, in_sd, widened, widening
 from rbpx.laws.surface.averaged import backtest_budgets, predict_over_forms
-from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
+from tests.support.coverage import both_forms
+from tests.support.draws import fewest, inside
 from tests.support.surfaces import draw, grid
 
 Floats = NDArray[np.float64]
@@ -109,13 +110,12 @@ def test_checkpoints_of_a_run_count_less_than_as_many_runs() -> None:
 
 
 def forms_of(runs: Runs) -> list[Estimate]:
-    fits = [fit_surface(runs, form, n_resamples=0) for form in FORMS]
     (budgets,) = backtest_budgets([(runs, FORMS)])
-    return [answer.y for answer in predict_over_forms(fits, [(3e9, 6e10), (1e8, 2e9)], budgets)]
+    return [answer.y for answer in predict_over_forms(both_forms(runs), [(3e9, 6e10), (1e8, 2e9)], budgets)]
 
 
 def test_neither_order_nor_units_matter() -> None:
-    runs = draw((3,), grid(5, 4), 0.005).runs
+    runs = draw((3,), grid(4, 3), 0.005).runs
     mixed = np.random.default_rng(0).permutation(len(runs.S_N))
     plain = forms_of(runs)
     for other, unit in ((runs.only(mixed), 1.0), (replace(runs, y_N=1000 * runs.y_N), 1000.0)):
@@ -125,7 +125,7 @@ def test_neither_order_nor_units_matter() -> None:
 
 
 def test_what_is_held_out_has_no_part_in_its_prediction() -> None:
-    runs = draw((5,), grid(5, 4), 0.005).runs
+    runs = draw((5,), grid(4, 4), 0.005).runs
     (budgets,) = backtest_budgets([(runs, FORMS)])
     C = 6 * runs.S_N * runs.D_N
     assert {budget.gap for budget in budgets} == {3.0, 9.0}
@@ -142,37 +142,14 @@ def test_what_is_held_out_has_no_part_in_its_prediction() -> None:
         assert same.measured == pytest.approx(1.5 * test.measured)
 
 
-@pytest.mark.parametrize("checkpoints", [1, 4])
-def test_intervals_of_a_new_run_hold_what_they_say_where_the_form_is_right(checkpoints: int) -> None:
-    inside = []
-    for seed in range(20):
-        drawn = draw((seed, 9), grid(5, 4), 0.006, checkpoints)
-        fits = [fit_surface(drawn.runs, form, n_resamples=0) for form in FORMS]
-        (budgets,) = backtest_budgets([(drawn.runs, FORMS)])
-        (answer,) = predict_over_forms(fits, [drawn.new], budgets)
-        assert answer.y.ends is not None
-        inside.append(answer.y.ends[0] <= drawn.new_y <= answer.y.ends[1])
-    assert sum(inside) >= 17, "of 20: fewer by chance once in 60 where 95 % hold"
-
-
-def test_a_surface_that_is_no_candidate_is_held_where_one_form_misses() -> None:
-    """ln y = ln(1.5 + 25 S^-.16 (1 + 60 D^-.22)): what tokens do depends on size, in no form that is fitted."""
-    over, alone = [], []
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        S, D = (each.ravel() for each in np.meshgrid(3e7 * np.geomspace(1, 30, 5), 6e8 * np.geomspace(1, 40, 5)))
-        y = (1.5 + 25 * S**-0.16 * (1 + 60 * D**-0.22)) * np.exp(0.002 * rng.standard_normal(25))
-        C = 6 * S * D
-        fitted, held = C <= C.max() / 3, C > C.max() / 3 * 1.01
-        runs = Runs.of(S[fitted], D[fitted], y[fitted])
-        fits = [fit_surface(runs, form, n_resamples=50) for form in FORMS]
-        (budgets,) = backtest_budgets([(runs, FORMS)])
-        answers = predict_over_forms(fits, list(zip(S[held], D[held], strict=True)), budgets)
-        for answer, truth in zip(answers, y[held], strict=True):
-            for found, into in ((answer.y, over), (answer.within["chinchilla"], alone)):
-                into.append(found.ends is not None and found.ends[0] <= truth <= found.ends[1])
-    assert np.mean(over) >= 0.9
-    assert np.mean(alone) < np.mean(over)
+def test_intervals_of_a_new_run_hold_it_where_the_form_is_right() -> None:
+    """Those of 95 % do as often in 999 of 1,000 sets of 12 draws, by the binomial."""
+    held = 0
+    for seed in range(12):
+        drawn = draw((seed, 9), grid(5, 4), 0.006)
+        (answer,) = predict_over_forms(both_forms(drawn.runs), [drawn.new], [])
+        held += inside(answer.y.lo, drawn.new_y, answer.y.hi)
+    assert held >= fewest(12)
 
 
 def test_intervals_are_widened_by_what_backtests_missed_and_never_narrowed() -> None:

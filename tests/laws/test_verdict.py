@@ -168,12 +168,12 @@ def test_most_true_laws_are_ok_and_few_laws_that_bend() -> None:
     generator = np.random.default_rng(0)
     x = np.log(S)
     true, bent = 0, 0
-    for _ in range(60):
+    for _ in range(30):
         noise = 0.01 * generator.standard_normal(7)
         true += judged(np.exp(-0.1 * x + noise))[1] == ()
         bent += judged(np.exp(-0.1 * x - 0.01 * (x - x.mean()) ** 2 + noise))[1] == ()
-    assert true >= 42  # each of the tests is wrong once in twenty
-    assert bent <= 3
+    assert true >= 21  # each of the tests is wrong once in twenty
+    assert bent <= 2
 
 
 def test_a_larger_size_without_a_miss_is_left_out_of_the_backtests() -> None:
