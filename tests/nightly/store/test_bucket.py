@@ -26,7 +26,7 @@ from rbpx.store.merge import merge
 from rbpx.store.named import open_store, own_store
 from rbpx.store.sql.queries import connect
 from rbpx.store.store import Store
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.object_storage import BUCKET, Fault, Storage, storage
 from tests.support.stores import Family, Measured, assert_same_tokens, cell_records, run_folders
 from tests.support.synthetic import Truth, write_store
@@ -295,8 +295,8 @@ def _nudge(run: Path, number: int) -> None:
     "about",
     [
         "/rank_counts-",
-        pytest.param("/manifest.json", marks=pytest.mark.long),
-        pytest.param("/cells/", marks=pytest.mark.long),
+        "/manifest.json",
+        "/cells/",
     ],
 )
 def test_a_machine_that_dies_while_it_sends_leaves_nothing_half_and_sends_the_rest_later(
@@ -332,8 +332,6 @@ FAULTS = [
     Fault("lose", "PUT", "/manifest.json", times=1),
     Fault("hang up", "GET", "/tokens-", times=2),
     Fault("lie", "GET", "list-type=2"),
-]
-RARER = [
     Fault("refuse", "GET", times=3),
     Fault("lose", "PUT", "/tokens-", times=1),
     Fault("lose", "PUT", "/cells/", times=1),
@@ -342,14 +340,13 @@ RARER = [
     Fault("slow", times=4, seconds=0.1),
     Fault("lie", "HEAD", "/runs/"),
 ]
-ALL = [*FAULTS, *(pytest.param(fault, marks=pytest.mark.long) for fault in RARER)]
 
 
 def _named(fault: Fault) -> str:
     return f"{fault.kind} {fault.method} {fault.about}".strip()
 
 
-@pytest.mark.parametrize("fault", ALL, ids=_named)
+@pytest.mark.parametrize("fault", FAULTS, ids=_named)
 def test_what_goes_wrong_for_a_while_costs_nothing(
     fault: Fault, server: Storage, at: Machine, url: str, drawn: Store
 ) -> None:

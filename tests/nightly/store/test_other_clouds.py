@@ -16,7 +16,7 @@ from rbpx.store.checks.verify import verify
 from rbpx.store.merge import merge
 from rbpx.store.named import open_store, own_store
 from tests.support import azure
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.object_storage import BUCKET, storage
 from tests.support.stores import Family, Measured, assert_same_tokens, cell_records, run_folders
 
