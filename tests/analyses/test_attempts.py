@@ -28,7 +28,7 @@ from rbpx.ties import Ties
 from tests.support.asking import ask, imported, refused
 from tests.support.attempts import counted, of_forecasts, of_items_and_samples
 from tests.support.composed import here
-from tests.support.quizzes import quiz
+from tests.support.quizzes import N_ITEMS, quiz
 from tests.support.stores import runs_by_size
 from tests.support.synthetic import Truth, write_store
 
@@ -383,7 +383,7 @@ def test_chances_in_the_store_are_those_of_the_exact_answer(tmp_path: Path) -> N
     assert [row["size"] for row in bounds] == list(runs)
     for row in bounds:
         tokens = runs[row["size"]]
-        of_right = [(tokens["item"] == item) & tokens["correct"] for item in range(24)]
+        of_right = [(tokens["item"] == item) & tokens["correct"] for item in range(N_ITEMS)]
         chances = [math.exp(tokens["logprob"][mask].sum(dtype=float)) for mask in of_right]
         worst = [(tokens["greater"] + tokens["ties"] + 1)[mask].max() for mask in of_right]
         assert row["passes"] == pytest.approx(np.mean([1 - (1 - p) ** 50 for p in chances]), rel=1e-6)

@@ -12,7 +12,7 @@ from rbpx.store import schema
 from rbpx.store.store import Store, now
 from tests.support.filled import SIZES
 
-N_ITEMS, N_CHOICES, VOCAB_SIZE, TOKENIZER = 24, 3, 320, "6" * 16
+N_ITEMS, N_CHOICES, VOCAB_SIZE, TOKENIZER = 60, 3, 320, "6" * 16
 
 
 def quiz(root: Path, sizes: Mapping[str, int] = SIZES, family: str = "mine", dataset: str = "quiz") -> Store:
@@ -28,7 +28,7 @@ def quiz(root: Path, sizes: Mapping[str, int] = SIZES, family: str = "mine", dat
     doc_id = np.repeat(np.arange(len(item)), n_tokens)
     luck = rng.exponential(size=len(doc_id))
     for size, S in sizes.items():
-        level = np.where(correct, 60 * S**-0.25, 20)[doc_id]
+        level = np.where(correct, 200 * S**-0.4, 9)[doc_id]
         greater = np.floor(level * luck * rng.uniform(0.8, 1.2, len(luck))).clip(0, VOCAB_SIZE - 3).astype(int)
         ties = rng.integers(0, 3, len(luck))
         logprob = (-np.log(greater + ties + 1.2)).astype(np.float32)
