@@ -2,8 +2,6 @@
 
 import errno
 import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,30 +15,15 @@ from rbpx.store.checks.verify import verify
 from rbpx.store.messages import collected_messages
 from rbpx.store.store import Store
 from tests.support.composed import here
+from tests.support.mounts import read_only_copy
 from tests.support.stores import snapshot
 from tests.support.synthetic import Truth, write_store
 
 
 @pytest.fixture
 def read_only(whole: Path, tmp_path: Path) -> Iterator[Path]:
-    """A store on a read-only mount; for who may not mount, in folders without the right to write."""
-    store = Path(shutil.copytree(whole, tmp_path / "writable"))
-    mount = tmp_path / "store"
-    mount.mkdir()
-    if os.geteuid() != 0:
-        for folder in (store, *(path for path in store.rglob("*") if path.is_dir())):
-            folder.chmod(0o555)
+    with read_only_copy(whole, tmp_path) as store:
         yield store
-        for folder in (store, *(path for path in store.rglob("*") if path.is_dir())):
-            folder.chmod(0o755)
-        return
-    if subprocess.run(["mount", "--bind", store, mount], capture_output=True).returncode:
-        pytest.skip("root without the right to mount: no folder is read-only to it")
-    try:
-        subprocess.run(["mount", "-o", "remount,ro,bind", mount], check=True)
-        yield mount
-    finally:
-        subprocess.run(["umount", mount], check=True)
 
 
 def test_a_question_is_answered_and_nothing_kept(read_only: Path, cwd: Path) -> None:

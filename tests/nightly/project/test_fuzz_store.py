@@ -21,7 +21,7 @@ NOT_DAILY = [name for name in fuzz_store.TARGETS if name.partition(" ")[0] in FE
 
 
 @pytest.mark.parametrize("name", NOT_DAILY)
-def test_what_is_read_of_a_store_is_sound_or_left_out(name: str) -> None:
+def test_what_else_is_read_of_a_store_is_sound_or_left_out(name: str) -> None:
     run, corpus, changed = fuzz_store.target_of(name, whole=False)
     for content in corpus[:1] if name in ("ledger", "index") else [] if name.startswith("table") else corpus:
         run(content)
@@ -29,7 +29,7 @@ def test_what_is_read_of_a_store_is_sound_or_left_out(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in fuzz_store.RECORDS if kind != "cells"])
-def test_half_a_record_is_left_out_by_all_that_read_a_store(kind: str) -> None:
+def test_half_a_record_of_any_kind_is_left_out_by_all_that_read_a_store(kind: str) -> None:
     run, corpus, _ = fuzz_store.target_of(f"record {kind}", whole=True)
     run(corpus[2])
 

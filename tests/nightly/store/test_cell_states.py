@@ -10,7 +10,7 @@ from rbpx.config.grid import Cell
 from rbpx.store.store import Store
 from tests.support.checkpoints import TINY_TEXT
 from tests.support.composed import here
-from tests.support.stores import Family, cell_records, write_jsonl
+from tests.support.stores import Family, write_jsonl
 from tests.support.warm import Warm
 
 
@@ -27,14 +27,6 @@ def grid_of(shown: str) -> dict[tuple[str, ...], list[str]]:
     rows = [re.split(r"\s{2,}", line.strip()) for line in lines if "─" not in line]
     end = next((place for place, row in enumerate(rows) if len(row) < 3), len(rows))
     return {tuple(row[:2]): row[2:] for row in rows[:end]}
-
-
-def test_a_mark_that_cannot_be_written_stops_no_measurement(family: Family, cwd: Path, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    store.mkdir()
-    (store / "running").write_text("a file where the marks would go")
-    here("measure", *family.words("xs"), "--store", store, cwd=cwd, check=0)
-    assert len(cell_records(store)) == 1
 
 
 def test_status_shows_a_killed_measurement_as_stopped_and_the_next_one_finishes_it(cwd: Path, tmp_path: Path) -> None:

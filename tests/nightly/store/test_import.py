@@ -60,7 +60,9 @@ def refused(answer: Answer, *says: str) -> None:
     assert [words for words in says if words not in line] == [], line
 
 
-def test_of_two_contradicting_files_that_come_at_once_one_is_refused(store: Path, cwd: Path, tmp_path: Path) -> None:
+def test_of_two_contradicting_files_that_two_processes_bring_at_once_one_is_refused(
+    store: Path, cwd: Path, tmp_path: Path
+) -> None:
     files = [write(tmp_path / f"{rbp}.csv", HEADER, ROWS[0].replace("0.41", rbp)) for rbp in ("0.41", "0.42")]
     processes = [start("import", file, *IMPORT, "--store", store, cwd=cwd) for file in files]
     told = [process.communicate(timeout=60)[1] for process in processes]

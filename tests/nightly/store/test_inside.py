@@ -141,26 +141,6 @@ def test_a_link_at_the_top_of_a_store_is_one_line(
     assert thesis.read_text() == "years of work"
 
 
-def test_a_run_or_a_record_that_is_a_link_is_left_out_and_said(store: Path, cwd: Path, tmp_path: Path) -> None:
-    run, fit, vocab = (min((store / kind).iterdir()) for kind in ("runs", "fits", "vocab"))
-    n_runs, n_fits = (len(list((store / kind).iterdir())) for kind in ("runs", "fits"))
-    for n, path in enumerate((run, fit, vocab)):
-        path.rename(tmp_path / str(n))
-        path.symlink_to(tmp_path / str(n))
-    answer = here("sql", "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM fits)", "--format", "csv",
-                  "--store", store, cwd=cwd, check=0)  # fmt: skip
-    assert answer.stdout.splitlines()[-1] == f"{n_runs - 1},{n_fits - 1}"
-    lines = answer.stderr.splitlines()
-    for path, told in ((run, f"it is a link to {tmp_path / '0'}"), (fit, "is corrupt (a link, not a file)")):
-        assert any(path.name in line or path.stem in line for line in lines if told in line), lines
-    assert any("a link, not a file; remove it" in line for line in lines)
-    faults = here("store", "verify", "--store", store, cwd=cwd, check=1).stdout
-    assert all(path.stem in faults for path in (run, fit, vocab))
-    merged = here("store", "merge", store, "--store", tmp_path / "new", cwd=cwd, check=1).stderr
-    assert merged.count("a link, not a file") == 2
-    assert f"run {run.name}: it is corrupt: it is a link" in merged
-
-
 def test_a_store_that_a_link_leads_to_is_one_as_any_other(
     store: Path, family: Family, cwd: Path, tmp_path: Path
 ) -> None:

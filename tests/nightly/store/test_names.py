@@ -13,7 +13,6 @@ from tests.support.composed import here
 from tests.support.synthetic import Truth, write_store
 
 COPIES = ["{} (1)", "{}.sync-conflict-20261122-051040-ABCDEFG", "{}-HOST", "{} - Copy", "Copy of {}"]
-HARMLESS = ["Thumbs.db", ".DS_Store", "desktop.ini", "._{}.json", ".~lock.{}.json#"]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +51,9 @@ def first(store: Store, kind: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["cells", "fits", "rank_fits", "failures", "vocab", "imports"])
-def test_a_copy_beside_its_original_counts_for_nothing_and_is_said(kind: str, store: Store, cwd: Path) -> None:
+def test_a_copy_of_any_kind_beside_its_original_counts_for_nothing_and_is_said(
+    kind: str, store: Store, cwd: Path
+) -> None:
     expected, silence = counts(store, cwd)
     assert silence == []
     path = first(store, kind)
@@ -67,16 +68,6 @@ def test_a_copy_beside_its_original_counts_for_nothing_and_is_said(kind: str, st
         assert f"is not counted: it is a copy of {kind}/{path.name}" in line
     names = {fault.name for fault in verify(store).faults}
     assert names == {name.format(path.stem) for name in COPIES}
-
-
-def test_what_file_systems_leave_is_passed_over_in_silence(store: Store, cwd: Path) -> None:
-    expected, _ = counts(store, cwd)
-    for kind in ("cells", "fits", "vocab", "imports", "runs"):
-        for name in HARMLESS:
-            shutil.copy(first(store, "cells"), store.root / kind / name.format(first(store, "cells").stem))
-        (store.root / kind / "@eaDir").mkdir()
-    assert counts(store, cwd) == (expected, [])
-    assert verify(store).faults == []
 
 
 def test_a_fit_copied_over_another_is_one_fit(store: Store, cwd: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.commands import command_environment
 from tests.support.composed import here
+from tests.support.mounts import read_only_copy
 from tests.support.stores import Family, Measured, snapshot
 
 QUESTIONS = [
@@ -25,24 +26,8 @@ SILENT = [["status"], ["sql", "SELECT count(*) FROM tokens"], ["export", "runs"]
 
 @pytest.fixture
 def read_only(untouched: Measured, tmp_path: Path) -> Iterator[Path]:
-    """A store on a read-only mount; for who may not mount, in folders without the right to write."""
-    store = Path(shutil.copytree(untouched.store, tmp_path / "writable"))
-    mount = tmp_path / "store"
-    mount.mkdir()
-    if os.geteuid() != 0:
-        for folder in (store, *(path for path in store.rglob("*") if path.is_dir())):
-            folder.chmod(0o555)
+    with read_only_copy(untouched.store, tmp_path) as store:
         yield store
-        for folder in (store, *(path for path in store.rglob("*") if path.is_dir())):
-            folder.chmod(0o755)
-        return
-    if subprocess.run(["mount", "--bind", store, mount], capture_output=True).returncode:
-        pytest.skip("root without the right to mount: no folder is read-only to it")
-    try:
-        subprocess.run(["mount", "-o", "remount,ro,bind", mount], check=True)
-        yield mount
-    finally:
-        subprocess.run(["umount", mount], check=True)
 
 
 @pytest.fixture
@@ -100,31 +85,6 @@ def test_every_question_is_answered_and_nothing_kept(
     assert output.read_text()
     assert [line.endswith("not kept in it") for line in answer.stderr.splitlines()] == [True, False]
     assert snapshot(read_only) == before
-
-
-@pytest.mark.parametrize("number", ["EROFS", "EACCES", "EPERM", "ENOSPC", "EIO"])
-def test_only_a_disk_that_fails_hinders_an_answer(
-    number: str, own_store: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An immutable folder refuses with EPERM, and a full disk hinders no answer; one that fails does."""
-    import errno
-
-    from rbpx.store import store
-
-    code = getattr(errno, number)
-
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(code, os.strerror(code))
-
-    monkeypatch.setattr(store, "write_sealed", refuse)
-    answered = number != "EIO"
-    answer = here(
-        "fit", "resamples=20", "laws=[rbp]", "k=10", "--store", own_store, cwd=cwd, check=0 if answered else 1
-    )
-    (line,) = answer.stderr.splitlines()
-    assert os.strerror(code) in line
-    assert ("not kept" in line) == answered
-    assert bool(answer.stdout) == answered
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ PLACES = [
 
 @pytest.mark.parametrize("kinds", [["pipe"], ["folder", "link to a device", "circle", "far too long"]])
 @pytest.mark.usefixtures("alarm")
-def test_what_is_no_file_where_one_is_due_is_named_and_holds_nothing_up(
+def test_what_is_no_file_at_any_place_where_one_is_due_is_named_and_holds_nothing_up(
     kinds: list[str], cwd: Path, tmp_path: Path
 ) -> None:
     whole = fuzz_store.sound()[0].root
