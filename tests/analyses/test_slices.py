@@ -18,7 +18,7 @@ from rbpx.laws.intervals.estimate import document_weights
 from rbpx.store.sql.queries import ask as ask_sql
 from rbpx.store.sql.queries import connect, connected_once
 from rbpx.store.store import Store
-from tests.support.asking import Asked, ask, refused
+from tests.support.asking import Asked, Rows, ask, refused
 from tests.support.composed import here
 from tests.support.stores import Measured, columns_of, runs_by_size, snapshot
 from tests.support.synthetic import Truth, write_store
@@ -42,6 +42,16 @@ def asked(store: Path, slices: Any, k: Any = 1, **keys: Any) -> Asked:
     return ask(store, "gaps", slices=slices, **{"resamples": 20, "k": k, **keys})
 
 
+@pytest.fixture(scope="module")
+def two(drawn: Path) -> Rows:
+    return asked(drawn, TWO, [1, 10], resamples=100).rows
+
+
+@pytest.fixture(scope="module")
+def positions(drawn: Path) -> Rows:
+    return asked(drawn, "position").rows
+
+
 def tokens_of(store: Path) -> dict[int, dict[str, Any]]:
     """The columns of every run by S, read by nothing but pyarrow."""
     found = {run_id: columns_of(store / "runs" / run_id, "tokens") for run_id in Store(store).run_ids()}
@@ -51,8 +61,8 @@ def tokens_of(store: Path) -> dict[int, dict[str, Any]]:
 # --------------------------------------------------------------------------------------------------- known gaps
 
 
-def test_the_gap_between_slices_of_known_laws_is_the_difference_of_their_exponents(drawn: Path) -> None:
-    found = asked(drawn, TWO, [1, 10], resamples=200).rows
+def test_the_gap_between_slices_of_known_laws_is_the_difference_of_their_exponents(two: Rows) -> None:
+    found = two
     assert [(row["params"]["loss"], row["k"]) for row in found] == [("rbp", 1), ("rbp", 10), ("cross_entropy", None)]
     for row in found[:2]:
         about = row["params"]
@@ -65,7 +75,7 @@ def test_the_gap_between_slices_of_known_laws_is_the_difference_of_their_exponen
         assert about["ln_S_closed_lo"] < math.log(6 / 3) / 0.05 < about["ln_S_closed_hi"]
 
 
-def test_the_gap_is_the_line_through_shares_counted_in_a_loop(drawn: Path) -> None:
+def test_the_gap_is_the_line_through_shares_counted_in_a_loop(drawn: Path, two: Rows) -> None:
     ln_ratio = []
     for columns in tokens_of(drawn).values():
         hits, n = Counter[bool](), Counter[bool]()
@@ -73,22 +83,22 @@ def test_the_gap_is_the_line_through_shares_counted_in_a_loop(drawn: Path) -> No
             n[position <= 20] += 1
             hits[position <= 20] += greater < 10
         ln_ratio.append(math.log(math.log(hits[True] / n[True]) / math.log(hits[False] / n[False])))
-    (row, _) = asked(drawn, TWO, 10).rows
+    (row,) = [row for row in two if row["k"] == 10]
     slope = np.polyfit(np.log(list(tokens_of(drawn))), ln_ratio, 1)[0]
     assert row["params"]["delta"] == pytest.approx(slope, rel=1e-9)
 
 
-def test_both_slices_are_resampled_by_the_same_documents(drawn: Path) -> None:
+def test_both_slices_are_resampled_by_the_same_documents(drawn: Path, two: Rows) -> None:
     """The spread of delta over resamples, from a loop that draws each document with all its tokens."""
-    B, ln_S, of_size = 40, np.log(list(tokens_of(drawn))), []
+    ln_S, of_size = np.log(list(tokens_of(drawn))), []
     for columns in tokens_of(drawn).values():
         early, hit, doc = columns["position"] <= 20, columns["greater"] == 0, columns["doc_id"]
         of_size.append([np.bincount(doc[early == side], hit[early == side], N) for side in (True, False)])
     deltas = []
-    for weights in document_weights(N, B, 42):
+    for weights in document_weights(N, 100, 42):
         ln_ratio = [math.log(math.log(weights @ a / (N * 20)) / math.log(weights @ b / (N * 40))) for a, b in of_size]
         deltas.append(np.polyfit(ln_S, ln_ratio, 1)[0])
-    (row, _) = asked(drawn, TWO, resamples=B).rows
+    (row,) = [row for row in two if row["k"] == 1]
     sd = np.std(deltas, ddof=1) * math.sqrt(N / (N - 1))  # N drawn from N spread a little less than others
     assert row["params"]["alpha_text_sd"] == pytest.approx(sd, rel=1e-9)
 
@@ -96,11 +106,11 @@ def test_both_slices_are_resampled_by_the_same_documents(drawn: Path) -> None:
 # ------------------------------------------------------------------------------------------------- which tokens
 
 
-def test_a_single_condition_is_compared_with_the_rest(drawn: Path) -> None:
-    (one, _), (two, _) = (asked(drawn, slices).rows for slices in ({"late": "position > 20"}, TWO))
+def test_a_single_condition_is_compared_with_the_rest(drawn: Path, two: Rows) -> None:
+    one = asked(drawn, {"late": "position > 20"}).rows[0]
     assert {one["params"]["slice_a"], one["params"]["slice_b"]} == {"late", "not late"}
-    assert one["params"]["delta"] == pytest.approx(two["params"]["delta"], rel=1e-12)
-    assert one["fit_id"] != two["fit_id"]
+    assert one["params"]["delta"] == pytest.approx(two[0]["params"]["delta"], rel=1e-12)
+    assert one["fit_id"] != two[0]["fit_id"]
 
 
 def test_a_token_of_which_the_condition_is_unknown_belongs_to_the_rest(drawn: Path) -> None:
@@ -109,8 +119,8 @@ def test_a_token_of_which_the_condition_is_unknown_belongs_to_the_rest(drawn: Pa
     assert sorted((about["n_tokens_a"], about["n_tokens_b"])) == [N * 20, N * 40]
 
 
-def test_positions_are_cut_into_the_buckets_that_occur(drawn: Path) -> None:
-    found = [row["params"] for row in asked(drawn, "position").rows]
+def test_positions_are_cut_into_the_buckets_that_occur(positions: Rows) -> None:
+    found = [row["params"] for row in positions]
     assert {frozenset((row["slice_a"], row["slice_b"])) for row in found} == {frozenset(("1-15", "16-63"))}
     assert sorted((found[0]["n_tokens_a"], found[0]["n_tokens_b"])) == [N * 15, N * 45]
 
@@ -166,12 +176,11 @@ def test_slices_by_the_text_of_the_tokens_are_counted_from_the_vocabulary(tmp_pa
     assert about[f"n_tokens_{side}"] == (ids_DT == 1).sum()
 
 
-def test_slices_keep_fits_of_their_own(drawn: Path) -> None:
-    first, again = asked(drawn, "position").rows, asked(drawn, "position").rows
-    other = asked(drawn, {"a": "position < 9"}).rows
-    assert [row["fit_id"] for row in first] == [row["fit_id"] for row in again]
-    ids = {row["fit_id"] for row in first + other}
-    assert len(ids) == len(first) + len(other)
+def test_slices_keep_fits_of_their_own(drawn: Path, two: Rows, positions: Rows) -> None:
+    ids = {row["fit_id"] for row in two + positions}
+    assert len(ids) == len(two) + len(positions)
+    again = asked(drawn, "position").rows
+    assert [row["fit_id"] for row in again] == [row["fit_id"] for row in positions]
     assert ids <= {record["fit_id"] for record in Store(drawn).records("fits")}
 
 
