@@ -1,4 +1,4 @@
-"""Fits of trainings on repeated text: the least there is, resamples that find theirs, and R_D and R_N that say so."""
+"""Fits of trainings on repeated text: against searches from many starts, and by how often R_D and R_N are held."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""How far a prediction moves with one run left out."""
+"""How far a prediction over a surface moves with one run left out, against all fits without a run."""
 
 import numpy as np
 import pytest

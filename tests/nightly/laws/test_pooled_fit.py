@@ -1,4 +1,4 @@
-"""One exponent for several families: against plain regressions with dummies, two-way tables, and drawn families."""
+"""How often the interval of one exponent for several families holds it, however their residuals go together."""
 
 import math
 
@@ -23,9 +23,6 @@ def families(
     ]
 
 
-# ------------------------------------------------------------------------------------------------ exponent, interval
-
-
 @pytest.mark.parametrize("method", ["ols", "offset"])
 @pytest.mark.parametrize("rho", [0.0, 0.9])
 @pytest.mark.parametrize("ragged", [False, True])
@@ -46,10 +43,4 @@ def test_intervals_hold_the_truth_over_many_draws(method: str, rho: float, ragge
     assert 0.92 <= held_E / n
 
 
-# -------------------------------------------------------------------------------------------- misfit, equal exponents
-
-
 # ------------------------------------------------------------------------------------------------------- with offset
-
-
-# ------------------------------------------------------------------------------------------------------ no numbers

@@ -1,4 +1,4 @@
-"""The power law in size, against published slopes, closed forms and simulated documents with a known exponent."""
+"""How often the interval of the exponent of a biased quantity holds it."""
 
 import numpy as np
 from scipy.optimize import brentq

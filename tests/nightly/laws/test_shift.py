@@ -1,4 +1,4 @@
-"""A multiplier over a surface: exact points give the drawn one, refusals say why, and intervals hold the truth."""
+"""How often intervals of a multiplier over a surface hold the drawn one."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a design can tell, which runs to train next, and forms beside each other."""
+"""Runs that are planned, against as many FLOPs at random."""
 
 import math
 

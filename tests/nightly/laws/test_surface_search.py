@@ -1,4 +1,4 @@
-"""Searches of surfaces: side by side they find what each finds alone, and they end where nothing is left to gain."""
+"""Searches of surfaces side by side find what each finds alone."""
 
 import numpy as np
 
