@@ -4,12 +4,14 @@ import csv
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from rbpx.analyses.registry import analyses
-from tests.support import golden
+from tests.same_answers.answers import STORES
+from tests.support.asked import WORDS, few
 from tests.support.commands import here
 from tests.support.once import answered_once, once_a_session
 
@@ -22,7 +24,7 @@ CHOICES = {
 }
 CASES = [
     (store, name, word)
-    for store in golden.STORES
+    for store in sorted(path.name for path in STORES.iterdir() if path.is_dir())
     for name, each in analyses().items()
     for key, words in CHOICES.items()
     for word in words
@@ -31,13 +33,12 @@ CASES = [
 OF_SIZE = re.compile(r"\bwith size\b|\btimes the size\b|[^_]S\^|\blargest size\b")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("store", "name", "word"), CASES)
 def test_all_formats_tell_one_answer(
     store: str, name: str, word: str, tmp_path_factory: pytest.TempPathFactory, cwd: Path
 ) -> None:
-    root = once_a_session(tmp_path_factory, f"golden-{store}", golden.STORES[store])
-    asked = (name, *golden.WORDS.get(name, ()), word, *golden.few(name), "fresh=true", "--store", root)
+    copied = once_a_session(tmp_path_factory, "frozen", lambda to: Path(shutil.copytree(STORES, to / "stores")))
+    asked = (name, *WORDS.get(name, ()), word, *few(name), "fresh=true", "--store", copied / store)
     with answered_once():
         told = {form: here(*asked, "--format", form, cwd=cwd) for form in ("table", "csv", "json", "html", "md", "tex")}
     table = told["table"]

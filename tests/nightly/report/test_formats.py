@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rbpx.analyses.registry import analyses
+from tests.support.asked import WORDS, few
 from tests.support.commands import here
-from tests.support.golden import WORDS, few
 from tests.support.reports import SIZES, store_of
 from tests.support.synthetic import Truth
 

@@ -33,15 +33,6 @@ def visit(browser: Any, page_file: Path) -> Iterator[Visit]:
     visit.context.close()
 
 
-def test_every_figure_is_drawn_without_a_complaint_or_a_request(visit: Visit, page_file: Path) -> None:
-    page = visit.all_drawn()
-    plots = page.locator(".plot").count()
-    assert plots == len(read(page_file.read_text()).figures) + 2  # and one in each card of the summary
-    assert page.locator(".plot > svg, .plot > * > svg").count() == plots
-    assert visit.complaints == []
-    assert [url for url in visit.asked if not url.startswith(("file:", "data:", "blob:"))] == []
-
-
 def test_pointing_at_a_point_shows_its_values(visit: Visit, page_file: Path) -> None:
     page = visit.all_drawn()
     name = "drawn-on-prose-fit-cross_entropy"

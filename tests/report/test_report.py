@@ -1,0 +1,362 @@
+"""The report of a store: what it says is what was counted and fitted, it is drawn, and it overwrites nothing."""
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import altair
+import numpy as np
+import pytest
+from jsonschema import ValidationError
+
+import rbpx
+from rbpx.display.chart.colours import DASHES, GROUNDS, INKS, MOST_SERIES, SERIES, SHAPES
+from tests.support.browser import Visit
+from tests.support.commands import here
+from tests.support.reports import SIZES, read, report, store_of, words_of
+from tests.support.synthetic import Truth
+
+ASKED = ("k=[1,10,100]", "laws=[rbp,cross_entropy]", "n=[1,5]")
+TRAINED = [(S, D, 1.7 + 400 * S**-0.34 + 400 * D**-0.28) for S in SIZES[1:] for D in (1e8, 1e9, 1e10)]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty working directory beside the stores and pages."""
+    cwd = tmp_path_factory.mktemp("report") / "cwd"
+    cwd.mkdir()
+    return cwd
+
+
+@pytest.fixture(scope="module")
+def store(place: Path) -> Path:
+    """Four sizes of a family on two texts."""
+    truths = {"prose": Truth(S=SIZES[:4]), "code": Truth(S=SIZES[:4], alpha=0.14)}
+    return store_of(place.parent / "store", texts=truths, n=12)
+
+
+@pytest.fixture(scope="module")
+def text(store: Path, place: Path) -> str:
+    """The page of it."""
+    return report(store, place.parent / "page.html", place, *ASKED)
+
+
+@pytest.fixture(scope="module")
+def imported(place: Path) -> str:
+    """The page of losses of other people, of models by size and tokens."""
+    rows = "".join(f"{S},{D},c4,{loss!r}\n" for S, D, loss in TRAINED)
+    (place.parent / "losses.csv").write_text("S,D,dataset,loss_nats\n" + rows)
+    words = ("source=them", "family=toy", "--store", place.parent / "theirs")
+    here("import", place.parent / "losses.csv", *words, cwd=place, check=0)
+    return report(place.parent / "theirs", place.parent / "imported.html", place)
+
+
+def asked(store: Path, query: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = rbpx.open(store).sql(query).to_pylist()
+    return found
+
+
+def counted(store: Path, dataset: str, k: int) -> Any:
+    """RBP_k of each size, by counting tokens one by one."""
+    rows = asked(
+        store,
+        f"SELECT r.non_embedding_params AS s, avg((t.greater + t.ties + 1 <= {k})::DOUBLE) AS rbp FROM tokens t "
+        f"JOIN runs r USING (run_id) WHERE r.dataset = '{dataset}' GROUP BY s ORDER BY s",
+    )
+    return np.array([row["rbp"] for row in rows])
+
+
+# ------------------------------------------------------------------------------------------------- what it says
+
+
+def test_the_summary_says_the_slope_of_the_line_through_counted_shares(text: str, store: Path) -> None:
+    for dataset in ("prose", "code"):
+        ln_y = np.log(-np.log(counted(store, dataset, 1)))
+        alpha = -np.polyfit(np.log(SIZES[:4]), ln_y, 1)[0]
+        r2 = np.corrcoef(np.log(SIZES[:4]), ln_y)[0, 1] ** 2
+        said = words_of(text)[words_of(text).index(f"drawn on {dataset} 4 sizes") :]
+        numbers = r"α = ([\d.]+) \(95 %: ([\d.]+) to ([\d.]+)\), R² = ([\d.]+)"
+        found = re.search(rf"−ln RBP1 falls as S−α with {numbers}", said)
+        assert found is not None
+        assert float(found[1]) == pytest.approx(alpha, abs=6e-4)
+        assert float(found[4]) == pytest.approx(r2, abs=6e-4)
+        assert float(found[2]) < alpha < float(found[3])
+
+
+def test_the_backtest_of_the_summary_is_that_of_a_line_through_the_smaller_sizes(text: str, store: Path) -> None:
+    y = -np.log(counted(store, "prose", 1))
+    slope, level = np.polyfit(np.log(SIZES[:3]), np.log(y[:-1]), 1)
+    error = np.exp(level + slope * np.log(SIZES[3])) / y[-1] - 1
+    said = words_of(text)[words_of(text).index("drawn on prose 4 sizes") :]
+    found = re.search(r"the laws predict its −ln RBP1 within ([\d.]+)%", said)
+    assert found is not None
+    assert float(found[1]) == pytest.approx(100 * abs(error), abs=0.06)
+
+
+def test_the_page_says_what_it_is_of_and_what_is_to_be_read_with_care(text: str, store: Path) -> None:
+    said = words_of(text)
+    for words in ("Scaling laws of drawn on code and prose", "8 runs", "4,800 scored tokens", str(store), "UTC"):
+        assert words in said, words
+    assert "To be read with care" in said
+    run_ids = {row["run_id"] for row in read(text).tables["runs-table"]}
+    assert run_ids == {path.name for path in (store / "runs").iterdir()}
+
+
+def test_the_table_of_laws_holds_what_fit_keeps(text: str, store: Path) -> None:
+    kept = asked(store, "FROM fits WHERE dataset = 'prose' AND method = 'ols' AND law IN ('rbp', 'cross_entropy')")
+    fits = {(fit["law"], fit["k"]): fit for fit in kept}
+    table = {row["law|k|method"]: row for row in read(text).tables["drawn-on-prose-fit-laws-table"]}
+    assert len(table) == 4
+    for k in (1, 10, 100):
+        row, fit = table[f"rbp|{k}|ols"], fits["rbp", k]
+        assert float(row["alpha"]) == pytest.approx(fit["alpha"], rel=1e-6)
+        lo, hi = map(float, row["alpha_lo|alpha_hi"].split("|"))
+        assert (lo, hi) == pytest.approx((fit["alpha_lo"], fit["alpha_hi"]), rel=1e-6)
+
+
+# ------------------------------------------------------------------------------------------------- its figures
+
+
+def test_figures_are_charts_by_the_schema_of_vega_lite(text: str) -> None:
+    """One of each shape: the same marks, channels and data are the same to the schema."""
+    shapes = {}
+    for figure in read(text).figures.values():
+        marks = [str(layer["mark"]["type"]) for layer in figure.spec["layer"]]
+        shapes[*marks, *(channel for layer in figure.spec["layer"] for channel in layer["encoding"])] = figure.spec
+    assert len(shapes) > 5
+    for spec in list(shapes.values())[:4]:
+        altair.LayerChart.from_dict(spec, validate=True)
+    with pytest.raises(ValidationError):
+        altair.LayerChart.from_dict(spec | {"layer": [{"mark": "no mark"}]}, validate=True)
+
+
+def test_every_figure_has_a_name_values_a_question_and_runs(text: str) -> None:
+    page = read(text)
+    assert len(page.figures) > 25
+    for name, figure in page.figures.items():
+        assert len(figure.says) > 30, name
+        assert len(page.tables[f"{name}-values"]) > 1, name
+        assert figure.sql.startswith(("SELECT", "WITH")), name
+        assert figure.spec["layer"], name
+    assert text.count('Runs: <span class="runs">') == len(page.figures)
+
+
+def test_the_sql_of_figures_gives_their_values(text: str, store: Path) -> None:
+    page = read(text)
+    for name in ("drawn-on-prose-fit-rbp", "drawn-on-prose-klaw-k"):
+        figure, values = page.figures[name], page.tables[f"{name}-values"]
+        shares = {(row["size"], row["k"]): row["neg_ln_rbp"] for row in asked(store, figure.sql)}
+        assert len(values) >= 8, name
+        for row in values:
+            size = row.get("size") or row["series"]
+            assert float(row["neg_ln_rbp"]) == pytest.approx(shares[size, int(row["k"].replace(",", ""))], rel=1e-6)
+    name = "drawn-on-prose-emergence-k10"
+    windows = {(row["run_id"], row["n"]): row["p"] for row in asked(store, page.figures[name].sql)}
+    seen = [row for row in page.tables[f"{name}-values"] if row["p"]]
+    assert len(seen) >= 8
+    for row in seen:
+        of_run = f"prose{int(row['size']):014d}", int(row["windows|n"].split("|")[1])
+        assert float(row["p"]) == pytest.approx(windows[of_run], rel=1e-6)
+    name = "drawn-on-code-regimes-alpha"
+    alphas = {row["k"]: row["alpha"] for row in asked(store, page.figures[name].sql)}
+    values = page.tables[f"{name}-values"]
+    assert len(values) == 3
+    for row in values:
+        assert float(row["alpha"]) == pytest.approx(alphas[int(row["k"].replace(",", ""))], rel=1e-6)
+
+
+def test_the_ranks_that_are_drawn_are_those_of_the_tokens(text: str, store: Path) -> None:
+    name = "drawn-on-prose-ranks-distribution"
+    figure, values = read(text).figures[name], read(text).tables[f"{name}-values"]
+    rows = asked(store, figure.sql)
+    assert len(rows) == len(values)
+    query = f"SELECT greater + ties + 1 AS rank FROM tokens WHERE run_id = 'prose{SIZES[0]:014d}'"
+    ranks = np.array([row["rank"] for row in asked(store, query)])
+    mine = [row for row in values if row["size"] == str(SIZES[0])]
+    assert sum(int(row["n_tokens"].replace(",", "")) for row in mine) == len(ranks)
+    for row in mine:
+        first, last = (int(row[name].replace(",", "")) for name in ("first_rank", "last_rank"))
+        n = int(((ranks >= first) & (ranks <= last)).sum())
+        assert int(row["n_tokens"].replace(",", "")) == n
+        assert float(row["share_per_rank"]) == pytest.approx(n / len(ranks) / (last - first + 1), rel=1e-6)
+
+
+def test_curves_are_the_laws_and_points_are_the_measured_values(text: str) -> None:
+    page = read(text)
+    spec = page.figures["drawn-on-prose-fit-rbp"].spec
+    data = spec["layer"][1]["data"]
+    written = data["values"] if "values" in data else spec["datasets"][data["name"]]
+    lines = [row.split(",") for row in written.splitlines()]
+    laws = {row["law|k|method"]: row for row in page.tables["drawn-on-prose-fit-laws-table"]}
+    at = {name: lines[0].index(name) for name in ("k", "non_embedding_params", "neg_ln_rbp", "lo", "hi")}
+    assert len(lines) > 20
+    for line in lines[1:]:
+        law = laws[f"rbp|{line[at['k']]}|ols"]
+        expected = float(law["C"]) * float(line[at["non_embedding_params"]]) ** -float(law["alpha"])
+        assert float(line[at["neg_ln_rbp"]]) == pytest.approx(expected, rel=2e-4)
+        assert float(line[at["lo"]]) < expected < float(line[at["hi"]])
+
+
+def test_a_telling_document_of_each_text_stands_there_in_the_colours_of_its_ranks(text: str, store: Path) -> None:
+    passages = text.split('<div class="passage"')[1:]
+    assert len(passages) == 2
+    for dataset, passage in zip(("prose", "code"), sorted(passages, key=lambda each: "code" in each[:80]), strict=True):
+        doc_id = int(re.search(rf'id="[^"]*{dataset}-(\d+)"', passage)[1])
+        nats = asked(
+            store,
+            "SELECT doc_id, avg(logprob::DOUBLE) FILTER (S = large) - avg(logprob::DOUBLE) FILTER (S = small) AS gain "
+            "FROM (SELECT doc_id, logprob, non_embedding_params AS S, min(S) OVER () AS small, max(S) OVER () AS large "
+            f"FROM tokens JOIN runs USING (run_id) WHERE dataset = '{dataset}') GROUP BY doc_id ORDER BY gain DESC",
+        )
+        assert doc_id == nats[0]["doc_id"]
+        assert f"doc={doc_id} --format html" in passage
+        for of_model, pick in zip(passage.split('<div class="tokens"')[1:], ("min", "max"), strict=True):
+            ranks = asked(
+                store,
+                f"SELECT greater + ties + 1 AS rank FROM tokens JOIN runs USING (run_id) WHERE doc_id = {doc_id} AND "
+                f"dataset = '{dataset}' AND size = (SELECT arg_{pick}(size, non_embedding_params) FROM runs) "
+                "ORDER BY position LIMIT 240",
+            )
+            shown = re.findall(r'<span(?: class="g(\d)")? title="rank ([\d,]+),', of_model)
+            expected = [(str(sum(row["rank"] > end for end in (1, 10, 100)) or ""), row["rank"]) for row in ranks]
+            assert [(grade, int(rank.replace(",", ""))) for grade, rank in shown] == expected
+
+
+def test_the_page_of_losses_says_the_exponents_that_they_were_made_with(imported: str) -> None:
+    """`make nightly` has more of imports: shares, texts, and losses beside measured runs."""
+    assert read(imported).figures
+    assert "toy on c4" in words_of(imported)
+
+
+# ------------------------------------------------------------------------------------------------- in a browser
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_page_of_measured_runs_is_drawn_without_a_complaint_or_a_request(
+    width: int, browser: Any, text: str, place: Path
+) -> None:
+    visit = Visit(browser, place.parent / "page.html", width)
+    page = visit.all_drawn()
+    plots = page.locator(".plot").count()
+    assert plots == len(read(text).figures) + 2  # and one in each card of the summary
+    assert page.locator(".plot > svg, .plot > * > svg").count() == plots
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert (
+        page.evaluate(f"[...document.querySelectorAll('.plot svg')].filter(s => s.clientWidth > {width}).length") == 0
+    )
+    assert visit.complaints == []
+    assert [url for url in visit.asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    visit.context.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_page_of_imported_losses_is_drawn_but_for_its_first_section(
+    width: int, browser: Any, imported: str, place: Path
+) -> None:
+    """Today the figures of the first section have no chart and stay blank, each with one complaint: a mistake.
+
+    On a phone that ends the drawing of those farther down too, until a reader comes to them.
+    """
+    figures = read(imported).figures
+    without = [name for name, figure in figures.items() if not figure.spec]
+    assert without == [name for name in figures if name.startswith("first-")] != []
+    visit = Visit(browser, place.parent / "imported.html", width)
+    page = visit.page
+    for name in figures.keys() - set(without):
+        page.locator(f"#{name}").scroll_into_view_if_needed()
+        page.locator(f"#{name} .plot svg").first.wait_for(state="attached", timeout=20_000)
+    assert set(visit.complaints) == {"Cannot set properties of undefined (setting 'width')"}
+    blank = [name for name in figures if page.locator(f"#{name} .plot svg").count() == 0]
+    assert blank == without
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    visit.context.close()
+
+
+# ------------------------------------------------------------------------------------------------- where it goes
+
+
+def test_the_report_of_an_empty_store_says_how_to_fill_it_here_and_in_the_place_of_one(
+    cwd: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for _ in range(2):  # a report takes the place of one
+        answer = here("report", "--store", tmp_path / "empty", cwd=cwd, check=0, writes=True)
+        assert answer.stdout == ""
+        assert "report of 0 runs written to report.html" in answer.stderr
+    assert [path.name for path in cwd.iterdir()] == ["report.html"]
+    text = (cwd / "report.html").read_text()
+    assert "This store holds no runs yet" in words_of(text)
+    assert "python -m rbpx -m model=ladder dataset=pydoc,stdlib" in words_of(text)
+    assert len(text) < 50_000  # nothing is there to draw, so nothing that draws
+
+
+def test_a_pipe_is_written_to_and_stays_one(place: Path, tmp_path: Path) -> None:
+    """Also a device: a report to /dev/null once took its place, where its user may do that."""
+    pipe, empty = tmp_path / "pipe.html", tmp_path / "empty"
+    os.mkfifo(pipe)
+    empty.mkdir()
+    with ThreadPoolExecutor(1) as thread:
+        reading = thread.submit(pipe.read_text)
+        here("report", "--store", empty, "--output", pipe, cwd=place, check=0)
+        assert "<!doctype html>" in reading.result(timeout=60)
+    assert pipe.is_fifo()
+
+
+def refused(place: Path, *words: Any) -> str:
+    answer = here("report", *words, cwd=place, check=2)
+    assert answer.stdout == ""
+    (line,) = answer.stderr.splitlines()
+    return line
+
+
+def test_what_is_no_report_is_not_overwritten(store: Path, place: Path, tmp_path: Path) -> None:
+    notes, folder = tmp_path / "notes.html", tmp_path / "photos"
+    notes.write_text("<p>Mine.</p>")
+    folder.mkdir()
+    (folder / "me.svg").write_text("<svg/>")
+    line = refused(place, "--store", store, "--output", notes)
+    assert "notes.html exists and is not a report; name another file with --output FILE" in line
+    assert notes.read_text() == "<p>Mine.</p>"
+    line = refused(place, "--store", store, "--output", folder, "--format", "svg")
+    assert "photos exists and holds no report; name another folder" in line
+    assert [path.name for path in folder.iterdir()] == ["me.svg"]
+
+
+def test_a_wrong_request_is_one_line(store: Path, place: Path, tmp_path: Path) -> None:
+    for words, says in (
+        (["--output", f"{tmp_path}/nosuch/page.html"], "is in a folder that does not exist"),
+        (["--format", "csv"], r"format=csv is not a format of a report; .* html, md, tex, svg, pdf"),
+        (["dataset=pydoc"], r"dataset=pydoc is not in the store; it holds code, prose"),
+    ):
+        output = [] if "--output" in words else ["--output", tmp_path / "page.html"]
+        assert re.search(says, refused(place, *words, *output, "--store", store))
+        assert not list(tmp_path.iterdir())
+
+
+# ------------------------------------------------------------------------------------------------- colours
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2.2 defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_each_colour_stands_out_from_its_ground(theme: str) -> None:
+    assert contrast(INKS[theme], GROUNDS[theme]) >= 7
+    for colour in SERIES[theme]:
+        assert contrast(colour, GROUNDS[theme]) >= 3, colour
+
+
+def test_each_series_has_a_colour_a_shape_and_a_dash_of_its_own() -> None:
+    for values in (*SERIES.values(), SHAPES, DASHES):
+        assert len(set(values)) == len(values) >= MOST_SERIES
