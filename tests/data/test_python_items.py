@@ -13,7 +13,7 @@ from rbpx.data.python_items import KINDS, items_of
 
 FILES = dict(read_stdlib())
 FEW = [(name, text) for name, text in FILES.items() if name.startswith(("email/", "json/", "http/", "asyncio/"))]
-N = 60
+N = 40
 
 
 @cache
