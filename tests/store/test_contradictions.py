@@ -71,7 +71,7 @@ def new_rows(stored: list[Row], read: list[Row]) -> list[int] | None:
     return new
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(ROWS, FILES)
 def test_what_is_new_is_what_comparing_every_pair_of_rows_finds(before: list[Row], file: list[Row]) -> None:
     stored: list[Row] = []

@@ -86,7 +86,7 @@ def test_an_error_is_one_line_whatever_it_quotes(cwd: Path, tmp_path: Path) -> N
     assert "--store DIR, or measure first" in line
 
 
-OUTSIDE = ["..", "/etc", "runs/../..", "\x00"]
+OUTSIDE = ["runs/../..", "\x00"]
 
 
 @pytest.mark.parametrize("name", OUTSIDE, ids=range(len(OUTSIDE)))

@@ -156,9 +156,6 @@ def test_another_value_of_a_checkpoint_is_refused_and_another_quantity_is_not(
     assert "nothing new" in bring(more, store, cwd).stderr
 
 
-_TASKS = ("hellaswag", "arc_challenge", "arc_easy", "piqa", "csqa", "socialiqa", "openbookqa")
-_OF_TASKS = ", ".join(f"{task}: {{bits_per_byte: {task}_bpb, accuracy: {task}_accuracy}}" for task in _TASKS)
-_OLMO = ["family=olmo", "columns={S: params, D: tokens, size: run}"]
 TABLES = {  # words, observations, a column that is among them
     "chinchilla_points.csv": (["family=chinchilla", "dataset=massivetext", "columns={S: params}"], 245, "loss_nats"),
     "gemstones_checkpoints.csv": (
@@ -166,7 +163,6 @@ TABLES = {  # words, observations, a column that is among them
         770,
         "loss_nats",
     ),
-    "olmo_ladder.csv": ([*_OLMO, f"texts={{c4: {{loss_nats: c4_loss_nats}}, {_OF_TASKS}}}"], 12_632, "c4_loss_nats"),
 }
 
 

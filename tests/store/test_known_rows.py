@@ -12,7 +12,7 @@ from rbpx.store.index import refresh_index
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql import relations
 from rbpx.store.sql.queries import connect
-from rbpx.store.sql.relations import INDEX, known_rows, opened_index, stamps_of
+from rbpx.store.sql.relations import INDEX, opened_index, stamps_of
 from rbpx.store.store import Record, Store, now
 
 DISTRIBUTIONS = ("lognormal", "power_law", "power_law_cutoff", "weibull")
@@ -35,12 +35,6 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def known(store: Store) -> list[str]:
-    with opened_index(store) as index:
-        names, _ = known_rows(index, {"rank_fits": stamps_of(store, "rank_fits")}).get("rank_fits", ([], None))
-    return [name.removeprefix("run-mid-") for name in names]
-
-
 def rows(store: Store) -> list[tuple[str, float]]:
     """What the relation has; the same as if each file had been read, in the same order and types."""
     stamps = {name: stamps_of(store, name) for name in relations.BY_RECORD}
@@ -50,22 +44,6 @@ def rows(store: Store) -> list[tuple[str, float]]:
         assert table.equals(relations.table(store, "rank_fits"))
     assert said == said_by_files
     return list(zip(table["distribution"].to_pylist(), table["loglik"].to_pylist(), strict=True))
-
-
-def test_all_rows_of_an_index_that_is_up_to_date_are_known(store: Store) -> None:
-    assert sorted(known(store)) == list(DISTRIBUTIONS)
-    assert rows(store) == [("lognormal", 0.0), ("power_law", -1.0), ("power_law_cutoff", -2.0), ("weibull", -3.0)]
-
-
-def test_what_was_replaced_removed_or_added_since_is_read(store: Store) -> None:
-    write(store, "lognormal", 7.0)
-    store.drop_record("rank_fits", "run-mid-power_law")
-    write(store, "zipf", 9.0)
-    assert sorted(known(store)) == ["power_law_cutoff", "weibull"]
-    assert rows(store) == [("lognormal", 7.0), ("power_law_cutoff", -2.0), ("weibull", -3.0), ("zipf", 9.0)]
-    refresh_index(store)
-    assert len(known(store)) == 4
-    assert [loglik for _, loglik in rows(store)] == [7.0, -2.0, -3.0, 9.0]
 
 
 # ---------------------------------------------------------------------------------------------------------------- runs

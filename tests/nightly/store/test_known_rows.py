@@ -190,3 +190,19 @@ def test_what_is_remembered_of_many_runs_is_what_is_checked_of_few(
     assert integrity.sound_runs(runs) == ["a", "b", "c"]
     write_run(runs, "d")
     assert integrity.sound_runs(runs) == ["a", "b", "c"]
+
+
+def test_all_rows_of_an_index_that_is_up_to_date_are_known(store: Store) -> None:
+    assert sorted(known(store)) == list(DISTRIBUTIONS)
+    assert rows(store) == [("lognormal", 0.0), ("power_law", -1.0), ("power_law_cutoff", -2.0), ("weibull", -3.0)]
+
+
+def test_what_was_replaced_removed_or_added_since_is_read(store: Store) -> None:
+    write(store, "lognormal", 7.0)
+    store.drop_record("rank_fits", "run-mid-power_law")
+    write(store, "zipf", 9.0)
+    assert sorted(known(store)) == ["power_law_cutoff", "weibull"]
+    assert rows(store) == [("lognormal", 7.0), ("power_law_cutoff", -2.0), ("weibull", -3.0), ("zipf", 9.0)]
+    refresh_index(store)
+    assert len(known(store)) == 4
+    assert [loglik for _, loglik in rows(store)] == [7.0, -2.0, -3.0, 9.0]
