@@ -15,33 +15,20 @@ from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.step import ln_likelihood, loss
 from rbpx.status import Status
 from tests.support.draws import fewest
-from tests.support.surfaces import DESIGNS, TRUE, draw, grid, held, held_on_line, law, ratios, straight, surface_of
-
-CONSTANTS: dict[str, dict[str, float | None]] = {
-    "chinchilla": {**TRUE},
-    "kaplan": {"N_c": 8.8e13, "D_c": 5.4e13, "alpha_N": 0.076, "alpha_D": 0.095},
-    "data_constrained": {**TRUE, "R_D": 15.0, "R_N": 5.0},
-}
-
-
-def plain_y(form: str, S: Any, D: Any, U: Any) -> Any:
-    """The equations as the papers print them."""
-    of = {name: float(value or 0) for name, value in CONSTANTS[form].items()}
-    if form == "kaplan":
-        return ((of["N_c"] / S) ** (of["alpha_N"] / of["alpha_D"]) + of["D_c"] / D) ** of["alpha_D"]
-    if form == "data_constrained":
-        U = np.minimum(U, D)
-        G = (of["alpha"] * of["A"] / (of["beta"] * of["B"])) ** (1 / (of["alpha"] + of["beta"]))
-        U_N = np.minimum(S, (U * G) ** (of["beta"] / of["alpha"]) * G)
-        D = U + U * of["R_D"] * (1 - np.exp(-(D / U - 1) / of["R_D"]))
-        S = U_N + U_N * of["R_N"] * (1 - np.exp(-(S / U_N - 1) / of["R_N"]))
-    return of["E"] + of["A"] * S ** -of["alpha"] + of["B"] * D ** -of["beta"]
-
-
-def runs_of(form: str) -> Runs:
-    S, D = grid(6, 5)
-    U = np.full(len(S), 2e9) if form == "data_constrained" else None
-    return Runs.of(S, D, plain_y(form, S, D, U), U)
+from tests.support.surfaces import (
+    CONSTANTS,
+    DESIGNS,
+    TRUE,
+    draw,
+    grid,
+    held,
+    held_on_line,
+    law,
+    ratios,
+    runs_of,
+    straight,
+    surface_of,
+)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -10,8 +10,7 @@ from rbpx.laws.surface.isoflop import envelope, isoflop, reached_budgets
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.surface.surface import optima, split
 from rbpx.status import Status
-from tests.laws.test_surface_fit import CONSTANTS, plain_y, runs_of
-from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, surface_of, true_optimum
+from tests.support.surfaces import BUDGET, CONSTANTS, TRUE, draw, grid, law, plain_y, runs_of, surface_of, true_optimum
 
 
 def with_head(S: np.ndarray) -> np.ndarray:
