@@ -9,6 +9,11 @@ from rbpx.status import Status
 from tests.support.demo import in_python, run
 
 
+def commands_of(page: str) -> list[str]:
+    """The lines of the blocks of a page that are typed."""
+    return [line for block in re.findall(r"```bash\n(.*?)```", page, re.S) for line in block.strip().split("\n")]
+
+
 def of_many(commands: Sequence[str]) -> bool:
     """Whether these commands measure more than a model a size, for which tests take a store with fewer texts."""
     return any("model.revision=all" in command for command in commands)
