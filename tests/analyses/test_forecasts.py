@@ -1,6 +1,5 @@
 """Forecasts: registered before a model is measured, scored when it came, and never changed without being seen."""
 
-import json
 import math
 import os
 import shutil
@@ -13,23 +12,24 @@ import pytest
 
 from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.store.checks.values import own_name
-from rbpx.store.checks.verify import verify
+from rbpx.store.messages import collected_messages
 from rbpx.store.store import Store
-from tests.store.test_damage import faults, flipped, run_of
-from tests.support.commands import Answer, here
-from tests.support.stores import Family, manifests, runs_by_size
-from tests.support.synthetic import TrueSurface, Truth, write_store, write_surface
+from tests.support.asking import Asked, Rows, ask, refused
+from tests.support.composed import here
+from tests.support.damage import faults, flipped
+from tests.support.filled import SIZES, filled
+from tests.support.stores import runs_by_size
+from tests.support.synthetic import Truth, write_store
 
-LAWS = ("laws=[rbp,cross_entropy]", "k=[1,10]", "resamples=20")
-
-
-def register(store: Path, cwd: Path, name: str, *words: str, check: int = 0) -> Answer:
-    return here("predict", f"register={name}", *LAWS, *words, "--store", store, cwd=cwd, check=check)
+LAWS: dict[str, Any] = {"laws": ["rbp", "cross_entropy"], "k": [1, 10], "resamples": 20}
 
 
-def forecasts(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
-    answer = here("forecasts", *words, "--store", store, "--format", "json", cwd=cwd, check=0)
-    return list(json.loads(answer.stdout))
+def register(store: Path, name: Any, **keys: Any) -> Asked:
+    return ask(store, "predict", register=name, **LAWS, **keys)
+
+
+def forecasts(store: Path) -> Rows:
+    return ask(store, "forecasts").rows
 
 
 def file_of(store: Path) -> Path:
@@ -40,11 +40,10 @@ def file_of(store: Path) -> Path:
 @pytest.fixture(scope="module")
 def registered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a forecast of a model that is not there; only for copies."""
-    folder = tmp_path_factory.mktemp("registered")
-    (folder / "cwd").mkdir()
-    store = write_store(folder / "store", Truth(scatter=0.02), seed=3, n_documents=10, n_tokens=30)
-    answer = register(store.root, folder / "cwd", "june", "S=1e8")
-    assert f"registered 3 predictions as {file_of(store.root).stem}" in answer.stderr
+    root = tmp_path_factory.mktemp("registered") / "store"
+    store = write_store(root, Truth(scatter=0.02), seed=3, n_documents=10, n_tokens=30)
+    asked = register(store.root, "june", S=1e8)
+    assert f"registered 3 predictions as {file_of(store.root).stem}" in " ".join(asked.messages)
     return store.root
 
 
@@ -56,22 +55,22 @@ def store(registered: Path, tmp_path: Path) -> Path:
 # -------------------------------------------------------------------------------------------------------------- scores
 
 
-def test_a_model_is_forecast_then_measured_then_scored(own_store: Path, family: Family, cwd: Path) -> None:
-    S = next(m["non_embedding_params"] for m in manifests(own_store).values() if m["run_id"] == run_of(own_store, "l"))
-    here("store", "rm", run_of(own_store, "l"), "--store", own_store, cwd=cwd, check=0)
-    register(own_store, cwd, "june", f"S={S}")
-    said = here("predict", *LAWS, f"S={S}", "--format", "json", "--store", own_store, cwd=cwd, check=0).stdout
+def test_a_model_is_forecast_then_measured_then_scored(tmp_path: Path, cwd: Path) -> None:
+    store = filled(tmp_path / "store", sizes=["xs", "s", "m"]).root
+    register(store, "june", S=SIZES["l"])
     answers = {
-        (r["law"], r["k"]): r for r in json.loads(said) if r["method"] == "combined" and r["kind"] == "prediction"
+        (row["law"], row["k"]): row
+        for row in ask(store, "predict", S=SIZES["l"], **LAWS).of_kind("prediction")
+        if row["method"] == "combined"
     }
-    *waiting, whole = forecasts(own_store, cwd)
+    *waiting, whole = forecasts(store)
     assert len(waiting) == 3
     assert {row["outcome"] for row in waiting} == {"waiting"}
     assert (whole["n_scored"], whole["coverage"]) == (0, None)
 
-    here("measure", *family.words("l"), "--store", own_store, cwd=cwd, check=0)
-    *scored, whole = forecasts(own_store, cwd)
-    tokens = runs_by_size(own_store)["l"]
+    filled(store, sizes=["l"])
+    *scored, whole = forecasts(store)
+    tokens = runs_by_size(store)["l"]
     rank = tokens["greater"] + tokens["ties"] + 1
     by_hand = {("rbp", k): -math.log(np.mean(rank <= k)) for k in (1, 10)}
     by_hand["cross_entropy", None] = -float(np.mean(tokens["logprob"], dtype=float))
@@ -87,23 +86,8 @@ def test_a_model_is_forecast_then_measured_then_scored(own_store: Path, family: 
     assert whole["n_scored"] == 3
     assert whole["n_models"] == 1
     assert whole["coverage"] == pytest.approx(np.mean([row["outcome"] == "inside" for row in scored]))
-    printed = here("forecasts", "--store", own_store, cwd=cwd, check=0).stdout
+    printed = here("forecasts", "--store", store, cwd=cwd, check=0).stdout
     assert "of 3 intervals of 1 model" in printed
-
-
-def test_a_training_is_forecast_by_its_size_and_tokens(tmp_path: Path, cwd: Path) -> None:
-    truth = TrueSurface(S=(10_000, 40_000, 160_000), D=(1_000_000, 3_000_000, 9_000_000))
-    drawn = {"seed": 1, "n_documents": 8, "n_tokens": 60}
-    store = write_surface(tmp_path / "store", truth, **drawn).root
-    register(store, cwd, "larger", "S=6.4e5", "D=2.7e7", "laws=cross_entropy")
-    write_surface(store, truth, **drawn, pairs=[(640_000, 27_000_000), (640_000, 9_000_000)])
-    row, whole = forecasts(store, cwd)
-    assert row["outcome"] in ("inside", "outside")
-    assert (row["D"], row["size"], whole["n_models"]) == (2.7e7, "640000", 1), (
-        "the model of other tokens is another one"
-    )
-    answer = register(store, cwd, "again", "S=6.4e5", "D=2.7e7", "laws=cross_entropy", check=2)
-    assert "is measured on synthetic already" in answer.stderr
 
 
 def test_a_model_that_was_there_before_does_not_count(store: Path, tmp_path: Path, cwd: Path) -> None:
@@ -116,7 +100,7 @@ def test_a_model_that_was_there_before_does_not_count(store: Path, tmp_path: Pat
     copy = Path(shutil.copytree(store, tmp_path / "copy"))
     for into, brought, outcomes in ((store, other, {"inside", "outside"}), (copy, before, {"too_late"})):
         here("store", "merge", brought.root, "--store", into, cwd=cwd, check=0)
-        *rows, whole = forecasts(into, cwd)
+        *rows, whole = forecasts(into)
         assert {row["outcome"] for row in rows} <= outcomes
         assert whole["n_scored"] == (0 if outcomes == {"too_late"} else 3)
         assert {row["measured"] is None for row in rows} == {False}
@@ -142,30 +126,30 @@ def test_a_forecast_that_is_older_than_its_runs_is_none(store: Path, tmp_path: P
     for path in (whole / "forecasts", whole / "written" / "forecasts"):
         shutil.rmtree(path)
     name = backdate(store, "2019-05-01")
-    (fault,) = faults(store, cwd)
-    assert (fault["kind"], fault["name"]) == ("forecast", name)
-    assert "it says that it was registered on 2019-05-01, but rests on run synthetic" in fault["fault"]
+    (fault,) = faults(store)
+    assert (fault.kind, fault.name) == ("forecast", name)
+    assert "it says that it was registered on 2019-05-01, but rests on run synthetic" in fault.fault
     merged = here("store", "merge", store, "--store", whole, cwd=cwd, check=1)
     assert (
         f"kept out: forecasts/{name}.json: it says that it was registered on 2019-05-01, but rests on run"
         in merged.stderr
     )
     here("store", "merge", came.root, "--store", store, cwd=cwd, check=0)
-    *rows, told = forecasts(store, cwd)
+    *rows, told = forecasts(store)
     assert {row["outcome"] for row in rows} == {"too_late"}
     assert told["n_scored"] == 0
 
 
-def test_since_when_a_forecast_is_here_stands_beside_the_time_that_it_says_itself(store: Path, cwd: Path) -> None:
-    rows = forecasts(store, cwd)[:-1]
+def test_since_when_a_forecast_is_here_stands_beside_the_time_that_it_says_itself(store: Path) -> None:
+    rows = forecasts(store)[:-1]
     assert all(abs(_day(row["seen_at"]) - _day(row["registered_at"])) <= 1 for row in rows)
-    assert "by its own account" not in here("forecasts", "--store", store, cwd=cwd, check=0).stdout
+    assert "by its own account" not in ask(store, "forecasts").words
     (entry,) = (store / "written" / "forecasts").iterdir()
     later = entry.stat().st_mtime + 3 * 24 * 3600
     os.utime(entry, (later, later))
     day = datetime.fromtimestamp(later, UTC)
-    assert all(row["seen_at"][:16] == f"{day:%Y-%m-%dT%H:%M}" for row in forecasts(store, cwd)[:-1])
-    printed = " ".join(here("forecasts", "--store", store, cwd=cwd, check=0).stdout.split())
+    assert all(row["seen_at"][:16] == f"{day:%Y-%m-%dT%H:%M}" for row in forecasts(store)[:-1])
+    printed = " ".join(ask(store, "forecasts").words.split())
     assert f"by its own account, here since {day:%Y-%m-%d}" in printed
 
 
@@ -174,35 +158,32 @@ def _day(time: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("name", "keys", "says"),
     [
-        (("june", "S=2e8"), "register=june names a forecast of"),
-        (("july", "S=10400000"), "drawn 10000000 (S = 10,000,000) is measured on synthetic already"),
-        (("a/b", "S=2e8"), "is not a name of a forecast"),
-        (("12", "S=2e8"), "was read as a number"),
-        (("july", "S=2e8", 'size=["1000","10000"]'), "no group"),
+        ("june", {"S": 2e8}, "register=june names a forecast of"),
+        ("july", {"S": 10400000}, "drawn 10000000 (S = 10,000,000) is measured on synthetic already"),
+        ("a/b", {"S": 2e8}, "is not a name of a forecast"),
+        (12, {"S": 2e8}, "was read as a number"),
+        ("july", {"S": 2e8, "size": ["1000", "10000"]}, "no group"),
     ],
 )
 def test_what_would_be_no_forecast_is_refused_in_one_line(
-    words: tuple[str, ...], says: str, store: Path, cwd: Path
+    name: Any, keys: dict[str, Any], says: str, store: Path
 ) -> None:
-    answer = register(store, cwd, *words, check=2)
-    (line,) = answer.stderr.splitlines()
-    assert says in line
-    assert answer.stdout == ""
+    with refused(says):
+        register(store, name, **keys)
     assert file_of(store).stem.startswith("june-")
 
 
-def test_several_groups_are_refused_and_narrowed_they_are_not(store: Path, cwd: Path) -> None:
+def test_several_groups_are_refused(store: Path) -> None:
     write_store(store, Truth(), seed=3, n_documents=10, n_tokens=30, dataset="other")
-    assert "there are 2" in register(store, cwd, "july", "S=2e8", check=2).stderr
-    register(store, cwd, "july", "S=2e8", "dataset=other")
-    assert {row.get("dataset") for row in forecasts(store, cwd, "dataset=other")} == {"other", None}
+    with refused("there are 2"):
+        register(store, "july", S=2e8)
 
 
-def test_a_store_without_forecasts_says_how_to_register_one(own_store: Path, cwd: Path) -> None:
-    answer = here("forecasts", "--store", own_store, cwd=cwd, check=2)
-    assert "has no forecasts; register one: python -m rbpx predict" in answer.stderr
+def test_a_store_without_forecasts_says_how_to_register_one(tmp_path: Path) -> None:
+    with refused("has no forecasts; register one: python -m rbpx predict"):
+        ask(write_store(tmp_path / "store", Truth(), 1, 4, 4), "forecasts")
 
 
 # ----------------------------------------------------------------------------------------------------------- tampering
@@ -213,56 +194,39 @@ def reseal(path: Path, **changes: Any) -> None:
     write_sealed(path, record | {"predictions": [{**each, **changes} for each in record["predictions"]]})
 
 
-def test_every_way_to_change_a_forecast_is_seen(store: Path, cwd: Path) -> None:
+def test_every_way_to_change_a_forecast_is_seen(store: Path) -> None:
     path = file_of(store)
     whole = path.read_bytes()
-    assert faults(store, cwd, check=0) == []
+    assert faults(store) == []
     flipped(path)
-    (fault,) = faults(store, cwd)
-    assert (fault["kind"], fault["name"]) == ("forecast", path.stem)
-    assert "is corrupt" in fault["fault"]
-    answer = here("forecasts", "--store", store, cwd=cwd, check=2)
-    assert f"forecasts/{path.name}" in answer.stderr
+    (fault,) = faults(store)
+    assert (fault.kind, fault.name) == ("forecast", path.stem)
+    assert "is corrupt" in fault.fault
+    with collected_messages() as messages, refused("has no forecasts"):
+        forecasts(store)
+    assert f"forecasts/{path.name}" in " ".join(messages)
     path.write_bytes(whole)
     reseal(path, y=0.5)  # by someone who knows how a record is sealed
-    (fault,) = faults(store, cwd)
-    assert "it has changed since it was registered" in fault["fault"]
+    (fault,) = faults(store)
+    assert "it has changed since it was registered" in fault.fault
     path.write_bytes(whole)
     shutil.copy(path, path.with_name("june (1).json"))
-    (fault,) = faults(store, cwd)
-    assert "copy of" in fault["fault"]
-    assert len(forecasts(store, cwd)) == 4
+    (fault,) = faults(store)
+    assert "copy of" in fault.fault
+    assert len(forecasts(store)) == 4
     path.with_name("june (1).json").unlink()
     path.rename(path.with_name("better.json"))
-    assert any("under another name" in fault["fault"] for fault in faults(store, cwd))
+    assert any("under another name" in fault.fault for fault in faults(store))
 
 
 def test_a_forecast_that_is_taken_away_is_missed_by_the_next_even_after_gc(store: Path, cwd: Path) -> None:
-    register(store, cwd, "july", "S=1e9")
+    register(store, "july", S=1e9)
     path = next(store.glob("forecasts/june-*.json"))
     whole = path.read_bytes()
     path.unlink()
-    assert {fault["kind"] for fault in faults(store, cwd)} == {"forecast"}
+    assert {fault.kind for fault in faults(store)} == {"forecast"}
     here("store", "gc", "--store", store, cwd=cwd, check=0)
-    (fault,) = faults(store, cwd)
-    assert f"it was registered after {path.stem}, which is gone or has changed" in fault["fault"]
+    (fault,) = faults(store)
+    assert f"it was registered after {path.stem}, which is gone or has changed" in fault.fault
     path.write_bytes(whole)
-    assert faults(store, cwd, check=0) == []
-
-
-def test_merge_and_gc_keep_forecasts_and_a_name_of_two_stores_stays_two(
-    registered: Path, store: Path, tmp_path: Path, cwd: Path
-) -> None:
-    twin = write_store(tmp_path / "twin", Truth(scatter=0.02), seed=3, n_documents=10, n_tokens=30).root
-    register(twin, cwd, "june", "S=2e8")
-    answer = here("store", "merge", twin, "--store", store, cwd=cwd, check=0)
-    assert "1 forecast" in answer.stderr
-    here("store", "gc", "--store", store, cwd=cwd, check=0)
-    for run_id in Store(store).run_ids():
-        here("store", "rm", run_id, "--store", store, cwd=cwd, check=0)
-    assert verify(Store(store)).faults == []
-    assert {path.name for path in store.glob("forecasts/*")} == {file_of(registered).name, file_of(twin).name}
-    here("store", "merge", registered, "--store", store, cwd=cwd, check=0)
-    assert len({row["forecast_id"] for row in forecasts(store, cwd)[:-1]}) == 2
-    query = "SELECT count(*) AS n FROM forecasts WHERE name = 'june'"
-    assert json.loads(here("sql", query, "--format", "json", "--store", store, cwd=cwd, check=0).stdout) == [{"n": 6}]
+    assert faults(store) == []

@@ -1,6 +1,5 @@
-"""Swept runs on the command line: what an import keeps, what fit and surface say of it, and frontier=true."""
+"""Swept runs: what an import keeps, what fit and surface say of it, and frontier=true."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.commands import here
+from rbpx.store.sql.queries import connect
+from rbpx.store.store import Store
+from tests.support.asking import Asked, ask, imported, refused
 
-S, D = (1e7, 4e7, 16e7, 64e7), (1e9, 4e9, 16e9)
-LR = tuple(np.geomspace(1e-4, 1e-2, 9))
+S, D = (1e7, 4e7, 16e7), (1e9, 4e9, 16e9)
+LR = tuple(np.geomspace(1e-4, 1e-2, 7))
+SWEEP = "9 (S, D) cells have 63 runs: frontier=true takes the best of each"
 
 
 def law(size: float, tokens: float) -> float:
@@ -20,8 +22,8 @@ def law(size: float, tokens: float) -> float:
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Each size and number of tokens with nine learning rates, the best of which falls with size."""
-    folder, rng = tmp_path_factory.mktemp("swept"), np.random.default_rng(0)
+    """Each size and number of tokens with seven learning rates, the best of which falls with size."""
+    rng = np.random.default_rng(0)
     lines = ["S,D,dataset,loss_nats,lr,note,weight"]
     for size in S:
         for tokens in D:
@@ -29,35 +31,37 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 cost = 0.03 * math.log(lr / (0.5 * size**-0.35)) ** 2
                 loss = (law(size, tokens) + cost) * math.exp(0.001 * rng.standard_normal())
                 lines.append(f"{size:.0f},{tokens:.0f},c4,{loss!r},{float(lr)!r},x,{1 + (size > 1e8)}")
-    (folder / "runs.csv").write_text("\n".join(lines) + "\n")
-    (folder / "cwd").mkdir()
-    words = ("import", folder / "runs.csv", "source=them", "family=swept", "columns={vary_lr: lr}")
-    here(*words, "--store", folder / "store", cwd=folder / "cwd", check=0)
-    return folder
+    store = tmp_path_factory.mktemp("swept") / "store"
+    return imported(store, "\n".join(lines), family="swept", columns={"vary_lr": "lr"})
 
 
-def ask(of: Path, *words: object) -> str:
-    return here(*words, "resamples=40", "--store", of / "store", cwd=of / "cwd", check=0).stdout
+def asked_of(swept: Path, verb: str, **keys: Any) -> Asked:
+    return ask(swept, verb, resamples=40, **keys)
 
 
-def rows(of: Path, *words: object) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(ask(of, *words, "--format", "json"))
-    return found
+@pytest.fixture(scope="module")
+def plain(swept: Path) -> Asked:
+    return asked_of(swept, "surface")
 
 
-def test_surface_and_fit_say_that_there_is_a_sweep_and_name_the_frontier(swept: Path) -> None:
-    assert "12 (S, D) cells have 108 runs: frontier=true takes the best of each" in ask(swept, "surface")
-    query = "SELECT count(DISTINCT vary_lr) AS n FROM observations"
-    told = here("sql", query, "--format", "json", "--store", swept / "store", cwd=swept / "cwd", check=0).stdout
-    assert json.loads(told) == [{"n": len(LR)}]
+def test_an_import_keeps_what_was_swept_and_every_question_says_that_there_is_a_sweep(
+    swept: Path, plain: Asked
+) -> None:
+    with connect(Store(swept)) as connection:
+        assert connection.sql("SELECT count(DISTINCT vary_lr) FROM observations").fetchone() == (len(LR),)
+    assert SWEEP in plain.words
+    for verb, axis in (("fit", "C"), ("design", "S")):
+        assert SWEEP in asked_of(swept, verb, axis=axis).words
+    assert "3 (S, D) cells have 21 runs: frontier=true takes the best of each" in asked_of(swept, "fit", axis="D").words
 
 
-def test_the_frontier_is_the_law_without_the_cost_of_a_wrong_rate(swept: Path) -> None:
-    (plain,), (best, *of_cells) = (rows(swept, "surface", *words) for words in ((), ("frontier=true",)))
-    assert [row["kind"] for row in of_cells] == ["cell"] * 12
+def test_the_frontier_is_the_law_without_the_cost_of_a_wrong_rate(swept: Path, plain: Asked) -> None:
+    asked = asked_of(swept, "surface", frontier=True)
+    (of_all,), (best, *of_cells) = plain.rows, asked.rows
+    assert [row["kind"] for row in of_cells] == ["cell"] * 9
     assert {row["n_runs"] for row in of_cells} == {len(LR)}
-    assert best["fit_id"] != plain["fit_id"]
-    assert (best["n_points"], plain["n_points"]) == (12, 108)
+    assert best["fit_id"] != of_all["fit_id"]
+    assert (best["n_points"], of_all["n_points"]) == (9, 63)
     cells = best["params"]["frontier"]
     for cell in cells:
         assert cell["how"] == "quadratic"
@@ -66,65 +70,26 @@ def test_the_frontier_is_the_law_without_the_cost_of_a_wrong_rate(swept: Path) -
         assert cell["vary_lr_lo"] < 0.5 * cell["S"] ** -0.35 < cell["vary_lr_hi"] or cell["vary_lr"] == pytest.approx(
             0.5 * cell["S"] ** -0.35, rel=0.25
         )
-    told = ask(swept, "surface", "frontier=true")
-    assert "The best of each size and number of tokens" in told
-    assert "12 of 12 best values: the minimum of a quadratic in lr" in told
+    assert "The best of each size and number of tokens" in asked.words
+    assert "9 of 9 best values: the minimum of a quadratic in lr" in asked.words
 
 
-@pytest.mark.parametrize("form", ["csv", "md", "tex", "html"])
-def test_every_format_has_the_best_of_each_cell(swept: Path, form: str, tmp_path: Path) -> None:
-    output = tmp_path / f"page.{form}"
-    words = ("surface", "frontier=true", "resamples=40", "--store", swept / "store", "--format", form)
-    here(*words, "--output", output, cwd=swept / "cwd", check=0, writes=True)
-    assert ("frontier" if form == "csv" else "best") in output.read_text()
-
-
-def test_fit_and_predict_take_the_frontier_and_runs_above_the_law_may_count_less(swept: Path) -> None:
-    along, *_ = rows(swept, "fit", "axis=C", "frontier=true", "laws=[cross_entropy]")
-    assert along["n_points"] <= 12
-    (over,) = rows(swept, "surface", "over=10")
-    (plain,) = rows(swept, "surface")
-    assert over["E"] < plain["E"] + 0.2
-    assert over["fit_id"] != plain["fit_id"]
-    (answer,) = [
-        row for row in rows(swept, "predict", "S=2e9", "D=6e10", "frontier=true") if row["kind"] == "prediction"
-    ][:1]
-    assert answer["lo"] < law(2e9, 6e10) < answer["hi"]
+def test_fit_and_design_take_the_frontier_and_runs_above_the_law_may_count_less(swept: Path, plain: Asked) -> None:
+    along, *_ = asked_of(swept, "fit", axis="C", frontier=True, laws=["cross_entropy"]).rows
+    assert along["n_points"] <= 9
+    (design,) = asked_of(swept, "design", frontier=True).rows
+    assert design["n_points"] == 9
+    (over,), (of_all,) = asked_of(swept, "surface", over=10.0).rows, plain.rows
+    assert over["E"] < of_all["E"] + 0.2
+    assert over["fit_id"] != of_all["fit_id"]
 
 
 def test_what_over_does_not_mean_is_refused(swept: Path) -> None:
-    answer = here("surface", "over=0.5", "--store", swept / "store", cwd=swept / "cwd", check=2)
-    assert "over=0.5 is not how much less a run above the law weighs" in answer.stderr
+    with refused("over=0.5 is not how much less a run above the law weighs"):
+        asked_of(swept, "surface", over=0.5)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("fit", "axis=D"),  # four sizes, whose other sentences a terminal leaves out
-        ("fit", "axis=C"),
-        ("predict", "S=2e9", "D=6e10", "laws=[cross_entropy]"),
-        ("decide",),
-        ("design",),
-    ],
-)
-def test_every_question_with_a_frontier_says_which_runs_are_a_sweep(swept: Path, words: tuple[str, ...]) -> None:
-    several = "12 (S, D) cells have 108 runs" if words[-1] != "axis=D" else "3 (S, D) cells have 27 runs"
-    assert f"{several}: frontier=true takes the best of each" in ask(swept, *words)
-
-
-def test_decide_and_design_take_the_best_of_each_cell(swept: Path) -> None:
-    told = ask(swept, "decide", "frontier=true")
-    assert "Each point is the best of its size and tokens: 12 (S, D) cells, 108 runs." in told
-    (runs, *_), (best,) = (
-        [row for row in rows(swept, "decide", "frontier=true") if row["kind"] == kind] for kind in ("runs", "best")
-    )
-    assert runs["n_points"] == 12
-    assert best["y_lo"] < law(best["S"], best["D"]) < best["y_hi"]
-    (design,) = rows(swept, "design", "frontier=true")
-    assert design["n_points"] == 12
-
-
-@pytest.mark.parametrize("typed", ["frontier=true", "over=10"])
-def test_what_another_loss_does_not_have_is_refused(swept: Path, typed: str) -> None:
-    words = ("fit", "axis=cross_entropy@c4", typed, "--store", swept / "store")
-    assert f"{typed.partition('=')[0]}= is of laws in size or tokens" in here(*words, cwd=swept / "cwd", check=2).stderr
+@pytest.mark.parametrize("keys", [{"frontier": True}, {"over": 10.0}], ids=str)
+def test_what_another_loss_does_not_have_is_refused(swept: Path, keys: dict[str, Any]) -> None:
+    with refused(f"{next(iter(keys))}= is of laws in size or tokens"):
+        asked_of(swept, "fit", axis="cross_entropy@c4", **keys)
