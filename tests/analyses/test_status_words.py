@@ -57,7 +57,6 @@ def test_people_read_the_word_and_what_speaks_against_a_law(fitted: Asked) -> No
         assert re.search(rf"\b{WORDS[value]}\b", said)
         assert WORDS[value] == value or not re.search(rf"\b{value}\b", said)
     assert "The exponent cannot be told from 0" in said
-    assert "1 of these 4 laws passes every check" in said
 
 
 def test_predict_answers_once_and_inside_its_interval(store: Path) -> None:

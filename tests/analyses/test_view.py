@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import here
+from tests.support.asking import ask, refused
+from tests.support.composed import here
 from tests.support.stores import Measured, columns_of, runs_by_size
 
 
@@ -29,9 +30,8 @@ def page_data(html: str) -> Any:
     return json.loads(data)
 
 
-def test_rows_are_the_tokens_of_the_document_under_every_model(measured: Measured, cwd: Path) -> None:
-    printed = here("view", "doc=3", "ties=mid", "--store", measured.store, "--format", "json", cwd=cwd, check=0)
-    rows = json.loads(printed.stdout)
+def test_rows_are_the_tokens_of_the_document_under_every_model(measured: Measured) -> None:
+    rows = ask(measured.store, "view", doc=3, ties="mid").rows
     assert list(dict.fromkeys(row["model"] for row in rows)) == ["mine/xs", "mine/s", "mine/m", "mine/l"]
     for size in ("xs", "l"):
         own, expected = [row for row in rows if row["model"] == f"mine/{size}"], tokens_of(measured.store, size, 3)
@@ -40,9 +40,9 @@ def test_rows_are_the_tokens_of_the_document_under_every_model(measured: Measure
         assert [row["nats"] for row in own] == pytest.approx(-expected["logprob"])
 
 
-def test_marks_say_the_rank_where_there_are_no_colours(measured: Measured, cwd: Path) -> None:
+def test_marks_say_the_rank_where_there_are_no_colours(measured: Measured) -> None:
     doc = doc_of(measured.store, 4)
-    shown = here("view", doc, "size=l", "--store", measured.store, cwd=cwd, check=0).stdout
+    shown = ask(measured.store, "view", doc=int(doc[4:]), size="l").table()
     heading, body = shown.split("\n", 1)
     tokens = tokens_of(measured.store, "l", int(doc[4:]))
     rank = tokens["greater"] + tokens["ties"] + 1
@@ -54,8 +54,8 @@ def test_marks_say_the_rank_where_there_are_no_colours(measured: Measured, cwd: 
     assert "add(a, b):" in re.sub("[«»‹›]", "", text), "the text reads as the document does"
 
 
-def test_the_document_is_the_one_that_gains_most(measured: Measured, cwd: Path) -> None:
-    heading = here("view", "--store", measured.store, cwd=cwd, check=0).stdout.split("\n")[0]
+def test_the_document_is_the_one_that_gains_most(measured: Measured) -> None:
+    heading = ask(measured.store, "view").table().split("\n")[0]
     small, large = (
         columns_of(measured.store / "runs" / runs_by_size(measured.store)[size]["run_id"], "tokens")
         for size in ("xs", "l")
@@ -85,35 +85,21 @@ def test_the_page_holds_all_models_in_one_file(measured: Measured, cwd: Path, tm
     assert view["readings"][2]["nats"] == pytest.approx(-expected["logprob"], rel=1e-3)
 
 
-def test_two_named_models_stand_beside_each_other(measured: Measured, cwd: Path) -> None:
-    words = ("view", "a=mine/l", "b=mine/xs", "doc=3", "--store", measured.store)
-    shown = here(*words, cwd=cwd, check=0).stdout
+def test_two_named_models_stand_beside_each_other(measured: Measured) -> None:
+    shown = ask(measured.store, "view", a="mine/l", b="mine/xs", doc=3).table()
     assert re.findall(r"mine/\w+(?=:)", shown) == ["mine/l", "mine/xs"]
-    (view,) = page_data(here(*words, "--format", "html", cwd=cwd, check=0).stdout)["views"]
-    assert view["pair"] is True
-    assert [reading["name"] for reading in view["readings"]] == ["mine/l", "mine/xs"]
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("doc=999",), "doc=999 has no scored token of"),
-        (("a=mine/huge",), "a=mine/huge: no such model"),
-        (("doc=two",), "doc"),
-    ],
-)
-def test_what_cannot_be_shown_is_said(measured: Measured, cwd: Path, words: tuple[str, ...], says: str) -> None:
-    refused = here("view", *words, "--store", measured.store, cwd=cwd, check=2)
-    assert says in refused.stderr
-    assert refused.stdout == ""
+def test_what_cannot_be_shown_is_said(measured: Measured) -> None:
+    alone = int(doc_of(measured.store, 2)[4:])  # a single token, which nothing predicts
+    for doc in (999, alone):
+        with refused(f"doc={doc} has no scored token of"):
+            ask(measured.store, "view", doc=doc)
+    with refused("a=mine/huge: no such model"):
+        ask(measured.store, "view", a="mine/huge")
 
 
-def test_a_document_without_a_scored_token_is_named(measured: Measured, cwd: Path) -> None:
-    doc = doc_of(measured.store, 2)  # a single token, which nothing predicts
-    assert f"{doc} has no scored token of" in here("view", doc, "--store", measured.store, cwd=cwd, check=2).stderr
-
-
-def test_a_text_cannot_end_the_script_that_holds_it(cwd: Path) -> None:
+def test_a_text_cannot_end_the_script_that_holds_it() -> None:
     from rbpx.analyses.view.views import _script_safe
 
     hostile = "</script><script>alert(1)</script>\u2028<!--"
