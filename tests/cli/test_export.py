@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import RbpxError
+from rbpx.store.index import refresh_index
 from rbpx.store.sql.export import export
 from rbpx.store.sql.queries import RELATIONS
 from tests.support.commands import here
@@ -24,8 +25,7 @@ ONE_SIZE = "SELECT size, k, ties, rbp, revision FROM observations WHERE size = '
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("export") / "store"
-    write_store(root, Truth(S=(1_000, 10_000)), seed=1, n_documents=4, n_tokens=8)
-    export(str(root), "runs", str(root.parent / "indexed.csv"))
+    refresh_index(write_store(root, Truth(S=(1_000, 10_000)), seed=1, n_documents=4, n_tokens=8))
     return root
 
 

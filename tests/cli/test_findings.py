@@ -99,7 +99,7 @@ def test_a_name_with_line_breaks_stays_within_the_comment(tmp_path: Path) -> Non
 def test_what_was_asked_otherwise_stands_in_the_findings_and_again_they_are_the_same(tmp_path: Path) -> None:
     text = written("SELECT y FROM found", tmp_path, "k=1")
     assert "# with k=1\n" in text
-    assert findings(text)[1] == ["1.0"]
+    assert findings(text)[1] == ["1"]
     (tmp_path / "mine.yaml").write_text(text)
     study = StudyConfig(name="mine", result="SELECT y FROM found")
     write_findings(study, [ROW], tmp_path / "mine.yaml", None, ["k=1"])

@@ -24,17 +24,16 @@ def test_the_same_asked_again_is_printed_to_the_last_bit_and_anything_else_compu
 
     monkeypatch.setattr(told, "answer", counting)
 
-    def ask(*words: str, columns: str = "80") -> tuple[str, str]:
+    def ask(*words: str) -> tuple[str, str]:
         asked = ("fit", "laws=[rbp]", "k=1", "resamples=20", *words, "--store", store)
-        done = here(*asked, cwd=cwd, env={"COLUMNS": columns}, check=0)
+        done = here(*asked, cwd=cwd, check=0)
         return done.stdout, done.stderr
 
     first = ask()
     assert ask() == first
     assert len(computed) == 1
-    others = [ask("ties=mid"), ask(columns="160")]
-    assert len({first, *others}) == 3
-    assert len(computed) == 3
+    assert ask("ties=mid") != first
+    assert len(computed) == 2
     here("store", "rm", Store(store).run_ids()[0], "--store", store, cwd=cwd, check=0)
     assert ask() != first
-    assert len(computed) == 4
+    assert len(computed) == 3

@@ -127,15 +127,3 @@ def test_what_failed_of_a_mistyped_name_is_forgotten_by_that_name(store: Path, c
         assert ("forgot 1 failure of gtp2" if name == "gtp2" else "mistyped is neither") in answer.stderr
     assert list((copy / "failures").glob("*.json")) == []
     assert len(list((copy / "runs").iterdir())) == 5
-
-
-def test_a_family_with_signs_of_the_grammar_of_sides_is_a_side(tmp_path: Path) -> None:
-    for family in ("drawn", "org/fam:v2@1"):
-        write_store(tmp_path / "store", Truth(), seed=1, n_documents=4, n_tokens=8, family=family)
-    opened = rbpx.open(tmp_path / "store")
-    assert opened.compare(a="org/fam:v2@1/1000", b="drawn/1000").records
-    assert opened.multiplier(base="drawn", variant="org/fam:v2@1", laws=["cross_entropy"], resamples=25).records
-    with pytest.raises(rbpx.RbpxError, match=r"org/fam:v2@1/1000"):
-        opened.compare(a="org/fam:v2@1/nosuch", b="drawn/1000")
-    with pytest.raises(rbpx.RbpxError, match=r"families: drawn, org/fam:v2@1"):
-        opened.multiplier(base="drawn", variant="org/fam:v3")

@@ -16,6 +16,7 @@ from tests.support.synthetic import Truth, write_store
 
 FEW = "resamples=60"
 CELLS: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("gaps", {"slices": {"early": "position < 30"}, "k": (10,)}, ["slices={early: 'position < 30'}", "k=[10]"]),
     ("fit", {"laws": "cross_entropy", "ties": "mid"}, ["laws=cross_entropy", "ties=mid"]),
     ("klaw", {"k": (1, 2, 5)}, ["k=[1,2,5]"]),
     ("regimes", {"k": np.array([1, 10])}, ["k=[1,10]"]),

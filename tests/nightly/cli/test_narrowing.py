@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import rbpx
 from rbpx.store.store import now
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
@@ -128,3 +129,15 @@ def test_a_part_of_a_grid_without_cells_is_not_the_store(named: Path, cwd: Path)
     words = ("model=ladder", "dataset=pydoc", "size=3k", "shard=2/2")
     assert status(named, cwd, *words) == []
     assert here("status", *words, "--store", named, cwd=cwd, check=0).stdout.splitlines()[-1] == "0 cells"
+
+
+def test_a_family_with_signs_of_the_grammar_of_sides_is_a_side(tmp_path: Path) -> None:
+    for family in ("drawn", "org/fam:v2@1"):
+        write_store(tmp_path / "store", Truth(), seed=1, n_documents=4, n_tokens=8, family=family)
+    opened = rbpx.open(tmp_path / "store")
+    assert opened.compare(a="org/fam:v2@1/1000", b="drawn/1000").records
+    assert opened.multiplier(base="drawn", variant="org/fam:v2@1", laws=["cross_entropy"], resamples=25).records
+    with pytest.raises(rbpx.RbpxError, match=r"org/fam:v2@1/1000"):
+        opened.compare(a="org/fam:v2@1/nosuch", b="drawn/1000")
+    with pytest.raises(rbpx.RbpxError, match=r"families: drawn, org/fam:v2@1"):
+        opened.multiplier(base="drawn", variant="org/fam:v3")
