@@ -47,11 +47,16 @@ class Mutant:
     after: str
     source: str
 
-    def __str__(self) -> str:
+    @property
+    def excerpts(self) -> tuple[str, str]:
+        """What differs before and after, and fifty letters on either side."""
         pairs = enumerate(zip(self.before, self.after, strict=False))
         same = next((at for at, (one, other) in pairs if one != other), 0)
         before, after = (text[max(0, same - 50) : same + 50] for text in (self.before, self.after))
-        return f"rbpx/{self.module}.py:{self.line}: {before}  ->  {after}"
+        return before, after
+
+    def __str__(self) -> str:
+        return f"rbpx/{self.module}.py:{self.line}: {'  ->  '.join(self.excerpts)}"
 
 
 def sampled(project: Path, rooms: Iterable[str], n: int, seed: int) -> list[Mutant]:

@@ -70,6 +70,29 @@ _EQUIVALENT = {
     "both fit, one of them is packed tighter": (
         "store/imports/contradictions: if combined.size and combined.max() >= 2 ** 31:",
     ),
+    "all that else comes there is not written as a number": (
+        "files/cells: if isinstance(value, bool) and (not isinstance(value, str | int | float | Decimal)):",
+    ),
+    "no log-probability is near it": (
+        "store/imports/engine_rows: if exact is None or not -1.0009999999999999e+30 < exact <= 0.001:",
+    ),
+    "both are as long as each other": (
+        "laws/predict/prediction: ends = [(at, t, tail) for at, of_level in enumerate(passed) "
+        "for t, tail in zip(of_level, TAILS, strict=False)]",
+        "analyses/fit/views: rows: list[_Score] = list(zip(runs, laws.evidence or [None] * len(runs), strict=False))",
+    ),
+    "a search that begins elsewhere ends there too": (
+        "laws/ranks/shapes: , 'ln r'), ((-1.0, 0.7, 0.9, 1.0), (-3.0, 1.0, 0.9008999999999999, 1.0)"
+        "), _two_power_laws)}",
+        "laws/success/sigmoid: middles = np.quantile(x_N, [0.05, 0.25, 0.5, 0.75, 0.9509499999999999])",
+    ),
+    "it is not large either way": (
+        "analyses/decide/analysis: return [self.reasons_at(best.beyond, 1.001) for best in self.best]",
+    ),
+    "columns are left out in the same order": (
+        "analyses/multiplier/views: tten('D', 'D', lambda row: row[1].D, short, spare=4), with_ends"
+        "('multiplier', 'multiplier', lambda r",
+    ),
     "one instant of time": ("store/cell_states: alive = time.time() - written <= _SILENT_S and _may_live(facts)",),
     "every block ends its thread": (
         "store/cell_states: self._thread = threading.Thread(target=self._beat, name='rbpx-heartbeat', daemon=False)",
@@ -251,17 +274,18 @@ def verdict(checkout: Copy, mutant: Mutant, known: dict[str, Any], limit_s: floa
             how = {None: "stopped after too long", 1: "a test fails", 2: "cannot be imported"}[status]
             return "noticed", next(iter(failed), how)
         assert status == 0, f"pytest ends with {status}: {(checkout.folder / 'output').read_text()}"
-    reason = EQUIVALENT.get(f"{mutant.module}: {mutant.after}")
+    lines = (f"{mutant.module}: {line}" for line in (mutant.after, mutant.excerpts[1]))
+    reason = next((EQUIVALENT[line] for line in lines if line in EQUIVALENT), None)
     return ("equivalent", reason) if reason else ("survived", f"{len(chosen)} tests in {len(files)} files")
 
 
 def difference(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Iterator[str]:
     """The mistakes that one suite notices and the other does not."""
-    told = {(one["module"], one["line"], one["after"]): one["verdict"] for one in before}
+    told = {one["mistake"]: one["verdict"] for one in before}
     for one in after:
-        was = told.get((one["module"], one["line"], one["after"]))
-        if was not in (None, one["verdict"]):
-            yield f"{was} -> {one['verdict']}: rbpx/{one['module']}.py:{one['line']}: {one['after']}"
+        was = told.get(one["mistake"], one["verdict"])
+        if was != one["verdict"]:
+            yield f"{was} -> {one['verdict']}: {one['mistake']}"
 
 
 def main() -> int:
@@ -293,8 +317,7 @@ def main() -> int:
             if told.get(str(mutant), {}).get("verdict") != "noticed":
                 began = time.monotonic()
                 says, by = verdict(checkout, mutant, known, asked.limit)
-                facts = {"room": mutant.room, "module": mutant.module, "line": mutant.line, "after": mutant.after}
-                told[str(mutant)] = {"mistake": str(mutant), **facts, "verdict": says, "by": by}
+                told[str(mutant)] = {"room": mutant.room, "mistake": str(mutant), "verdict": says, "by": by}
                 print(f"{says:10} {mutant}  ({by}; {time.monotonic() - began:.0f} s)", flush=True)
                 if asked.answers:
                     asked.answers.write_text(json.dumps(list(told.values()), indent=1))
