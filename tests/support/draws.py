@@ -1,12 +1,6 @@
-"""How often an interval holds the truth: a few draws in `make slow`, all of them in `make long`."""
+"""How often an interval holds the truth: what may come by chance, of a few draws by day and of hundreds by night."""
 
-import pytest
 from scipy.stats import binom
-
-
-def few_or_all(few: int, many: int) -> pytest.MarkDecorator:
-    """Run a test with `n_draws` as both; the second is `long`."""
-    return pytest.mark.parametrize("n_draws", [few, pytest.param(many, marks=pytest.mark.long)])
 
 
 def plausible(hits: float, n_draws: int, level: float = 0.95) -> bool:
