@@ -1,6 +1,7 @@
 """Constants that are given: pinned, with a prior, tested against the points."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy.stats import f as fisher
 
 from rbpx.laws.names import Method, Objective
 from rbpx.laws.pins import Given, NotGiven, Pin
-from rbpx.laws.power.given import fit_pinned_law
+from rbpx.laws.power.given import fit_pinned_law, weights_of
 from rbpx.laws.power.law import fit_power_law, reproduce
 from rbpx.laws.predict.prediction import average_forms
 from rbpx.laws.surface.fit import fit_surface
@@ -205,3 +206,8 @@ def test_a_prior_of_a_surface_lies_between_the_pinned_and_the_free() -> None:
     assert betas[0].value < betas[1].value < betas[2].value
     assert betas[0].hi - betas[0].lo < betas[1].hi - betas[1].lo < betas[2].hi - betas[2].lo
     assert free.constants == fit_surface(runs, n_resamples=50).constants
+
+
+def test_laws_that_meet_every_point_weigh_as_they_did_before() -> None:
+    chosen = [SimpleNamespace(prior=0.25), SimpleNamespace(prior=0.75)]
+    assert weights_of([1e-26, 1e-30], 4, chosen) == pytest.approx([0.25, 0.75])

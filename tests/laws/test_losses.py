@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 from scipy.optimize import curve_fit
 
 from rbpx.laws.losses.calibration import calibrate, hold_out_best, hold_out_family, is_far
@@ -238,3 +239,14 @@ def test_accuracies_of_a_published_ladder_lie_in_the_intervals_of_their_backtest
         tests = compared_of_tasks(accuracy, x, chance)
         held[task] = float(np.mean([test.is_inside for test in tests]))
     assert min(held.values()) >= 0.9, held
+
+
+def test_families_that_differ_push_the_ends_for_a_new_one_out() -> None:
+    """By the variance between them, and by what three families leave unknown of it."""
+    x = np.linspace(2.0, 4.0, 9)
+    calibration = calibrate(x, (0.5 + x) * np.tile([0.9, 1.0, 1.1], 3), 2.0, ["a", "b", "c"] * 3)
+    assert calibration is not None
+    left_N3 = (calibration.fits.weight_BG[0] @ calibration.fits.residual_BGN[0]).reshape(3, 3)
+    between = left_N3.mean(axis=0).var(ddof=1) - left_N3.var(axis=0, ddof=1).mean() / 3
+    t, z = stats.t.ppf(0.975, 2), stats.norm.ppf(0.975)
+    assert calibration.between == pytest.approx((t**2 * (1 + 1 / 3) - z**2) * between, rel=1e-6)

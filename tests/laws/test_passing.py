@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from rbpx.laws.counts.passing import Tally, climb
+from rbpx.laws.counts.passing import Tally, climb, model_scatter, slopes
 
 N = 5
 
@@ -48,3 +48,21 @@ def test_sets_that_are_searched_together_end_where_each_does_alone_and_a_plain_s
         )
         assert together.ln_likelihood_B[at] == pytest.approx(-best.fun, abs=1e-7)
         assert together.theta_BP[at] == pytest.approx(best.x, abs=1e-5)
+
+
+def test_few_resampled_documents_scatter_more_than_their_resamples_say() -> None:
+    """By n / (n - 1): of two documents twice as much, so that what models add is half as many times as much."""
+    rng, x_C = np.random.default_rng(5), np.linspace(-2, 2, 6)
+    p_C = np.exp(-N * np.exp(-1.2 - 0.4 * x_C))
+
+    def drawn(n: int) -> Tally:
+        passed_BC = rng.binomial(400, p_C, (n, 6)).astype(float)
+        return Tally(x_C, np.full(6, float(N)), passed_BC, np.full((n, 6), 400.0), np.zeros((n, 6)))
+
+    one = drawn(1)
+    theta_BP = climb(one, np.array([[0.5, 0.0]])).theta_BP
+    at, again = slopes(theta_BP, one), slopes(np.repeat(theta_BP, 30, axis=0), drawn(30))
+    fisher_PP = np.linalg.inv(at.information_BPP[0])
+    many, two = (model_scatter(x_C, at, fisher_PP, (again, fisher_PP), n) for n in (None, 2))
+    assert two.ratio == pytest.approx(many.ratio / 2)
+    assert two.sequences_PP == pytest.approx(2 * many.sequences_PP)

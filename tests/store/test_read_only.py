@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.store import index
 from rbpx.store import store as store_module
 from rbpx.store.checks.verify import verify
 from rbpx.store.messages import collected_messages
@@ -93,3 +94,14 @@ def test_what_changes_a_store_is_refused_in_one_line(words: list[str], read_only
     answer = here("store", *other, "--store", read_only, cwd=cwd, check=2)
     (line,) = answer.stderr.splitlines()
     assert f"store={read_only} cannot be written: " in line
+
+
+def test_an_index_that_cannot_be_written_is_said_and_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise MeasureError("no room")
+
+    monkeypatch.setattr(index, "refresh_index", refuse)
+    index.refresh_if_writable(Store(tmp_path))
+    assert "no room" in caplog.text
