@@ -181,7 +181,7 @@ def test_shares_of_0_and_1_are_a_status_and_never_a_nan(tmp_path: Path) -> None:
     truth = Truth(C=900.0)  # small models have no token of rank 1; k near V has no miss
     store = write_store(tmp_path / "store", truth, seed=4, n_documents=5, n_tokens=20)
     for verb in ("fit", "klaw", "regimes", "predict", "emergence"):
-        words = ask(store, verb, k=[1, 10, 99999], resamples=20).words.lower()  # its rows are JSON without NaN too
+        words = ask(store, verb, k=[1, 99999], resamples=20).words.lower()  # its rows are JSON without NaN too
         assert "nan" not in words
         assert "inf" not in words.replace("inference", "").replace("information", ""), verb
 

@@ -212,8 +212,8 @@ def test_rank_pairs_returns_what_its_header_says(both: Path) -> None:
 
 
 def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    covered = covered_shifts(24)
-    assert {name: n for name, n in covered.items() if not 18 <= n <= 24} == {}, covered
+    covered = covered_shifts(16)
+    assert {name: n for name, n in covered.items() if not 11 <= n <= 16} == {}, covered
 
 
 def test_there_is_no_interval_where_the_documents_tell_no_spread() -> None:

@@ -14,29 +14,40 @@ import numpy as np
 import pytest
 
 from rbpx.status import Status
-from tests.support.commands import Answer, here
-from tests.support.stores import (
-    RESAMPLES,
-    SHAPES,
-    Family,
-    Measured,
-    build_member,
-    manifests,
-    rank_by_hand,
-    runs_by_size,
-    write_jsonl,
-)
+from rbpx.store.sql.queries import connect
+from rbpx.store.store import Store
+from tests.support.asking import Asked, Rows, ask, refused
+from tests.support.composed import here
+from tests.support.filled import filled
+from tests.support.stores import Measured, manifests, rank_by_hand, runs_by_size
 
 LAWS = {
     "rbp", "cross_entropy", "lognormal_rbp1", "lognormal_cross_entropy", "error_entropy", "self_alignment", "confidence"
 }  # fmt: skip
 Fit = dict[str, Any]
+KS = [1, 5, 10, 20]
 
 
-def fit(store: Path, cwd: Path, *words: str) -> list[Fit]:
-    """The rows of `fit --format json`."""
-    answer = here("fit", RESAMPLES, *words, "--store", store, "--format", "json", cwd=cwd, check=0)
-    return list(json.loads(answer.stdout))
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A family of four sizes, to which no test adds runs."""
+    return filled(tmp_path_factory.mktemp("family") / "store").root
+
+
+@pytest.fixture(scope="module")
+def asked(store: Path) -> dict[str, Asked]:
+    """Its laws under each tie rule."""
+    return {ties: ask(store, "fit", ties=ties, k=KS, resamples=50) for ties in ("pessimistic", "optimistic", "mid")}
+
+
+@pytest.fixture
+def own(store: Path, tmp_path: Path) -> Path:
+    """A copy that a test may add to."""
+    return Path(shutil.copytree(store, tmp_path / "store"))
+
+
+def fit(store: Path, **keys: Any) -> Rows:
+    return ask(store, "fit", resamples=50, **keys).rows
 
 
 def one(rows: list[Fit], law: str, k: int | None = None) -> Fit:
@@ -108,8 +119,8 @@ def lines_of(table: str, names: Sequence[str]) -> list[str]:
     return [line for (line,) in found]
 
 
-def test_fit_prints_every_law_side_by_side(measured: Measured, cwd: Path) -> None:
-    answer = here("fit", "--store", measured.store, cwd=cwd, check=0)
+def test_fit_prints_every_law_side_by_side(store: Path, cwd: Path) -> None:
+    answer = here("fit", "k=[1,10,100]", "--store", store, cwd=cwd, check=0)
     for line in lines_of(answer.stdout.split("Scaling laws")[1], (*_USUAL, *_DERIVED)):
         assert re.search(r" (power|offset|undecided|–)  +\w", line), line
 
@@ -151,47 +162,44 @@ def test_the_printed_table_is_whole_on_a_narrow_terminal(measured: Measured) -> 
 
 
 @pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
-def test_the_rbp_and_cross_entropy_laws_are_least_squares_on_counts(ties: str, own_store: Path, cwd: Path) -> None:
-    ks = [1, 5, 10, 20, 30, 50, 70, 100]
-    rows = fit(own_store, cwd, f"ties={ties}", f"k={ks}")
-    for k in ks:
-        S, share = shares(own_store, k, ties)
+def test_the_rbp_and_cross_entropy_laws_are_least_squares_on_counts(
+    ties: str, store: Path, asked: dict[str, Asked]
+) -> None:
+    rows = asked[ties].rows
+    for k in KS:
+        S, share = shares(store, k, ties)
         assert_line(one(rows, "rbp", k), S, -np.log(share))
-    assert_line(one(rows, "cross_entropy"), *cross_entropies(own_store))
+    assert_line(one(rows, "cross_entropy"), *cross_entropies(store))
     assert {row["ties"] for row in rows} == {ties}
     assert {row["law"] for row in rows} == LAWS
     assert {(row["source"], row["family"], row["dataset"]) for row in rows} == {("measured", "mine", "file")}
     assert {(row["protocol"], row["dtype"], row["method"]) for row in rows} == {("paper", "float32", "ols")}
 
 
-def test_the_tie_rule_changes_the_law(own_store: Path, cwd: Path) -> None:
+def test_the_tie_rule_changes_the_law(asked: dict[str, Asked]) -> None:
     """Else the test above could not tell the rules apart."""
-    ks = "k=[1,5,10,20,30,50,70,100]"
-    alphas = {
-        tuple(row["alpha"] for row in fit(own_store, cwd, f"ties={ties}", ks, "laws=[rbp]"))
-        for ties in ("pessimistic", "optimistic", "mid")
-    }
-    assert len(alphas) == 3
+    assert len({tuple(row["alpha"] for row in each.rows if row["law"] == "rbp") for each in asked.values()}) == 3
 
 
 @pytest.mark.parametrize("ties", ["pessimistic", "mid"])
-def test_the_terms_of_the_error_entropy_add_up_to_the_cross_entropy(ties: str, own_store: Path, cwd: Path) -> None:
-    rows = fit(own_store, cwd, f"ties={ties}")
-    terms = [one(rows, law)["params"]["y"] for law in ("error_entropy", "self_alignment", "confidence")]
-    assert np.sum(terms, axis=0) == pytest.approx(cross_entropies(own_store)[1], abs=1e-6)
-    for run, found in zip(runs_by_size(own_store).values(), zip(*terms, strict=True), strict=True):
+def test_the_terms_of_the_error_entropy_add_up_to_the_cross_entropy(
+    ties: str, store: Path, asked: dict[str, Asked]
+) -> None:
+    terms = [one(asked[ties].rows, law)["params"]["y"] for law in ("error_entropy", "self_alignment", "confidence")]
+    assert np.sum(terms, axis=0) == pytest.approx(cross_entropies(store)[1], abs=1e-6)
+    for run, found in zip(runs_by_size(store).values(), zip(*terms, strict=True), strict=True):
         assert found == pytest.approx(entropy_terms(run, ties), rel=1e-9, abs=1e-12)
 
 
-def test_the_laws_derived_from_the_lognormal_come_with_a_status(own_store: Path, cwd: Path) -> None:
+def test_the_laws_derived_from_the_lognormal_come_with_a_status(asked: dict[str, Asked]) -> None:
     for law in ("lognormal_rbp1", "lognormal_cross_entropy"):
-        row = one(fit(own_store, cwd), law)
+        row = one(asked["pessimistic"].rows, law)
         assert (row["alpha"] is None) == (row["C"] is None)
         assert (row["alpha"] is None) == (row["status"] in {"not_converged", "not_positive"})
 
 
-def test_the_interval_surrounds_alpha_and_says_what_it_holds(own_store: Path, cwd: Path) -> None:
-    for row in (row for row in fit(own_store, cwd) if row["law"] in ("cross_entropy", "rbp")):
+def test_the_interval_surrounds_alpha_and_says_what_it_holds(asked: dict[str, Asked]) -> None:
+    for row in (row for row in asked["pessimistic"].rows if row["law"] in ("cross_entropy", "rbp")):
         about = row["params"]
         assert row["alpha_lo"] < row["alpha_hi"]
         assert about["interval"] == "documents and models"
@@ -201,215 +209,119 @@ def test_the_interval_surrounds_alpha_and_says_what_it_holds(own_store: Path, cw
         assert row["alpha_lo"] <= about["alpha_text_lo"] < about["alpha_text_hi"] <= row["alpha_hi"]
 
 
-def test_a_fit_says_which_runs_it_is_of(own_store: Path, cwd: Path) -> None:
-    runs = runs_by_size(own_store)
-    for row in fit(own_store, cwd):
+def test_a_fit_says_which_runs_it_is_of(store: Path, asked: dict[str, Asked]) -> None:
+    runs = runs_by_size(store)
+    for row in asked["mid"].rows:
         assert row["run_ids"] == [run["run_id"] for run in runs.values()]
         assert row["params"]["S"] == [run["non_embedding_params"] for run in runs.values()]
-        assert row["params"]["sizes"] == list(SHAPES)
+        assert row["params"]["sizes"] == list(runs)
 
 
 # ------------------------------------------------------------------------------------------------------- what is asked
 
 
-def test_k_can_be_one_a_list_or_log(own_store: Path, cwd: Path) -> None:
-    assert [row["k"] for row in fit(own_store, cwd, "laws=[rbp]", "k=5")] == [5]
-    rows = fit(own_store, cwd, "laws=[rbp]", "k=[100,5,100,5000]")
-    assert [(row["k"], row["alpha"] is not None) for row in rows] == [(5, True), (100, True), (5000, False)]
+def test_k_can_be_one_a_list_or_log(store: Path) -> None:
+    assert [row["k"] for row in fit(store, laws=["rbp"], k=5)] == [5]
+    rows = fit(store, laws=["rbp"], k=[20, 5, 20, 5000])
+    assert [(row["k"], row["alpha"] is not None) for row in rows] == [(5, True), (20, True), (5000, False)]
     assert rows[-1]["status"] == "beyond_vocabulary"
-    assert [row["k"] for row in fit(own_store, cwd, "laws=[rbp]")] == [1, 10, 100]  # 500 and more are beyond V = 320
-    rows = fit(own_store, cwd, "laws=[rbp]", "k=log")
+    assert [row["k"] for row in fit(store, laws=["rbp"])] == [1, 10, 100]  # 500 and more are beyond V = 320
+    rows = fit(store, laws=["rbp"], k="log")
     grid = [row["k"] for row in rows]
     assert {1, 10, 100} < set(grid)
     assert grid == sorted(set(grid))
     assert 12 <= len(grid) <= 40
     assert 200 < grid[-1] < 320
-    wide = [b / a for a, b in pairwise(grid) if a >= 10]
-    assert max(wide) < 1.6
-    for k in (2, 100):
-        if k in grid:
-            S, share = shares(own_store, k)
-            assert_line(one(rows, "rbp", k), S, -np.log(share))
+    assert max(b / a for a, b in pairwise(grid) if a >= 10) < 1.6
+    S, share = shares(store, 10)
+    assert_line(one(rows, "rbp", 10), S, -np.log(share))
 
 
-@pytest.mark.parametrize("asked", ["laws=rbp", "laws=[rbp]"])
-def test_only_the_laws_asked_for_are_fitted(asked: str, own_store: Path, cwd: Path) -> None:
-    assert {row["law"] for row in fit(own_store, cwd, asked)} == {"rbp"}
-    assert {row["law"] for row in fit(own_store, cwd, "laws=[cross_entropy,confidence]")} == {
-        "cross_entropy",
-        "confidence",
-    }
+def test_only_the_laws_asked_for_are_fitted(store: Path) -> None:
+    assert {row["law"] for row in fit(store, laws="rbp", k=1)} == {"rbp"}
+    laws = ["cross_entropy", "confidence"]
+    assert {row["law"] for row in fit(store, laws=laws)} == set(laws)
 
 
-def test_sizes_narrow_a_fit(own_store: Path, cwd: Path) -> None:
-    rows = fit(own_store, cwd, "size=[xs,s,l]")
+def test_sizes_narrow_a_fit(store: Path) -> None:
+    rows = fit(store, size=["xs", "s", "l"], laws=["cross_entropy", "rbp"])
     assert {row["n_points"] for row in rows} == {3}
-    S, y = cross_entropies(own_store)
+    S, y = cross_entropies(store)
     kept = [0, 1, 3]
     assert_line(one(rows, "cross_entropy"), S[kept], y[kept])
-
-
-def test_a_family_of_ones_own_narrows_a_fit(own_store: Path, family: Family, cwd: Path) -> None:
-    here("measure", *family.words("xs", "s", "m", name="other"), "--store", own_store, cwd=cwd, check=0)
-    assert {row["family"] for row in fit(own_store, cwd)} == {"mine", "other"}
-    rows = fit(own_store, cwd, "model=hub", "model.family=other")
-    assert {(row["family"], row["n_points"]) for row in rows} == {("other", 3)}
-
-
-def test_the_dataset_narrows_a_fit(own_store: Path, family: Family, cwd: Path) -> None:
-    words = ["dataset=pydoc" if word == "dataset=file" else word for word in family.words("xs", "s", "m")]
-    here("measure", *words, "limit=4", "--store", own_store, cwd=cwd, check=0)
-    assert {row["dataset"] for row in fit(own_store, cwd)} == {"pydoc", "file"}
-    assert {row["dataset"] for row in fit(own_store, cwd, "dataset=pydoc")} == {"pydoc"}
-    assert {row["dataset"] for row in fit(own_store, cwd, "dataset=file", "dataset.path=unread")} == {"file"}
 
 
 # ------------------------------------------------------------------------------------------------- what enters a fit
 
 
-def test_groups_of_different_text_or_dtype_are_never_pooled(
-    own_store: Path, family: Family, cwd: Path, tmp_path: Path
-) -> None:
-    here("measure", *family.words("xs", "s", "m"), "dtype=bfloat16", "--store", own_store, cwd=cwd, check=0)
-    text = write_jsonl(tmp_path / "other.jsonl", "The letters are read twice: once by the one who writes them.", "of")
-    here("measure", *family.words("s", "m", "l", text=text), "--store", own_store, cwd=cwd, check=0)
-    rows = [row for row in fit(own_store, cwd) if row["law"] == "cross_entropy"]
-    facts = manifests(own_store)
+def test_families_texts_windows_and_dtypes_are_never_pooled(own: Path) -> None:
+    """And each narrows a fit where it is a key."""
+    for seed, way in enumerate(({"dtype": "bfloat16"}, {"window": 32}, {"dataset": "other"}, {"family": "theirs"}), 1):
+        filled(own, seed, ["xs", "s", "m"], **way)
+    rows, facts = fit(own, laws=["cross_entropy"]), manifests(own)
     seen = set()
     for row in rows:
         runs = [facts[run_id] for run_id in row["run_ids"]]
-        assert {(run["text_hash"], run["dtype"]) for run in runs} == {(row["text_hash"], row["dtype"])}
-        seen.add((row["text_hash"], row["dtype"], row["n_points"]))
+        same = {(run["text_hash"], run["dtype"], run["window"]) for run in runs}
+        assert same == {(row["text_hash"], row["dtype"], row["window"])}
         assert row["params"]["y"] == pytest.approx([run["cross_entropy_nats"] for run in runs], rel=1e-9)
-    assert sorted((dtype, n) for _, dtype, n in seen) == [("bfloat16", 3), ("float32", 3), ("float32", 4)]
-    assert len({text_hash for text_hash, _, _ in seen}) == 2
-    assert_line(next(row for row in rows if row["n_points"] == 4), *first_text(own_store))
+        seen.add((row["family"], row["dataset"], row["dtype"], row["window"], row["n_points"]))
+    assert seen == {
+        ("mine", "file", "float32", 512, 4),
+        ("mine", "file", "bfloat16", 512, 3),
+        ("mine", "file", "float32", 32, 3),
+        ("mine", "other", "float32", 512, 3),
+        ("theirs", "file", "float32", 512, 3),
+    }
+    assert {row["family"] for row in fit(own, laws=["cross_entropy"], family=["theirs"])} == {"theirs"}
 
 
-def first_text(store: Path) -> tuple[Any, Any]:
-    """(S, cross-entropy) of the runs of the text that all four sizes were measured on."""
-    by_text = defaultdict(list)
-    for run in manifests(store).values():
-        if run["dtype"] == "float32":
-            by_text[run["text_hash"]].append((run["non_embedding_params"], run["cross_entropy_nats"]))
-    (points,) = [sorted(points) for points in by_text.values() if len(points) == 4]
-    return np.array([S for S, _ in points]), np.array([y for _, y in points])
+def test_a_group_with_two_sizes_beside_one_with_four_is_told_with_its_status(own: Path) -> None:
+    filled(own, 1, ["xs", "m"], dataset="other")
+    rows = fit(own, laws=["cross_entropy"])
+    assert sorted((row["n_points"], row["status"] == "too_few_sizes") for row in rows) == [(2, True), (4, False)]
+    assert {row["alpha"] for row in rows if row["n_points"] == 2} == {None}
 
 
-def test_windows_of_different_length_are_never_pooled(own_store: Path, family: Family, cwd: Path) -> None:
-    here("measure", *family.words(), "protocol.window=32", "--store", own_store, cwd=cwd, check=0)
-    rows = [row for row in fit(own_store, cwd) if row["law"] == "cross_entropy"]
-    assert [row["n_points"] for row in rows] == [4, 4]
-    facts = manifests(own_store)
-    assert sorted({facts[run_id]["window"] for run_id in row["run_ids"]} == {32} for row in rows) == [False, True]
-
-
-def test_a_model_that_was_trained_on_enters_once_with_its_newest_run(family: Family, cwd: Path, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    folders = dict(family.folders) | {"m": build_member(tmp_path / "m", "m", seed=7)}
-    before = Family(folders, family.text)
-    here("measure", *before.words(), "--store", store, cwd=cwd, check=0)
-    old = {run["run_id"] for run in runs_by_size(store).values()}
-    build_member(tmp_path / "m", "m", seed=8)
-    here("measure", *before.words(), "--store", store, cwd=cwd, check=0)
-    (new,) = set(manifests(store)) - old
-    row = one(fit(store, cwd), "cross_entropy")
-    assert row["n_points"] == 4
-    assert new in row["run_ids"]
-    assert len(manifests(store)) == 5
+def test_two_sizes_are_a_wrong_request_that_says_what_to_measure(tmp_path: Path) -> None:
+    with refused("3 sizes", "measure"):
+        ask(filled(tmp_path / "store", sizes=["xs", "m"]), "fit")
 
 
 # ------------------------------------------------------------------------------------------------------ what is kept
 
 
-def kept(store: Path, cwd: Path, relation: str) -> list[Fit]:
-    answer = here("sql", f"SELECT * FROM {relation}", "--store", store, "--format", "json", cwd=cwd, check=0)
-    return list(json.loads(answer.stdout))
+def kept(store: Path, relation: str) -> Rows:
+    with connect(Store(store)) as connection:
+        return list(connection.sql(f"FROM {relation}").to_arrow_table().to_pylist())
 
 
-def test_a_refit_replaces_its_own_rows(own_store: Path, cwd: Path) -> None:
-    first = fit(own_store, cwd)
-    again = fit(own_store, cwd, "fresh=true")
-    assert [row["fit_id"] for row in first] == [row["fit_id"] for row in again]
-    assert len({row["fit_id"] for row in first}) == len(first)
-    rows = kept(own_store, cwd, "fits")
-    assert sorted(row["fit_id"] for row in rows) == sorted(row["fit_id"] for row in again)
-    assert min(row["created_at"] for row in rows) > max(row["created_at"] for row in first)
-    fit(own_store, cwd, "ties=optimistic")
-    assert len(kept(own_store, cwd, "fits")) == 2 * len(first)
+def test_what_is_kept_is_what_was_printed_and_a_refit_replaces_it(own: Path) -> None:
+    keys = {"k": KS, "laws": ["rbp", "cross_entropy"]}
+    first = fit(own, **keys)
+    again = {row["fit_id"]: row for row in fit(own, **keys)}
+    assert list(again) == [row["fit_id"] for row in first]
+    assert len(again) == len(first)
+    rows = kept(own, "fits")
+    assert len(rows) >= len(first)
+    for row in (row for row in rows if row["fit_id"] in again):
+        for name in ("law", "k", "alpha", "C", "r2", "status", "run_ids", "n_points"):
+            assert row[name] == again[row["fit_id"]][name]
+        assert json.loads(row["params"])["y"] == again[row["fit_id"]]["params"]["y"]
 
 
-def test_what_is_kept_is_what_was_printed(own_store: Path, cwd: Path) -> None:
-    printed = {row["fit_id"]: row for row in fit(own_store, cwd)}
-    for row in kept(own_store, cwd, "fits"):
-        for name in ("law", "k", "alpha", "C", "r2", "status", "run_ids", "n_points", "created_at"):
-            assert row[name] == printed[row["fit_id"]][name]
-        assert json.loads(row["params"])["y"] == printed[row["fit_id"]]["params"]["y"]
-
-
-def test_rank_fits_hold_each_distribution_of_each_run_once(own_store: Path, cwd: Path) -> None:
-    fit(own_store, cwd)
-    rows = kept(own_store, cwd, "rank_fits")
-    runs = {run["run_id"] for run in runs_by_size(own_store).values()}
+def test_rank_fits_hold_each_distribution_of_each_run_once_and_gc_drops_fits_whose_runs_are_gone(
+    own: Path, cwd: Path
+) -> None:
+    fit(own)
+    rows = [row for row in kept(own, "rank_fits") if row["ties"] == "pessimistic"]
+    runs = {run["run_id"] for run in runs_by_size(own).values()}
     assert {row["run_id"] for row in rows} == runs
-    assert len(rows) == len({(row["run_id"], row["distribution"], row["ties"]) for row in rows}) == 2 * len(runs)
+    assert len(rows) == len({(row["run_id"], row["distribution"]) for row in rows}) == 2 * len(runs)
     for row in rows:
         assert row["status"] in {"ok", "power_law_limit", "not_converged", "too_few_tokens"}
         assert row["loglik"] is None or row["loglik"] < 0
-
-
-def test_fits_whose_runs_are_gone_are_dropped_by_gc(own_store: Path, cwd: Path) -> None:
-    assert kept(own_store, cwd, "fits")
-    shutil.rmtree(own_store / "runs" / runs_by_size(own_store)["s"]["run_id"])
-    here("store", "gc", "--store", own_store, cwd=cwd, check=0)
-    assert kept(own_store, cwd, "fits") == []
-    assert len(kept(own_store, cwd, "runs")) == 3
-
-
-# ------------------------------------------------------------------------------------------------- fewer than 3 sizes
-
-
-@pytest.fixture(scope="module")
-def two_sizes(family: Family, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answer]:
-    place = tmp_path_factory.mktemp("two")
-    (place / "cwd").mkdir()
-    words = ["run", *family.words("xs", "m"), RESAMPLES, "--store", place / "store"]
-    return place / "store", here(*words, cwd=place / "cwd", check=0)
-
-
-def test_run_with_two_sizes_prints_its_measurements_and_what_a_law_needs(two_sizes: tuple[Path, Answer]) -> None:
-    store, answer = two_sizes
-    assert "2 sizes (xs, m); a law needs at least 3" in answer.stdout
-    for share, y in zip(shares(store, 1)[1], cross_entropies(store)[1], strict=True):
-        assert f"{share:.4f}" in answer.stdout
-        assert f"{y:.4f}" in answer.stdout
-    assert "Scaling laws" not in answer.stdout
-
-
-def test_fit_with_two_sizes_is_a_wrong_request_that_says_what_to_measure(
-    two_sizes: tuple[Path, Answer], cwd: Path
-) -> None:
-    answer = here("fit", RESAMPLES, "--store", two_sizes[0], cwd=cwd, check=2)
-    assert "3 sizes" in answer.stderr
-    assert "measure" in answer.stderr
-    assert len(answer.stderr.splitlines()) == 1
-
-
-def test_a_group_with_two_sizes_beside_one_with_four_is_told_with_its_status(
-    own_store: Path, family: Family, cwd: Path
-) -> None:
-    here("measure", *family.words("xs", "m"), "limit=4", "--store", own_store, cwd=cwd, check=0)
-    rows = [row for row in fit(own_store, cwd) if row["law"] == "cross_entropy"]
-    assert sorted((row["n_points"], row["status"] == "too_few_sizes") for row in rows) == [(2, True), (4, False)]
-    assert {row["alpha"] for row in rows if row["n_points"] == 2} == {None}
-
-
-def test_two_models_of_the_same_size_are_a_wrong_request(family: Family, cwd: Path, tmp_path: Path) -> None:
-    folders = dict(family.folders) | {"twin": build_member(tmp_path / "twin", "m", seed=9)}
-    twins = Family(folders, family.text)
-    words = ["run", *twins.words("xs", "m", "twin"), RESAMPLES, "--store", tmp_path / "store"]
-    answer = here(*words, cwd=cwd)
-    assert answer.returncode in (1, 2)
-    assert "Traceback" not in answer.stderr
-    told = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
-    assert sum("two models with S = 14,496" in line for line in told) == 1
+    shutil.rmtree(own / "runs" / runs_by_size(own)["s"]["run_id"])
+    here("store", "gc", "--store", own, cwd=cwd, check=0)
+    assert kept(own, "fits") == []
+    assert len(kept(own, "runs")) == 3

@@ -217,16 +217,3 @@ def test_every_way_to_change_a_forecast_is_seen(store: Path) -> None:
     path.with_name("june (1).json").unlink()
     path.rename(path.with_name("better.json"))
     assert any("under another name" in fault.fault for fault in faults(store))
-
-
-def test_a_forecast_that_is_taken_away_is_missed_by_the_next_even_after_gc(store: Path, cwd: Path) -> None:
-    register(store, "july", S=1e9)
-    path = next(store.glob("forecasts/june-*.json"))
-    whole = path.read_bytes()
-    path.unlink()
-    assert {fault.kind for fault in faults(store)} == {"forecast"}
-    here("store", "gc", "--store", store, cwd=cwd, check=0)
-    (fault,) = faults(store)
-    assert f"it was registered after {path.stem}, which is gone or has changed" in fault.fault
-    path.write_bytes(whole)
-    assert faults(store) == []

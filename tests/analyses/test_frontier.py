@@ -48,7 +48,7 @@ def test_an_import_keeps_what_was_swept_and_every_question_says_that_there_is_a_
     swept: Path, plain: Asked
 ) -> None:
     with connect(Store(swept)) as connection:
-        assert connection.sql("SELECT count(DISTINCT vary_lr) FROM observations").fetchone() == (len(LR),)
+        assert connection.sql("SELECT count(DISTINCT vary_lr) FROM observations").fetchall() == [(len(LR),)]
     assert SWEEP in plain.words
     for verb, axis in (("fit", "C"), ("design", "S")):
         assert SWEEP in asked_of(swept, verb, axis=axis).words
