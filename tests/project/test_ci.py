@@ -19,10 +19,15 @@ INHERITED = {
 }
 
 
+def program(path: Path, does: str) -> None:
+    """A command of this name."""
+    path.write_text(f"#!/bin/sh\n{does}\n")
+    path.chmod(0o755)
+
+
 def test_ci_types_the_commands_of_the_readme_first_and_in_a_clean_environment(tmp_path: Path) -> None:
-    make = tmp_path / "make"
-    make.write_text(f'#!/bin/sh\necho "make $*" >> {tmp_path}/typed\nenv >> {tmp_path}/environment\n')
-    make.chmod(0o755)
+    program(tmp_path / "chromium", "")  # is here, so that none is installed
+    program(tmp_path / "make", f'echo "make $*" >> {tmp_path}/typed\nenv >> {tmp_path}/environment')
     environment = {**os.environ, **INHERITED, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     subprocess.run([PROJECT / ".ci" / "run"], env=environment, check=True, capture_output=True)
     typed = (tmp_path / "typed").read_text().splitlines()
@@ -32,9 +37,8 @@ def test_ci_types_the_commands_of_the_readme_first_and_in_a_clean_environment(tm
 
 
 def test_a_command_that_fails_ends_ci(tmp_path: Path) -> None:
-    make = tmp_path / "make"
-    make.write_text(f'#!/bin/sh\necho "make $*" >> {tmp_path}/typed\nexit 3\n')
-    make.chmod(0o755)
+    program(tmp_path / "chromium", "")
+    program(tmp_path / "make", f'echo "make $*" >> {tmp_path}/typed\nexit 3')
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     assert subprocess.run([PROJECT / ".ci" / "run"], env=environment, capture_output=True).returncode == 3
     assert (tmp_path / "typed").read_text() == "make demo\n"
