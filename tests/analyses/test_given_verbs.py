@@ -1,6 +1,5 @@
 """Constants that are given: what fit, predict, surface and multiplier make of them, and which are refused."""
 
-import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from rbpx.store.sql.queries import connected_once
 from tests.support import given
 from tests.support.asking import Asked, ask, imported, refused
-from tests.support.composed import here
 from tests.support.given import ALPHA, E
 
 PILE = {"family": "plain", "dataset": "pile"}
@@ -66,15 +64,6 @@ def test_a_prediction_that_rests_on_a_constant_that_the_points_refuse_does_not_p
     found = asked(store, "predict", **PILE, S=[1e11], E="1").of_kind("prediction")
     (answer,) = [row for row in found if row["method"] == "combined"]
     assert "given_refused" in answer["reasons"]
-
-
-def test_a_surface_takes_constants_of_its_form(store: Path, cwd: Path) -> None:
-    (surface,) = asked(store, "surface", **C4, pin={"E": "1.7", "alpha": "0.34"}).rows
-    assert (surface["E"], surface["alpha"]) == pytest.approx((1.7, 0.34), rel=1e-9)
-    assert surface["beta"] == pytest.approx(0.29, abs=0.02)
-    assert set(surface["params"]["pins"]) == {"E", "alpha"}
-    shown = json.loads(here("show", surface["fit_id"], "--store", store, cwd=cwd, check=0).stdout)
-    assert shown["reproduced"]["largest_relative_difference"] < 1e-6
 
 
 def test_a_multiplier_with_a_given_offset_stands_first(store: Path) -> None:

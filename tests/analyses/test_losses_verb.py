@@ -84,17 +84,6 @@ def test_one_family_alone_foretells_another_with_a_doubt(store: Path) -> None:
     assert "unsupported" in row["reasons"]
 
 
-def test_families_off_each_other_are_said_to_differ(tmp_path: Path) -> None:
-    texts = {"prose": {"loss_nats": "prose"}, "code": {"loss_nats": "code"}}
-    store = imported(tmp_path / "store", table({"b": 1.1}), family=None, texts=texts)
-    found = asked(store, "fit")
-    fitted = {row["family"]: row for row in found.rows}
-    assert fitted["a + b"]["params"]["shared"]["p"] < 0.05
-    assert "families_differ" in fitted["a + b"]["params"]["reasons"]
-    assert "families_differ" not in fitted["a"]["params"]["reasons"]
-    assert "do not share one curve" in found.words
-
-
 def test_measured_runs_have_documents_behind_their_covariance(tmp_path: Path) -> None:
     for dataset, C, seed in (("code", 4.0, 1), ("prose", 3.0, 2)):
         write_store(tmp_path / "store", Truth(C=C, scatter=0.02), seed, dataset=dataset)

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.laws.names import Axis
 from rbpx.store.sql.queries import connected_once
 from tests.support.asking import Asked, ask, imported, refused
-from tests.support.shifts import draw_pair
 from tests.support.stores import cell_records, columns_of
 from tests.support.synthetic import TrueSurface, Truth, write_store, write_surface
 
@@ -109,33 +107,3 @@ def test_several_revisions_of_two_families_are_compared_one_by_one(tmp_path: Pat
     both = imported(imported(tmp_path / "both", "\n".join(rows), "s", family=None), "\n".join(apart), "o", family=None)
     with refused("no groups of base and variant have one source and revision: plain on t, revision 1b"):
         asked(both, "plain", "apart")
-
-
-@pytest.fixture(scope="module")
-def surfaces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A family and a variant whose multiplier along C grows with compute, in sizes and tokens."""
-    drawn = draw_pair("growing", Axis.C, 1)
-    rows = ["family,model,S,D,dataset,loss_nats"]
-    for family, runs in (("plain", drawn.base), ("better", drawn.variant)):
-        for n, (S, D, y) in enumerate(zip(runs.S_N, runs.D_N, runs.y_N, strict=True)):
-            rows.append(f"{family},{family}{n},{S:.0f},{D:.0f},web,{y:.12f}")
-    store = imported(tmp_path_factory.mktemp("surfaces") / "store", "\n".join(rows), family=None)
-    with connected_once():
-        yield store
-
-
-def test_runs_in_size_and_tokens_are_compared_over_the_surface(surfaces: Path) -> None:
-    """The drawn multiplier lies in the interval at each compute, and the ranges are those of the table."""
-    drawn, found = draw_pair("growing", Axis.C, 1), asked(surfaces, "plain", "better", axis="C")
-    overall, *at = found.rows
-    assert (overall["kind"], overall["offset"], overall["status"]) == ("overall", "surface", "ok")
-    assert (overall["S_from"], overall["S_to"]) == (1e7, round(1e7 * 10**2.5))
-    assert (overall["n_base"], overall["n_variant"]) == (40, 40)
-    for row in at:
-        assert row["C"] == pytest.approx(6 * row["S"] * row["D"])
-        assert row["multiplier_lo"] <= np.exp(drawn.true_ln_m(row["S"], row["D"])) <= row["multiplier_hi"]
-    assert [row["status"] for row in at] == ["ok", "ok", "ok", "beyond"]
-    rise = drawn.true_ln_m(at[2]["S"], at[2]["D"]) - drawn.true_ln_m(at[0]["S"], at[0]["D"])
-    assert overall["slope_lo"] <= rise / np.log(at[2]["C"] / at[0]["C"]) <= overall["slope_hi"] < 0
-    assert "from 10M to 3.2B parameters and 50M to 510B tokens, by 40 runs of plain and 40 of better" in found.words
-    assert "the multiplier shrinks with scale" in found.words

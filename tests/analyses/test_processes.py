@@ -1,6 +1,5 @@
 """Questions in several processes: calls in their order, and nothing lost when one of the processes is killed."""
 
-import re
 import sys
 from pathlib import Path
 
@@ -53,17 +52,6 @@ def test_what_a_call_calls_is_computed_where_it_is(several: tuple[int, Path, Fou
         assert [number for number, _ in places] == [at, at]
         assert len({process for _, process in places}) == 1
     assert processes(found["within"]) <= processes(found["places"])  # a block within another uses its processes
-
-
-def test_what_a_killed_process_leaves_is_computed_here_and_said_in_a_line(tmp_path: Path) -> None:
-    found = done("killed", tmp_path)
-    assert found["results"] == [bytes([at]).hex() for at in ALL]
-    (line,) = found["messages"]
-    assert re.match(
-        r"a process was killed while computing, .*; \d+ tasks? of 40, .* are computed one after another", line
-    )
-    assert processes(found["after"]) == {found["main"]}
-    assert len(processes(found["next"]) - {found["main"]}) == 2
 
 
 def test_threads_and_what_waits_for_ever_are_refused() -> None:

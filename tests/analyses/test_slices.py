@@ -187,11 +187,11 @@ def test_slices_keep_fits_of_their_own(drawn: Path, two: Rows, positions: Rows) 
 # -------------------------------------------------------------------------------------------------------- doubts
 
 
-@pytest.mark.parametrize("condition", ["greater < 5", "random() < 0.5"])
-def test_slices_of_other_tokens_at_other_sizes_are_marked(condition: str, drawn: Path) -> None:
-    found = asked(drawn, {"a": condition}, 10, ties="mid")
-    assert {row["status"] for row in found.rows} <= {"different_tokens", "not_positive"}
-    assert condition == "greater < 5" or "different tokens: " in found.words
+def test_slices_of_other_tokens_at_other_sizes_are_marked(drawn: Path) -> None:
+    found = asked(drawn, {"a": "random() < 0.5"}, 10)
+    statuses = {row["status"] for row in found.rows}
+    assert {"different_tokens"} <= statuses <= {"different_tokens", "not_positive"}
+    assert "different tokens: " in found.words
 
 
 def test_a_slice_of_one_document_has_no_interval_and_says_so(drawn: Path) -> None:
@@ -263,12 +263,6 @@ def test_the_command_refuses_a_wrong_condition_in_one_line(drawn: Path, cwd: Pat
 def test_what_is_no_choice_of_slices_is_one_line(slices: Any, drawn: Path) -> None:
     with refused("slices"):
         asked(drawn, slices)
-
-
-def test_one_slice_is_none_to_compare(tmp_path: Path) -> None:
-    store = write_store(tmp_path / "store", HARD, seed=1, n_documents=5, n_tokens=12).root
-    with refused("into one slice"):
-        asked(store, "position")
 
 
 def test_slices_of_two_sizes_have_no_law(tmp_path: Path) -> None:

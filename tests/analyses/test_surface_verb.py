@@ -118,16 +118,6 @@ def test_a_design_that_cannot_tell_size_from_tokens_says_why(
     assert "The best of a budget" not in printed
 
 
-def test_states_of_a_training_beside_finished_models_are_said(tmp_path: Path) -> None:
-    long = [(640_000, D) for D in (10**6, 3 * 10**6, 9 * 10**6)]
-    write_surface(tmp_path, TRUTH, 1, pairs=long, states=True, n_documents=5, n_tokens=40)
-    finished = [(S, D) for S in (10_000, 40_000, 160_000) for D in (10**6, 3 * 10**6, 9 * 10**6)]
-    write_surface(tmp_path, TRUTH, 2, pairs=finished, n_documents=5, n_tokens=40)
-    (row,) = ask(tmp_path, "surface", laws=["cross_entropy"], resamples=1).rows
-    assert "mixed_checkpoints" in row["reasons"]
-    assert (row["n_points"], row["n_runs"]) == (12, 10)
-
-
 def test_runs_without_known_tokens_are_a_wrong_request(tmp_path: Path) -> None:
     store = write_store(tmp_path / "store", Truth(S=(1_000, 10_000, 100_000)), 1, n_documents=3, n_tokens=20)
     with refused("needs the training tokens D of each run"):

@@ -38,11 +38,10 @@ def test_rows_of_a_size_and_seed_are_those_of_it_alone(tmp_path: Path) -> None:
     """Two sizes and two seeds of each, and the second seed of the second size."""
     together, alone = drawn(tmp_path / "together", SIZES, SEEDS), drawn(tmp_path / "alone", SIZES[1:], SEEDS[1:])
     with connected_once():
-        for verb in ("fit", "klaw", "entropy"):
-            keys = {} if verb == "entropy" else {"k": [1, 3, 10]}
-            rows = asked(together, verb, axis="D", **keys)
+        for verb in ("fit", "klaw"):
+            rows = asked(together, verb, axis="D", k=[1, 3])
             own = [row for row in rows if (row["size"], row["training_seed"]) == (str(SIZES[1]), SEEDS[1])]
-            assert own == asked(alone, verb, axis="D", **keys), verb
+            assert own == asked(alone, verb, axis="D", k=[1, 3]), verb
             assert len(rows) == len(SIZES) * len(SEEDS) * len(own) > 0, verb
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,14 @@ def test_a_point_that_rests_on_a_constant_that_the_trainings_refuse_does_not_pas
         found = ask(store, "predict", **C4, E=E).of_kind("prediction")
         (answer,) = [row for row in found if row["method"] == "combined"]
         assert ("given_refused" in answer["reasons"]) == is_refused
+
+
+def test_a_surface_takes_constants_of_its_form(store: Path, cwd: Path) -> None:
+    (surface,) = ask(
+        store, "surface", family="plain", dataset="c4", resamples=25, pin={"E": "1.7", "alpha": "0.34"}
+    ).rows
+    assert (surface["E"], surface["alpha"]) == pytest.approx((1.7, 0.34), rel=1e-9)
+    assert surface["beta"] == pytest.approx(0.29, abs=0.02)
+    assert set(surface["params"]["pins"]) == {"E", "alpha"}
+    shown = json.loads(here("show", surface["fit_id"], "--store", store, cwd=cwd, check=0).stdout)
+    assert shown["reproduced"]["largest_relative_difference"] < 1e-6

@@ -47,3 +47,14 @@ def test_every_format_has_it(verb: str, form: str, store: Path, cwd: Path, tmp_p
 
 def test_a_report_is_not_of_loss_to_loss(store: Path, cwd: Path) -> None:
     assert "is not of a report" in here("report", ON, "--store", store, cwd=cwd, check=2).stderr
+
+
+def test_families_off_each_other_are_said_to_differ(tmp_path: Path) -> None:
+    texts = {"prose": {"loss_nats": "prose"}, "code": {"loss_nats": "code"}}
+    store = imported(tmp_path / "store", table({"b": 1.1}), family=None, texts=texts)
+    found = ask(store, "fit", dataset="code", axis="cross_entropy@prose", laws=["cross_entropy"])
+    fitted = {row["family"]: row for row in found.rows}
+    assert fitted["a + b"]["params"]["shared"]["p"] < 0.05
+    assert "families_differ" in fitted["a + b"]["params"]["reasons"]
+    assert "families_differ" not in fitted["a"]["params"]["reasons"]
+    assert "do not share one curve" in found.words

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rbpx.laws.names import Axis
@@ -34,3 +35,20 @@ def test_a_family_against_itself_shows_no_difference(surfaces: Path, axis: str) 
 def test_a_given_E_is_for_one_axis(surfaces: Path) -> None:
     rows = asked(surfaces, "better", axis="C", E="1.82").rows
     assert {row["offset"] for row in rows} == {"given", "shared", "free", "none"}
+
+
+def test_runs_in_size_and_tokens_are_compared_over_the_surface(surfaces: Path) -> None:
+    """The drawn multiplier lies in the interval at each compute, and the ranges are those of the table."""
+    drawn, found = draw_pair("growing", Axis.C, 1), asked(surfaces, "better", axis="C")
+    overall, *at = found.rows
+    assert (overall["kind"], overall["offset"], overall["status"]) == ("overall", "surface", "ok")
+    assert (overall["S_from"], overall["S_to"]) == (1e7, round(1e7 * 10**2.5))
+    assert (overall["n_base"], overall["n_variant"]) == (40, 40)
+    for row in at:
+        assert row["C"] == pytest.approx(6 * row["S"] * row["D"])
+        assert row["multiplier_lo"] <= np.exp(drawn.true_ln_m(row["S"], row["D"])) <= row["multiplier_hi"]
+    assert [row["status"] for row in at] == ["ok", "ok", "ok", "beyond"]
+    rise = drawn.true_ln_m(at[2]["S"], at[2]["D"]) - drawn.true_ln_m(at[0]["S"], at[0]["D"])
+    assert overall["slope_lo"] <= rise / np.log(at[2]["C"] / at[0]["C"]) <= overall["slope_hi"] < 0
+    assert "from 10M to 3.2B parameters and 50M to 510B tokens, by 40 runs of plain and 40 of better" in found.words
+    assert "the multiplier shrinks with scale" in found.words

@@ -66,8 +66,9 @@ def test_what_a_call_calls_is_computed_where_it_is(several: tuple[int, Path, Fou
     assert processes(found["within"]) <= processes(found["places"])  # a block within another uses its processes
 
 
-def test_what_a_killed_process_of_loky_leaves_is_computed_here_and_said_in_a_line(tmp_path: Path) -> None:
-    found = done("killed-loky", tmp_path)
+@pytest.mark.parametrize("case", ["killed", "killed-loky"])
+def test_what_a_killed_process_leaves_is_computed_here_and_said_in_a_line(case: str, tmp_path: Path) -> None:
+    found = done(case, tmp_path)
     assert found["results"] == [bytes([at]).hex() for at in ALL]
     (line,) = found["messages"]
     assert re.match(

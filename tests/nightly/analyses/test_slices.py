@@ -9,6 +9,7 @@ from rbpx.analyses.gaps import analysis as gaps
 from rbpx.config.request import Request
 from rbpx.groups.select.sizes import select
 from rbpx.store.sql.queries import connect
+from tests.support.asking import ask, refused
 from tests.support.synthetic import Truth, write_store
 
 
@@ -39,3 +40,9 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> No
         ratio += gap.ratio.lo <= power <= gap.ratio.hi
     assert 88 <= delta <= 99  # 95 are expected; beyond these the probability is below 1 %
     assert 88 <= ratio <= 99
+
+
+def test_one_slice_is_none_to_compare(tmp_path: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(), seed=1, n_documents=5, n_tokens=12).root
+    with refused("into one slice"):
+        ask(store, "gaps", slices="position")
