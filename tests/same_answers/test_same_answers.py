@@ -1,0 +1,108 @@
+"""Every question answers of four frozen stores what it answered before; a difference is a mistake, or a mend.
+
+After a mend `python -m tests.same_answers.write NAME ...` writes the answers that it moves, and the changelog says so.
+"""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rbpx.analyses.registry import analyses, asking
+from tests.same_answers.answers import FOLDER, STORES, Ask, asks, differences
+from tests.support.once import once_a_session
+
+ASKS = asks()
+# Keys that change no number: what is printed, how it looks, where it goes, and how long it may take.
+NO_NUMBER = {"plot", "width", "font_size", "font", "legend", "fresh", "store", "format", "spreadsheet", "output"}
+NO_NUMBER |= {"sql_memory_mib", "sql_timeout_s", "device", "tokens_per_batch", "register", "top"}
+# Keys that choose runs, and what all intervals share: asked of some verb, not of each.
+OF_SOME = {"model", "size", "dataset", "protocol", "family", "source", "variant", "checkpoints", "resamples"}
+
+
+@pytest.fixture(scope="session")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the frozen stores."""
+    return once_a_session(tmp_path_factory, "frozen", lambda to: Path(shutil.copytree(STORES, to / "stores")))
+
+
+@pytest.mark.parametrize("ask", [pytest.param(ask, id=f"{ask.store} {ask.line}") for ask in ASKS if ask.daily])
+def test_a_question_answers_as_it_did(ask: Ask, stores: Path) -> None:
+    differing = differences(ask.expected(), ask.found(stores), ask.verb)
+    assert not differing, f"{len(differing)} differences:\n" + "\n".join(differing[:20])
+
+
+def test_every_key_that_changes_a_number_is_asked() -> None:
+    typed = {(ask.verb, key) for ask in ASKS for key in re.findall(r"(?<![^ ])(\w+)=", ask.line)}
+    asked = {key for _, key in typed}
+    verbs = [name for name, each in analyses().items() if not each.measures]
+    assert {ask.verb for ask in ASKS if ask.daily} >= set(verbs)
+    lacking = {(verb, key) for verb in verbs for key in asking(verb).names} - typed
+    assert sorted(pair for pair in lacking if pair[1] not in NO_NUMBER | OF_SOME) == []
+    assert asked >= OF_SOME
+
+
+ROW = {
+    "law": "rbp",
+    "k": 1,
+    "method": "offset",
+    "y": 2.0,
+    "E": 1.0,
+    "E_lo": 0.8,
+    "E_hi": 1.2,
+    "error": 0.01,
+    "n_points": 5,
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({}, 0),
+        ({"new": 1}, 0),
+        ({"y": 2.0 + 1e-6}, 0),
+        ({"y": 2.0 + 5e-6}, 1),
+        ({"E": 1.0 + 0.9e-4}, 0),  # of a standard error of a tenth
+        ({"E": 1.0 + 1.1e-4}, 1),
+        ({"E_hi": 1.2 + 1.1e-4}, 1),
+        ({"method": "ols", "y": 2.0}, 1),
+        ({"error": 0.01 + 5e-7}, 0),
+        ({"error": 0.01 + 2e-6}, 1),
+        ({"n_points": 6}, 1),
+        ({"n_points": None}, 1),
+        ({"k": 10}, 1),
+    ],
+)
+def test_what_counts_as_a_difference(changed: dict[str, Any], told: int) -> None:
+    assert len(differences([ROW], [{**ROW, **changed}], "fit")) == told
+
+
+def test_rows_are_found_in_any_order_among_others() -> None:
+    others = [{**ROW, "k": 10, "y": 1.5}, {**ROW, "k": 100}, {**ROW, "y": 3.0}]
+    assert differences([ROW, *others], [{"law": "gap"}, *others[::-1], ROW], "fit") == []
+    assert len(differences([ROW, *others], [*others[1:], ROW], "fit")) == 1
+
+
+def test_what_is_missing_is_named() -> None:
+    assert differences([ROW], [], "fit") == ["no row of law=rbp, k=1, method=offset"]
+    (told,) = differences([ROW], [{key: value for key, value in ROW.items() if key != "y"}], "fit")
+    assert told == "law=rbp, k=1, method=offset: no y, which was 2.0"
+
+
+@pytest.mark.parametrize(
+    "name", ["demo-fit", "demo-ranks", "imported-multiplier", "trainings-surface", "items-downstream"]
+)
+def test_any_number_that_moves_by_a_hundredth_is_noticed(name: str) -> None:
+    ask = next(ask for ask in ASKS if ask.file.stem == name and ask.daily)
+    for row in ask.expected()[:4]:
+        for key, value in row.items():
+            if isinstance(value, float) and abs(value) > 1e-4:
+                assert differences([row], [{**row, key: value * 1.01}], ask.verb), f"{key}={value}"
+
+
+def test_there_is_an_answer_to_each_line_in_a_few_megabytes() -> None:
+    assert {file.stem for file in FOLDER.glob("*.json")} == {ask.file.stem for ask in ASKS}
+    assert all(ask.expected() for ask in ASKS)
+    assert sum(file.stat().st_size for file in FOLDER.rglob("*") if file.is_file()) < 10e6
