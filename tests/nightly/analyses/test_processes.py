@@ -38,32 +38,10 @@ def test_as_many_processes_as_asked_for_share_the_calls(several: tuple[int, Path
     assert found["advanced"] == len(ALL)
 
 
-def test_messages_stand_in_the_order_of_the_calls(several: tuple[int, Path, Found]) -> None:
-    assert several[2]["messages"] == [f"call {at}" for at in ALL]
-
-
 def test_the_first_error_is_raised_and_says_where_it_was(several: tuple[int, Path, Found]) -> None:
     n, _, found = several
     assert found["problem"] == "call 13"
     assert ["in _fail_late" in note for note in found["notes"]] == [True] * (n > 1)
-
-
-def test_arguments_and_results_larger_than_a_pipe(several: tuple[int, Path, Found]) -> None:
-    assert several[2]["large"] == [at * 500_000 for at in range(12)]
-
-
-def test_no_call_is_made_twice(several: tuple[int, Path, Found]) -> None:
-    files = list(several[1].glob("*.txt"))
-    assert len(files) == len(ALL)
-    assert {len(file.read_text().splitlines()) for file in files} == {1}
-
-
-def test_what_a_call_calls_is_computed_where_it_is(several: tuple[int, Path, Found]) -> None:
-    _, _, found = several
-    for at, places in enumerate(found["nested"]):
-        assert [number for number, _ in places] == [at, at]
-        assert len({process for _, process in places}) == 1
-    assert processes(found["within"]) <= processes(found["places"])  # a block within another uses its processes
 
 
 @pytest.mark.parametrize("case", ["killed", "killed-loky"])
