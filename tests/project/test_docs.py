@@ -35,6 +35,12 @@ def test_a_link_within_the_project_leads_to_a_file() -> None:
         assert [place for place in places if not (page.parent / place).exists()] == [], page.name
 
 
+def test_every_link_has_words() -> None:
+    """Sphinx would put a page's title between empty brackets; where the sources are read, nothing does."""
+    empty = [link for page in PAGES for link in re.findall(r"\[\]\([^)]*\)", page.read_text(encoding="utf-8"))]
+    assert empty == []
+
+
 def test_a_file_that_a_page_names_is_in_the_project() -> None:
     made_by_the_reader = (
         "reciprocal_rank.py",
