@@ -19,14 +19,17 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus, configure_log
 from hydra.errors import HydraException
 from hydra.plugins.config_source import ConfigLoadError, ConfigResult
 from hydra.types import RunMode
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rbpx.config.hydra.files import read, read_study
+from rbpx.config.hydra.texts import check_file
 from rbpx.config.hydra.trust import ADVICE, LAUNCHER, PACKAGES
 from rbpx.config.places import GROUPS, folder, is_study_for
 from rbpx.config.yaml_files import read_yaml
@@ -40,7 +43,9 @@ __all__ = [
     "jobs",
     "knows_its_jobs",
     "launcher",
+    "params",
     "place",
+    "read_values",
     "register",
     "run_main",
 ]
@@ -107,10 +112,10 @@ def jobs(config: Any, overrides: Sequence[str], sweeps: bool) -> list[list[str]]
     """
     if not sweeps and config.hydra.mode is not RunMode.MULTIRUN:
         return None
-    return _split([*_params(config.hydra), *overrides])
+    return _split([*params(config.hydra), *overrides])
 
 
-def _params(of_hydra: Any) -> list[str]:
+def params(of_hydra: Any) -> list[str]:
     """The overrides of a sweep that a study asks for."""
     return [f"{key}={value}" for key, value in (of_hydra.sweeper.get("params") or {}).items()]
 
@@ -125,6 +130,13 @@ def _split(overrides: Sequence[str]) -> list[list[str]]:
     return [
         job for batch in BasicSweeper.split_arguments(parser.parse_overrides(list(overrides)), None) for job in batch
     ]
+
+
+def read_values(word: str) -> tuple[str, list[Any]]:
+    """The key of an override and what it reads as, each value of a sweep's list; none where it moves its key."""
+    (override,) = OverridesParser.create().parse_overrides([word])
+    value = override.value()
+    return override.key_or_group, [] if override.package else value.list if isinstance(value, ChoiceSweep) else [value]
 
 
 def run_main(primary: str, task: Callable[[Any], None], launcher: Launcher, lose: Callable[[str, Path], None]) -> None:
@@ -183,7 +195,7 @@ def place(overrides: Sequence[str]) -> tuple[int, int | None]:
     number = int(of_job.job.num) + 1
     if not of_job.sweeper["_target_"].endswith(f".{BasicSweeper.__name__}"):
         return number, None
-    parsed = OverridesParser.create().parse_overrides([*_params(of_job), *overrides])
+    parsed = OverridesParser.create().parse_overrides([*params(of_job), *overrides])
     return number, sum(len(batch) for batch in BasicSweeper.split_arguments(parsed, None))
 
 
@@ -194,11 +206,11 @@ def register(
 
     Args:
         primary: the file of conf/ that requests begin from.
-        nodes: group, name, value and package of each; the group is empty for a schema.
+        nodes: group, name, value and package of each; the group is empty for a schema, which comes first.
         trusts: whether files of the user may name code.
         own: folders of the user's configuration.
     """
-    _check_files(primary, trusts, own)
+    _check_files(primary, trusts, own, nodes[0][2])
     store = ConfigStore.instance()
     for group in ("dataset", "experiment"):
         store.repo.pop(group, None)
@@ -206,8 +218,8 @@ def register(
         store.store(group=group or None, name=name, node=node, package=package)
 
 
-def _check_files(primary: str, trusts: bool, own: Sequence[Path]) -> None:
-    """Let Hydra read files through the checks of `trust`; of those in conf/, which are ours, the bounds alone.
+def _check_files(primary: str, trusts: bool, own: Sequence[Path], schema: type) -> None:
+    """Let Hydra read files through the checks of `trust` and `texts`; of those in conf/, ours, the bounds alone.
 
     A study, experiment/NAME.yaml, sets any key of a request, whether or not it begins with `# @package _global_`. A
     file of the user's replaces ours of the same group and name.
@@ -233,7 +245,8 @@ def _check_files(primary: str, trusts: bool, own: Sequence[Path]) -> None:
             group = ".".join((top, *inner[:-1]))
             if top == "experiment":
                 header["package"] = "_global_"
-            is_trusted = trusts or (Path(self.path).resolve() == ours and top != "..")
+            is_ours = Path(self.path).resolve() == ours and top != ".."
+            is_trusted = trusts or is_ours
             if not is_trusted and top in ("hydra", "..") and group != LAUNCHER:
                 raise RbpxError(f"{path} configures Hydra, or lies outside its folder; {ADVICE}")
             if not is_trusted and header.get("package") not in PACKAGES:
@@ -241,6 +254,8 @@ def _check_files(primary: str, trusts: bool, own: Sequence[Path]) -> None:
             package = header.get("package") or "_group_"
             place = {"_group_": group, "_global_": ""}.get(package, package)
             node = read_study(path, is_trusted, primary) if top == "experiment" else read(path, is_trusted, place)
+            if not is_ours:
+                check_file(schema, path, place, OmegaConf.to_container(node, resolve=False), read_yaml(path))
             return ConfigResult(
                 config=node, path=f"{self.scheme()}://{self.path}", provider=self.provider, header=header
             )

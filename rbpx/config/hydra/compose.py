@@ -13,6 +13,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from rbpx.config.hydra import adapter
 from rbpx.config.hydra.explain import explain, undeletable, unknown_key
 from rbpx.config.hydra.files import read_study
+from rbpx.config.hydra.texts import check_override
 from rbpx.config.keys.runs import GRID
 from rbpx.config.overrides import config_dirs, config_folders, retyped, searched, without_flags
 from rbpx.config.places import _PACKAGE, experiments, folder, options
@@ -108,6 +109,17 @@ class Overrides:
         """Whether keys are those of several questions: a study may give what any of its own has."""
         return self.asking.kind is None and (self.names_study or self.asking.performs is not None)
 
+    @property
+    def _schema(self) -> type:
+        return self.asking.schema(self._takes_all)
+
+    def check_texts(self, words: Sequence[str]) -> None:
+        """Refuse key=value whose text would not be stored as typed; the names of files of conf/ Hydra checks itself."""
+        schema = self._schema
+        for word in words:
+            if "=" in word and not word.lstrip("+~").startswith("hydra"):
+                check_override(schema, word, *adapter.read_values(word))
+
     def _refuse_foreign(self, request: Request) -> None:
         """Refuse keys that were typed and that neither the verb nor a question that it asks has."""
         performs = self.asking.performs
@@ -125,8 +137,9 @@ class Overrides:
         Studies are read only where one may be asked for, or what there is: that takes a third of a second. -m alone
         asks for neither. A ladder is always trained by a study.
         """
-        asking, primary, own = self.asking, self.asking.primary, config_folders(self.words)
-        nodes: list[tuple[str, str, Any, str | None]] = [("", _SCHEMA, asking.schema(self._takes_all), None)]
+        primary, own = self.asking.primary, config_folders(self.words)
+        self.check_texts(self.values)
+        nodes: list[tuple[str, str, Any, str | None]] = [("", _SCHEMA, self._schema, None)]
         if primary == "train" or self.names_study or any(_PRINTS.match(word) for word in self.words):
             for path in experiments(primary, own):
                 if path.parent == folder("experiments"):  # those of the user Hydra finds in their folder
@@ -169,6 +182,8 @@ def sweep(overrides: Overrides) -> tuple[adapter.Launcher, list[Job] | None]:
         if not adapter.knows_its_jobs(config):
             return launcher, None
         jobs = adapter.jobs(config, overrides.values, sweeps)
+        if jobs is not None:
+            overrides.check_texts(adapter.params(config.hydra))
         if jobs is None and not launcher.is_basic:
             _LOGGER.warning(
                 f"hydra/launcher={launcher.name} is for the jobs of a sweep; without -m this process does the work"

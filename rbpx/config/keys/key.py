@@ -16,7 +16,7 @@ from rbpx.errors import RbpxError
 
 __all__ = [
     "LARGEST_COUNT", "Asked", "Key", "as_list", "as_typed", "checked_names", "explained", "is_number", "name_of",
-    "names_of", "number_within", "one_of", "positive", "positive_numbers", "whole",
+    "names_of", "number_within", "one_of", "positive", "positive_numbers", "read_as", "whole",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -208,8 +208,15 @@ def name_of(key: str, value: Any) -> Any:
         RbpxError: YAML read it as a number.
     """
     if value is not None and not isinstance(value, str):
-        raise RbpxError(f"{key}={value} was read as a number; quote it to keep it as typed: '{key}=\"...\"'")
+        raise RbpxError(f"{key}={value} was read as {read_as(value)}; quote it to keep it as typed: '{key}=\"...\"'")
     return value
+
+
+def read_as(value: Any) -> str:
+    """What was read in place of a text, in words."""
+    if isinstance(value, bool):
+        return "true or false"
+    return "a number" if isinstance(value, int | float) else "a list" if isinstance(value, list) else "a mapping"
 
 
 def names_of(key: str, value: Any) -> list[str] | None:

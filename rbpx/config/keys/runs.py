@@ -23,6 +23,7 @@ def _models(key: str, value: ModelConfig | None) -> ModelConfig | None:
     if value is not None:
         value.revisions()
         name_of("model.quantise", value.quantise)
+        names_of("model.variant", value.variant)
     return value
 
 

@@ -301,7 +301,11 @@ class ItemKeys:
             raise RbpxError(f"dataset.domains={self.domains} is not a mapping of domains to lists of categories")
         if self.category is None:
             raise RbpxError("dataset.domains joins categories; name their column with dataset.category=COLUMN")
-        return {str(category): str(domain) for domain, categories in self.domains.items() for category in categories}
+        return {
+            _text("domains", category): _text("domains", domain)
+            for domain, categories in self.domains.items()
+            for category in categories
+        }
 
     def _check_fewshot(self) -> None:
         name_of("dataset.fewshot_split", self.fewshot_split)
