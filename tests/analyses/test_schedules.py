@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.asking import Asked, ask, imported, refused
+from rbpx.analyses.decide.analysis import Decisions
+from rbpx.analyses.decide.views import sentences
+from tests.support.asking import Asked, ask, groups, imported, refused
 from tests.support.composed import here
 from tests.support.tables import write_table
 
@@ -181,3 +183,46 @@ def test_a_rate_below_0_is_a_fault_of_its_line(store: Path, cwd: Path, tmp_path:
     file = by_step(tmp_path / "a.csv", {"one": (60e6, [(100, 1e-3), (200, -1e-3)])})
     answer = here("import", file, "source=me", "family=lab", "dataset=c4", "--store", store, cwd=cwd, check=2)
     assert "line 3: lr is -0.001" in answer.stderr
+
+
+def ladder_with_states(path: Path, columns: dict[str, Any]) -> Path:
+    """Three sizes on four numbers of tokens each, of which the longest trainings have two states before their end."""
+    rows = [
+        {
+            "model": f"{S:g}-{ratio}",
+            "S": S,
+            "D": S * ratio * part,
+            "loss_nats": loss(S, S * ratio * part) + 0.1 * (part < 1),
+        }
+        | columns
+        for S in (60e6, 240e6, 960e6)
+        for ratio in (5, 20, 80, 320)
+        for part in ((0.25, 0.5, 1) if ratio == 320 else (1,))
+    ]
+    return write_table(path, rows)
+
+
+@pytest.mark.parametrize("columns", [{}, {"lr": 1e-3}, {"lr": 1e-3, "run": "a"}], ids=["none", "rate", "more"])
+def test_states_of_a_constant_rate_beside_single_ends_are_mixed_and_the_advice_is_first(
+    columns: dict[str, Any], store: Path, tmp_path: Path
+) -> None:
+    """The column of rates says that nothing has decayed of what has several states, and nothing of what has one."""
+    bring(ladder_with_states(tmp_path / "a.csv", columns), store)
+    (group,) = groups(store, "decide")
+    assert group.is_mixed
+    assert "6 of 18 points are states before the end of their training" in sentences([Decisions(group, ())])[0]
+    (last,) = groups(store, "decide", checkpoints="last")
+    assert not last.is_mixed
+
+
+def test_a_surface_of_states_of_a_constant_rate_beside_single_ends_is_mixed(store: Path, tmp_path: Path) -> None:
+    bring(ladder_with_states(tmp_path / "a.csv", {"lr": 1e-3}), store)
+    asked = ask(store, "surface", resamples=1, form="kaplan", objective="least_squares")
+    assert [law["status"] for law in asked.rows] == ["mixed_checkpoints"]
+    assert "6 are states before the end of their training" in asked.words
+
+
+def test_where_no_rate_decays_all_states_are_alike(store: Path, tmp_path: Path) -> None:
+    bring(ladder_with_states(tmp_path / "a.csv", {"schedule": "constant"}), store)
+    (group,) = groups(store, "decide")
+    assert (len(group.runs), group.is_mixed) == (18, False)

@@ -18,6 +18,7 @@ from rbpx.laws.surface.decision import Best, Served
 from rbpx.laws.surface.next_runs import LEAST
 from rbpx.status import Status, first_of
 
+_SAID_ELSEWHERE: Final = (Status.collinear_design, Status.mixed_checkpoints)  # neither of which mixing forms allows for
 _OFF: Final = 2.0  # standard deviations: a run that is farther off is named
 
 
@@ -57,7 +58,13 @@ def tables(of: Decisions) -> Iterator[Table]:
 
 @one_by_one
 def sentences(of: Decisions) -> Iterator[str]:
-    """What the runs say, one decision after the other."""
+    """What the runs say, one decision after the other; before all, what would change every number."""
+    if of.group.is_mixed:
+        yield (
+            f"{of.group.n_undecayed} of {number_of(len(of.group.runs), 'point')} are states before the end of their "
+            "training, which lie above finished runs of as many tokens and move every number below: add "
+            "checkpoints=last."
+        )
     yield from said_of_points([cell for each in of.of for cell in each.trained.cells], of.group.runs)
     for decision in of.of:
         several = len(of.of) > 1
@@ -227,7 +234,7 @@ def _not_said(of: Decision) -> Iterator[str]:
             "can be told from another; train some sizes longer or shorter (design says which)."
         )
     yield from _too_far(of)
-    others = [f'"{status.label}"' for status in doubts if status is not Status.collinear_design]
+    others = [f'"{status.label}"' for status in doubts if status not in _SAID_ELSEWHERE]
     if others:
         yield (
             f"what must not be quoted: a single constant of the law, whose status is {' and '.join(others)}; numbers "

@@ -46,12 +46,13 @@ def _about(group: TrainingGroup, what: str) -> str:
         said = f"{number_of(n_trainings, 'training')}, each the mean of its last {group.averaged} checkpoints or fewer"
     elif not group.are_trainings_known:
         said += ", each taken as a training of its own: no model or step says which are checkpoints of one training"
-    elif n_trainings < len(group.runs) and not group.n_unsure:
+    elif n_trainings < len(group.runs) and not group.n_undecayed:
         said += f" of {number_of(n_trainings, 'training')}"
     elif n_trainings < len(group.runs):
         said += (
-            f" of {number_of(n_trainings, 'training')}; {group.n_unsure} are states before the end of their training, "
-            "which lie above finished runs of as many tokens unless the rate is constant: checkpoints=last drops them"
+            f" of {number_of(n_trainings, 'training')}; {group.n_undecayed} are states before the end of their "
+            "training, which lie above finished runs of as many tokens unless no rate decays: checkpoints=last "
+            "drops them"
         )
     left_out = {
         "with unknown tokens": group.n_unknown,

@@ -59,10 +59,21 @@ class TrainingGroup(Group):
         return 0 if self.averaged else len(unknown) - len(set(unknown))
 
     @property
+    def n_undecayed(self) -> int:
+        """Points before the last of their training, but for ends of decays and where every point is at a constant rate.
+
+        A constant rate is what holds a state above a finished run of as many tokens, unless no run has decayed.
+        """
+        if {run.place for run in self.runs} == {Place.constant}:
+            return 0
+        undecayed = [training_of(run) for run in self.runs if run.place is not Place.end]
+        return 0 if self.averaged else len(undecayed) - len(set(undecayed))
+
+    @property
     def is_mixed(self) -> bool:
-        """Whether some trainings have checkpoints before their last and others do not."""
+        """Whether some trainings have states before their last that have not decayed, and others have none."""
         counts = [len(list(members)) for _, members in groupby(sorted(map(str, self.trainings)))]
-        return self.n_unsure > 0 and min(counts) == 1 < max(counts)
+        return self.n_undecayed > 0 and min(counts) == 1 < max(counts)
 
     @property
     def notes(self) -> list[str]:
