@@ -112,8 +112,7 @@ def test_a_file_of_the_user_replaces_ours_of_the_same_name(own: Path) -> None:
     (own / "experiment" / "demo.yaml").write_text(STUDY.replace("mine", "ladder"))
     assert of(own, "model=ladder").model.family == "mine"
     assert of(own, "experiment=demo").model.family == "mine"
-    compose(asking("fit"), [])  # today the folder is forgotten by the request after the next
-    assert compose(asking("plan"), ["model=ladder"]).model.family == "ladder"
+    assert compose(asking("plan"), ["model=ladder"]).model.family == "ladder", "the folder is forgotten at once"
 
 
 # ------------------------------------------------------------------------------------------------------ what is missing

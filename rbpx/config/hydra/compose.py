@@ -131,6 +131,13 @@ class Overrides:
             if name in KEYS and name not in known:
                 raise RbpxError(unknown_key(name, self.asking))
 
+    @contextmanager
+    def registered(self) -> Iterator[None]:
+        """Let Hydra compose them while the block lasts; it keeps the reader of files that it has when it starts."""
+        self.register()
+        with adapter.initialized():
+            yield
+
     def register(self) -> None:
         """Tell Hydra of the verb's schema, of our studies of its kind, and of the datasets that the store holds.
 
@@ -173,8 +180,7 @@ def sweep(overrides: Overrides) -> tuple[adapter.Launcher, list[Job] | None]:
     """
     if overrides.is_for_main:
         return adapter.Launcher(), None
-    with overrides.explained(), adapter.initialized():
-        overrides.register()
+    with overrides.explained(), overrides.registered():
         sweeps = bool({"-m", "--multirun"} & set(overrides.words))
         first = adapter.first_job(overrides.values) if sweeps else overrides.values
         config = adapter.composed(overrides.asking.primary, first)
@@ -325,6 +331,5 @@ def compose(asking: Asking, typed: Sequence[str], held: Sequence[str] = (), trus
         RbpxError: the overrides name something that does not exist or has the wrong type.
     """
     overrides = Overrides(asking, typed, held, trusts)
-    with overrides.explained(), adapter.initialized():
-        overrides.register()
+    with overrides.explained(), overrides.registered():
         return overrides.request_of(adapter.composed(asking.primary, overrides.values))
