@@ -24,10 +24,18 @@ function setTheme(theme, keep) {
   if (keep) { try { localStorage.setItem("rbpx-theme", theme); } catch { /* then it is not remembered */ } }
 }
 
-async function draw(plot) {
+async function draw(plot) { // one that cannot be drawn says so, and is nothing to the others
   const width = Math.floor(plot.clientWidth) || FOLDED;
   if (drawn.get(plot) === width) return;
   drawn.set(plot, width);
+  try {
+    await embed(plot, width);
+  } catch (problem) {
+    console.error(`${plot.dataset.of}: ${problem}`);
+    plot.textContent = "This figure could not be drawn; its values stand in a table.";
+  }
+}
+async function embed(plot, width) {
   const spec = structuredClone((await charts)[plot.dataset.of]);
   spec.width = width;
   if (plot.classList.contains("small")) spec.height = 230; // in the summary, beside its sentences

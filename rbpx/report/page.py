@@ -39,6 +39,13 @@ def page(report: Report) -> str:
     environment.tests["undrawn"] = lambda figure: isinstance(figure, Undrawn)
     environment.filters["cell"] = _cell
     environment.filters["typeset"] = _typeset
+    charts: dict[str, Any] = {}  # of all figures that the page has a place for, by their anchors
+
+    def placed(figure: Figure, anchor: str) -> str:
+        charts[anchor] = _lowered(figure.spec)
+        return anchor
+
+    environment.filters["placed"] = placed
     return environment.get_template("page.html.jinja").render(
         report=report,
         unfolded=len(report.parts) <= _OPEN_UP_TO,
@@ -48,7 +55,7 @@ def page(report: Report) -> str:
         themes={theme: variables(theme) for theme in ("light", "dark")},
         config=config(None),
         grades=GRADES,
-        charts=_packed({name: _lowered(figure.spec) for name, figure in _figures(report).items()}),
+        charts=lambda: _packed(charts),  # at the end of the page, where all are placed
     )
 
 
@@ -63,15 +70,6 @@ def _vega() -> Markup:
         with suppress(OSError):  # it is made again next time
             write_sealed(kept, {"script": script}, durable=False)
     return Markup(script.replace("</script", "<\\/script"))  # a script ends at the first </script, wherever it stands
-
-
-def _figures(report: Report) -> dict[str, Figure]:
-    """The figures that are drawn, by their anchors in the page."""
-    sections = [(f"{part.name}-{section.name}", section) for part in report.parts for section in part.sections]
-    sections += [(f"gaps-{at}", section) for at, section in enumerate(report.gaps, 1)]
-    named = [(f"{a}-{each.name}", each) for a, section in sections for each in section.figures]
-    named += [(each.name, each) for each in report.across]
-    return {name: each for name, each in named if isinstance(each, Figure)}
 
 
 def _packed(value: Any) -> str:

@@ -72,7 +72,7 @@ def write_pictures(report: Report, form: str, path: Path, index: str, look: Look
         RbpxError: it cannot be written, or a file is named for several figures.
     """
     sections = [(f"{part.name}-{each.name}", part.title, each) for part in report.parts for each in part.sections]
-    sections += [(f"{each.name}-{each.title}", each.title, each) for each in report.gaps]
+    sections += [(f"{each.name}-{each.title}", each.title, each) for each in (*report.first, *report.gaps)]
     named = [(f"{of}-{figure.name}", title, figure) for of, title, each in sections for figure in each.figures]
     named += [(figure.name, report.title, figure) for figure in report.across]
     drawn = {_plain(name): (title, each) for name, title, each in named if isinstance(each, Figure)}

@@ -22,6 +22,10 @@ def markdown(report: Report) -> str:
     if not report.has_contents:
         command = "`python -m rbpx -m model=ladder dataset=pydoc,stdlib`"
         lines += [f"This store holds no runs yet: {command} measures some.", ""]
+    if report.first:
+        lines += ["## Summary", ""]
+        for section in report.first:
+            lines += _section(section)
     if len(report.overview.rows) > 1 and not report.verb:
         lines += _table(report.overview, 2)
     if report.across:
