@@ -9,8 +9,8 @@ from contextlib import suppress
 from rbpx.cli.argv import parse
 from rbpx.cli.stopped import Stopped, leave_no_heartbeat, stop_in_order, stop_no_more
 from rbpx.cores import is_main_process, share_cores
-from rbpx.display.visible import visible_line
 from rbpx.errors import MeasureError, RbpxError, first_line
+from rbpx.files.visible import visible_line
 from rbpx.version import __version__
 
 # Runs are counted and resampled side by side, each in a thread; numpy's OpenBLAS would divide each of their products

@@ -13,10 +13,10 @@ import duckdb
 import pyarrow as pa
 
 from rbpx.config.keys.shown import StudyConfig
-from rbpx.display.visible import visible_line
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.files.output import output_file
+from rbpx.files.visible import visible_line
 from rbpx.store.sql.bounded import Bounded, SqlLimits, close, limit
 from rbpx.store.sql.queries import is_one_select
 from rbpx.store.store import Record

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import Outcome, module
-from rbpx.display.visible import visible_line
+from rbpx.files.visible import visible_line
 
 
 def finish(line: CommandLine, outcomes: Sequence[Outcome]) -> int:

@@ -12,7 +12,7 @@ from rbpx.cli.registry import Verb, about, asking, verbs
 from rbpx.config.keys.runs import IN_GROUPS
 from rbpx.config.places import options
 from rbpx.config.request import KEYS, Asking
-from rbpx.display.visible import visible_line
+from rbpx.files.visible import visible_line
 
 _WIDTH: Final = 118  # characters
 _INDENT: Final = 18

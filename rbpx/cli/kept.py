@@ -11,7 +11,7 @@ from typing import Any, Final, TextIO, cast
 from rbpx.analyses import registry
 from rbpx.cli.argv import CommandLine
 from rbpx.config.overrides import store_of, what_was_typed
-from rbpx.display.visible import is_harmless, write_as_ascii_where_needed
+from rbpx.files.visible import is_harmless, write_as_ascii_where_needed
 from rbpx.store.answers import KeptAnswer, kept_answer
 from rbpx.store.messages import collected_messages, repeat
 

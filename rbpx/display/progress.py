@@ -20,9 +20,9 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from rbpx.display.visible import visible_line
 from rbpx.display.vocabulary import in_bytes
 from rbpx.display.vocabulary import time as spent
+from rbpx.files.visible import visible_line
 
 _PLAIN_EVERY_S = 15.0
 

@@ -16,11 +16,11 @@ from rich.table import Table
 
 from rbpx.config.options import Format
 from rbpx.display.terminal import console, width
-from rbpx.display.visible import visible_line
 from rbpx.display.vocabulary import UNKNOWN
 from rbpx.errors import number_of
 from rbpx.files.cells import csv_cell
 from rbpx.files.output import Lines, Rows, opened, plain, python_values, write_csv, write_json, write_parquet
+from rbpx.files.visible import visible_line
 
 _ROWS_SHOWN = 40
 _ROWS_COUNTED, _COUNTING_S = 1_000_000, 1.0  # beyond, it is only said that there are more

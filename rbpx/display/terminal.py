@@ -17,8 +17,8 @@ from rich.text import Text
 
 from rbpx.display.section import GRADES, MARKED, Passage, Piece, marked
 from rbpx.display.view import Cell, Table
-from rbpx.display.visible import visible, write_as_ascii_where_needed
 from rbpx.display.vocabulary import UNKNOWN, plain_signs, remedies
+from rbpx.files.visible import visible, write_as_ascii_where_needed
 from rbpx.status import Status
 
 _BETWEEN: Final = 2  # columns

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from rbpx.errors import RbpxError
 from rbpx.files.cells import csv_cell
 from rbpx.files.entries import atomic_write
+from rbpx.files.visible import visible
 
 _GROUP_ROWS, _GROUP_BYTES = 1 << 17, 1 << 26  # of a row group of Parquet
 
@@ -65,13 +66,26 @@ def output_file(output: str) -> Iterator[Path]:
 
 @contextmanager
 def opened(output: str | None) -> Iterator[TextIO]:
-    """A file to write text to, or stdout if `output` is None."""
+    """A file to write text to, or stdout if `output` is None; a terminal is sent nothing that it would obey."""
     if output is None:
-        yield sys.stdout
+        yield cast(TextIO, _Shown(sys.stdout)) if sys.stdout.isatty() else sys.stdout
         sys.stdout.flush()  # where it cannot be written, that is known before anything is kept
         return
     with output_file(output) as path, path.open("w", encoding="utf-8", newline="") as file:
         yield file
+
+
+class _Shown:
+    """A terminal, where a text's own escape sequences are shown."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(visible(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def plain(value: Any) -> Any:

@@ -6,9 +6,9 @@ from typing import Final
 
 from rbpx.display.section import MARKED, Section, marked
 from rbpx.display.view import Cell, Table
-from rbpx.display.visible import visible_line
 from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.errors import number_of
+from rbpx.files.visible import visible_line
 from rbpx.report.contents import Report
 
 __all__ = ["latex", "markdown"]

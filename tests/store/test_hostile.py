@@ -4,16 +4,17 @@ import csv
 import io
 import json
 import os
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from rbpx.config.options import Format
-from rbpx.display.records import print_table
+from rbpx.display.records import print_records, print_table
 from rbpx.display.terminal import console, grid, put
-from rbpx.display.visible import visible, visible_line
 from rbpx.files.output import rows_of
+from rbpx.files.visible import visible, visible_line
 from rbpx.store.sql.queries import connect
 from rbpx.store.store import Store
 from tests.support.composed import here
@@ -54,6 +55,19 @@ def test_nasty_texts_come_back_from_csv_and_json_as_they_were(
         assert json.loads(out) == [dict.fromkeys(names, text) for text in NASTY]
     else:
         assert list(csv.reader(io.StringIO(out, newline=""))) == [names, *([text] * len(names) for text in NASTY)]
+
+
+def test_csv_and_json_on_a_terminal_command_it_to_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    rows = [{"family": text, "size": "1"} for text in NASTY]
+    for format in (Format.csv, Format.json):
+        print_table(rows_of(pa.Table.from_pylist(rows)), format)
+        print_records(rows, format)
+        shown = capsys.readouterr().out
+        assert harmless(shown.replace("\t", ""))
+        assert shown.count("\\x1b[2J") == (2 if format is Format.csv else 0), "JSON has escapes of its own"
 
 
 @pytest.mark.parametrize("text", NASTY, ids=range(len(NASTY)))

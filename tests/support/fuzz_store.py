@@ -28,10 +28,10 @@ from rbpx.config.grid import Cell
 from rbpx.config.imports import ImportConfig
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.samples import SAMPLE, sample_here, sample_request
-from rbpx.display.visible import visible_line
 from rbpx.errors import DamageError, RbpxError
 from rbpx.files.digest import digest, read_sealed, write_sealed
 from rbpx.files.entries import atomic_write_text
+from rbpx.files.visible import visible_line
 from rbpx.store import publish, schema
 from rbpx.store.answers import KeptAnswer
 from rbpx.store.cell_states import cell_states, read_heartbeats

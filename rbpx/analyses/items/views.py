@@ -9,9 +9,9 @@ from rbpx.analyses.items.exact_match import HITS, ExactMatch
 from rbpx.analyses.items.figures import figures
 from rbpx.analyses.question import Question, one_by_one
 from rbpx.display.view import Cell, Column, Table, View, decimal, state, text, whole, with_ends, written
-from rbpx.display.visible import visible
 from rbpx.display.vocabulary import UNKNOWN, decimals, number, short
 from rbpx.errors import number_of
+from rbpx.files.visible import visible
 from rbpx.groups.group import Run
 from rbpx.groups.points.items import ItemView
 from rbpx.laws.counts.fit import OutcomeFit

@@ -14,9 +14,9 @@ from rbpx.analyses.view.analysis import Reading, Token, Viewed, analyse, keep
 from rbpx.display.section import GRADES, RANKS, Passage, Piece, grade
 from rbpx.display.section import Reading as Read
 from rbpx.display.view import Column, Table, View, magnitude, text, whole
-from rbpx.display.visible import visible
 from rbpx.display.vocabulary import short
 from rbpx.errors import number_of
+from rbpx.files.visible import visible
 from rbpx.groups.points.items import ItemReading
 
 NATS: Final = (0.5, 2.0, 5.0)  # where a colour ends, when nats are coloured
