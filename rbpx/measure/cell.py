@@ -36,6 +36,7 @@ from rbpx.measure.reading.parts import Parts
 from rbpx.measure.reading.reading import Reading
 from rbpx.measure.run_tables import Columns, run_tables, vocab_table
 from rbpx.models.devices import devices_of
+from rbpx.models.lengths import Lengths
 from rbpx.models.load import LoadedModel
 from rbpx.models.quantise import RECIPE
 from rbpx.store import schema
@@ -99,6 +100,8 @@ def measure_cell(
             *protocol.departures(),
             *(["deterministic"] if cell.deterministic else []),
             *([] if cell.quantise is None else [RECIPE[Quantise(cell.quantise)]]),
+            # Runs of 0.3.0 have read such windows together, and are others.
+            *(["lengths apart"] if _has_kinds(loaded, windows) else []),
         ]
     )
     new: tuple[Record, Columns] | None = None
@@ -142,6 +145,12 @@ def measure_cell(
     if parts is not None:
         parts.remove()
     return processes.broadcast(record)
+
+
+def _has_kinds(loaded: LoadedModel, windows: Sequence[Window]) -> bool:
+    """Whether a model computes with other positions in the longer ones of its windows, as it says itself."""
+    kind = Lengths(loaded.lengths.borders).kind
+    return len({kind(window.n_read) for window in windows if window.n_scored}) > 1
 
 
 def _parts(run_id: str, reading: Reading, store: Store, name: str) -> Parts | None:

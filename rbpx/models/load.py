@@ -25,6 +25,7 @@ from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import hash_model, weight_files
 from rbpx.models.head import Head, check_causal, open_head
 from rbpx.models.hub import check_snapshot, fetch
+from rbpx.models.lengths import Lengths, lengths_of, rope_borders
 from rbpx.models.pretrained import load_weights
 from rbpx.models.quantise import check_installed, quantise_linear, silence
 from rbpx.models.tensor_parallel import TensorGroup
@@ -54,12 +55,14 @@ class LoadedModel(Model):
         model: the transformers model, in evaluation mode on its device.
         n_token_ids: number of the tokenizer's ids; rows of the vocabulary from there on have no token.
         head: makes float32 logits from hidden states.
+        lengths: which windows it reads together as each alone.
         files: the files of its weights, as they were before they were hashed.
     """
 
     model: Any
     n_token_ids: int
     head: Head
+    lengths: Lengths
     files: Stamps = field(default_factory=dict)
 
     @property
@@ -152,6 +155,8 @@ def load_model(
         try:
             check_causal(model)
             head = open_head(model, group)
+            # Processes that hold it together would have to agree on what each of them sees in the trial.
+            lengths = lengths_of(model, context_of(model)) if group is None else Lengths(rope_borders(model))
         except RbpxError as problem:
             raise RbpxError(f"{name} cannot be measured: {problem}") from None
         if head.after == "not finite" and dtype != "float32":
@@ -175,6 +180,7 @@ def load_model(
             weights_hash=weights_hash,
             tokenizer_hash=hash_tokenizer(tokenizer),
             files=files,
+            lengths=lengths,
         )
         loaded.check_files(replaced=True)
         return loaded

@@ -19,14 +19,11 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, DynamicS
 
 from rbpx.models.devices import input_device
 from rbpx.models.head import head_input
+from rbpx.models.lengths import beyond_rounding, rope_kind, ropes
 
 _NAMES: Final = ("past_key_values", "cache_params")  # what models call the cache that they are given
 # Frequencies of these positions depend on the length of the whole text, so a beginning cannot be read without its end.
 _OF_WHOLE_LENGTH: Final = ("dynamic", "longrope")
-# Largest difference of a state from that of the text read whole, as a share of the largest: rounding in float32 is
-# below 1e-5, a position or a key too many or too few is above 1e-2.
-_ROUNDING_SHARE: Final = {torch.float32: 1e-4, torch.float64: 1e-4}
-_ROUNDING_SHARE_16: Final = 0.0625
 
 
 class _Joined:
@@ -156,18 +153,9 @@ def empty_past(model: Any) -> Past | None:
     """The past of a model that has read nothing; None if it takes no cache of transformers."""
     takes = inspect.signature(model.forward).parameters
     name = next((name for name in _NAMES if name in takes), None)
-    config = model.config.get_text_config(decoder=True)
-    ropes = [getattr(config, name, None) for name in ("rope_parameters", "rope_scaling")]
-    kinds = {kind for rope in ropes if isinstance(rope, dict) for kind in _kinds(rope)}
-    if name is None or kinds & set(_OF_WHOLE_LENGTH):
+    if name is None or any(rope_kind(rope) in _OF_WHOLE_LENGTH for rope in ropes(model)):
         return None
     return Past(name, DynamicCache(config=model.config))
-
-
-def _kinds(rope: dict[str, Any]) -> set[str]:
-    """The kinds of rotary positions in a configuration, which may have one for each kind of layer."""
-    own = {str(rope[name]) for name in ("rope_type", "type") if name in rope}
-    return own.union(*(_kinds(part) for part in rope.values() if isinstance(part, dict)))
 
 
 def continues(model: Any, past: Past, ids: Sequence[int], parts: Sequence[int]) -> bool:
@@ -189,7 +177,6 @@ def continues(model: Any, past: Past, ids: Sequence[int], parts: Sequence[int]) 
             begun = past.read_on(model, ids_RT[:, :first], None)
             begun = begun.read_on(model, ids_RT[:, first:second].repeat(3, 1), [0, 0, 0])
             ended = head_input(model, ids_RT[:, second:].repeat(2, 1), begun.branched([2, 0], keeps=False).given())
-            share = _ROUNDING_SHARE.get(model.dtype, _ROUNDING_SHARE_16)
-            return bool(((ended.float() - whole).abs() <= share * whole.abs().max()).all())  # false where one is NaN
+            return not beyond_rounding(ended, whole, model.dtype)
     except Exception:  # each architecture fails in its own way
         return False

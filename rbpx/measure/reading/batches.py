@@ -4,7 +4,7 @@ A causal model computes the same states for the same tokens, so what choices of 
 a batch.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,9 @@ PASS = 128  # tokens whose reading takes about as long as what a pass costs besi
 PAST = 8  # tokens of a beginning that take the memory of one that is read: keys and values of one layer at a time
 
 
-def batch_windows(windows: Sequence[Window], tokens_per_batch: int, begun: int = 0) -> Iterator[list[Window]]:
+def batch_windows(
+    windows: Sequence[Window], tokens_per_batch: int, begun: int = 0, kind: Callable[[int], int] = lambda n_tokens: 0
+) -> Iterator[list[Window]]:
     """Batches of windows, longest first, of at most `tokens_per_batch` padded tokens, or of one window.
 
     The longest come first, so that a batch that does not fit into memory fails at once. At most `_MOST_PADDING` of a
@@ -28,6 +30,7 @@ def batch_windows(windows: Sequence[Window], tokens_per_batch: int, begun: int =
         tokens_per_batch: padded tokens, each of what several windows read alike once; `PAST` times as many with their
             beginnings.
         begun: tokens of each window that were read before.
+        kind: of the numbers of tokens that are read; a batch has windows of one kind.
     """
     batch: list[Window] = []
     last, n_reads, n_tokens = b"", 0, 0
@@ -40,7 +43,8 @@ def batch_windows(windows: Sequence[Window], tokens_per_batch: int, begun: int =
             n_padded, n_own = (n_reads + n_more) * (longest - begun), n_more * (len(window.ids) - begun)
             padding = n_padded - n_tokens - n_own
             too_much = n_padded > tokens_per_batch or (n_reads + n_more) * longest > PAST * tokens_per_batch
-            if too_much or padding > max(_MOST_PADDING * n_padded, allowed):
+            differs = kind(batch[0].n_read) != kind(window.n_read)
+            if too_much or differs or padding > max(_MOST_PADDING * n_padded, allowed):
                 yield batch
                 batch, n_reads, n_tokens, n_more = [], 0, 0, 1
         batch.append(window)

@@ -193,7 +193,8 @@ class _Share(Generic[T]):
     def _leaves(self, windows: list[Window], past: Past | None, rows: dict[int, int] | None) -> None:
         """Measure what windows have after what was read before."""
         begun = 0 if past is None else past.n_tokens
-        queue = list(batch_windows(windows, self._tokens_per_batch, begun))
+        kind = self._loaded.lengths.kind
+        queue = list(batch_windows(windows, self._tokens_per_batch, begun, kind))
         while queue:
             batch = queue.pop(0)
             of_batch = Batch(batch, past, None if rows is None else [rows[id(window)] for window in batch])
@@ -208,7 +209,7 @@ class _Share(Generic[T]):
                     f"one {longest} does not fit into memory ({failed}); use a smaller dtype or device=split"
                 )
             self._tokens_per_batch = len(batch) * (len(batch[0].ids) - begun) // 2
-            queue = list(batch_windows([*batch, *chain.from_iterable(queue)], self._tokens_per_batch, begun))
+            queue = list(batch_windows([*batch, *chain.from_iterable(queue)], self._tokens_per_batch, begun, kind))
 
     def _unless_full(self, work: Callable[[], U], longest: str) -> tuple[U | None, str]:
         """What the model gives; or None and why, if memory runs out where this process has the model to itself."""

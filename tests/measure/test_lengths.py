@@ -1,0 +1,106 @@
+"""What a row is depends on its window alone: models that a longer window beside it would change read it without."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from rbpx.data.windows import Window
+from rbpx.errors import RbpxError
+from rbpx.models.lengths import Lengths
+from rbpx.models.load import LoadedModel
+from tests.support.architectures import tiny_config
+from tests.support.checkpoints import CONTEXT, TINY_TEXT, build_tokenizer
+from tests.support.items import assert_as_alone, counted
+from tests.support.measuring import load, measure, windows_of
+
+BORDER = 24
+LONGROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "short_factor": [1.0] * 4,
+    "long_factor": [1.0, 3.0, 9.0, 27.0],
+}
+TEXTS = [TINY_TEXT[6][at:] for at in range(5)]
+
+
+def build(architecture: str, folder: Path, **changes: Any) -> LoadedModel:
+    from transformers import AutoModelForCausalLM
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = AutoModelForCausalLM.from_config(tiny_config(architecture, **changes))
+    model.save_pretrained(folder)
+    build_tokenizer("gpt_neox").save_pretrained(folder)
+    return load(folder)
+
+
+def cut(loaded: LoadedModel, *lengths: int) -> list[Window]:
+    """A window of each length of each text."""
+    of_texts = windows_of(loaded, TEXTS)
+    places = [(window, n) for window in of_texts for n in lengths]
+    return [Window(at, w.ids[:n], w.scored[:n], n, n) for at, (w, n) in enumerate(places)]
+
+
+def lengths_read(loaded: LoadedModel, windows: list[Window], budget: int) -> list[set[int]]:
+    """The lengths of the windows of each pass, as the model is given them."""
+    passes: list[set[int]] = []
+    own = {window.ids.tobytes(): len(window.ids) for window in windows}
+
+    def note(_: Any, args: Any, out: Any) -> None:
+        rows = args[0].numpy().astype("int32")
+        passes.append({n for row in rows for key, n in own.items() if row[:n].tobytes() == key and not row[n:].any()})
+
+    hook = loaded.model.get_input_embeddings().register_forward_hook(note)
+    try:
+        measure(loaded, windows, budget)
+    finally:
+        hook.remove()
+    return passes
+
+
+def test_short_windows_keep_their_frequencies_beside_long_ones(tmp_path: Path) -> None:
+    rope = LONGROPE | {"original_max_position_embeddings": BORDER}
+    loaded = build("phi3", tmp_path / "model", original_max_position_embeddings=BORDER, rope_parameters=rope)
+    assert loaded.lengths == Lengths((BORDER,))
+    windows = cut(loaded, 16, BORDER - 1, BORDER, BORDER + 1, 50)
+    alone = measure(loaded, windows, 1)
+    assert_as_alone(measure(loaded, windows, 10**6), alone)
+    beside = measure(replace(loaded, lengths=Lengths()), windows, 10**6)
+    assert (beside.columns["greater"] != alone.columns["greater"]).mean() > 0.05, "other frequencies, other ranks"
+    passes = lengths_read(loaded, windows, 10**6)
+    assert all(max(each) <= BORDER or min(each) > BORDER for each in passes)
+    assert any(len(each) > 1 for each in passes), "windows on one side of it are read together"
+
+
+def test_a_model_that_sees_how_long_its_batch_is_reads_windows_of_one_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sees_length(model: Any) -> None:
+        model.get_input_embeddings().register_forward_hook(lambda _, args, out: out * (1 + out.shape[-2] / CONTEXT))
+
+    monkeypatch.setattr("rbpx.models.load.in_one_pass", sees_length)
+    loaded = build("gpt_neox", tmp_path / "model")
+    assert loaded.lengths == Lengths((), one=True)
+    windows = cut(loaded, 49, 50, 51)
+    with counted(loaded) as n_read:
+        rows = measure(loaded, windows, 10**6)
+    assert_as_alone(rows, measure(loaded, windows, 1))
+    assert n_read == [5 * 51, 5 * 50, 5 * 49]
+
+
+@pytest.mark.parametrize("arch", ["gpt2", "opt350", "qwen2"])
+def test_models_that_read_a_window_beside_others_as_alone_have_no_borders(
+    arch: str, tiny_checkpoint: Callable[..., Path]
+) -> None:
+    assert load(tiny_checkpoint(arch)).lengths == Lengths()
+
+
+def test_a_model_that_draws_in_its_forward_pass_is_refused(tmp_path: Path) -> None:
+    chunks = {"lsh_attn_chunk_length": 8, "local_attn_chunk_length": 8, "num_buckets": 4}
+    with pytest.raises(RbpxError) as refusal:
+        build("reformer", tmp_path / "model", attn_layers=["lsh", "lsh"], **chunks)
+    assert "cannot be measured: ReformerModelWithLMHead reads the same 64 tokens twice" in str(refusal.value)
