@@ -281,14 +281,15 @@ def _selected_along(
 
         return select_pairs(connection, request, request.axis, cell_keys)
     if request.axis is not Axis.S:
-        return select_along(connection, request, cell_keys, choose=not (question.across or request.frontier))
+        choose = not (question.across or request.frontier)
+        return select_along(connection, request, cell_keys, choose, needs_law=not question.without_law)
     if question.raw and request.checkpoints is Checkpoints.last:
         raise RbpxError("checkpoints=last keeps one point of each training, and this verb needs several; drop it")
     if question.of_any_runs:
         return select_alike(connection, request, cell_keys)
     if _of_trainings(question, request):
         return select_trainings(connection, request, cell_keys, question.raw, question.needs_tokens)
-    groups = select(connection, request, cell_keys)
+    groups = select(connection, request, cell_keys, needs_law=not question.without_law)
     return with_enough_sizes(groups, question.sizes) if question.sizes >= _LAW else groups
 
 

@@ -48,6 +48,7 @@ class Analysis:
         pairs: whether `axis=` may be a quantity on another text, so that its groups hold models that have both.
         only_pairs: whether `axis=` may be nothing else but that and S.
         of_any_runs: whether its groups hold all runs that are alike, however many are of one size, as no law is fitted.
+        without_law: whether it answers groups of which no law can be fitted: of few or alike sizes.
         small: whether it has something to say about groups with fewer sizes than a law needs.
         completes: whether it first measures what the store lacks for it.
         measures: whether it measures again instead of asking the store alone.
@@ -76,6 +77,7 @@ class Analysis:
     pairs: bool = False
     only_pairs: bool = False
     of_any_runs: bool = False
+    without_law: bool = False
     small: bool = False
     completes: bool = False
     measures: bool = False

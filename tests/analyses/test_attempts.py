@@ -421,3 +421,31 @@ def test_sampling_hits_as_often_as_probabilities_say() -> None:
     p = float(torch.softmax(logits[0].double(), -1)[2] * torch.softmax(logits[1].double(), -1)[0])
     hits = attempts(logits, torch.tensor([2, 0]), 20_000, generator)
     assert binom.ppf(1e-4, 20_000, p) <= hits <= binom.ppf(1 - 1e-4, 20_000, p)
+
+
+# ---------------------------------------------------------------------------------------------------------- checkpoints
+
+
+@pytest.mark.parametrize("keys", [{}, {"axis": "D"}], ids=["S", "D"])
+def test_checkpoints_too_few_for_a_law_have_pass_at_k_and_forecasts(tmp_path: Path, keys: dict[str, str]) -> None:
+    """Two sizes, one trained on two numbers of tokens and one on one: no law in S, and none in D."""
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{size},{S},{D},{item},40,{rng.binomial(40, p)}"
+        for size, S, D in (("14m", 14e6, 1e9), ("14m", 14e6, 3e9), ("31m", 31e6, 3e9))
+        for item, p in enumerate(rng.beta(0.6, 4, 12))
+    ]
+    store = imported(tmp_path / "store", "\n".join(["size,S,D,item,n_samples,n_correct", *rows]), dataset="d")
+    asked = ask(store, "attempts", k=[1, 10, 1000], resamples=20, **keys)
+    at_first = [row for row in asked.of_kind("pass") if row["k"] == 1]
+    assert sorted((row["size"], row["training_tokens"]) for row in at_first) == [
+        ("14m", 1e9),
+        ("14m", 3e9),
+        ("31m", 3e9),
+    ]
+    assert all(0 < row["passes"] < 1 for row in at_first)
+    assert {row["k"] for row in asked.of_kind("forecast") if row["passes"] is not None} == {1000}
+    assert "14m, D = 3e+09" in asked.words
+    if not keys:
+        assert "so there is no law in S: axis=D asks for one along the tokens of each size" in asked.words
+        assert asked.of_kind("law") == []

@@ -28,7 +28,7 @@ from rbpx.groups.points.sizes import Points
 from rbpx.groups.points.tempered import loss_curves
 from rbpx.laws.exchange import STEP, Exchange, exchange_of
 from rbpx.laws.intervals.estimate import Estimate, Recipe, by_name, document_weights, estimate
-from rbpx.laws.names import Method
+from rbpx.laws.names import Axis, Method
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.temperature import loss_at
@@ -163,7 +163,7 @@ def _analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reque
     found = [_attempts(each, request, group) for each in read]
     laws = tuple(_laws(group, read, found))
     first = next((law.fit for law in laws if (law.law, law.k) == ("pass_at", 1)), None)
-    matched = _first_match(group, read)
+    matched = None if is_without_law(group) else _first_match(group, read)
     runs = [
         replace(of, exchange=_exchange(read, at, first), of_ranks=_exchange(read, at, matched, True))
         for at, of in enumerate(found)
@@ -276,7 +276,7 @@ def _exponents(read: _Read, tails: Sequence[Tail], request: Request) -> Iterator
 def _laws(group: Group, read: Sequence[_Read], found: Sequence[RunAttempts]) -> Iterator[Law]:
     """The laws of -ln pass@k at the k that all runs have, and of the exponents, where there are two places or more."""
     runs, n_items = tuple(each.run for each in read), len({name for each in read for name in each.items.names})
-    if len({run.x for run in runs}) < 2:
+    if len({run.x for run in runs}) < 2 or is_without_law(group):
         return
     ks = [k for k in dict.fromkeys(p.k for of in found for p in of.passes)]
     ks = [k for k in ks if all(any(p.k == k for p in of.passes) for of in found)]
@@ -290,6 +290,11 @@ def _laws(group: Group, read: Sequence[_Read], found: Sequence[RunAttempts]) -> 
         a_N = np.array([np.nan if each.alpha.value is None else each.alpha.value for each in of_way])
         doubt = None if np.isfinite(a_N).all() else Status.not_known
         yield doubted(group, fit_points(Points(f"tail_{how}", None, runs, a_N, None, doubt), Method.ols))
+
+
+def is_without_law(group: Group) -> bool:
+    """Whether models of one size were trained on different numbers of tokens, so that size alone has no law."""
+    return group.axis is Axis.S and group.has_trainings
 
 
 def _first_match(group: Group, read: Sequence[_Read]) -> PowerLawFit | None:

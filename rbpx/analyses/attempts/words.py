@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rbpx.analyses.attempts.analysis import LEAST_SQUARES, Attempts, Exponent, RunAttempts
+from rbpx.analyses.attempts.analysis import LEAST_SQUARES, Attempts, Exponent, RunAttempts, is_without_law
 from rbpx.analyses.attempts.bounds import Bound
 from rbpx.analyses.attempts.passing import Counted
 from rbpx.analyses.question import one_by_one
@@ -24,6 +24,11 @@ def sentences(result: Attempts) -> Iterator[str]:
         yield (
             f"With {best.n_samples:,} samples left, −ln pass@k at a hundredfold is missed by {errors}; "
             f"{number_of(best.n_models, 'model')} on the same items are one cluster."
+        )
+    if is_without_law(result.group):
+        yield (
+            "Models of one size were trained on different numbers of tokens, so there is no law in S: axis=D asks for "
+            "one along the tokens of each size."
         )
     yield from _worth(result, x)
     if last.bounds:

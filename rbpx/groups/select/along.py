@@ -110,8 +110,9 @@ def select_along(
     request: Request,
     cell_keys: Sequence[str] | None = None,
     choose: bool = True,
+    needs_law: bool = True,
 ) -> list[AlongGroup]:
-    """The groups of runs that a request selects on its axis, those with at least 3 points.
+    """The groups of runs that a request selects on its axis, those with points enough for a law.
 
     What enters is one run per size, revision and number of tokens, all alike in source, text, protocol, dtype and
     variant, whatever their revision. Runs with the same weights are one point.
@@ -121,25 +122,27 @@ def select_along(
         request: whose axis is D, C or step.
         cell_keys: of a grid, None for all that the request narrows to.
         choose: whether only the best run of each budget is kept along C.
+        needs_law: whether groups with fewer than 3 points are left out.
 
     Raises:
-        RbpxError: runs match, and no group of them has 3 points.
+        RbpxError: runs match, and no group of them has as many points.
     """
-    axis, runs = request.along, select_runs(connection, request, cell_keys)
+    axis, runs, fewest = request.along, select_runs(connection, request, cell_keys), _FEWEST if needs_law else 1
     groups: list[AlongGroup] = []
     n_short = 0
     for members in grouped(runs, shared):
         of_sizes = [members] if axis is Axis.C else grouped(members, _size)
         here = [_laws(of, request) for of in of_sizes]
         chosen = [best_of_budgets(group) if axis is Axis.C and choose else group for of in here for group in of]
-        long = [group for group in chosen if group.n_sizes >= _FEWEST]
+        long = [group for group in chosen if group.n_sizes >= fewest]
         n_left_out = sum(max(len(of), 1) for of in here) - len(long)
         n_short += n_left_out
         groups += [replace(group, n_short=n_left_out) if axis is not Axis.C else group for group in long]
     if runs and not groups:
         raise RbpxError(
-            f"no {'family' if axis is Axis.C else 'size'} has {_FEWEST} runs or checkpoints with known and different "
-            f"{_NAMES[axis]} ({number_of(len(runs), 'run')} in store={request.store} match{_decaying(runs)}); "
+            f"no {'family' if axis is Axis.C else 'size'} has {number_of(fewest, 'run')} or checkpoints with known and "
+            f"different {_NAMES[axis]} ({number_of(len(runs), 'run')} in store={request.store} "
+            f"match{_decaying(runs)}); "
             f"{'drop checkpoints=last, ' if request.checkpoints is Checkpoints.last else ''}measure more "
             "(model.revision=all), say what is known (model.tokens=N), or import a table with a column "
             f"{axis}: python -m rbpx import FILE source=NAME"

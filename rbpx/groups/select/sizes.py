@@ -121,15 +121,26 @@ _NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions"
 
 
 def select(
-    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+    connection: duckdb.DuckDBPyConnection,
+    request: Request,
+    cell_keys: Sequence[str] | None = None,
+    needs_law: bool = True,
 ) -> list[Group]:
     """The groups that a request selects: those of the grid's cells, or all in the store that fit its choices.
+
+    Args:
+        connection: to the store.
+        request: what is asked for.
+        cell_keys: of a grid, None for all that the request narrows to.
+        needs_law: whether groups are left out whose models of one size were trained on different numbers of tokens.
 
     Raises:
         RbpxError: the request names a model that is not a family, or two runs of a group have the same S and are not
             known to be replicates.
     """
     groups = select_alike(connection, request, cell_keys)
+    if not needs_law:
+        return [group if group.has_trainings or request.frontier else _checked(group) for group in groups]
     of_size = [group for group in groups if not group.has_trainings]
     if groups and not of_size:
         raise RbpxError(_no_law_of_size(groups[0], request))
