@@ -13,7 +13,7 @@ INSTALL := $(PIP) install --no-compile -c constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo studies docs census gallery answers signatures tutorial test nightly device check format types imports soak mutate clean
+.PHONY: help install demo studies docs census gallery reference answers signatures tutorial test nightly device check format types imports soak mutate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -53,6 +53,9 @@ tutorial: $(TOOLS) ## run what README, tutorials and notebook show again, on a c
 
 gallery: $(TOOLS) ## draw every picture of README and documentation again, from a copy of that store and the studies
 	$(BIN)/python docs/pictures.py
+
+reference: $(TOOLS) ## write what pages list from the code anew: verbs, keys, statuses, relations and the like
+	$(BIN)/python docs/generate.py
 
 answers: $(TOOLS) ## write the answers of tests/same_answers anew, after a mend (ANSWERS='fit klaw' names which)
 	$(BIN)/python -m tests.same_answers.write $(ANSWERS)

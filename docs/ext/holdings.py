@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from ext import meanings
-from ext.markdown import block, name, plain, table
+from ext.markdown import name, plain, table
 from rbpx.config.places import folder
 from rbpx.laws.names import QUANTITIES, Method
 from rbpx.laws.power.regression import EQUATIONS
@@ -47,12 +47,11 @@ def statuses() -> str:
 
 
 def questions() -> str:
-    """Each file of SQL with what its header says."""
-    parts = []
-    for path in sorted((folder("conf").parent / "rbpx").rglob("*.sql")):
-        text = path.read_text(encoding="utf-8")
-        header = re.match(r"(?:--.*\n)+", text)
-        said = "" if header is None else re.sub(r"^-- ?", "", header[0], flags=re.MULTILINE)
-        asked = text if header is None else text[header.end() :]
-        parts.append(f"## {path.stem}\n\n{plain(said)}\n\n{block(asked.strip(), '{code-block} sql', 'force')}")
-    return "\n".join(parts)
+    """Each file of SQL with what its header says that it asks; parameters and columns stand in the file."""
+    project = folder("conf").parent
+    rows = []
+    for path in sorted((project / "rbpx").rglob("*.sql"), key=lambda path: path.stem):
+        asked = re.match(r"(?:-- (?!\$|returns:).*\n)+", path.read_text(encoding="utf-8"))
+        meant = "" if asked is None else re.sub(r"^-- ", "", asked[0], flags=re.MULTILINE)
+        rows.append([f"[{name(path.stem)}](../../{path.relative_to(project).as_posix()})", plain(meant)])
+    return table(["question", "what it asks"], rows)

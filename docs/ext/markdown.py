@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-_SPECIAL = r"([\\`*_{}\[\]<>()#+!|$~^@:-])"
+_SPECIAL = r"(^[-+]|[\\`*_{}\[\]<>#|$~])"  # no more, since the pages are read as they are too
 
 
 def plain(text: object) -> str:
@@ -26,7 +26,6 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
-def block(text: str, language: str = "text", *options: str) -> str:
+def block(text: str, language: str = "text") -> str:
     """Lines as they are."""
-    said = "".join(f":{option}:\n" for option in options)
-    return f"```{language}\n{said}{text.rstrip()}\n```\n"
+    return f"```{language}\n{text.rstrip()}\n```\n"

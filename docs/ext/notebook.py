@@ -1,4 +1,7 @@
-"""The example notebook as a page: its cells and what they gave, pictures included."""
+"""The example notebook in the page that names it: its cells and what they gave, pictures included.
+
+It alone is brought in by the build: as a file it is read where notebooks are.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -8,12 +11,21 @@ import nbformat
 from ext.markdown import block
 
 NOTEBOOK = Path(__file__).parents[1] / "example.ipynb"
+MARK = "<!-- cells of example.ipynb -->"
 
 
-def page() -> str:
-    """The cells of the notebook in their order."""
-    cells: Any = nbformat.read(NOTEBOOK, as_version=4).cells
-    return "\n\n".join(_cell(cell) for cell in cells)
+def setup(app: Any) -> dict[str, bool]:
+    """Sphinx asks each extension for this."""
+    app.connect("source-read", lambda app, page, source: source.__setitem__(0, with_cells(source[0])))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def with_cells(page: str) -> str:
+    """A page with the cells of the notebook in their order, but for its title, where it marks them."""
+    if MARK not in page:
+        return page
+    title, *cells = nbformat.read(NOTEBOOK, as_version=4).cells
+    return page.replace(MARK, "\n\n".join([title.source.partition("\n")[2], *(_cell(cell) for cell in cells)]))
 
 
 def _cell(cell: Any) -> str:

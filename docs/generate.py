@@ -1,0 +1,57 @@
+"""Parts of pages that the code says, such as verbs, keys and statuses: `make reference` writes them into their pages.
+
+A part stands between `<!-- generated: NAME -->` and `<!-- /generated -->`. It is committed, so that pages can be read
+where they lie, and a test holds it against the code.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from ext import architectures, bundled, citation, code, gallery, holdings, layers
+
+PARTS: dict[str, Callable[[], str]] = {
+    "verbs": code.verbs,
+    "help": code.help_page,
+    "keys": code.keys,
+    "configurations": code.configurations,
+    "families": code.families,
+    "architectures": architectures.architectures,
+    "datasets": code.datasets,
+    "studies": code.studies,
+    "relations": holdings.relations,
+    "laws": holdings.laws,
+    "distributions": holdings.distributions,
+    "statuses": holdings.statuses,
+    "questions": holdings.questions,
+    "layers": layers.layers,
+    "gallery": gallery.page,
+    "citation": citation.page,
+    "bundled": bundled.page,
+}
+PART = re.compile(r"^<!-- generated: (\w+) -->\n.*?^<!-- /generated -->$", re.MULTILINE | re.DOTALL)
+
+
+def filled(page: str) -> str:
+    """A page with its generated parts as the code says them now.
+
+    Raises:
+        KeyError: a part that does not exist.
+    """
+    return PART.sub(lambda part: f"<!-- generated: {part[1]} -->\n\n{_said(part[1])}\n\n<!-- /generated -->", page)
+
+
+def _said(part: str) -> str:
+    return re.sub(r"\n{3,}", "\n\n", PARTS[part]().strip("\n"))
+
+
+def main() -> None:
+    """Write the parts of all pages anew."""
+    for path in sorted(Path(__file__).parent.rglob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        if filled(page) != page:
+            path.write_text(filled(page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
