@@ -66,6 +66,7 @@ class Again:
         how: Callable[[Reading], Found],
         dtype: Dtype | None = None,
         shows: bool = True,
+        alone: bool = False,
     ) -> tuple[Found, str]:
         """Score documents of a run again; return the result, and in words how many tokens were scored how fast.
 
@@ -75,12 +76,13 @@ class Again:
             how: scores windows.
             dtype: the precision to load the model in; None for that of the run.
             shows: whether to show a progress bar.
+            alone: whether to read each window by itself, so that nothing hangs on what the run read beside it.
 
         Raises:
             RbpxError: the model or the text is not what was measured, or no chosen document has a scored token.
         """
         protocol, documents = self.reopener.reopen(names_of(run), self.split, dtype)
-        processes, budget = self.reopener.processes, self.request.tokens_per_batch
+        processes, budget = self.reopener.processes, 1 if alone else self.request.tokens_per_batch
 
         def read(windows: list[Window], advance: Callable[[int], None]) -> Found:
             return how(Reading(protocol.loaded, windows, processes, budget, advance))

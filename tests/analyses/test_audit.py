@@ -64,10 +64,12 @@ def test_what_moved_is_what_a_loop_over_both_runs_counts(both: Path, found: Aske
         assert row["n_moved"] == len(moves) > 0
         assert (row["median_move"], row["largest_move"]) == (np.median(moves), max(moves))
         nats = [[-side[2] for side in pair] for pair in pairs]
-        assert row["largest_logprob_move"] == pytest.approx(max(abs(a - b) for a, b in nats), rel=1e-12)
+        assert row["largest_logprob_move"] == pytest.approx(max(abs(a - b) for a, b in nats), abs=1e-5)
         means = [sum(side) / len(pairs) for side in zip(*nats, strict=True)]
-        assert (row["stored"], row["again"]) == pytest.approx(tuple(means), rel=1e-9)
-        assert row["difference"] == pytest.approx(means[1] - means[0], abs=1e-9)
+        assert (row["stored"], row["again"]) == pytest.approx(
+            tuple(means), rel=1e-6
+        )  # the audit reads in other batches
+        assert row["difference"] == pytest.approx(means[1] - means[0], abs=1e-6)
         assert row["difference_lo"] <= row["difference"] <= row["difference_hi"]
         for k in (1, 10):
             row = of_run(found.rows, size, k=k)
@@ -94,8 +96,8 @@ def test_the_shift_of_alpha_is_that_between_two_lines(both: Path, found: Asked) 
                 y = [-np.mean(run["logprob"].astype(np.float64)) for run in runs]
             losses.append(y)
             alphas.append(-np.polyfit(np.log(S), np.log(y), 1)[0])
-        assert (row["stored"], row["again"]) == pytest.approx(tuple(alphas), rel=1e-9)
-        assert row["difference"] == pytest.approx(alphas[1] - alphas[0], rel=1e-6, abs=1e-12)
+        assert (row["stored"], row["again"]) == pytest.approx(tuple(alphas), rel=1e-5)
+        assert row["difference"] == pytest.approx(alphas[1] - alphas[0], rel=1e-3, abs=1e-7)
         assert row["n_points"] == 3
         if losses[0] == losses[1]:  # no rank crossed k at any size
             assert (row["difference"], row["difference_lo"], row["status"]) == (0, None, "no_variation")

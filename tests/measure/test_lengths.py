@@ -1,5 +1,6 @@
 """What a row is depends on its window alone: models that a longer window beside it would change read it without."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,9 @@ from rbpx.errors import RbpxError
 from rbpx.models.lengths import Lengths
 from rbpx.models.load import LoadedModel
 from tests.support.architectures import tiny_config
+from tests.support.audits import audit
 from tests.support.checkpoints import CONTEXT, TINY_TEXT, build_tokenizer
+from tests.support.composed import here
 from tests.support.items import assert_as_alone, counted
 from tests.support.measuring import load, measure, windows_of
 
@@ -45,6 +48,12 @@ def cut(loaded: LoadedModel, *lengths: int) -> list[Window]:
     return [Window(at, w.ids[:n], w.scored[:n], n, n) for at, (w, n) in enumerate(places)]
 
 
+def texts_around(loaded: LoadedModel) -> list[str]:
+    """Texts of one token less than the border, and of one more."""
+    tokens = loaded.tokenizer(TINY_TEXT[6], return_offsets_mapping=True)["offset_mapping"]
+    return [TINY_TEXT[6][: tokens[n - 1][1]] for n in (BORDER - 1, BORDER, BORDER + 1)]
+
+
 def lengths_read(loaded: LoadedModel, windows: list[Window], budget: int) -> list[set[int]]:
     """The lengths of the windows of each pass, as the model is given them."""
     passes: list[set[int]] = []
@@ -74,6 +83,19 @@ def test_short_windows_keep_their_frequencies_beside_long_ones(tmp_path: Path) -
     passes = lengths_read(loaded, windows, 10**6)
     assert all(max(each) <= BORDER or min(each) > BORDER for each in passes)
     assert any(len(each) > 1 for each in passes), "windows on one side of it are read together"
+
+
+def test_an_audit_sees_what_a_batch_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cwd: Path) -> None:
+    rope = LONGROPE | {"original_max_position_embeddings": BORDER}
+    folder = tmp_path / "model"
+    loaded = build("phi3", folder, original_max_position_embeddings=BORDER, rope_parameters=rope)
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts_around(loaded)))
+    monkeypatch.setattr(Lengths, "kind", lambda self, n_tokens: 0)
+    model = ["model=hub", f"model.id={folder}", "dataset=file", f"dataset.path={tmp_path / 'texts.jsonl'}"]
+    here("measure", *model, "--store", tmp_path / "store", cwd=cwd, check=0)
+    found, failed = audit(tmp_path / "store", dtype="float32")
+    (row,) = [row for row in found.of_kind("run") if row["law"] == "cross_entropy"]
+    assert (failed, row["n_changed"] > 0.02 * row["n_tokens"]) == ([], True)
 
 
 def test_a_model_that_sees_how_long_its_batch_is_reads_windows_of_one_length(

@@ -1,8 +1,9 @@
 """Measures some documents of stored runs again, for the audit of precision. Nothing is written.
 
-rbpx measures in float32. A run of another engine is compared with that as well, and refused where it is further away
-than rounding explains. For a 16-bit run, rbpx measures the documents once more in that precision to know how much that
-is. With engine=, the engine is asked itself, in another order.
+rbpx measures in float32, and each window by itself, so that what was wrong in a batch is not repeated. A run of another
+engine is compared with that as well, and refused where it is further away than rounding explains. For a 16-bit run,
+rbpx measures the documents once more in that precision to know how much that is. With engine=, the engine is asked
+itself, in another order.
 """
 
 import logging
@@ -137,7 +138,7 @@ def _in_float32(
     def choose(documents: list[Document]) -> list[Document]:
         return [documents[doc_id] for doc_id in doc_ids]
 
-    rows, told = again.score(run, choose, measure_windows, Dtype.float32)
+    rows, told = again.score(run, choose, measure_windows, Dtype.float32, alone=True)
     exact = pa.table(rows.columns)
     pairs = _pairs(connection, exact, group, doc_ids, run)
     if run.engine is None:
@@ -145,7 +146,7 @@ def _in_float32(
     # Two right implementations round independently in one precision, so both are about as far from float32.
     own = ROUNDING
     if run.dtype != Dtype.float32.value:
-        rows, _ = again.score(run, choose, measure_windows, shows=False)
+        rows, _ = again.score(run, choose, measure_windows, shows=False, alone=True)
         own = _rounding(pa.table(rows.columns), exact)
     tolerance = again.request.tolerance
     return Remeasured(pairs, Allowance(tolerance * own.share, tolerance * own.nats)), told
