@@ -27,6 +27,7 @@ _PASSED_OVER: Final = re.compile(
     r"(^|\.)("
     r"created_at|registered_at|seen_at|versions|"  # of another time, by another version
     r"gradient|tolerances|starts|uncertainty|residuals_ln|residuals?|resamples|at_bound|"  # what a search leaves behind
+    r"error_choice|"  # of what was chosen at another size among distributions that fit it alike
     r"params\.forms\[\d\]\.reach|"  # flat where three k are known: the likelihoods, which are held, do not depend on it
     r"sql|equation|notes|verdict|params\.source"  # prose, which may be said better
     r")\b"
@@ -141,7 +142,7 @@ _CLOSE: Final = 1e-6  # relative
 _ROUNDING: Final = 1e-12  # absolute: differences of logarithms that are 0 but for rounding, as a slope of equal values
 _OBJECTIVE: Final = re.compile(r"(^|\.)(objective|squares|loglik)$")  # 1e-8 relative: a worse optimum is a mistake
 # 1e-6 absolute: the error of a prediction, relative to it; the weight of a form in a mean of predictions
-_ERROR: Final = re.compile(r"(^|\.|_)errors?(_lo|_hi)?(\[|$)|^weights\.")
+_ERROR: Final = re.compile(r"(^|\.|_)errors?(_own|_lo|_hi)?(\[|$)|^weights\.")
 # Constants of a search and what follows from them: 1e-3 of a standard error, which is beside them or in an interval.
 _CONSTANT: Final = re.compile(
     r"(^|\.)(E|A|B|C|K|D_c|N_c|R_[DN]|E_[abxy]|S_ref|S|D|a|b|c|h|x0|time|width|temperature|drift|curvature|"
@@ -151,7 +152,7 @@ _CLOSED: Final = frozenset("exponents units improve items compare view choices f
 # Constants of a search that have no standard error: 1e-3 relative, or absolute where they are near 0.
 _WITHOUT_STDERR: Final = re.compile(
     r"^(E|alpha)_(base|variant)$|^coefficients\.|^params\.smaller\.|^laws\[\d\]\.|covariance|correlation\[|"
-    r"^error_choice$|^(rebuilt|mse|r2)_(power|sigmoid)"  # the last ones are sums over thousands of searched tokens
+    r"^(rebuilt|mse|r2)_(power|sigmoid)"  # the last ones are sums over thousands of searched tokens
 )
 
 
@@ -182,7 +183,7 @@ def _stderr(key: str, row: Row) -> float:
     for value, lo, hi in (("", "_lo", "_hi"), (".value", ".lo", ".hi"), ("[0]", "[1]", "[2]")):
         ends = [row.get(stem + end) for end in (lo, value, hi)]
         known = [end for end in ends if isinstance(end, int | float)]
-        stderr = row.get(f"{stem}_stderr")
+        stderr = row.get(re.sub("_bias$", "_sd", key) if key.endswith("_bias") else f"{stem}_stderr")
         if stderr is not None or len(known) > 1:
             return float(stderr if stderr is not None else (max(known) - min(known)) / (2 * len(known) - 2))
     return 0.0
