@@ -31,7 +31,8 @@ def test_it_answers_in_sentences_what_to_train(asked: Asked) -> None:
     assert re.search(r"At 1e\+22 FLOPs train \S+ \(\S+ to \S+\) parameters on", told)
     assert "a model half that size on twice the tokens is" in told
     assert "To serve 10T tokens at the loss of the best run" in told
-    assert "1M parameters on 100B tokens would show" in told
+    assert re.search(r"; a run of that size would show cross-entropy of \S+ \(\S+ to \S+\)\.", told)
+    assert "1M parameters on 100B tokens would show cross-entropy of" in told
     assert "What no model gets below, E, is" in told
     assert "with the most compute" in told
     assert "narrow the loss of the best run most: one of" in told

@@ -82,10 +82,11 @@ def _said(of: Decision) -> Iterator[str]:
         f"{C} FLOPs."
     )
     for best in of.best:
-        yield from _of_budget(best)
+        yield from _of_budget(best, of.trained.title)
     yield from _served(of)
     for at_S, at_D, over in of.asked:
-        yield f"{spoken(at_S)} parameters on {spoken(at_D)} tokens would show {_between(over.y, _four)}."
+        shown = f"{of.trained.title} of {_between(over.y, _four)}"
+        yield f"{spoken(at_S)} parameters on {spoken(at_D)} tokens would show {shown}."
     if of.E.value is not None:
         yield f"what no model gets below, E, is {_between(of.E, _four)}."
     yield from _worth(of)
@@ -105,14 +106,14 @@ def _between(of: Estimate, written: Callable[[float | None], str] = spoken) -> s
     return written(of.value) if of.ends is None else f"{written(of.value)} ({written(of.lo)} to {written(of.hi)})"
 
 
-def _of_budget(best: Best) -> Iterator[str]:
+def _of_budget(best: Best, title: str) -> Iterator[str]:
     start = f"at {short(best.C)} FLOPs"
     if best.S.value is None:
         yield f"{start} the runs do not say which size is best: no size within a hundredfold of theirs has the least."
         return
     yield (
         f"{start} train {_between(best.S)} parameters on {_between(best.D)} tokens; a run of that size would show "
-        f"{_between(best.y, _four)}."
+        f"{title} of {_between(best.y, _four)}."
     )
     yield (
         f"{start} a model half that size on twice the tokens is {_between(best.half, _percent)} worse, "
@@ -125,7 +126,7 @@ def _served(of: Decision) -> Iterator[str]:
     if served is None:
         return
     if served.within:
-        yield from _served_within(served)
+        yield from _served_within(served, of.trained.title)
         return
     start = f"to serve {spoken(served.T)} tokens at the loss of the best run of {short(served.C)} FLOPs"
     if served.S.value is None:
@@ -137,14 +138,14 @@ def _served(of: Decision) -> Iterator[str]:
     )
 
 
-def _served_within(served: Served) -> Iterator[str]:
+def _served_within(served: Served, title: str) -> Iterator[str]:
     start = f"if {short(served.C)} FLOPs are to train a model and serve {spoken(served.T)} tokens"
     if served.S.value is None:
         yield f"{start}, no size is the best of those within a hundredfold of the runs."
         return
     yield (
         f"{start}, train {_between(served.S)} parameters on {_between(served.D)} tokens, which would show "
-        f"{_between(served.y, _four)}."
+        f"{title} of {_between(served.y, _four)}."
     )
 
 
