@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rbpx.config.options import Bos
 from rbpx.data.corpus import Document
 from rbpx.data.items import Part
-from rbpx.data.windows import Window, encoded, token_bytes
+from rbpx.data.windows import Window, encoded, ids_around, token_bytes
 from rbpx.errors import RbpxError
 
 
@@ -153,7 +153,10 @@ class _Encoder:
     def encode(
         self, texts: Sequence[str], bare: Sequence[bool] | None = None
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """Ids and offsets of each text; those that are bare or begin with the prefix get no special tokens."""
+        """Ids and offsets of each text; those that are bare or begin with the prefix get no special tokens.
+
+        What the tokenizer puts behind a text is left out: it would be context of a target, or its last token.
+        """
         plain = [
             (bare is not None and bare[i]) or (self._begin is not None and text.startswith(self._begin))
             for i, text in enumerate(texts)
@@ -164,6 +167,8 @@ class _Encoder:
             if chosen:
                 bos = Bos.none if is_plain else self._bos
                 ids, offsets = encoded([texts[i] for i in chosen], self._tokenizer, None, bos)
+                n_behind = len(ids_around(self._tokenizer)[1]) if bos is Bos.tokenizer else 0
                 for i, own, places in zip(chosen, ids, offsets, strict=True):
-                    of_each[i] = own, places
+                    of_text = slice(len(own) - n_behind)
+                    of_each[i] = own[of_text], places[of_text]
         return of_each

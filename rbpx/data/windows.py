@@ -111,6 +111,22 @@ def acting_bos(tokenizer: Any, bos: Bos) -> Bos:
     return Bos.tokenizer if ids == default_ids else bos
 
 
+def ids_around(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """The special tokens that a tokenizer puts before a text, as BOS, and those that it puts behind it, as EOS.
+
+    Raises:
+        RbpxError: it changes the text itself where it adds special tokens, so that these cannot be told from it.
+    """
+    plain, whole = (tokenizer("a", add_special_tokens=adds, verbose=False)["input_ids"] for adds in (False, True))
+    begins = [at for at in range(len(whole) - len(plain) + 1) if whole[at : at + len(plain)] == plain]
+    if not begins:
+        raise RbpxError(
+            f"the tokenizer cuts 'a' into {plain}, and with its special tokens into {whole}, so which of them are the "
+            "text's is unknown; use model.bos=none"
+        )
+    return whole[: begins[0]], whole[begins[0] + len(plain) :]
+
+
 def cut_windows(
     documents: Sequence[Document],
     tokenizer: Any,
@@ -137,12 +153,14 @@ def cut_windows(
     if not documents:
         return []
     special = [*tokenizer.all_special_ids, *unscored]
+    n_behind = len(ids_around(tokenizer)[1]) if bos is Bos.tokenizer else 0
     windows = []
     texts = [document.text for document in documents]
     read = _first_tokens(texts, tokenizer, window, bos) if stride is None else encoded(texts, tokenizer, None, bos)
     for document, ids, offsets in zip(documents, *read, strict=True):
         ids_T = np.asarray(ids, np.int32)
         scored_T, n_bytes_T = scored_positions(ids_T, special), token_bytes(document.text, offsets)
+        scored_T[len(scored_T) - n_behind :] = False  # also where the tokenizer does not call them special
         done = 0
         for begin, end in spans(len(ids_T), window, stride):
             new_T = np.arange(begin, end) >= done

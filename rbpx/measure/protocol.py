@@ -9,7 +9,7 @@ from rbpx.config.options import Bos, Padding
 from rbpx.config.text.dataset import HARNESS
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.harness_windows import cut_as_harness
-from rbpx.data.windows import Window, acting_bos, authors_padding, cut_windows
+from rbpx.data.windows import Window, acting_bos, authors_padding, cut_windows, ids_around
 from rbpx.errors import RbpxError
 from rbpx.models.described import DescribedModel
 from rbpx.models.head import without_padding
@@ -62,11 +62,18 @@ class ResolvedProtocol(Generic[M]):
         return list(windows)
 
     def departures(self) -> list[str]:
-        """Departures from first windows, the tokenizer's BOS and the whole vocabulary: part of a run's identity."""
+        """Departures from first windows, the tokenizer's BOS and the whole vocabulary: part of a run's identity.
+
+        What a tokenizer puts behind a text was scored until 0.3.0, so runs of then are others.
+        """
+        tokenizer = self.loaded.tokenizer
+        behind = ids_around(tokenizer)[1] if self.bos is Bos.tokenizer else []
+        was_scored = behind and (self.harness or not set(behind) <= set(tokenizer.all_special_ids))
         return [
             *([] if self.bos is Bos.tokenizer else [f"bos {self.bos.value}"]),
             *([] if self.stride is None else [f"stride {self.stride}"]),
             *([] if self.padding is Padding.counted else [f"padding {self.padding.value}"]),
+            *(["nothing behind"] if was_scored else []),
         ]
 
 
