@@ -65,6 +65,7 @@ _DERIVED = re.compile(r".*__(min|max)", re.IGNORECASE)  # beside each column tha
 _BITS = {"bit", "bits", "bpb", "bpc", "bpt"}
 _OF_ENTROPY = {"ce", "crossentropy", "entropy", "loss", "nll", "per", "surprisal"}
 _OF_NO_UNIT = {"loss", "losses", "nll", "perplexity", "ppl", "train_loss", "val_loss", "valid_loss", "validation_loss"}
+_PERPLEXITIES = {"perplexity", "ppl"}
 _EXAMPLE = "texts='{c4: {loss_nats: COLUMN}, hellaswag: {accuracy: COLUMN}}'"
 
 
@@ -249,6 +250,11 @@ def _shown(field: str) -> str:
 
 def _units(column: str) -> str:
     """What to do about a loss whose unit is not known."""
+    if _plain(column) in _PERPLEXITIES:
+        return (
+            f"a perplexity is exp of a loss per token: add a column loss_nats = ln({column}), or loss_bits = "
+            f"log2({column})"
+        )
     return (
         f"say which: columns='{{loss_nats: {column}}}' for nats per token, loss_bits for bits per token, "
         "bits_per_byte for bits per byte"
@@ -260,6 +266,10 @@ def _problems(
 ) -> list[str]:
     """What is wrong with the quantities of a file, the first that is."""
     entropy = named.get("cross_entropy_nats")
+    taken = {field: named.get(field) for field in ("cross_entropy_nats", "loss_bits", "bits_per_byte")}
+    perplexity = next((pair for pair in taken.items() if _plain(pair[1] or "") in _PERPLEXITIES), None)
+    if perplexity is not None:
+        return [f"{file}: column {perplexity[1]!r} is no {_shown(perplexity[0])}; {_units(str(perplexity[1]))}"]
     says = {*QUANTITIES, "n_correct"} & set(named)
     candidates = [entropy] if entropy is not None else [] if says else list(free.values())
     bits = next((column for column in candidates if _in_bits(column)), None)

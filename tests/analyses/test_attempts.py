@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import betaln
 from scipy.stats import beta as beta_of
 from scipy.stats import binom
 
@@ -17,7 +18,7 @@ from rbpx.analyses.attempts.bounds import missed_at_most, rank_bounds
 from rbpx.analyses.attempts.discrete import discrete_tail
 from rbpx.analyses.attempts.forecasts import forecast
 from rbpx.analyses.attempts.goodness import goodness_p
-from rbpx.analyses.attempts.mixing import Shape
+from rbpx.analyses.attempts.mixing import Shape, condensed, nodes_for
 from rbpx.analyses.attempts.passing import Known, grid_to, slope_in_k, slopes_at
 from rbpx.analyses.attempts.tails import Likelihood, fit_tail
 from rbpx.groups.points.items import Answers
@@ -421,6 +422,52 @@ def test_sampling_hits_as_often_as_probabilities_say() -> None:
     p = float(torch.softmax(logits[0].double(), -1)[2] * torch.softmax(logits[1].double(), -1)[0])
     hits = attempts(logits, torch.tensor([2, 0]), 20_000, generator)
     assert binom.ppf(1e-4, 20_000, p) <= hits <= binom.ppf(1 - 1e-4, 20_000, p)
+
+
+# ------------------------------------------------------------------------------------------------ none right, and many
+
+
+def test_items_of_which_none_passes_have_no_exponent(tmp_path: Path) -> None:
+    rows = "\n".join(f"14m,14e6,{item},100,0" for item in range(8))
+    store = imported(tmp_path / "store", f"size,S,item,n_samples,n_correct\n{rows}", dataset="d")
+    exponents = ask(store, "attempts", resamples=20).of_kind("exponent")
+    assert {(row["alpha"], row["alpha_lo"], row["status"]) for row in exponents} == {(None, None, "one_outcome")}
+
+
+@pytest.mark.parametrize(
+    ("n", "c", "k"), [(2 * 10**6, 37, 400), (10**12, 1, 1), (10**12, 9, 10**11), (10**9, 500, 10**6)]
+)
+def test_pass_at_k_of_a_million_and_more_samples_keeps_its_digits(n: int, c: int, k: int) -> None:
+    few, many = sorted((c, k))
+    ln_fails = math.fsum(math.log1p(-many / (n - i)) for i in range(few))
+    assert counted([c], n).passes([k])[0, 0] == pytest.approx(-math.expm1(ln_fails), rel=1e-4)
+
+
+def test_the_time_of_a_fit_is_bounded_and_the_counts_of_ten_thousand_samples_are_taken_as_they_are() -> None:
+    assert len(nodes_for(10**12).ln_p_N) == len(nodes_for(10_000).ln_p_N)
+    right = np.arange(10_001.0)
+    assert condensed(right, np.full(10_001, 1e4))[0].tolist() == right.tolist()
+
+
+def test_a_condensed_count_is_as_likely_under_a_distribution_as_it_was() -> None:
+    """Two items under Kumaraswamy whose second constant is 1, which is beta's, whose likelihood is closed."""
+    a, n, c = 0.4, 10**6, np.array([3.0, 300_000.0])
+    items = counted([3, 300_000], n)
+    condensed_of, whole = Likelihood(Shape.kumaraswamy, items), betaln(a + c, 1 + n - c) - betaln(a, 1)
+    ln_U, _, _ = condensed_of.at(np.log([a, 1.0]))
+    assert condensed_of.c_U.tolist() == [3.0, pytest.approx(0.3 * condensed_of.n_U[1])]
+    assert condensed_of.n_U[1] < 20_000
+    assert (ln_U + condensed_of.lost_U).tolist() == pytest.approx(whole.tolist(), abs=1e-3)
+
+
+def test_any_number_of_samples_is_answered(tmp_path: Path) -> None:
+    p_I = np.random.default_rng(0).beta(0.4, 12, 6)
+    rows = "\n".join(f"14m,14e6,{item},{10**12},{round(p * 10**12)}" for item, p in enumerate(p_I))
+    store = imported(tmp_path / "store", f"size,S,item,n_samples,n_correct\n{rows}", dataset="d")
+    first = ask(store, "attempts", k=[1, 10], resamples=10).of_kind("pass")[0]
+    assert first["passes"] == pytest.approx(p_I.mean())
+    of_samples = math.sqrt((p_I * (1 - p_I)).sum() / 10**12) / 6
+    assert first["passes_stderr_of_samples"] == pytest.approx(of_samples, rel=1e-3)
 
 
 # ---------------------------------------------------------------------------------------------------------- checkpoints

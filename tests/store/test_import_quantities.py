@@ -101,6 +101,8 @@ def test_millions_and_billions_that_are_not_written_are_asked_for(
 
 WRONG = {
     "no unit": ("S,dataset,loss", "10,c,3", [], ["column 'loss' does not say its unit", "loss_bits"]),
+    "perplexity": ("S,dataset,ppl", "10,c,30", [], ["add a column loss_nats = ln(ppl)"]),
+    "perplexity as nats": ("S,dataset,ppl", "10,c,3", ["columns={loss_nats: ppl}"], ["'ppl' is no loss_nats"]),
     "bits of what": ("S,dataset,loss_in_bits", "10,c,3", [], ["'loss_in_bits' is in bits", "bits_per_byte"]),
     "no S": ("N,dataset,loss_nats", "10,c,3", [], ["no column S", "columns='{S: NAME}'"]),
     "D of 0": ("S,D,dataset,loss_nats", "10,0,c,3", [], ["line 2: D is 0"]),

@@ -29,7 +29,7 @@ def discrete_tail(items: Items, weights_BI: npt.NDArray[np.int64]) -> tuple[Esti
     shares of items. Below 1 / n, n the samples, nothing tells values of p apart, so masses there are censored:
     a = m / (sum m_j ln(p* / p_j) + m_0 ln(n p*)), m = sum m_j the mass from 1 / n to p*, m_0 that below (Hill's
     estimator of a censored tail). p* is two decades above 1 / n, but at most 0.1; nothing is said where less than a
-    decade is left.
+    decade is left, nor where no item lies there.
 
     Args:
         items: of one model.
@@ -62,7 +62,9 @@ def discrete_tail(items: Items, weights_BI: npt.NDArray[np.int64]) -> tuple[Esti
     far_G = np.where(is_tail_G, far_G, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         value, a_B = (masses @ is_in_G / (masses @ far_G) for masses in (of_all, drawn))
-    if not value[0] > 0:
+    if (
+        not (of_all @ is_in_G)[0] > _ROUNDING
+    ):  # no item lies there; the search leaves a mass that vanishes with its rounds
         return NO_ESTIMATE, (least, top)
     return estimate(float(value[0]), a_B, len(items.names), Recipe.percentile), (least, top)
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from scipy.special import betaln, expit, logit
 
-from rbpx.analyses.attempts.mixing import Shape, density, nodes_for
+from rbpx.analyses.attempts.mixing import Shape, condensed, density, nodes_for
 from rbpx.analyses.attempts.passing import Counted, grid_to, slope_in_k
 from rbpx.analyses.attempts.tails import Kernel, Tail, fit_tail
 from rbpx.laws.intervals.estimate import Estimate, document_t
@@ -109,7 +109,8 @@ class _Posterior:
     def __init__(self, shape: Shape, items: Counted) -> None:
         pairs, self.of_I = np.unique(np.stack([items.right_I, items.tried_I]), axis=1, return_inverse=True)
         self.shape, (self.c_U, self.n_U) = shape, pairs.astype(np.float64)
-        self.kernel = None if shape is Shape.beta else Kernel.of(self.c_U, self.n_U, nodes_for(int(self.n_U.max())))
+        nodes = nodes_for(int(self.n_U.max()))
+        self.kernel = None if shape is Shape.beta else Kernel.of(*condensed(self.c_U, self.n_U), nodes)
 
     def at(self, theta: Floats, k: int) -> Floats:
         """Of each item."""

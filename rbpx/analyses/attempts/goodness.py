@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr
+from scipy.special import betaincc
 
-from rbpx.analyses.attempts.mixing import Nodes, density, nodes_for
+from rbpx.analyses.attempts.mixing import Nodes, condensed, density, nodes_for
 from rbpx.analyses.attempts.passing import Counted, Items, Known
 from rbpx.analyses.attempts.tails import Likelihood, Tail
 from rbpx.laws.numeric import Floats
@@ -36,7 +36,8 @@ def goodness_p(tail: Tail, items: Items, seed: int) -> float | None:
             return None
         nodes = nodes_for(n)
         ends_T: Floats = np.unique(np.geomspace(1, n, _THRESHOLDS).astype(np.int64)).astype(np.float64) - 1
-        below_TN = np.asarray(bdtr(ends_T[:, None], n, np.exp(nodes.ln_p_N)[None]))
+        right_T, of_T = condensed(ends_T + 1, np.full(len(ends_T), n + 1.0))
+        below_TN = np.asarray(betaincc(right_T[:, None], (of_T - right_T)[:, None], np.exp(nodes.ln_p_N)[None]))
     else:
         nodes = nodes_for(1)
         ends_T = nodes.ln_p_N[1:-1]

@@ -20,6 +20,7 @@ from rbpx.laws.numeric import Floats
 
 _FAR: Final = 700.0  # of x, where p is the least that a float holds
 _WIDE: Final = 10.0  # |x| from which nodes lie ever further apart
+_SHARPEST: Final = 10_000  # samples of the sharpest count that nodes resolve
 _STEPS_OF_PEAK: Final = 0.8  # nodes for each standard deviation of the sharpest count
 
 
@@ -46,13 +47,29 @@ class Nodes:
 
 
 def nodes_for(n_samples: int) -> Nodes:
-    """Nodes for items that were tried so often: their likelihoods are as narrow in x as 2 / sqrt(n)."""
-    step = min(0.2, 2 / math.sqrt(n_samples) / _STEPS_OF_PEAK)
+    """Nodes for items that were tried so often, or as `condensed`: likelihoods are as narrow in x as 2 / sqrt(n)."""
+    step = min(0.2, 2 / math.sqrt(min(n_samples, _SHARPEST)) / _STEPS_OF_PEAK)
     far = math.asinh(_FAR / _WIDE)
     t_N = np.linspace(-far, far, 2 * math.ceil(far * _WIDE / step) + 1)
     x_N = _WIDE * np.sinh(t_N)
     ln_w_N = np.log(_WIDE * np.cosh(t_N) * (t_N[1] - t_N[0]))
     return Nodes(-np.logaddexp(0, -x_N), -np.logaddexp(0, x_N), ln_w_N)
+
+
+def condensed(right_U: Floats, tried_U: Floats) -> tuple[Floats, Floats]:
+    """Counts with the same shares, of so few attempts that nodes resolve their likelihoods; up to 10,000 the same.
+
+    Nodes for a million attempts would be ten times as many, and a density of p is smooth over a hundredth in x: where a
+    count is sharper than that, its place matters and its width does not.
+    """
+    wrong_U = tried_U - right_U
+    with np.errstate(divide="ignore"):  # of none right or none wrong, whose likelihood is a slope without a peak
+        x_U = np.log(right_U) - np.log(wrong_U)
+    resolved_U = _SHARPEST / 4 / (1 + (x_U / _WIDE) ** 2)  # information of a count, as nodes lie further apart
+    information_U = right_U * wrong_U / tried_U
+    is_sharp_U = information_U > resolved_U
+    times_U = np.where(is_sharp_U, resolved_U / np.where(is_sharp_U, information_U, 1.0), 1.0)
+    return right_U * times_U, tried_U * times_U
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ Shapes: I items, K numbers of attempts, B resamples of the items.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from rbpx.laws.numeric import Floats, line, neg_ln
 
 GRID: Final = 50  # numbers of attempts of a least-squares fit, before doubles are left out (arXiv 2502.17578)
 _HALF_DECADE: Final = math.sqrt(10)
+_DRAWN_APART: Final = 10**9  # samples
+_ROUNDS: Final = 1e6  # samples from which differences of ln n! lose digits
 MOST: Final = 10_000  # attempts of such a fit where probabilities are known
 
 
@@ -49,26 +51,44 @@ class Counted:
         The jackknife over the samples of each item: without a right one its pass@k is that of n - 1 and c - 1, without
         a wrong one that of n - 1 and c.
         """
-        n, c, k = self.tried_I[:, None], self.right_I[:, None], np.asarray(k_K)[None]
-        wrong = n - c
-        with np.errstate(invalid="ignore"):
-            less_right, less_wrong = _passes(n - 1, wrong, k), _passes(n - 1, wrong - 1, k)
-            less_right, less_wrong = np.where(c > 0, less_right, 0.0), np.where(wrong > 0, less_wrong, 0.0)
-            mean = (c * less_right + wrong * less_wrong) / n
-            squares = c * (less_right - mean) ** 2 + wrong * (less_wrong - mean) ** 2
+        n, c, k = (np.asarray(each, np.float64) for each in (self.tried_I[:, None], self.right_I[:, None], [k_K]))
+        fails = 1 - _passes(n, n - c, k)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # c w / n times the square of the difference, which is fails n k / ((n - k) w), w the wrong ones
+            squares = np.where(fails > 0, c * n * (k * fails / (n - k)) ** 2 / (n - c), 0.0)
         variance_K = ((n - 1) / n * squares).sum(axis=0) / len(self.names) ** 2
         return np.where(np.asarray(k_K) < self.most, np.sqrt(variance_K), math.nan)
 
     def hidden(self, m: int, seed: int) -> "Counted":
         """The same items with m of their samples, drawn without replacement."""
-        right_I = np.random.default_rng(seed).hypergeometric(self.right_I, self.tried_I - self.right_I, m)
+        rng, wrong_I = np.random.default_rng(seed), self.tried_I - self.right_I
+        if self.tried_I.max() < _DRAWN_APART:
+            right_I = rng.hypergeometric(self.right_I, wrong_I, m)
+        else:  # NumPy draws from fewer without replacement; a hundredth of so many is as good as drawn with it
+            right_I = np.minimum(rng.binomial(m, self.right_I / self.tried_I), self.right_I)
         return Counted(self.names, right_I, np.full(len(right_I), m))
 
 
-def _passes(n: npt.NDArray[np.int64], wrong: npt.NDArray[np.int64], k: npt.NDArray[np.int64]) -> Floats:
+def _passes(n: npt.NDArray[Any], wrong: npt.NDArray[Any], k: npt.NDArray[Any]) -> Floats:
     left = np.maximum(wrong - k, 0)
     ln_fails = gammaln(wrong + 1.0) - gammaln(left + 1.0) - gammaln(n + 1.0) + gammaln(np.maximum(n - k, 0) + 1.0)
+    if n.max() > _ROUNDS:
+        ln_fails = np.where(n > _ROUNDS, _ln_fails(n, n - wrong, k), ln_fails)
     return np.where(k > wrong, 1.0, -np.expm1(np.where(wrong == n, 0.0, ln_fails)))
+
+
+def _ln_fails(n: npt.NDArray[Any], c: npt.NDArray[Any], k: npt.NDArray[Any]) -> Floats:
+    """Ln of C(n - c, k) / C(n, k), in which c and k may change places, as the integral of ln(1 - c / (n - i)) over i.
+
+    The midpoint rule, which errs by less than 1 / (24 (n - c - k + 1)).
+    """
+    few, many = np.minimum(c, k), np.maximum(c, k)
+    a = n + 0.5
+    b = a - many
+    with np.errstate(divide="ignore", invalid="ignore"):  # k above the wrong ones, of which nothing is asked
+        return np.asarray(
+            few * np.log1p(-many / a) + (a - few) * np.log1p(-few / a) - (b - few) * np.log1p(-few / b), np.float64
+        )
 
 
 @dataclass(frozen=True, eq=False)

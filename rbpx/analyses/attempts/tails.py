@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from scipy.special import betaln, polygamma, psi
 
-from rbpx.analyses.attempts.mixing import Density, Nodes, Shape, density, nodes_for
+from rbpx.analyses.attempts.mixing import Density, Nodes, Shape, condensed, density, nodes_for
 from rbpx.analyses.attempts.passing import Counted, Items
 from rbpx.laws.intervals.estimate import Estimate, from_influence
 from rbpx.laws.numeric import Floats, maximise
@@ -113,7 +113,10 @@ class Likelihood:
         if isinstance(items, Counted):
             pairs = np.stack([items.right_I, items.tried_I])
             unique, self.of_I, self.weight_U = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
-            self.c_U, self.n_U = unique.astype(np.float64)
+            right_U, tried_U = unique.astype(np.float64)
+            self.c_U, self.n_U = condensed(right_U, tried_U)
+            # What condensing takes from ln L where all p are as likely, 0 where it does nothing.
+            self.lost_U = betaln(right_U + 1, tried_U - right_U + 1) - betaln(self.c_U + 1, self.n_U - self.c_U + 1)
             self.closed = shape is Shape.beta
             if not self.closed:
                 self.kernel = Kernel.of(self.c_U, self.n_U, nodes_for(int(items.tried_I.max())))
@@ -121,6 +124,7 @@ class Likelihood:
         else:
             self.closed = False
             self.ln_p_U, self.of_I, self.weight_U = np.unique(items.ln_p_I, return_inverse=True, return_counts=True)
+            self.lost_U = np.zeros(len(self.ln_p_U))
             self.is_certain_U = self.ln_p_U > -_CERTAIN
             nodes = nodes_for(1)
             above_N = np.where(nodes.ln_p_N > -_CERTAIN, nodes.ln_w_N, -np.inf)
@@ -192,4 +196,4 @@ def fit_tail(shape: Shape, items: Items) -> Tail:
     ln_U, score_U2, hessian_U22 = likelihood.at(theta)
     hessian = np.tensordot(likelihood.weight_U, hessian_U22, 1)
     influence_I2 = -(score_U2 @ np.linalg.inv(hessian))[likelihood.of_I]
-    return Tail(shape, theta, float(likelihood.weight_U @ ln_U), influence_I2, hessian)
+    return Tail(shape, theta, float(likelihood.weight_U @ (ln_U + likelihood.lost_U)), influence_I2, hessian)
