@@ -193,14 +193,20 @@ def behind(
     return value, with_ends("behind", key, of, ends_spare=ends_spare)[1]
 
 
-def state(of: Callable[[Row], Status | Sequence[Status]]) -> Column[Row]:
-    """The status of each row, the first of several by name; what to do about those that are not ok stands below."""
+def state(of: Callable[[Row], Status | Sequence[Status]], passes: str = Status.ok.label) -> Column[Row]:
+    """The status of each row, the first of several by name; what to do about those that are not ok stands below.
+
+    Args:
+        of: every status that holds.
+        passes: the word for ok where nothing was tested.
+    """
 
     def cell(row: Row) -> Cell:
         found = of(row)
         statuses = (found,) if isinstance(found, Status) else tuple(found)
         doubts = tuple(status for status in statuses if status is not Status.ok)
-        return Cell((statuses[0].label,), (statuses[0].value,), is_number=False, doubts=doubts)
+        label = passes if statuses[0] is Status.ok else statuses[0].label
+        return Cell((label,), (statuses[0].value,), is_number=False, doubts=doubts)
 
     return Column("status", ("status",), cell)
 

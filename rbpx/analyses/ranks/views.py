@@ -63,7 +63,8 @@ _DISTANCE: Final[Column[_Fitted]] = decimal(
     "distance", "distance", lambda row: row[1].fit.distance, means="largest difference of the two CDFs", spare=1
 )
 _AIC: Final[Column[_Fitted]] = written("AIC", "aic", lambda row: row[1].fit.aic, _thousands, spare=2)
-_STATUS: Final[Column[_Fitted]] = state(lambda row: row[1].fit.status)
+_CONVERGED: Final = "converged"  # all that ok says of a distribution, which may be thousands of AIC behind another
+_STATUS: Final[Column[_Fitted]] = state(lambda row: row[1].fit.status, _CONVERGED)
 TOGETHER: Final = View[tuple[Ranks, Total]](
     "together",
     text("distribution", "distribution", lambda row: FORMS[row[1].distribution]),
