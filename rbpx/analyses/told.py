@@ -96,7 +96,11 @@ def section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Se
     return Section(
         name,
         f"{described.title}, {_groups(results)[0].first.family}",
-        tuple(f"{of}: {sentence}" for of, part in parts for sentence in part.sentences),
+        tuple(
+            sentence if at else f"{of}: {sentence}"  # those that follow are about the same
+            for of, part in parts
+            for at, sentence in enumerate(part.sentences)
+        ),
         tuple(_numbered(figure, at, of) for at, (of, part) in enumerate(parts) for figure in part.figures),
         tuple(_numbered(table, at, of) for at, (of, part) in enumerate(parts) for table in part.sheets),
         tuple(

@@ -20,7 +20,7 @@ from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Section
 from rbpx.display.view import Table
 from rbpx.errors import RbpxError, number_of
-from rbpx.groups.group import MEASURED, Group, titles_of
+from rbpx.groups.group import MEASURED, Group, Run, titles_of
 from rbpx.groups.processes import in_processes
 from rbpx.laws.names import OnText
 from rbpx.report.across import figures_across
@@ -237,14 +237,13 @@ def assembled(
     laws = [each for each, _ in of_kind(answers.get("fit", []), Laws)]
     k_laws = [each for each, _ in of_kind(answers.get("klaw", []), KLaws)]
     regimes = {each.group.key: each for each, _ in of_kind(answers.get("regimes", []), Regimes)}
-    groups: list[Group] = [each.group for each in laws]
-    if not groups:  # sizes with several numbers of tokens have no law in size
-        found = [each.group for answer in answers.values() for each in results_of(answer) if each.group is not None]
-        groups = list({group.key: group for group in found}.values())
+    # Sizes with several numbers of tokens have no law in size.
+    found = [each.group for answer in answers.values() for each in results_of(answer) if each.group is not None]
+    groups: list[Group] = [*(each.group for each in laws), *found]
     datasets = list(dict.fromkeys(group.first.dataset for group in groups))
     families = list(dict.fromkeys(group.first.family for group in groups))
-    runs = {(run.run_ids, run.size, run.family): run for group in groups for run in group.runs}
-    has_ranks = any(run.source == MEASURED or run.observed for run in runs.values())
+    runs = _runs_of(groups)
+    has_ranks = any(run.source == MEASURED or run.observed for run in runs)
     first = () if has_ranks else tuple(section for section in of_gaps if section.name == _FIRST)
     return Report(
         store=store,
@@ -252,7 +251,7 @@ def assembled(
         version=__version__,
         title=f"Scaling laws of {listed(families)} on {listed(datasets)}" if groups else "An empty store",
         narrowed=narrowed,
-        n_tokens=sum(run.n_tokens or 0 for run in runs.values()),
+        n_tokens=sum(run.n_tokens or 0 for run in runs),
         has_ranks=has_ranks,
         n_runs=len(runs),
         n_failed=n_failed,
@@ -262,8 +261,15 @@ def assembled(
         across=across,
         overview=glance(laws, [regimes.get(each.group.key) for each in laws]),
         paper=(table_1(k_laws), table_2(laws)),
-        runs=runs_sheet(groups),
+        runs=runs_sheet(runs),
     )
+
+
+def _runs_of(groups: Sequence[Group]) -> list[Run]:
+    """The runs of groups, each once; one that stands for several of a size, as the best of a sweep, is those."""
+    runs = {(run.run_ids, run.size, run.family): run for group in groups for run in group.runs}
+    single = {run_id for run_ids, *_ in runs if len(run_ids) == 1 for run_id in run_ids}
+    return [run for run in runs.values() if len(run.run_ids) == 1 or not single.issuperset(run.run_ids)]
 
 
 def chapters_of(parts: Sequence[tuple[Group, Part]]) -> tuple[Chapter, ...]:

@@ -11,10 +11,10 @@ from rbpx.analyses.fit.analysis import Laws
 from rbpx.analyses.fit.words import largest
 from rbpx.analyses.klaw.analysis import KLaws
 from rbpx.analyses.regimes.analysis import Regimes
-from rbpx.display.view import Column, Table, View, decimal, error, text, whole, with_ends
+from rbpx.display.view import Column, Table, View, decimal, error, magnitude, text, whole, with_ends
 from rbpx.display.vocabulary import AXES, UNKNOWN, decimals, number, percent
 from rbpx.display.vocabulary import span as spanned
-from rbpx.groups.group import Group, Run, labels_of, titles_of
+from rbpx.groups.group import Run, labels_of, titles_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 from rbpx.laws.power.law import PowerLawFit
@@ -157,20 +157,24 @@ RUNS: Final = View[Run](
     "runs",
     text("run", "run_id", lambda run: " ".join(run.run_ids)),
     text("family", "family", lambda run: run.family),
+    text("variant", "variant", lambda run: run.variant, spare=1),
+    text("model", "model", lambda run: run.model, spare=1),
     text("size", "size", lambda run: run.size),
+    text("revision", "revision", lambda run: run.revision, spare=1),
     whole("S", "non_embedding_params", lambda run: run.non_embedding_params),
+    magnitude("D", "training_tokens", lambda run: run.training_tokens, spare=1),
     text("text", "dataset", lambda run: run.dataset),
-    text("of hash", "text_hash", lambda run: run.text_hash),
-    text("protocol", "protocol", lambda run: run.protocol),
-    text("dtype", "dtype", lambda run: run.dtype),
+    text("of hash", "text_hash", lambda run: run.text_hash, spare=1),
+    text("protocol", "protocol", lambda run: run.protocol, spare=1),
+    text("dtype", "dtype", lambda run: run.dtype, spare=1),
     text("source", "source", lambda run: run.source),
-    whole("documents", "n_documents", lambda run: run.n_documents),
-    whole("tokens", "n_tokens", lambda run: run.n_tokens),
-    decimal("CE, nats", "cross_entropy_nats", lambda run: run.cross_entropy_nats),
+    whole("documents", "n_documents", lambda run: run.n_documents, spare=1),
+    whole("tokens", "n_tokens", lambda run: run.n_tokens, spare=1),
+    decimal("CE, nats", "cross_entropy_nats", lambda run: run.cross_entropy_nats, spare=1),
 )
 
 
-def runs_sheet(groups: Sequence[Group]) -> Table:
-    """The runs that the numbers come from."""
+def runs_sheet(runs: Sequence[Run]) -> Table:
+    """The runs that the numbers come from, with what is known of any."""
     note = "python -m rbpx show RUN prints all that is known about one."
-    return RUNS.table("Runs", (run for group in groups for run in group.runs), note=note)
+    return RUNS.table("Runs", runs, note=note).without_empty()

@@ -54,7 +54,8 @@ function fitLegends(spec, width) { // as many columns as there is room for
       const names = channel?.scale?.domain;
       if (!Array.isArray(names) || channel.legend === null) continue;
       const longest = Math.max(...names.map((name) => name.length)) * 6.8 + 32; // pixels, with symbol and distance
-      channel.legend = { ...channel.legend, columns: Math.max(1, Math.min(names.length, Math.floor((width - 40) / longest))) };
+      const labelLimit = width - 40; // a name longer than the figure is cut, and whole in its table
+      channel.legend = { ...channel.legend, labelLimit, columns: Math.max(1, Math.min(names.length, Math.floor((width - 40) / longest))) };
     }
   }
 }

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rbpx.analyses import told
+from rbpx.display.section import Section
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.surfaces import grid, law, straight, true_optimum
 
@@ -38,6 +40,14 @@ def test_it_answers_in_sentences_what_to_train(asked: Asked) -> None:
     assert "narrow the loss of the best run most: one of" in told
     assert re.search(r"at 1e\+25 FLOPs, \S+ times .*; for 1M parameters on 100B tokens. No run lies near", beyond)
     assert "serving" not in beyond
+
+
+def test_on_a_page_about_several_groups_each_is_named_before_its_first_sentence(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(told, "_section", lambda name, of, fit_ids: Section(name, "", ("First.", "Second."), ()))
+    said = told.section("decide", [asked.results[0]] * 2, ()).sentences
+    assert said == ("ours on c4 (them): First.", "Second.") * 2
 
 
 def test_its_rows_have_what_its_sentences_say(asked: Asked) -> None:

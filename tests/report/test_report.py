@@ -54,9 +54,10 @@ def text(store: Path, place: Path) -> str:
 
 @pytest.fixture(scope="module")
 def of_losses(place: Path) -> Report:
-    """The report of losses of other people, of models by size and tokens."""
-    rows = "".join(f"{S},{D},c4,{loss!r}\n" for S, D, loss in TRAINED)
-    store = other_people(place.parent / "theirs", "S,D,dataset,loss_nats\n" + rows)
+    """The report of losses of other people, of models by size and tokens, and of a variant by size alone."""
+    rows = [f"{S},{D},,m{at},c4,{loss!r}\n" for at, (S, D, loss) in enumerate(TRAINED)]
+    rows += [f"{S},,other,o{at},c4,{1.7 + 400 * S**-0.34!r}\n" for at, S in enumerate(SIZES[1:])]
+    store = other_people(place.parent / "theirs", "S,D,variant,model,dataset,loss_nats\n" + "".join(rows))
     with connected_once():
         return gather([(request(store, resamples=40), None)])
 
@@ -279,6 +280,9 @@ def test_a_page_of_imported_losses_is_drawn_from_its_first_section_on(
     assert blank(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert visit.complaints == []
+    if width == 1280:
+        scrolled = "[...document.querySelectorAll('#summary > section > .sheet .scroll')]"
+        assert page.evaluate(f"{scrolled}.map(each => each.scrollWidth - each.clientWidth)") == [0]
     visit.context.close()
 
 
@@ -300,11 +304,35 @@ def test_a_chart_that_cannot_be_drawn_says_so_alone(browser: Any, imported: str,
     visit.context.close()
 
 
+def test_a_name_of_ten_thousand_characters_makes_no_page_wide(browser: Any, place: Path, tmp_path: Path) -> None:
+    rows = [f"{S},{name},c4,{1.7 + 400 * S**-0.34!r}\n" for name in ("b", "x" * 10_000) for S in SIZES[2:]]
+    store = other_people(tmp_path / "store", "S,family,dataset,loss_nats\n" + "".join(rows))
+    with connected_once():
+        text = page_of(gather([(request(store, resamples=25), None)]))
+    (tmp_path / "page.html").write_text(text)
+    for width in (390, 1280):
+        visit = Visit(browser, tmp_path / "page.html", width)
+        assert blank(visit.all_drawn()) == []
+        assert visit.page.evaluate("document.documentElement.scrollWidth") == width
+        visit.context.close()
+
+
 def blank(page: Any) -> list[str]:
     """The places of figures without one."""
     places = "[...document.querySelectorAll('.plot')].filter(each => !each.querySelector('svg'))"
     found: list[str] = page.evaluate(f"{places}.map(each => each.dataset.of)")
     return found
+
+
+def test_imported_runs_are_counted_and_listed_each_once_with_all_that_is_known_of_them(of_losses: Report) -> None:
+    """Where one group had a law in size, the runs of the others were in neither."""
+    runs = of_losses.runs.records()
+    assert of_losses.n_runs == len(runs) == len(TRAINED) + len(SIZES[1:])
+    assert {(row["model"], row["non_embedding_params"], row["training_tokens"]) for row in runs} == {
+        *((f"m{at}", S, D) for at, (S, D, _) in enumerate(TRAINED)),
+        *((f"o{at}", S, None) for at, S in enumerate(SIZES[1:])),
+    }
+    assert [name for name in runs[0] if all(row[name] is None for row in runs)] == []
 
 
 def test_a_text_of_imported_losses_begins_with_what_to_train(of_losses: Report) -> None:
