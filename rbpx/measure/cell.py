@@ -169,8 +169,8 @@ def _parts(run_id: str, reading: Reading, store: Store, name: str) -> Parts | No
         missing = {window.doc_id for window in windows if parts.rows(window) is None}
         of_all = number_of(len({window.doc_id for window in windows}), "document")
         kept = f"{number_of(parts.n_tokens, 'token')} are kept"
-        if processes.n_models == 1 and missing:
-            n_known = len({window.doc_id for window in windows} - missing)
+        n_known = len({window.doc_id for window in windows} - missing)
+        if processes.n_models == 1 and missing and n_known:  # windows of a document may be far apart
             kept = f"it goes on at document {min(missing)}, as {n_known:,} of {of_all} are kept"
         logging.getLogger(__name__).info(f"{name} was stopped before: {kept}")
     return parts

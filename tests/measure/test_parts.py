@@ -11,14 +11,15 @@ import torch
 from rbpx.data.corpus import Document
 from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.items import Part
+from rbpx.data.windows import cut_windows
 from rbpx.errors import RbpxError
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import ROW, measure_windows
+from rbpx.measure.extract import ROW, _rank_batch, measure_windows
 from rbpx.measure.reading.parts import Parts
-from rbpx.measure.reading.reading import Reading
+from rbpx.measure.reading.reading import Batch, Reading
 from rbpx.models.load import load_model
 from rbpx.store.store import Store
-from tests.support.checkpoints import CONTEXT
+from tests.support.checkpoints import CONTEXT, TINY_TEXT
 from tests.support.commands import here
 from tests.support.kills import assert_same_bytes, killed, parts_in
 from tests.support.stores import Family, write_jsonl
@@ -48,6 +49,25 @@ def test_a_text_that_is_killed_goes_on_and_ends_with_the_bytes_of_one_undisturbe
     assert parts_in(store) == [], "the run holds what they held"
     here(*words, "--store", undisturbed, cwd=cwd, env=NEVER, check=0)
     assert_same_bytes(store, undisturbed)
+
+
+def test_parts_of_documents_of_which_none_is_whole_are_told_in_tokens(
+    family: Family, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from rbpx.measure import cell
+
+    loaded = load_model(str(family.folders["xs"]), None, "float32", torch.device("cpu"))
+    documents = [Document(n, str(n), TINY_TEXT[6]) for n in range(3)]
+    windows = cut_windows(documents, loaded.tokenizer, 32, stride=16)
+    reading = Reading(loaded, windows, ProcessGroup(0, 1, torch.device("cpu")), 100, lambda n: None)
+    parts = cell._parts("0123456789abcdef", reading, Store(tmp_path), "mine xs on letters")
+    assert parts is not None
+    first = [window for window in windows if window.start == 0]
+    parts.add(_rank_batch(loaded, Batch(first)))
+    parts.seal()
+    with caplog.at_level("INFO", "rbpx"):
+        cell._parts("0123456789abcdef", reading, Store(tmp_path), "mine xs on letters")
+    assert f"mine xs on letters was stopped before: {sum(w.n_scored for w in first)} tokens are kept" in caplog.text
 
 
 # ------------------------------------------------------------------------------------------------------------- parts
