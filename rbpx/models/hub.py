@@ -108,7 +108,7 @@ def _explained(model: str, revision: str | None) -> Iterator[None]:
         ) from None
     except (RepositoryNotFoundError, HFValidationError):
         raise AbsentModelError(
-            f"model.id={model} does not exist on the hub; check its spelling, or log in if private"
+            f"model.id={model} does not exist on the hub, nor as a folder; check its spelling, or log in if private"
         ) from None
 
 
@@ -206,5 +206,6 @@ def _undelivered(
             "run again when the hub answers; files that are complete are not downloaded again"
         )
     return MeasureError(
-        f"the hub did not deliver {model}{at} ({reason}); check the network, or give a local folder as model.id"
+        f"there is no folder {model} here, and the hub did not deliver {model}{at} ({reason}); check the path, or the "
+        "network"
     )

@@ -166,7 +166,7 @@ def test_a_dead_hub_is_one_clear_failure_within_ten_seconds(
     began = time.monotonic()
     line = line_of(MeasureError, "org/tiny", None)
     assert time.monotonic() - began < 10
-    assert "the hub did not deliver org/tiny" in line
+    assert "there is no folder org/tiny here, and the hub did not deliver org/tiny" in line
 
 
 @pytest.mark.parametrize("mood", ["nobody listens", "503", "hangs up", "log in first", "login elsewhere", "offline"])
