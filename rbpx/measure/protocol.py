@@ -52,10 +52,13 @@ class ResolvedProtocol(Generic[M]):
         text = (text_hash(documents), tuple(document.doc_id for document in documents))
         key = (self.loaded.tokenizer_hash, settings, text)
         windows = _cached_windows.pop(key, None)
+        if windows is None:
+            _check_characters(documents)
         if windows is None and self.harness:
             windows = cut_as_harness(documents, tokenizer, self.window, self.bos)
         elif windows is None:
             windows = cut_windows(documents, tokenizer, self.window, self.bos, self.stride, self.unscored)
+        _check_ids(windows, self.loaded)
         _cached_windows[key] = windows
         while len(_cached_windows) > _CACHED_TEXTS:
             del _cached_windows[next(iter(_cached_windows))]
@@ -75,6 +78,29 @@ class ResolvedProtocol(Generic[M]):
             *([] if self.padding is Padding.counted else [f"padding {self.padding.value}"]),
             *(["nothing behind"] if was_scored else []),
         ]
+
+
+def _check_ids(windows: Sequence[Window], loaded: LoadedModel | DescribedModel) -> None:
+    for window in windows:
+        token_id = int(window.ids.max(initial=0))
+        if token_id >= loaded.n_rows:
+            raise RbpxError(
+                f"document {window.doc_id} contains {loaded.tokenizer.decode([token_id])!r}, id {token_id} of the "
+                f"tokenizer, but {loaded.name} has {loaded.n_rows} rows, up to id {loaded.n_rows - 1}; leave the "
+                "document out, or use the model's own tokenizer"
+            )
+
+
+def _check_characters(documents: Sequence[Document]) -> None:
+    for document in documents:
+        try:
+            document.text.encode()
+        except UnicodeEncodeError as problem:
+            raise RbpxError(
+                f"document {document.doc_id} (row {document.source_id} of its text) has "
+                f"{document.text[problem.start]!a} at character {problem.start}, half of a surrogate pair, which no "
+                "tokenizer reads; write the whole character there, or leave the document out"
+            ) from None
 
 
 def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol[LoadedModel]:

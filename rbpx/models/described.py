@@ -54,6 +54,11 @@ class DescribedModel(Model):
     folder: Path
     vocab_size: int
 
+    @property
+    def n_rows(self) -> int:
+        """Rows of its embedding: ids from there on cannot be read."""
+        return self.vocab_size
+
 
 def describe_model(name: str, revision: str | None, cache: Path | None = None, pickled: bool = False) -> DescribedModel:
     """Describe a model from a hub id, a folder or the package.

@@ -4,7 +4,7 @@ import json
 import logging
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext, redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -104,6 +104,13 @@ def load_weights(
         )
     missing = sorted(report["missing_keys"])
     if missing:  # transformers would fill them with random numbers
+        longer = _longer_name(missing, report["unexpected_keys"])
+        if longer is not None:  # torch.compile puts _orig_mod. there, DistributedDataParallel module.
+            key, prefix = longer
+            raise RbpxError(
+                f"{name} has weights whose names begin with '{prefix}', the first is {prefix}{key} for {key}; take "
+                f"'{prefix}' off the names in its file, or save the model that is inside the wrapper"
+            )
         raise RbpxError(
             f"{name} lacks {len(missing)} of its weights, the first is {missing[0]}; is the download complete?"
         )
@@ -115,6 +122,12 @@ def load_weights(
     if is_file:
         take_rest(model, folder, name)
     return model
+
+
+def _longer_name(missing: Sequence[str], stored: Collection[str]) -> tuple[str, str] | None:
+    """The first key that a file has under a longer name, and what stands there before it; None if there is none."""
+    longer = ((key, name.removesuffix(key)) for key in missing for name in sorted(stored) if name.endswith(f".{key}"))
+    return next(longer, None)
 
 
 def _check_layers(folder: Path, name: str, files: Sequence[Path]) -> None:

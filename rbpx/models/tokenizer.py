@@ -39,11 +39,14 @@ def load_tokenizer(folder: Path, name: str) -> Any:
 def count_ids(tokenizer: Any, rows: int, name: str) -> int:
     """Number of ids of a tokenizer; rows of the vocabulary from there on have no token.
 
+    Tokens that were added to it may lie beyond the rows: texts without them can be read all the same.
+
     Raises:
-        RbpxError: there are more ids than the model has rows.
+        RbpxError: the tokens that it was trained with have more ids than the model has rows.
     """
+    added = set(tokenizer.get_added_vocab().values())
     n_ids = int(max(tokenizer.get_vocab().values())) + 1
-    if n_ids > rows:
+    if any(token_id >= rows and token_id not in added for token_id in tokenizer.get_vocab().values()):
         raise RbpxError(
             f"{name} has a tokenizer that does not fit: its ids go up to {n_ids - 1}, but the model has {rows} rows"
         )

@@ -230,3 +230,15 @@ def test_masked_rows_take_part_in_no_rank_and_no_probability(
     np.testing.assert_allclose(table["logprob"], [row[5] for row in expected], rtol=0, atol=1e-5)
     (facts,) = manifests(store).values()
     assert (facts["vocab_size"], facts["padding"]) == (n_ids, "masked")
+
+
+def test_half_a_character_is_refused_in_one_line_that_names_its_document(
+    tiny_checkpoint: Callable[..., Path], cwd: Path, tmp_path: Path
+) -> None:
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text('{"text": "The sea."}\n{"text": "lone \\ud83d"}\n')
+    folder, store = tiny_checkpoint("gpt2"), tmp_path / "store"
+    words = ["model=hub", f"model.id={folder}", "dataset=file", f"dataset.path={texts}", "--store", store]
+    line = refused(cwd, *words)
+    assert r"(row 2 of its text) has '\ud83d' at character 5, half of a surrogate pair" in line
+    assert "document" in line

@@ -18,6 +18,7 @@ from rbpx.models.folder import hash_model, local_folder, weight_files
 from rbpx.models.hub import fetch
 from rbpx.models.tokenizer import hash_tokenizer
 from tests.support.checkpoints import ARCHITECTURES, CONTEXT, VOCAB_ROWS, build_tokenizer
+from tests.support.composed import here
 from tests.support.measuring import load
 from tests.support.pickles import plant_pickle
 
@@ -232,8 +233,8 @@ def test_a_folder_may_be_named_from_the_working_directory(folder: Path, monkeypa
     assert fetch("./model", None) == (folder.resolve(), None)
 
 
-def test_a_tokenizer_with_more_ids_than_the_model_has_rows_is_refused(
-    tiny_checkpoint: Callable[..., Path], tmp_path: Path
+def test_a_token_beyond_the_rows_of_the_model_is_refused_where_a_text_has_it(
+    tiny_checkpoint: Callable[..., Path], tmp_path: Path, cwd: Path
 ) -> None:
     folder = tiny_checkpoint("gpt2", folder=tmp_path / "model")
     tokenizer = build_tokenizer("gpt2")
@@ -243,9 +244,44 @@ def test_a_tokenizer_with_more_ids_than_the_model_has_rows_is_refused(
     load(folder)
     tokenizer.add_tokens(["<one too many>"])
     tokenizer.save_pretrained(folder)
+    words = ["measure", "model=hub", f"model.id={folder}", "dataset=file", "--store", tmp_path / "store"]
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text(json.dumps({"text": "The sea reads nothing."}))
+    here(*words, f"dataset.path={texts}", cwd=cwd, check=0)
+    texts.write_text(json.dumps({"text": "The sea <one too many> reads."}))
+    said = here(*words, f"dataset.path={texts}", cwd=cwd, check=2).stderr
+    assert f"document 0 contains '<one too many>', id {VOCAB_ROWS} of the tokenizer, but {folder} has" in said
+
+
+def test_a_tokenizer_of_another_model_is_refused(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+    folder = tiny_checkpoint("gpt2", folder=tmp_path / "model")
+    stored = json.loads((folder / "tokenizer.json").read_text())
+    vocab = stored["model"]["vocab"]
+    token = next(iter(vocab))
+    vocab[token] = VOCAB_ROWS
+    (folder / "tokenizer.json").write_text(json.dumps(stored))
     line = refusal(folder)
     assert "tokenizer that does not fit" in line
     assert str(VOCAB_ROWS) in line
+
+
+def test_weights_that_were_saved_inside_a_wrapper_name_its_prefix(
+    tiny_checkpoint: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder = tiny_checkpoint("gpt2", folder=tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    save_file({f"_orig_mod.{name}": tensor for name, tensor in weights.items()}, folder / "model.safetensors")
+    assert "whose names begin with '_orig_mod.'" in refusal(folder)
+
+
+def test_an_adapter_beside_the_weights_is_mentioned(
+    tiny_checkpoint: Callable[..., Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tiny_checkpoint("gpt2", folder=tmp_path / "model")
+    (folder / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA"}))
+    with caplog.at_level("INFO", "rbpx"):
+        load(folder)
+    assert "has an adapter beside its weights (adapter_config.json), which is not read" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
