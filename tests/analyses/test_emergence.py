@@ -17,8 +17,10 @@ from rbpx.laws.intervals.estimate import Estimate, document_weights
 from rbpx.laws.numeric import neg_ln
 from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
+from tests.support.asking import ask, imported
 from tests.support.crossings import LENGTHS, S, documents, law, over_documents, over_noise
 from tests.support.draws import plausible
+from tests.support.filled import filled
 
 NUMBERS = attrgetter(
     "C", "constant.lo", "constant.hi", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "alpha_within", "r2", "r2_p"
@@ -301,3 +303,19 @@ def test_the_joint_fit_is_a_value_that_fits_into_a_record() -> None:
     p_BMN = np.stack([law(3.0, 0.2, np.random.default_rng(b).normal(0, 0.1, (6, 5))) for b in range(30)])
     fit: JointFit = fit_joint(S, LENGTHS, law(3.0, 0.2), p_BMN)
     assert json.loads(json.dumps(fit.record(), allow_nan=False)) == fit.record()
+
+
+def test_a_sentence_about_windows_has_their_counts_and_an_interval_and_claims_no_more(tmp_path: Path) -> None:
+    """Of the largest run 8 of 285 tokens are right at k = 1, none beside another; at k = 10 nearly as many as alone."""
+    words = ask(filled(tmp_path / "store"), "emergence", k=[1, 10], n=[1, 2, 5], resamples=100).words
+    assert "Whether hits cluster is open, with so few pairs of hits (0, by chance 0.218)" in words
+    assert "l gets 47 of 256 windows of 5 tokens (a share of 0.184; 95 %: 0.0" in words
+    assert "it would be 0.197, which these windows do not tell apart" in words
+    assert "Hits repel" not in words
+    assert "times more" not in words
+
+
+def test_imported_shares_without_counts_are_not_said_to_differ_from_independence(tmp_path: Path) -> None:
+    rows = [f"{S},10,{n},{p}" for S, p_1 in ((1e6, 0.3), (1e7, 0.4), (1e8, 0.5)) for n, p in ((1, p_1), (5, p_1**4))]
+    store = imported(tmp_path / "store", "\n".join(["S,k,n,p_all_n_in_topk", *rows]), dataset="d", ties="pessimistic")
+    assert "without an interval nothing says whether they differ" in ask(store, "emergence").words

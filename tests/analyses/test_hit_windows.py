@@ -8,6 +8,7 @@ import pytest
 
 from rbpx.analyses.emergence.correlation import (
     Windows,
+    adjacent_correlation,
     autocorrelation,
     beta_binomial_share,
     count_windows,
@@ -209,3 +210,13 @@ def test_lags_that_are_not_there_and_shares_that_are_none_are_refused() -> None:
         autocorrelation([[True, False]], 0)
     with pytest.raises(ValueError, match="0 tokens"):
         autocorrelation([[], []], 3)
+
+
+def test_the_correlation_of_adjacent_hits_in_each_resample_is_that_of_the_documents_drawn() -> None:
+    rng, n_D = np.random.default_rng(0), np.array([5, 1, 30, 12])
+    documents = np.split(rng.random(n_D.sum()) < 0.4, np.cumsum(n_D)[:-1])
+    weights_BD = np.array([[1, 1, 1, 1], [2, 0, 1, 1], [0, 4, 0, 0]])
+    drawn = [[doc for doc, times in zip(documents, of, strict=True) for _ in range(times)] for of in weights_BD]
+    expected = [autocorrelation(each, 1)[0] for each in drawn]
+    found = adjacent_correlation(np.concatenate(documents), n_D, weights_BD)
+    assert found.tolist() == pytest.approx(expected, nan_ok=True)

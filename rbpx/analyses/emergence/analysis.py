@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from rbpx.analyses.emergence.correlation import (
     Windows,
+    adjacent_correlation,
     autocorrelation,
     beta_binomial_share,
     count_windows,
@@ -28,6 +29,7 @@ from rbpx.config.request import Request
 from rbpx.groups.documents import text_ranks
 from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document, record_of
 from rbpx.groups.group import Group, Run
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, estimate
 from rbpx.laws.names import MLE, Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.intervals import NO_INTERVALS
@@ -55,11 +57,17 @@ class Dependence:
         autocorrelation: correlation of two hits at each of `LAGS`; NaN where no two tokens are so far apart.
         effective_N: number of independent tokens that vary as much as a window of N does.
         corrected_N: share of windows of hits as predicted from mean and autocorrelation of the hits.
+        adjacent: correlation of adjacent tokens with its interval over documents; none with a single document.
+        n_pairs: pairs of adjacent tokens that are both hits.
+        n_pairs_alone: as many as independent tokens would have.
     """
 
     autocorrelation: tuple[float, ...]
     effective_N: Floats
     corrected_N: Floats
+    adjacent: Estimate
+    n_pairs: int
+    n_pairs_alone: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +114,8 @@ class Emergence:
         laws: one for each window length.
         pooled: the law with one exponent for all lengths and a constant for each.
         joint: the law for all lengths if tokens were independent, C N S^-alpha.
+        shares_N: of the largest run, the shares with their intervals over documents; none of imported shares.
+        windows_N: of the largest run, how many windows there are; None of imported shares.
     """
 
     k: int
@@ -116,6 +126,8 @@ class Emergence:
     laws: tuple[ShownLaw[PowerLawFit], ...]
     pooled: ShownLaw[PooledFit]
     joint: ShownLaw[JointFit]
+    shares_N: tuple[Estimate, ...]
+    windows_N: tuple[int, ...] | None
 
     @property
     def all_laws(self) -> list[ShownLaw[AnyFit]]:
@@ -137,7 +149,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         return Emergences(group, tuple(_imported(group, request)))
     lengths, k_grid = request.n.listed(DEFAULT_N), request.k.grid(group.vocab_size, DEFAULT_K)
     weights_BD = None if group.n_resampled == 1 else group.weights(request)
-    counted = [_count(connection, group, run, k_grid, lengths) for run in group.runs]
+    counted = [_count(connection, group, run, k_grid, lengths, weights_BD) for run in group.runs]
     by_k = []
     for k, of_k in zip(k_grid, zip(*counted, strict=True), strict=True):
         windows, dependence, rbp = zip(*of_k, strict=True)
@@ -149,18 +161,33 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 
 
 def _count(
-    connection: duckdb.DuckDBPyConnection, group: Group, run: Run, k_grid: Sequence[int], lengths: Sequence[int]
+    connection: duckdb.DuckDBPyConnection,
+    group: Group,
+    run: Run,
+    k_grid: Sequence[int],
+    lengths: Sequence[int],
+    weights_BD: npt.NDArray[np.int64] | None,
 ) -> Iterator[tuple[Windows, Dependence, float]]:
     """At each k the windows of one run, the dependence of its hits and their share; reads its tokens once."""
     doc_T, rank_T = text_ranks(connection, run.run_id, group.ties)
     n_scored = np.bincount(doc_T, minlength=group.n_documents)
     for k in k_grid:
         hit_T = rank_T <= k
-        windows, rbp = count_windows(n_scored, *streaks(hit_T, doc_T), lengths), float(hit_T.mean())
+        found, rbp = streaks(hit_T, doc_T), float(hit_T.mean())
+        windows, pairs = (count_windows(n_scored, *found, of) for of in (lengths, [2]))
         rho_L = autocorrelation(np.split(hit_T, np.cumsum(n_scored)[:-1]), max(*lengths, *LAGS))
         at = tuple(float(rho_L[lag - 1]) for lag in LAGS)
         corrected_N = beta_binomial_share(rbp, rho_L, lengths)
-        yield windows, Dependence(at, effective_tokens(rho_L, lengths), corrected_N), rbp
+        rho_B = None if weights_BD is None else adjacent_correlation(hit_T, n_scored, weights_BD)
+        adjacent = _with_interval(at[0], rho_B, group.n_resampled)
+        n_pairs = int(pairs.hit_DN.sum()), float(rbp**2 * pairs.total_DN.sum())
+        yield windows, Dependence(at, effective_tokens(rho_L, lengths), corrected_N, adjacent, *n_pairs), rbp
+
+
+def _with_interval(value: float, of_B: Floats | None, n_documents: int) -> Estimate:
+    if not np.isfinite(value):
+        return NO_ESTIMATE
+    return Estimate(value) if of_B is None else estimate(value, of_B, n_documents, Recipe.percentile)
 
 
 def _imported(group: Group, request: Request) -> Iterator[Emergence]:
@@ -205,7 +232,12 @@ def _emergence(
     by_joint = {n: tuple(joint_crossing(joint, n, level) for level in LEVELS) for n in lengths}
     independent_MN = rbp_M[:, None] ** np.array(lengths)
     shown = tuple(laws), ShownLaw(None, pooled, by_pooled, POOLED), ShownLaw(None, joint, by_joint, JOINT)
-    return Emergence(k, tuple(lengths), p_MN, independent_MN, tuple(dependence), *shown)
+    shares_N = tuple(
+        _with_interval(float(p), None if p_BMN is None else p_BMN[:, -1, at], n_documents)
+        for at, p in enumerate(p_MN[-1])
+    )
+    windows_N = None if windows_MN is None else tuple(map(int, windows_MN[-1]))
+    return Emergence(k, tuple(lengths), p_MN, independent_MN, tuple(dependence), *shown, shares_N, windows_N)
 
 
 def _of_dependent_documents(group: Group, pooled: PooledFit) -> PooledFit:

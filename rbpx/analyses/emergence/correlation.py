@@ -56,6 +56,29 @@ def autocorrelation(hits: Iterable[ArrayLike], max_lag: int) -> Floats:
     return rho_L
 
 
+def adjacent_correlation(hit_T: ArrayLike, n_scored: ArrayLike, weights_BD: ArrayLike) -> Floats:
+    """The correlation of hits at lag 1, as `autocorrelation` has it, in each resample of the documents, [B].
+
+    Args:
+        hit_T: whether each token is a hit, documents one after another.
+        n_scored: tokens of each document, [D].
+        weights_BD: how often each document is drawn in each resample.
+
+    Returns:
+        NaN where all tokens are hits, or none is, or no document has two tokens.
+    """
+    hit, n_D, weights = np.asarray(hit_T, np.float64), np.asarray(n_scored, np.int64), np.asarray(weights_BD)
+    doc_T = np.repeat(np.arange(len(n_D)), n_D)
+    is_pair = doc_T[1:] == doc_T[:-1]
+    of_pair, ends = doc_T[1:][is_pair], hit[1:][is_pair] + hit[:-1][is_pair]
+    both = (hit[1:] * hit[:-1])[is_pair]
+    sums_D = [np.bincount(at, of, len(n_D)) for at, of in ((doc_T, hit), (of_pair, both), (of_pair, ends))]
+    hits_B, both_B, ends_B, tokens_B, pairs_B = (weights @ of_D for of_D in (*sums_D, n_D, np.maximum(n_D - 1, 0)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p_B = hits_B / tokens_B
+        return np.asarray((both_B - p_B * ends_B + p_B**2 * pairs_B) / (pairs_B * p_B * (1 - p_B)), np.float64)
+
+
 def effective_tokens(rho_L: ArrayLike, lengths: Sequence[int]) -> Floats:
     """Number of independent tokens whose share of hits varies as much as that of a window of N tokens.
 

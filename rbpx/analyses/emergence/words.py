@@ -13,6 +13,7 @@ from rbpx.laws.names import Axis
 from rbpx.status import Status
 
 _WHAT_BENDS: Final = {"drift": "the change of α with N", "curvature": "the curvature in ln {x}"}
+_FEWEST: Final = 5  # pairs of hits, as found or as expected, below which a correlation is that of a few tokens
 _NOTABLE: Final = 0.03  # a correlation below this is called hardly any
 
 
@@ -30,17 +31,24 @@ def sentences(result: Emergences) -> Iterator[str]:
 def _from_independence(largest: Run, of: Emergence) -> str:
     """Compares the second window length of more than one token, or the only one, with independence."""
     windows = [
-        (n, p, alone)
-        for n, p, alone in zip(of.lengths, of.measured_MN[-1], of.independent_MN[-1], strict=True)
+        (at, n, p, alone)
+        for at, (n, p, alone) in enumerate(zip(of.lengths, of.measured_MN[-1], of.independent_MN[-1], strict=True))
         if n > 1 and math.isfinite(p) and math.isfinite(alone) and p > 0 and alone > 0
     ]
     if not windows:
         return ""
-    n, p, alone = windows[min(1, len(windows) - 1)]
-    return (
-        f"{largest.size} gets a share of {p:.3g} of all windows of {n} tokens right; if tokens were independent, it "
-        f"would be {alone:.3g}, {_times(p / alone)}."
-    )
+    at, n, p, alone = windows[min(1, len(windows) - 1)]
+    share = of.shares_N[at]
+    right = f"a share of {p:.3g} of all windows of {n} tokens"
+    if of.windows_N is not None:
+        n_all = of.windows_N[at]
+        over = "" if share.ends is None else f"; 95 %: {share.ends[0]:.3g} to {share.ends[1]:.3g}"
+        right = f"{round(p * n_all):,} of {n_all:,} windows of {n} tokens (a share of {p:.3g}{over})"
+    said = f"{largest.size} gets {right} right; if tokens were independent, it would be {alone:.3g}"
+    if share.ends is None:
+        return f"{said}; without an interval nothing says whether they differ."
+    is_open = share.ends[0] <= alone <= share.ends[1]
+    return f"{said}, which these windows do not tell apart." if is_open else f"{said}, {_times(p / alone)}."
 
 
 def _times(factor: float) -> str:
@@ -54,10 +62,22 @@ def _dependence(of: Emergence) -> str:
     if not of.dependence or not math.isfinite(of.dependence[-1].autocorrelation[0]):
         return ""
     adjacent, *others = of.dependence[-1].autocorrelation
-    how = "Hits cluster" if adjacent > _NOTABLE else "Hits repel" if adjacent < -_NOTABLE else "Hits hardly cluster"
+    largest = of.dependence[-1]
+    ends, n, alone = largest.adjacent.ends, largest.n_pairs, largest.n_pairs_alone
+    lo, hi = ends or (-math.inf, math.inf)
+    how = "Whether hits cluster is open"
+    if max(n, alone) < _FEWEST:
+        how += f", with so few pairs of hits ({n:,}, by chance {alone:.3g})"
+    elif lo > 0 and adjacent > _NOTABLE:
+        how = "Hits cluster"
+    elif hi < 0 and adjacent < -_NOTABLE:
+        how = "Hits repel"
+    elif abs(adjacent) <= _NOTABLE and max(-lo, hi) <= 2 * _NOTABLE:
+        how = "Hits hardly cluster"
     apart = [(rho, lag) for rho, lag in zip(others, LAGS[1:], strict=True) if math.isfinite(rho)]
     more = "".join(f", {number(rho, 3)} at a distance of {lag}" for rho, lag in apart)
-    return f"{how}: the correlation of adjacent tokens is {number(adjacent, 3)}{more}."
+    about = "no interval over documents" if ends is None else f"95 %: {number(lo, 3)} to {number(hi, 3)}"
+    return f"{how}: the correlation of adjacent tokens is {number(adjacent, 3)} ({about}){more}."
 
 
 def _pooled(of: Emergence, axis: Axis) -> str:
