@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from rbpx.analyses import told
 from rbpx.analyses.registry import analyses, analysis, question
+from rbpx.config.options import did_you_mean
 from rbpx.errors import RbpxError, number_of
 from rbpx.store.store import Record
 
@@ -102,7 +103,14 @@ class Answer(Generic[Result]):
 
         results = cast("tuple[OfGroup, ...]", self.results)
         drawn = (each for result in results for each in question(self.verb).figures([result], ()))
-        return first_drawn(each for each in drawn if figure in ("", each.name))
+        if not figure:
+            return first_drawn(drawn)
+        every = list(drawn)
+        known = list(dict.fromkeys(each.name for each in every))
+        if known and figure not in known:
+            hint = did_you_mean(figure, known)
+            raise RbpxError(f"{self.verb} has no figure {figure!r} here; {hint}known: {', '.join(known)}")
+        return first_drawn(each for each in every if each.name == figure)
 
     def _repr_html_(self) -> str:
         """The rows and messages as HTML, which a notebook shows for a cell that ends with an answer."""

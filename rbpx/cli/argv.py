@@ -19,7 +19,7 @@ _PLACES = rf"({'|'.join(_OURS)}|fresh|spreadsheet|hydra[^=]*)="
 _SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve", "-sc", "--shell-completion"}
 
 
-_VALUED = {"-c", "--cfg", "-p", "--package", "-cd", "--config-dir", "-cp", "--config-path", "-cn", "--config-name"}
+_VALUED = {"-c", "--cfg", "-p", "--package", "-cd", "--config-dir", "-cn", "--config-name"}
 
 
 _INFO = {"all", "config", "defaults", "defaults-tree", "plugins", "searchpath"}
@@ -47,6 +47,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("-v", "-V", "version"), "--version"),
     **dict.fromkeys(("help", "-?", "--usage"), "--help"),
     **dict.fromkeys(("-f", "--json"), "--format json"),
+    **dict.fromkeys(("-cp", "--config-path"), "--config-dir DIR"),  # Hydra's own: it would hide what is in conf/
     "--csv": "--format csv",
     "-o": "--output FILE",
     "-s": "--store DIR",

@@ -142,3 +142,11 @@ def test_a_study_may_give_keys_of_its_questions_and_a_line_only_those_of_its_own
             compose(asking("run"), [f"{name}=null"])
     assert compose(asking("run"), ["analyses=[downstream]", "chance=0.3"]).chance == 0.3
     assert compose(asking("fit"), ["+experiment=ladder_tasks"]).typed.keys() == set(KEYS) - {"experiment"}
+
+
+def test_large_numbers_are_taken_as_people_write_them() -> None:
+    request = Request(S=["1B", 2e9], D="1.5T", budgets=["10k", "1e18"])
+    assert (request.S, request.D, request.budgets) == ([1e9, 2e9], [1.5e12], [1e4, 1e18])
+    for typed in ("1Q", "-1B", "1,5"):
+        with pytest.raises(RbpxError, match=r"S="):
+            Request(S=typed)

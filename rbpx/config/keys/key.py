@@ -13,10 +13,11 @@ from typing import Any, Final, Generic, Self, TypeVar, get_args, overload
 
 from rbpx.config.options import did_you_mean
 from rbpx.errors import RbpxError
+from rbpx.files.cells import large_number
 
 __all__ = [
-    "LARGEST_COUNT", "Asked", "Key", "as_list", "as_typed", "checked_names", "explained", "is_number", "name_of",
-    "names_of", "number_within", "one_of", "positive", "positive_numbers", "read_as", "whole",
+    "LARGEST_COUNT", "Asked", "Key", "as_list", "as_typed", "checked_names", "explained", "in_digits", "is_number",
+    "name_of", "names_of", "number_within", "one_of", "positive", "positive_numbers", "read_as", "whole",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -183,7 +184,7 @@ def positive(what: str) -> Reader[Any]:
 
 
 def positive_numbers(key: str, value: Any, what: str) -> list[float]:
-    """The numbers of a key that takes one or several, in order; none where it is not given.
+    """The numbers of a key that takes one or several, 2e10 or 20B, in order; none where it is not given.
 
     Args:
         key: its name.
@@ -194,11 +195,17 @@ def positive_numbers(key: str, value: Any, what: str) -> list[float]:
         RbpxError: one of them is not positive, or larger than anything that is trained.
     """
     numbers = []
-    for each in [] if value is None else as_list(value):
+    for each in [] if value is None else map(in_digits, as_list(value)):
         if isinstance(each, bool) or not isinstance(each, int | float) or not 0 < each <= _LARGEST_NUMBER:
             raise RbpxError(f"{key}={each} is not a positive number up to {_LARGEST_NUMBER:g}; give {what}")
         numbers.append(float(each))
     return numbers
+
+
+def in_digits(value: Any) -> Any:
+    """A number for one that is written as people write large ones, 1.2B or 60M; anything else as it is."""
+    exact = large_number(value) if isinstance(value, str) else None
+    return value if exact is None else float(exact)
 
 
 def name_of(key: str, value: Any) -> Any:

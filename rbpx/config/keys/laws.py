@@ -13,6 +13,7 @@ from rbpx.config.keys.key import (
     as_list,
     as_typed,
     checked_names,
+    in_digits,
     is_number,
     name_of,
     one_of,
@@ -207,7 +208,7 @@ _LARGEST_S: Final = 1e30
 
 def _targets(key: str, value: Any) -> list[float]:
     targets = []
-    for S in [] if value is None else as_list(value):
+    for S in [] if value is None else map(in_digits, as_list(value)):
         if isinstance(S, bool) or not isinstance(S, int | float):
             raise RbpxError(f"S={S} is not a number; give non-embedding parameters, as in S='[1e9,1e10]'")
         if not 0 < S <= _LARGEST_S:
