@@ -59,6 +59,11 @@ def _status(argv: list[str]) -> int:
         advice = "ask for less at once (dataset=, size=, limit=, resamples=), or give this process more memory"
         print(f"rbpx: {visible_line(first_line(problem))}; {advice}", file=sys.stderr)
         return 1
+    except RuntimeError as problem:
+        if "home directory" not in str(problem):  # of pathlib, for ~NAME
+            raise
+        print("rbpx: a path begins with ~, and this machine has no such user; write its folder out", file=sys.stderr)
+        return 2
     except BrokenPipeError:
         from rbpx.cli.launch import close_output
 
@@ -92,6 +97,7 @@ def _do(argv: list[str]) -> int:
 
         print(help_text(line.verb if line.verb in argv else None, config_folders(line.hydra)))
         return 0
+    _check_folder()
     from rbpx.cli.kept import print_again
     from rbpx.cli.messages import messages_on_stderr
     from rbpx.store.named import opened_once
@@ -109,6 +115,16 @@ def _do(argv: list[str]) -> int:
     if line.sweeps:
         raise RbpxError("the sweep has no jobs; check its lists and globs with --cfg job for one of them")
     return 0  # --cfg, --info and completion print, and run no job
+
+
+def _check_folder() -> None:
+    """Refuse to work in a folder that somebody has removed: no path could be read there."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise RbpxError(
+            "the working directory was deleted; cd to one that is there, and run the same line again"
+        ) from None
 
 
 def cli() -> None:

@@ -19,7 +19,7 @@ from stat import S_ISDIR
 from typing import Any, Final
 
 from rbpx.files.digest import RECORD_MIB, digest, read_sealed, write_sealed
-from rbpx.files.entries import MIB, plain_file, stamp_of
+from rbpx.files.entries import MIB, folder_at, plain_file, stamp_of
 from rbpx.store.files.inside import ANSWERS, RUNNING, WRITTEN, check_folders, inside, is_ours
 
 __all__ = ["kept_answer"]
@@ -47,7 +47,7 @@ def kept_answer(stores: Sequence[str], asked: Mapping[str, Any]) -> "KeptAnswer 
     Raises:
         RbpxError: it has a link in the place of a folder.
     """
-    root = Path(stores[0]).expanduser().resolve()
+    root = folder_at(Path(stores[0]), f"store={stores[0]}")
     if len(set(stores)) > 1 or not root.is_dir():
         return None
     check_folders(root)

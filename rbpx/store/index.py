@@ -50,6 +50,12 @@ def refresh_index(store: Store, required: bool = True) -> Path:
     if not store.indexed:
         store.finish()
         return path
+    if re.search(r"[?\\]", str(path)):  # DuckDB takes what follows the one for options, and the other for a slash
+        _LOGGER.warning(
+            f"store={store.name} has a ? or a backslash in its path, where DuckDB can open no index; answered from the "
+            "files, without it: move the store to have one"
+        )
+        return path
     if not required and not os.access(store.root, os.W_OK):
         return path
     try:
@@ -75,9 +81,9 @@ def refresh_index(store: Store, required: bool = True) -> Path:
         if not required and os.strerror(errno.ENOSPC) in str(problem):
             return path
         unwritten = re.search(r"Could not write file .*?: (.+)", str(problem))
-        if unwritten is None and not isinstance(problem, duckdb.IOException):
+        if unwritten is None and not isinstance(problem, duckdb.IOException | duckdb.OutOfMemoryException):
             raise
-        raise _unwritten(path, unwritten[1] if unwritten else str(problem)) from None
+        raise _unwritten(path, unwritten[1] if unwritten else str(problem).partition("\n")[0]) from None
     return path
 
 

@@ -4,6 +4,7 @@ import csv
 import inspect
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,14 @@ WRONG_QUESTIONS: list[tuple[Any, str]] = [
 ]
 
 
+def test_threads_may_ask_one_store(store: Path) -> None:
+    opened = rbpx.open(store)
+    with ThreadPoolExecutor(3) as threads:
+        asked = [threads.submit(opened.fit, k=1, laws=["rbp"], resamples=20) for _ in range(6)]
+    one, *others = [str(answer.result()) for answer in asked]
+    assert all(other == one for other in others)
+
+
 def test_a_wrong_question_is_one_line_as_python_writes_it(store: Path) -> None:
     opened = rbpx.open(store)
     for ask, says in WRONG_QUESTIONS:
@@ -170,8 +179,10 @@ def test_another_figure_is_drawn_by_its_name(laws: Any) -> None:
     points = drawn(laws.plot("cross_entropy").to_dict())[-1]
     first = next(row for row in laws.records if row["law"] == "cross_entropy")
     assert [float(row["nats"]) for row in points] == pytest.approx(first["params"]["y"], rel=1e-4)
-    with pytest.raises(rbpx.RbpxError, match="nothing to draw"):
-        laws.plot("nothing")
+    with pytest.raises(
+        rbpx.RbpxError, match=r"fit has no figure 'cros_entropy'.*did you mean cross_entropy.*known: rbp"
+    ):
+        laws.plot("cros_entropy")
 
 
 def drawn(chart: dict[str, Any]) -> list[list[dict[str, str]]]:

@@ -1,5 +1,7 @@
 """Mistakes that newcomers make: each gets one line, with what was probably meant."""
 
+import errno
+import os
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 import rbpx
+from rbpx.__main__ import main
 from rbpx.cli.argv import parse
 from rbpx.cli.registry import asking
 from rbpx.config.hydra.compose import Overrides, sweep
@@ -23,6 +26,8 @@ WORDS = {
     "help": "did you mean --help",
     "version": "did you mean --version",
     "-v": "did you mean --version",
+    "fit --config-path mine": "unknown flag --config-path; did you mean --config-dir DIR",
+    "fit -cp mine": "unknown flag -cp; did you mean --config-dir DIR",
     "gpt2": "did you mean model=gpt2",
     "fit pydoc": "did you mean dataset=pydoc",
     "fit limit": "write limit=VALUE",
@@ -196,6 +201,7 @@ def test_a_mistake_of_each_stage_ends_a_command_with_that_line(store: Path, cwd:
         "fit k=0": "k=0.*from 1",
         "fit --output out.csv": "add --format csv or json",
         "fit --store /nosuch": "/nosuch does not exist.*name another with --store DIR",
+        "fit --store ~nosuchuser/a": "store=~nosuchuser/a is not the path of a folder.*give another",
         "show nosuch": "nosuch is not a run_id",
         "show": "id",
         "sql": "one query",
@@ -203,6 +209,18 @@ def test_a_mistake_of_each_stage_ends_a_command_with_that_line(store: Path, cwd:
     }.items():
         assert re.search(says, told(*line.split(), store=store, cwd=cwd)), line
     assert "no runs" in told("fit", store=cwd, cwd=cwd)
+
+
+def test_a_folder_that_was_deleted_is_one_line(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def gone() -> str:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    monkeypatch.setattr(os, "getcwd", gone)
+    assert main(["fit", "--store", str(store)]) == 2
+    said = "rbpx: the working directory was deleted; cd to one that is there, and run the same line again\n"
+    assert capsys.readouterr() == ("", said)
 
 
 def test_a_question_that_memory_does_not_hold_is_one_line(
@@ -215,3 +233,11 @@ def test_a_question_that_memory_does_not_hold_is_one_line(
     answer = here("fit", "fresh=true", cwd=cwd, env={"RBPX_STORE": str(store)}, check=1)
     assert answer.stderr.startswith("rbpx: MemoryError: Out of memory; ask for less at once")
     assert answer.stderr.count("\n") == 1
+    monkeypatch.undo()
+    for mib in (2, 5):  # too little for the records of the runs, or for a question about them
+        monkeypatch.setattr("rbpx.store.sql.bounded.machine_mib", lambda mib=mib: mib)
+        answer = here("fit", "fresh=true", cwd=cwd, env={"RBPX_STORE": str(store)}, check=1)
+        assert re.search(
+            "rbpx: this question needs more memory than it may hold.*used.*ask for less at once", answer.stderr
+        )
+        assert answer.stderr.count("\n") == 1

@@ -47,6 +47,17 @@ def test_a_plain_name_leads_nowhere_else(name: str, is_one: bool) -> None:
     assert is_plain(name) is is_one
 
 
+@pytest.mark.parametrize("name", ["a?b", "a\\b"])
+def test_a_path_that_duckdb_does_not_take_has_no_index(name: str, store: Store, cwd: Path) -> None:
+    moved = cwd / name / "store"
+    shutil.copytree(store.root, moved)
+    for line in (("status",), ("fit", "k=1", "resamples=20"), ("sql", "FROM runs"), ("store", "rebuild")):
+        answer = here(*line, "--store", moved, cwd=cwd, check=0)
+        assert answer.stdout or line[0] == "store"
+    assert answer.stderr.count("\n") == 1
+    assert "where DuckDB can open no index; answered from the files" in answer.stderr
+
+
 def test_entries_are_never_ahead_of_their_files(tmp_path: Path) -> None:
     """Whatever moment a process is killed at, nothing is missed that was not deleted."""
     seen: list[list[Path]] = []

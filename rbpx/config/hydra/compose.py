@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
@@ -23,6 +24,7 @@ from rbpx.errors import RbpxError
 __all__ = ["Overrides", "check_overrides", "is_ours", "names_dataset", "requests", "restored", "sweep", "with_groups"]
 
 _LOGGER = logging.getLogger(__name__)
+_COMPOSING: Final = Lock()
 Job = Callable[[], Any]
 """Returns the request of one job, or raises what is wrong with it."""
 
@@ -133,10 +135,14 @@ class Overrides:
 
     @contextmanager
     def registered(self) -> Iterator[None]:
-        """Let Hydra compose them while the block lasts; it keeps the reader of files that it has when it starts."""
-        self.register()
-        with adapter.initialized():
-            yield
+        """Let Hydra compose them while the block lasts; it keeps the reader of files that it has when it starts.
+
+        One thread at a time: what Hydra is told, and whether it has started, are global to the process.
+        """
+        with _COMPOSING:
+            self.register()
+            with adapter.initialized():
+                yield
 
     def register(self) -> None:
         """Tell Hydra of the verb's schema, of our studies of its kind, and of the datasets that the store holds.

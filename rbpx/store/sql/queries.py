@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from rbpx.errors import DamageError, RbpxError
+from rbpx.errors import DamageError, MeasureError, RbpxError
 from rbpx.files.output import Rows
 from rbpx.store import schema
 from rbpx.store.checks.integrity import sound_runs
@@ -52,11 +52,17 @@ def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -
         store: the store.
         with_fits: whether to include `fits`, `rank_fits` and `failures`.
         limits: of the memory and the temporary files of all questions that it is asked.
+
+    Raises:
+        MeasureError: the records of the runs need more memory than that.
     """
     connection = duckdb.connect(":memory:")
     spill = limit(connection, limits)
     try:
-        _fill(connection, store, with_fits)
+        try:
+            _fill(connection, store, with_fits)
+        except duckdb.OutOfMemoryException as problem:
+            raise _unheld(problem) or problem from None
         yield connection
     finally:
         close(connection, spill)
@@ -123,11 +129,12 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
 
     Raises:
         DamageError: a file of the store cannot be read.
+        MeasureError: it needs more memory than there is.
     """
     try:
         return connection.sql(read_sql(name), params=parameters).to_arrow_table()
     except (duckdb.Error, UnicodeDecodeError) as problem:
-        raise _unread(problem) or _untold(problem) or problem from None
+        raise _unread(problem) or _untold(problem) or _unheld(problem) or problem from None
 
 
 def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str, **parameters: Any) -> pa.Table:
@@ -314,6 +321,17 @@ _NAMED_BY = {"runs": ("run_id",), "documents": ("run_id", "doc_id"), "vocab": ("
 def _beyond(problem: Exception, limits: SqlLimits) -> RbpxError | None:
     """The error to raise where DuckDB had too little memory or disk; None where it had enough."""
     return RbpxError(too_large(limits)) if "Out of Memory Error" in str(problem) else None
+
+
+def _unheld(problem: Exception) -> MeasureError | None:
+    """The error to raise where one of our own questions had too little memory; None where it had enough."""
+    if not isinstance(problem, duckdb.OutOfMemoryException):
+        return None
+    used = re.search(r"\(([^)]* used)\)", str(problem))
+    return MeasureError(
+        f"this question needs more memory than it may hold{f' ({used[1]})' if used else ''}; ask for less at once "
+        "(dataset=, family=, size=, limit=), or give this process more memory"
+    )
 
 
 def _unread(problem: Exception) -> RbpxError | None:
