@@ -256,3 +256,11 @@ def test_both_steps_are_drawn(store: Path, cwd: Path) -> None:
     forecast, second = drawn.split("Forecast of success")[1].split("Step 2")
     assert {"● fitted", "■ predicted", "▲ actual", "◆ chance"} <= {line.strip() for line in forecast.splitlines()}
     assert "● fitted, sigmoid" in second
+
+
+@pytest.mark.parametrize("keys", [{}, {"bounds": {"b": [1.0, 1.0]}}], ids=["free", "held"])
+def test_a_feature_of_0_at_every_model_is_a_status(tmp_path: Path, keys: dict[str, Any]) -> None:
+    rows = "\n".join(f"m{at},{10 ** (6 + at / 2)},1,1,{0.3 + at / 10}" for at in range(6))
+    imported(tmp_path / "s", f"size,S,k,rbp,accuracy\n{rows}", dataset="arc_easy", ties="pessimistic")
+    (row,) = downstream(tmp_path / "s", features=["rbp"], k=1, **keys).of_kind("prediction")
+    assert (row["chained_predicted"], "no_variation" in row["reasons"]) == (None, True)

@@ -213,13 +213,15 @@ class _First:
 def _second(
     task: TaskValues, values: FeatureValues, trainings: Sequence[Training], request: Request
 ) -> tuple[SigmoidFit | None, Plausible | None, list[Status]]:
-    """The sigmoid, the curves that its points allow, and doubts; no sigmoid from too few points or without success."""
+    """The sigmoid, the curves that its points allow, and doubts; no sigmoid from too few points, of 0, or without success."""
     if not task.has_success or task.chance is None:
         return None, None, []
     of_NR, of_N = points(trainings, len(values.x_R), request.drop, request.smooth)
     x_N, y_N = means(of_NR, values.x_R), means(of_NR, task.success_R)
     known_N = np.isfinite(x_N) & np.isfinite(y_N)
     x_N, y_N, group_N = x_N[known_N], y_N[known_N], np.unique(of_N[known_N], return_inverse=True)[1].astype(np.int64)
+    if len(x_N) and not x_N.any():  # as where every token is a hit: a sigmoid of nothing but 0
+        return None, None, [Status.no_variation]
     anchor, chance = request.anchor, task.chance
     starts, bounds = request.starts, request.bounds
     fit = fit_sigmoid(x_N, y_N, chance, anchor, starts, bounds) if len(x_N) else None
