@@ -166,7 +166,7 @@ def _count(
     run: Run,
     k_grid: Sequence[int],
     lengths: Sequence[int],
-    weights_BD: npt.NDArray[np.int64] | None,
+    weights_BD: Floats | None,
 ) -> Iterator[tuple[Windows, Dependence, float]]:
     """At each k the windows of one run, the dependence of its hits and their share; reads its tokens once."""
     doc_T, rank_T = text_ranks(connection, run.run_id, group.ties)
