@@ -83,7 +83,8 @@ def exchange_of(
     text = 0.0
     if drawn is not None:
         y_BK, y_BN = drawn
-        usable_B = np.isfinite(np.log(y_BK)).all(axis=1) & np.isfinite(np.log(y_BN)).all(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or below has no logarithm, and is left out
+            usable_B = np.isfinite(np.log(y_BK)).all(axis=1) & np.isfinite(np.log(y_BN)).all(axis=1)
         ln_y_BK = np.log(y_BK[usable_B])
         alpha_k_B = (line(_LN_STEP, ln_y_BK[:, ends]) if between else line(np.log(k_grid), ln_y_BK))[:, 1]
         alpha_S_B = line(np.log(of_S.S), np.log(y_BN[usable_B]))[:, 1]

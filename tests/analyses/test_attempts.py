@@ -470,6 +470,16 @@ def test_any_number_of_samples_is_answered(tmp_path: Path) -> None:
     assert first["passes_stderr_of_samples"] == pytest.approx(of_samples, rel=1e-3)
 
 
+def test_items_that_were_tried_once_have_no_slope_in_k(tmp_path: Path) -> None:
+    """And NumPy says nothing of 0 / 0."""
+    rows = [f"toy,{size},{S},t,{item},1,{item % 2}" for size, S in (("a", 1e7), ("b", 1e8)) for item in range(8)]
+    asked = ask(imported(tmp_path / "s", "\n".join([HEADER, *rows])), "attempts", resamples=20, k=[1, 10])
+    assert [row["passes"] for row in asked.of_kind("pass")] == [0.5, 0.5]
+    lines = [row["passes"] for row in asked.of_kind("forecast") if row["way"] == "line"]
+    assert set(lines) <= {None}
+    assert math.isnan(slope_in_k([1], np.array([0.5])))
+
+
 # ---------------------------------------------------------------------------------------------------------- checkpoints
 
 

@@ -1,6 +1,7 @@
 """The law in k of one model: nested counts of drawn ranks, whose exponent is known, and the published regression."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ import pytest
 from rbpx.laws.in_k import curvature_of, fit_k_law, nested_covariance
 from rbpx.status import Status
 from tests.support import drawn_answers
+from tests.support.asking import ask
 from tests.support.drawn_answers import BETA, LEVEL, K, curved, in_k, power
 from tests.support.draws import fewest
+from tests.support.filled import filled
 
 
 @pytest.mark.parametrize("ranks_of", [power, curved])
@@ -58,3 +61,9 @@ def test_three_k_have_a_line_and_no_curvature_and_two_the_same_share_are_one_obs
 def test_k_where_every_token_is_a_hit_have_no_law() -> None:
     fit = fit_k_law((1, 2, 5), np.array([1.0, 0.5, 0.0]), None)
     assert (fit.status, fit.alpha, fit.reasons) == (Status.not_positive, None, ("not_positive",))
+
+
+def test_resamples_whose_loss_is_0_are_left_out_without_a_warning(tmp_path: Path) -> None:
+    """Of eight short documents some resamples hold hits alone at a large k; NumPy would say so on stderr."""
+    asked = ask(filled(tmp_path / "store"), "klaw", resamples=100)
+    assert len(asked.rows) == 4

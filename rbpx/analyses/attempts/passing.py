@@ -126,6 +126,8 @@ def grid_to(most: int) -> list[int]:
 def slope_in_k(k_K: Sequence[int], passes_K: Floats) -> Floats:
     """The exponent of -ln pass@k = C k^-alpha by least squares of logarithms; NaN where pass@k is 0 or 1 at some k.
 
+    NaN too at a single k, as of items that were tried once.
+
     Args:
         k_K: numbers of attempts.
         passes_K: pass@k, [K] or [B, K].
@@ -133,6 +135,8 @@ def slope_in_k(k_K: Sequence[int], passes_K: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         ln_y = np.log(neg_ln(passes_K))
         ln_y = np.where(np.isfinite(ln_y).all(axis=-1, keepdims=True), ln_y, math.nan)
+    if len(k_K) < 2:
+        return np.full(ln_y.shape[:-1], math.nan)
     return np.asarray(line(np.log(np.asarray(k_K, np.float64)), ln_y)[..., 1])
 
 
