@@ -213,7 +213,7 @@ class _First:
 def _second(
     task: TaskValues, values: FeatureValues, trainings: Sequence[Training], request: Request
 ) -> tuple[SigmoidFit | None, Plausible | None, list[Status]]:
-    """The sigmoid, the curves that its points allow, and doubts; no sigmoid from too few points, of 0, or without success."""
+    """The sigmoid, the curves that its points allow, and doubts; no sigmoid of few points, of 0 or no success."""
     if not task.has_success or task.chance is None:
         return None, None, []
     of_NR, of_N = points(trainings, len(values.x_R), request.drop, request.smooth)
