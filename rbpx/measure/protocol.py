@@ -71,7 +71,7 @@ class ResolvedProtocol(Generic[M]):
         """
         tokenizer = self.loaded.tokenizer
         behind = ids_around(tokenizer)[1] if self.bos is Bos.tokenizer else []
-        was_scored = behind and (self.harness or not set(behind) <= set(tokenizer.all_special_ids))
+        was_scored: bool = bool(behind) and (self.harness or not set(behind) <= set(tokenizer.all_special_ids))
         return [
             *([] if self.bos is Bos.tokenizer else [f"bos {self.bos.value}"]),
             *([] if self.stride is None else [f"stride {self.stride}"]),

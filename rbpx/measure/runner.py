@@ -22,6 +22,7 @@ from rbpx.data.hub_texts import Sample
 from rbpx.data.parquet_parts import Tell
 from rbpx.data.samples import sample
 from rbpx.errors import AbsentModelError, MeasureError, RbpxError, UnexpectedError, number_of
+from rbpx.measure.harness_bos import log_scored_bos
 from rbpx.measure.offline import as_held, hash_members, training_beside
 from rbpx.measure.results import Failure, Measured, not_measured, pace, told
 from rbpx.measure.run_tables import scored_share
@@ -99,7 +100,7 @@ def measure_grids(
             for grid in together.values():
                 _log_unscored(grid)
                 _warn_of_inner_padding(grid)
-                _log_scored_bos(grid)
+                log_scored_bos(grid.new, grid.store)
     return [
         not_measured(request, stopped[i]) if i in stopped else _measured(request, grids.get(i))
         for i, request in enumerate(requests)
@@ -155,19 +156,6 @@ def _warn_of_inner_padding(grid: _Grid) -> None:
                 f"{number_of(len(grid.sample.documents), 'document')} contain {inner['text']}, with which "
                 "protocol=official pads windows; the authors' code masks it there too, so their ranks of the "
                 f"{number_of(inner['tokens'], 'token')} after it may differ"
-            )
-            return
-
-
-def _log_scored_bos(grid: _Grid) -> None:
-    """Say, once for a grid, that protocol=harness counts a BOS that no text has."""
-    for record in grid.new:
-        scored = grid.store.manifest(record["run_id"]).get("scored_bos")
-        if scored is not None:
-            logging.getLogger(__name__).info(
-                f"{record['family']} on {record['dataset']}: the {scored['text']} that the tokenizer puts before each "
-                f"of {number_of(scored['texts'], 'text')} is scored too, as the harness does; model.bos=none scores "
-                "texts alone"
             )
             return
 
