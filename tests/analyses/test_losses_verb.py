@@ -32,8 +32,13 @@ def asked(store: Path, verb: str, **keys: Any) -> Asked:
 
 
 @pytest.fixture(scope="module")
-def fitted(store: Path) -> Rows:
-    return asked(store, "fit").rows
+def answer(store: Path) -> Asked:
+    return asked(store, "fit")
+
+
+@pytest.fixture(scope="module")
+def fitted(answer: Asked) -> Rows:
+    return answer.rows
 
 
 def test_fit_has_a_curve_of_each_family_and_one_of_all(fitted: Rows) -> None:
@@ -49,6 +54,16 @@ def test_fit_has_a_curve_of_each_family_and_one_of_all(fitted: Rows) -> None:
         assert params["shared"]["n_families"] == 2
         assert params["shared"]["p"] > 0.05
     assert len({row["fit_id"] for row in fitted}) == len(fitted)
+
+
+def test_a_table_has_what_each_model_shows_on_both_texts(answer: Asked) -> None:
+    _, _, shown = answer.table(160).partition("What each model shows on both texts")
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["family", "size", "S"] in [line[:3] for line in lines]
+    for at, size in enumerate(S):
+        x, y = losses(size)
+        row = [f"{size:.0f}", f"{size:,.0f}", f"{x:.4f}", f"{y * (1 + off(at, 'a') / 100):.4f}"]
+        assert ["a", *row] in lines
 
 
 def test_models_on_the_other_text_alone_are_foretold_without_S(store: Path) -> None:
