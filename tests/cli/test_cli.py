@@ -201,7 +201,8 @@ def test_a_model_that_cannot_be_measured_is_named_with_the_reason(family: Family
     plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
     config["added_tokens"] += [{"id": first + n, "content": f"<far {n}>"} | plain for n in range(40)]
     (folder / "tokenizer.json").write_text(json.dumps(config))
-    assert_told(here("model=hub", f"model.id={folder}", *text, cwd=cwd), "large.*does not fit.*320 rows")
+    far = ("dataset=file", f"dataset.path={write_jsonl(tmp_path / 'far.jsonl', 'One is <far 39> off.')}", *text[2:])
+    assert_told(here("model=hub", f"model.id={folder}", *far, cwd=cwd), "contains '<far 39>'.*large has 320 rows")
 
 
 def test_a_text_that_cannot_be_read_is_named_with_the_reason(family: Family, cwd: Path, tmp_path: Path) -> None:

@@ -13,14 +13,14 @@ from rbpx.data.windows import cut_windows
 from rbpx.measure import protocol
 from rbpx.measure.protocol import ResolvedProtocol
 from rbpx.models.tokenizer import hash_tokenizer
-from tests.support.checkpoints import build_tokenizer
+from tests.support.checkpoints import VOCAB_ROWS, build_tokenizer
 
 TEXTS = [Document(n, str(n), "The sea reads nothing. " * (n + 2)) for n in range(5)]
 
 
 def resolved(arch: str, **how: Any) -> ResolvedProtocol:
     tokenizer = build_tokenizer(arch)
-    loaded: Any = SimpleNamespace(tokenizer=tokenizer, tokenizer_hash=hash_tokenizer(tokenizer))
+    loaded: Any = SimpleNamespace(tokenizer=tokenizer, tokenizer_hash=hash_tokenizer(tokenizer), n_rows=VOCAB_ROWS)
     return ResolvedProtocol(loaded, **{"window": 20, "stride": None, "bos": Bos.tokenizer, "padding": Padding.counted,
                               "unscored": [], **how})  # fmt: skip
 
