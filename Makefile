@@ -69,7 +69,7 @@ census: $(TOOLS) ## which architectures of transformers are measured: docs/refer
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-test: $(TOOLS) ## all tests of a change, in five minutes on two quiet cores
+test: $(TOOLS) ## all tests of a change, in some six minutes on two cores
 	$(PYTEST)
 
 nightly: $(TOOLS) ## what takes hours: coverage counted by the hundred, all architectures, small mistakes, half an hour of kills
