@@ -9,7 +9,10 @@ import pytest
 from rbpx.analyses import told
 from rbpx.display.section import Section
 from tests.support.asking import Asked, ask, imported, refused
+from tests.support.coverage import BUDGET, least_to_reach
 from tests.support.surfaces import grid, law, straight, true_optimum
+
+SERVED = 1e13
 
 
 def drawn(store: Path, S: np.ndarray, D: np.ndarray, noise: float, seed: int) -> Path:
@@ -22,8 +25,8 @@ def drawn(store: Path, S: np.ndarray, D: np.ndarray, noise: float, seed: int) ->
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     """Two budgets, one of them far beyond the runs, tokens to serve, and a run far from all others."""
-    store = drawn(tmp_path_factory.mktemp("decide") / "store", *grid(4, 3), 0.004, 3)
-    keys = {"flops": 1e22, "budgets": [1e22, 1e25], "inference_tokens": 1e13, "S": 1e6, "D": 1e11}
+    store = drawn(tmp_path_factory.mktemp("decide") / "store", *grid(4, 3), 1e-4, 3)
+    keys = {"flops": BUDGET, "budgets": [BUDGET, 1e25], "inference_tokens": SERVED, "S": 1e6, "D": 1e11}
     return ask(store, "decide", resamples=40, **keys)
 
 
@@ -53,12 +56,22 @@ def test_on_a_page_about_several_groups_each_is_named_before_its_first_sentence(
 def test_its_rows_have_what_its_sentences_say(asked: Asked) -> None:
     assert {"runs", "best", "largest"} <= {row["kind"] for row in asked.rows}
     (runs,), (best, far) = asked.of_kind("runs"), asked.of_kind("best")
-    assert (runs["n_points"], best["C"], far["C"]) == (12, 1e22, 1e25)
-    assert best["S_lo"] < true_optimum(1e22) < best["S_hi"]
+    assert (runs["n_points"], best["C"], far["C"]) == (12, BUDGET, 1e25)
+    assert best["S_lo"] < true_optimum(BUDGET) < best["S_hi"]
     assert best["y_lo"] < law(best["S"], best["D"]) < best["y_hi"]
-    assert best["S"] * best["D"] * 6 == pytest.approx(1e22)
+    assert best["S"] * best["D"] * 6 == pytest.approx(BUDGET)
     assert best["half"] < best["fivefold"]
     assert [row["kind"] for row in asked.rows if "beyond" in (row["reasons"] or ())] == ["best", "asked"]
+
+
+def test_to_serve_tokens_it_names_the_size_of_the_law_and_how_well_that_is_known(asked: Asked) -> None:
+    """Of runs that hardly scatter, whose draws all had the size of one place of a grid once."""
+    (row,) = asked.of_kind("served")
+    S, D, saved = least_to_reach(SERVED)
+    assert row["S"] == pytest.approx(S, rel=0.01)
+    assert row["D"] == pytest.approx(D, rel=0.03)
+    assert row["saved"] == pytest.approx(saved, abs=0.005)
+    assert row["S_lo"] < row["S"] < row["S_hi"]
 
 
 def test_where_size_and_tokens_vary_together_no_size_is_named(tmp_path: Path) -> None:

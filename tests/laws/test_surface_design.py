@@ -14,7 +14,7 @@ from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.next_runs import LEAST, best_sizes, best_values, candidates, next_runs, predictions
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
-from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straight, surface_of
+from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straight, surface_of, true_optimum
 
 
 def test_a_line_is_judged_as_one_and_a_grid_is_not() -> None:
@@ -105,6 +105,17 @@ def test_draws_of_the_surface_are_those_of_its_predictions() -> None:
         width = math.log(answer.y.hi / answer.y.lo)
         assert middle == pytest.approx(math.log(answer.y.value), abs=0.03 * width)
         assert (lo, hi) == pytest.approx((math.log(answer.y.lo), math.log(answer.y.hi)), abs=0.06 * width)
+
+
+def test_the_best_of_a_budget_is_that_of_the_law_and_no_place_of_a_grid() -> None:
+    runs = Runs.of(*grid(5, 4), law(*grid(5, 4)))
+    for C in np.geomspace(1e20, 3e20, 5).tolist():
+        (size,), (value,) = (
+            of.of(np.log(law(of.S, of.D))[None])[0] for of in (best_sizes(runs, [C]), best_values(runs, [C]))
+        )
+        S = true_optimum(C)
+        assert size == pytest.approx(math.log(S), abs=1e-3)
+        assert value == pytest.approx(math.log(law(np.array([S]), np.array([C / 6 / S]))[0]), abs=1e-5)
 
 
 @pytest.mark.parametrize("asked", ["prediction", "size", "value"])

@@ -359,6 +359,24 @@ def least_within(T: float) -> tuple[float, float, float]:
     return S, tokens(S), found.fun
 
 
+def least_to_reach(T: float) -> tuple[float, float, float]:
+    """S, D and the share that is saved, of the fewest FLOPs to the best loss of BUDGET, by a search along that loss."""
+    of, size = surfaces.TRUE, surfaces.true_optimum(BUDGET)
+    wanted = true_loss(size, BUDGET / 6 / size)
+
+    def tokens(S: float) -> float:
+        return ((wanted - of["E"] - of["A"] * S ** -of["alpha"]) / of["B"]) ** (-1 / of["beta"])
+
+    unreachable = (of["A"] / (wanted - of["E"])) ** (1 / of["alpha"])
+    found = minimize_scalar(
+        lambda ln_S: math.log(math.exp(ln_S) * (6 * tokens(math.exp(ln_S)) + 2 * T)),
+        bounds=(math.log(unreachable * 1.0001), math.log(2 * size)),
+        method="bounded",
+    )
+    S = math.exp(found.x)
+    return S, tokens(S), 1 - math.exp(found.fun) / (BUDGET + 2 * size * T)
+
+
 def _count(held: Held, of: Best | Served, truth: dict[str, float]) -> None:
     for name, value in truth.items():
         held[name] += inside(getattr(of, name).lo, value, getattr(of, name).hi)

@@ -2,12 +2,14 @@
 
 All of it is over forms, bends and misfit (`rbpx.laws.surface.averaged.draw_over_forms`), with C = 6 S D. With serving,
 T tokens at 2 S FLOPs each, asked for is the least 6 S D + 2 S T that reaches the loss of the best training run of a
-budget, or the least loss where 6 S D + 2 S T is the budget.
+budget, or the least loss where 6 S D + 2 S T is the budget. Both are looked for along the tokens per parameter,
+R = D / S: the size of a budget and the compute that reaches a loss are smooth in ln R, while along S tokens fall to 0
+where serving takes the whole budget, and have no end where a size never reaches the loss.
 
 Source:
     arXiv 2401.00448 (N. Sardana, J. Portes, S. Doubov, J. Frankle), eq. 3, for training and serving together.
 
-Shapes: K draws, G sizes along a budget.
+Shapes: K draws, G places along a budget or a loss, M amounts of compute.
 """
 
 import math
@@ -16,9 +18,10 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 
 from rbpx.laws.intervals.estimate import TAILS, Estimate
-from rbpx.laws.numeric import Floats
+from rbpx.laws.numeric import Floats, roots
 from rbpx.laws.surface.averaged import BudgetTest, draw_over_forms, predict_over_forms
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.runs import Runs, six_S
@@ -31,9 +34,9 @@ _DRAWS: Final = 1000
 _SIZES: Final = 61  # along a budget
 _SERVABLE: Final = 0.999  # of the budget: what serving may cost of the largest size that is looked at
 _AROUND: Final = 100.0  # times the sizes of the runs, to either side
-_SERVED: Final = 25  # sizes, and tokens, where serving counts
-_SMALLER: Final = 30.0  # times: the least size that is looked at where serving counts
-_LONGER: Final = 300.0  # times the tokens
+_SERVED: Final = math.log(10) * np.arange(-10, 21) / 5  # of R, where serving counts, beside the best training run's
+_COMPUTE: Final = 12  # amounts, at each of them
+_LESS: Final = math.log(30)  # of C: how much less may reach the loss
 _ENDLESS: Final = 1e8  # times the largest S and D
 INSIDE: Final = 0.95  # of the draws: where fewer have a best size within the grid, there is none
 
@@ -102,34 +105,32 @@ def best_of(fits: Sequence[SurfaceFit], C: float, budgets: Sequence[BudgetTest] 
     return None if drawn is None else best_among(fits, C, *drawn, budgets)
 
 
-def draws_of_budget(
-    fits: Sequence[SurfaceFit], C: float, seed: int = 0, T: float = 0.0
-) -> tuple[Floats, Floats] | None:
-    """Draws of ln y along a budget, 6 S D + 2 S T = C.
+def draws_of_budget(fits: Sequence[SurfaceFit], C: float, seed: int = 0) -> tuple[Floats, Floats] | None:
+    """Draws of ln y along a budget, 6 S D = C.
 
     Args:
         fits: of the forms to the same runs.
-        C: FLOPs of training, and of serving T tokens.
+        C: training FLOPs.
         seed: of the draws.
-        T: tokens to serve.
 
     Returns:
-        Ln S of a hundredfold around the sizes of the runs [G], as far as the budget serves them, and the draws [K, G];
-        None where no form was fitted.
+        Ln S of a hundredfold around the sizes of the runs [G], and the draws [K, G]; None where no form was fitted.
     """
     runs = fits[0].runs
-    least_S, most_S = runs.S_N.min() / _AROUND, runs.S_N.max() * _AROUND
-    if T:
-        most_S = min(most_S, _SERVABLE * C / (2 * T))
-        least_S = min(least_S, most_S / HALF)
-    ln_S_G = np.linspace(math.log(least_S), math.log(most_S), _SIZES)
-    found = _draws(fits, ln_S_G, np.log(tokens_left(C, np.exp(ln_S_G), T)), seed)
+    ln_S_G = np.linspace(math.log(runs.S_N.min() / _AROUND), math.log(runs.S_N.max() * _AROUND), _SIZES)
+    found = _draws(fits, ln_S_G, np.log(tokens_left(C, np.exp(ln_S_G), 0.0)), seed)
     return None if found is None else (ln_S_G, found)
 
 
 def tokens_left(C: float, S: Size, T: float) -> Size:
     """Tokens to train on where 6 S D + 2 S T = C."""
     return (C / S - 2 * T) / 6
+
+
+def _ln_size(ln_C: Floats | float, ln_R: Floats, T: float) -> Floats:
+    """Ln S where 6 S D + 2 S T = C and D = R S."""
+    C = np.exp(ln_C)
+    return np.log(C / (T + np.sqrt(T**2 + 6 * np.exp(ln_R) * C)))
 
 
 def best_among(
@@ -146,8 +147,8 @@ def best_among(
     middle = float(np.median(ln_S_K[inner_K]))
     size = math.exp(middle)
     (answer,) = predict_over_forms(fits, [(size, C / 6 / size)], budgets)
-    at_G = [middle, middle - math.log(HALF), middle - math.log(FIVEFOLD)]
-    best_K, half_K, fivefold_K = (np.array([np.interp(at, ln_S_G, row) for row in found]) for at in at_G)
+    wanted = [middle, middle - math.log(HALF), max(middle - math.log(FIVEFOLD), float(ln_S_G[0]))]
+    best_K, half_K, fivefold_K = CubicSpline(ln_S_G, found, axis=1)(wanted).T
     D = Estimate(*(None if each is None else C / 6 / each for each in (S.value, S.hi, S.lo)))
     return Best(C, S, D, answer.y, of_draws(half_K - best_K, less=1.0), of_draws(fivefold_K - best_K, less=1.0), beyond)
 
@@ -180,34 +181,46 @@ def with_serving(fits: Sequence[SurfaceFit], C: float, T: float, seed: int = 0) 
     training = best_of(fits, C, seed=seed)
     if training is None or training.S.value is None:
         return None
-    runs, ln_S = fits[0].runs, math.log(training.S.value)
-    ln_S_G = np.linspace(ln_S - math.log(_SMALLER), ln_S + math.log(3), _SERVED)
-    ln_more_M = np.linspace(math.log(1 / 3), math.log(_LONGER), _SERVED)
-    ln_D = math.log(C / 6) - ln_S
-    ln_S_P, more_P = (each.ravel() for each in np.meshgrid(ln_S_G, ln_more_M, indexing="ij"))
-    found = _draws(fits, np.append(ln_S_P, ln_S), np.append(ln_D + more_P, ln_D), seed)
+    S_best, ln_C = training.S.value, math.log(C)
+    ln_R_G = math.log(C / 6 / S_best**2) + _SERVED
+    # The size of the best training run with more tokens, or its tokens with a larger size, reach its loss.
+    step_G = (_LESS + np.abs(_SERVED)) / (_COMPUTE - 2)
+    ln_C_MG = ln_C - _LESS + np.arange(_COMPUTE)[:, None] * step_G
+    ln_S_MG = _ln_size(ln_C_MG, ln_R_G, 0.0)
+    ln_S_P, ln_D_P = ln_S_MG.ravel(), (ln_S_MG + ln_R_G).ravel()
+    found = _draws(fits, np.append(ln_S_P, math.log(S_best)), np.append(ln_D_P, math.log(C / 6 / S_best)), seed)
     if found is None:
         return None
-    wanted_K = found[:, -1]
-    ln_y_KGM = found[:, :-1].reshape(len(found), _SERVED, _SERVED)
-    ln_D_KG = np.full(ln_y_KGM.shape[:2], np.nan)
-    for k, wanted in enumerate(wanted_K.tolist()):
-        for g, ln_y_M in enumerate(ln_y_KGM[k]):
-            if ln_y_M.min() <= wanted <= ln_y_M[0]:
-                falling_M = np.minimum.accumulate(ln_y_M)
-                ln_D_KG[k, g] = ln_D + np.interp(-wanted, -falling_M, ln_more_M)
-    cost_KG = np.exp(ln_S_G) * (6 * np.exp(ln_D_KG) + 2 * T)
-    usable_K = np.isfinite(cost_KG).any(axis=1)
-    if usable_K.mean() < INSIDE:
+    above_KMG = found[:, :-1].reshape(len(found), *ln_C_MG.shape) - found[:, -1, None, None]
+    ln_C_KG = ln_C - _LESS + _first_root(above_KMG) * step_G
+    ln_cost_KG = ln_C_KG + np.log1p(2 * T * np.exp(_ln_size(ln_C_KG, ln_R_G, 0.0) - ln_C_KG))
+    ln_R_K, ln_cost_K = least(ln_R_G, np.where(np.isfinite(ln_cost_KG), ln_cost_KG, np.inf))
+    inner_K = np.isfinite(ln_R_K)
+    if inner_K.mean() < INSIDE:
         return Served(C, T, Estimate(), Estimate(), Estimate(), 1.0, Estimate(), within=False)
-    cost_KG, ln_D_KG = cost_KG[usable_K], ln_D_KG[usable_K]
-    best_K = np.nanargmin(cost_KG, axis=1)
-    each_K = np.arange(len(best_K))
-    plain = C + 2 * training.S.value * T
-    S, D = of_draws(ln_S_G[best_K]), of_draws(ln_D_KG[each_K, best_K])
-    saved = of_draws(np.log(cost_KG[each_K, best_K] / plain), less=1.0).times(-1.0)
-    ratio = float(np.exp(np.median(ln_D_KG[each_K, best_K] - ln_S_G[best_K])))
-    return Served(C, T, S, D, saved, max(ratio / float((runs.D_N / runs.S_N).max()), 1.0), Estimate(), within=False)
+    ln_R_K, ln_cost_K = ln_R_K[inner_K], ln_cost_K[inner_K]
+    ln_S_K = _ln_size(ln_cost_K, ln_R_K, T)
+    saved = of_draws(ln_cost_K - math.log(C + 2 * S_best * T), less=1.0).times(-1.0)
+    beyond = max(math.exp(np.median(ln_R_K)) / _most_per_parameter(fits[0].runs), 1.0)
+    return Served(C, T, of_draws(ln_S_K), of_draws(ln_S_K + ln_R_K), saved, beyond, Estimate(), within=False)
+
+
+def _first_root(y_KMG: Floats) -> Floats:
+    """Where y first falls to 0 along M, by cubic splines through its places 0, 1, ...; NaN where it does not."""
+    falls_KMG = (y_KMG[:, :-1] > 0) & (y_KMG[:, 1:] <= 0)
+    at_KG, falls_KG = falls_KMG.argmax(axis=1), falls_KMG.any(axis=1)
+    of_4MKG = CubicSpline(np.arange(y_KMG.shape[1]), y_KMG, axis=1).c
+    of_4R = np.take_along_axis(of_4MKG, at_KG[None, None], axis=1)[:, 0, falls_KG]
+    found_KG = np.full(at_KG.shape, np.nan)
+    within_R = roots(
+        lambda x_R: np.asarray(np.polyval(of_4R, x_R)), np.zeros(of_4R.shape[1]), np.ones(of_4R.shape[1]), 1e-6
+    )
+    found_KG[falls_KG] = at_KG[falls_KG] + within_R
+    return found_KG
+
+
+def _most_per_parameter(runs: Runs) -> float:
+    return float((runs.D_N / runs.S_N).max())
 
 
 def within_total(
@@ -225,20 +238,26 @@ def within_total(
     Returns:
         The best, unknown where no size within a hundredfold of the runs' is; None where no form was fitted.
     """
-    drawn = draws_of_budget(fits, C, seed, T)
-    if drawn is None:
+    runs = fits[0].runs
+    most_S = min(float(runs.S_N.max()) * _AROUND, _SERVABLE * C / (2 * T))
+    least_S = min(float(runs.S_N.min()) / _AROUND, most_S / HALF)
+    fewest, most = (math.log(tokens_left(C, at, T) / at) for at in (most_S, least_S))
+    ln_R_G = np.linspace(fewest, most, _SIZES)
+    ln_S_G = _ln_size(math.log(C), ln_R_G, T)
+    found = _draws(fits, ln_S_G, ln_S_G + ln_R_G, seed)
+    if found is None:
         return None
-    runs, (ln_S_G, found) = fits[0].runs, drawn
-    ln_S_K, _ = least(ln_S_G, found)
-    inner_K = np.isfinite(ln_S_K)
+    ln_R_K, _ = least(ln_R_G, found)
+    inner_K = np.isfinite(ln_R_K)
     if inner_K.mean() < INSIDE:
         return Served(C, T, Estimate(), Estimate(), Estimate(), 1.0, Estimate(), within=True)
-    S = of_draws(ln_S_K[inner_K])
+    ln_S_K = _ln_size(math.log(C), ln_R_K[inner_K], T)
+    S = of_draws(ln_S_K)
     ends = [each and tokens_left(C, each, T) for each in (S.value, S.hi, S.lo)]
-    size, D = math.exp(float(np.median(ln_S_K[inner_K]))), Estimate(*ends)
+    size, D = math.exp(float(np.median(ln_S_K))), Estimate(*ends)
     (answer,) = predict_over_forms(fits, [(size, tokens_left(C, size, T))], budgets)
-    ratio = tokens_left(C, size, T) / size / float((runs.D_N / runs.S_N).max())
-    return Served(C, T, S, D, Estimate(), max(ratio, 1.0), answer.y, within=True)
+    beyond = max(tokens_left(C, size, T) / size / _most_per_parameter(runs), 1.0)
+    return Served(C, T, S, D, Estimate(), beyond, answer.y, within=True)
 
 
 def _draws(fits: Sequence[SurfaceFit], ln_S: Floats, ln_D: Floats, seed: int) -> Floats | None:
@@ -250,17 +269,18 @@ def _draws(fits: Sequence[SurfaceFit], ln_S: Floats, ln_D: Floats, seed: int) ->
 def least(ln_S_G: Floats, ln_y_KG: Floats) -> tuple[Floats, Floats]:
     """Where each draw is least, and how much, by the parabola through its least place and both beside it.
 
-    NaN where that is at an end.
+    NaN where that is at an end, or beside a place that is infinite.
     """
     at_K = ln_y_KG.argmin(axis=1)
     inner_K = (at_K > 0) & (at_K < len(ln_S_G) - 1)
     at_K = np.clip(at_K, 1, len(ln_S_G) - 2)
     each_K = np.arange(len(at_K))
     before_K, here_K, after_K = (ln_y_KG[each_K, at_K + step] for step in (-1, 0, 1))
-    bend_K = before_K - 2 * here_K + after_K
-    shift_K = np.where(bend_K > 0, (before_K - after_K) / (2 * np.where(bend_K > 0, bend_K, 1.0)), 0.0)
-    ln_S_K = ln_S_G[at_K] + shift_K * (ln_S_G[1] - ln_S_G[0])
-    ln_y_K = here_K - (before_K - after_K) * shift_K / 4
+    with np.errstate(invalid="ignore"):
+        bend_K = before_K - 2 * here_K + after_K
+        shift_K = np.where(bend_K > 0, (before_K - after_K) / (2 * np.where(bend_K > 0, bend_K, 1.0)), 0.0)
+        ln_S_K = ln_S_G[at_K] + shift_K * (ln_S_G[1] - ln_S_G[0])
+        ln_y_K = here_K - (before_K - after_K) * shift_K / 4
     return np.where(inner_K, ln_S_K, np.nan), np.where(inner_K, ln_y_K, np.nan)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.averaged import draw_over_forms
+from rbpx.laws.surface.decision import least
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.runs import Runs, six_S
 
@@ -100,26 +101,29 @@ def predictions(points: Sequence[tuple[float, float]]) -> Wanted:
 def best_sizes(runs: Runs, budgets: Sequence[float]) -> Wanted:
     """Ln S of the best run of each budget, C = 6 S D."""
     S, D = _along(runs, budgets)
-    ln_S_T = np.log(S).reshape(1, -1, _SIZES)
-
-    def of(ln_y_KP: Floats) -> Floats:
-        best_KT = ln_y_KP.reshape(len(ln_y_KP), -1, _SIZES).argmin(axis=2)
-        return np.take_along_axis(ln_S_T, best_KT[..., None], axis=2)[..., 0]
-
-    return Wanted(S, D, of, f"ln S of the optimum at C = {', '.join(f'{C:.3g}' for C in budgets)}")
+    named = f"ln S of the optimum at C = {', '.join(f'{C:.3g}' for C in budgets)}"
+    return Wanted(S, D, lambda ln_y_KP: _lowest(np.log(S[:_SIZES]), ln_y_KP)[0], named)
 
 
 def best_values(runs: Runs, budgets: Sequence[float]) -> Wanted:
     """Ln y of the best run of each budget, C = 6 S D."""
     S, D = _along(runs, budgets)
     named = f"ln y of the best run at C = {', '.join(f'{C:.3g}' for C in budgets)}"
-    return Wanted(S, D, lambda ln_y_KP: ln_y_KP.reshape(len(ln_y_KP), -1, _SIZES).min(axis=2), named)
+    return Wanted(S, D, lambda ln_y_KP: _lowest(np.log(S[:_SIZES]), ln_y_KP)[1], named)
 
 
 def _along(runs: Runs, budgets: Sequence[float]) -> tuple[Floats, Floats]:
     """Sizes along each budget, and their tokens."""
     S = np.geomspace(runs.S_N.min() / _AROUND, runs.S_N.max() * _AROUND, _SIZES)
     return np.tile(S, len(budgets)), np.concatenate([C / six_S(S) for C in budgets])
+
+
+def _lowest(ln_S_G: Floats, ln_y_KP: Floats) -> tuple[Floats, Floats]:
+    """Ln S and ln y of the best run of each budget, [K, T] both; those of the end where the best is there."""
+    ln_y_RG = ln_y_KP.reshape(-1, len(ln_S_G))
+    found = zip(least(ln_S_G, ln_y_RG), (ln_S_G[ln_y_RG.argmin(axis=1)], ln_y_RG.min(axis=1)), strict=True)
+    ln_S_R, ln_y_R = (np.where(np.isfinite(inner_R), inner_R, end_R) for inner_R, end_R in found)
+    return ln_S_R.reshape(len(ln_y_KP), -1), ln_y_R.reshape(len(ln_y_KP), -1)
 
 
 def candidates(runs: Runs, flops: float = math.inf) -> tuple[Floats, Floats]:
