@@ -1,10 +1,15 @@
-"""How far a prediction moves with one run left out: an answer that hangs on one run is worth what that run is worth."""
+"""How far a prediction moves with one run left out, and how far that run lies from what the others say.
+
+An answer that hangs on one run is worth what that run is worth.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.pins import Given
+from rbpx.laws.predict.calibration import in_sd
 from rbpx.laws.predict.prediction import predict_over_forms
 
 
@@ -41,3 +46,34 @@ def moved_most(
             if math.isfinite(moved.share) and (last is None or abs(moved.share) > abs(last.share)):
                 most[t] = moved
     return most
+
+
+@dataclass(frozen=True)
+class Off:
+    """How far a run lies from what the others say of its size.
+
+    Attributes:
+        at: position of the run.
+        share: (y - prediction over forms by the others) / |prediction|.
+        in_sd: the same in ln |y|, over the standard deviation of a new run.
+    """
+
+    at: int
+    share: float
+    in_sd: float
+
+
+def farthest_off(S: Sequence[float], y: Sequence[float]) -> Off | None:
+    """The run that lies farthest, in standard deviations, from what the others say; None where these say nothing.
+
+    Args:
+        S: sizes, as in `moved_most`.
+        y: the quantity at each.
+    """
+    farthest: Off | None = None
+    for at, (size, value) in enumerate(zip(S, y, strict=True)):
+        for others in predict_over_forms([*S[:at], *S[at + 1 :]], [*y[:at], *y[at + 1 :]], [size]) or ():
+            away = in_sd(Estimate(others.y, others.lo, others.hi), value)
+            if away is not None and (farthest is None or abs(away) > abs(farthest.in_sd)):
+                farthest = Off(at, (value - others.y) / abs(others.y), away)
+    return farthest

@@ -1,0 +1,150 @@
+"""Runs that lie outside what the others allow: one that diverged, was not tuned, or is not what its table says.
+
+A run is tested by how far it lies from the law of the others, over the standard deviation that this law gives a new
+run: the deleted studentised residual, Student's t where all scatter alike. Several such runs hide each other and draw a
+law to themselves, so suspects leave first, the farthest from the robust law and those that least squares fits worst,
+the law is fitted again without them, and they return one by one, the nearest first. From the first that is too far on
+all that are still out are suspect; the level is divided among runs and steps (Sidak). What the law cannot follow is no
+fault of a run: it is named only where the prediction over forms, bends and misfit, made of the other runs, leaves it
+out at the same level.
+
+Sources:
+    A. Hadi and J. Simonoff, Procedures for the Identification of Multiple Outliers in Linear Models, Journal of the
+    American Statistical Association 88 (1993) 1264, for the way back.
+    Z. Sidak, Rectangular Confidence Regions for the Means of Multivariate Normal Distributions, ibid. 62 (1967) 626.
+
+Shapes: N points, G runs, P numbers of theta. A run with several checkpoints counts by their mean.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtr
+
+from rbpx.laws.numeric import Floats
+from rbpx.laws.predict.calibration import in_sd
+from rbpx.laws.surface.averaged import forms_to_mix, predict_over_forms
+from rbpx.laws.surface.fit import fit_surface
+from rbpx.laws.surface.runs import Runs
+from rbpx.laws.surface.surface import Surface
+
+LEVEL: Final = 0.05  # share of clean sets of runs in which any is named, at most
+_SUSPECT: Final = 8  # one run of so many leaves, by either rule
+_FEWEST: Final = 2  # degrees of freedom that are left without the suspects
+_DEPENDENT: Final = 1e-9  # of the largest singular value: what is below it is no freedom of the law
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A run outside what the others allow.
+
+    Attributes:
+        run: its number in `Runs.group_N`.
+        share: y over the median of its prediction by the others, less 1; of several checkpoints the median.
+        in_sd: how far that is, in standard deviations of a new run.
+        p: how often a clean set of as many runs has one that is as far out.
+    """
+
+    run: int
+    share: float
+    in_sd: float
+    p: float
+
+
+def outliers(runs: Runs) -> tuple[Outlier, ...]:
+    """The runs outside what the others allow; none where these leave too little freedom, or tell no size from tokens.
+
+    Args:
+        runs: the points.
+    """
+    suspects = _suspects(runs)
+    if not suspects:
+        return ()
+    out_N = np.isin(runs.group_N, list(suspects))
+    rest = runs.only(~out_N)
+    fits = [fit_surface(rest, form, n_resamples=0) for form in forms_to_mix(rest)]
+    points = list(zip(runs.S_N[out_N].tolist(), runs.D_N[out_N].tolist(), strict=True))
+    of: dict[int, list[tuple[float, float, float]]] = {run: [] for run in suspects}
+    for at, answer in zip(np.flatnonzero(out_N).tolist(), predict_over_forms(fits, points, ()), strict=True):
+        y, middle, mixture = float(runs.y_N[at]), answer.y.value, answer.mixture
+        away = in_sd(answer.y, y)
+        if middle is None or mixture is None or away is None:
+            return ()
+        below = float(mixture.below(math.log(y)))
+        of[int(runs.group_N[at])].append((y / middle - 1, away, _of_several(2 * min(below, 1 - below), runs.n_groups)))
+    found = {run: np.median(each, axis=0).tolist() for run, each in of.items()}
+    named = [Outlier(run, share, away, max(p, suspects[run])) for run, (share, away, p) in found.items()]
+    return tuple(sorted((each for each in named if each.p < LEVEL), key=lambda each: -abs(each.in_sd)))
+
+
+def farthest_of(n: int) -> float:
+    """How many standard deviations off the farthest of n is in one of twenty clean sets, at least (Sidak)."""
+    return float(-ndtri(-math.expm1(math.log1p(-LEVEL) / n) / 2))
+
+
+def _of_several(p: float, n: int) -> float:
+    """How often the least p of n true hypotheses is as small."""
+    return -math.expm1(n * math.log1p(-min(p, 1 - 1e-16)))
+
+
+def _suspects(runs: Runs) -> dict[int, float]:
+    """The p of each run that lies too far from the law of the others."""
+    form, G = "data_constrained" if runs.repeats else "chinchilla", runs.n_groups
+    surface = fit_surface(runs, form, n_resamples=0).surface
+    if surface is None:
+        return {}
+    off_G, J_GP = _about(surface, runs)
+    most = min(max(G // _SUSPECT, 1), G - np.linalg.matrix_rank(J_GP) - _FEWEST)
+    if most < 1:
+        return {}
+    in_G = np.ones(G, np.bool_)
+    for _ in range(most):
+        in_G[np.argmax(np.where(in_G, np.abs(_deleted(off_G, J_GP, in_G)[0]), -1))] = False
+    out = list(dict.fromkeys([*np.flatnonzero(~in_G), *np.argsort(-np.abs(off_G))[:most]]))
+    in_G = ~np.isin(np.arange(G), out[: G - np.linalg.matrix_rank(J_GP) - _FEWEST])
+    without = fit_surface(runs.only(in_G[runs.group_N]), form, n_resamples=0).surface
+    off_G, J_GP = _about(without or surface, runs)
+    steps = []
+    n_steps = int((~in_G).sum())
+    while not in_G.all():
+        t_G, dof_G = _deleted(off_G, J_GP, in_G)
+        nearest = int(np.argmin(np.where(in_G, np.inf, np.abs(t_G))))
+        p = 2 * float(stdtr(dof_G[nearest], -abs(t_G[nearest])))
+        steps.append((nearest, _of_several(p, G * n_steps)))
+        in_G[nearest] = True
+    first = next((at for at, (_, p) in enumerate(steps) if p < LEVEL), len(steps))
+    return dict(steps[first:])
+
+
+def _about(surface: Surface, runs: Runs) -> tuple[Floats, Floats]:
+    """Of each run the mean of ln y less that of the law, [G], and of its derivatives by the constants, each scaled."""
+    x = surface.x.at(runs.S_N, runs.D_N, runs.U_N)
+    ln_y_1N, J_1PN = surface.form.evaluate(x, surface.theta_P[None])
+    of_run_GN = np.equal.outer(np.arange(runs.n_groups), runs.group_N) * (
+        np.ones(len(runs.y_N)) if runs.weight_N is None else runs.weight_N
+    )
+    of_run_GN /= of_run_GN.sum(axis=1, keepdims=True)
+    J_GP = of_run_GN @ J_1PN[0][~surface.fixed_P].T
+    off_N = np.log(runs.y_N) - ln_y_1N[0] - math.log(surface.form.y_ref)
+    return of_run_GN @ off_N, J_GP / np.maximum(np.linalg.norm(J_GP, axis=0), np.finfo(float).tiny)
+
+
+def _deleted(off_G: Floats, J_GP: Floats, in_G: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The studentised residual of each run about the least-squares law of those that are in, but for itself.
+
+    Returns:
+        Student's t of each, 0 where the law goes through a run whatever it is, and its degrees of freedom.
+    """
+    left_KP, singular_P, right_PP = np.linalg.svd(J_GP[in_G], full_matrices=False)
+    free_P = singular_P > _DEPENDENT * singular_P[0]
+    of_law_GP = (J_GP @ right_PP.T)[:, free_P] / singular_P[free_P]
+    rest_G = off_G - of_law_GP @ (left_KP[:, free_P].T @ off_G[in_G])
+    share_G = 1 + np.where(in_G, -1, 1) * (of_law_GP**2).sum(axis=1)  # of the variance of a run
+    square_G = np.where(share_G > _DEPENDENT, rest_G**2 / np.maximum(share_G, _DEPENDENT), 0.0)
+    dof_G = in_G.sum() - free_P.sum() - in_G
+    variance_G = ((rest_G[in_G] ** 2).sum() - np.where(in_G, square_G, 0.0)) / dof_G
+    tiny = np.finfo(float).tiny
+    return np.sign(rest_G) * np.sqrt(square_G / np.maximum(variance_G, tiny)), dof_G.astype(float)
