@@ -293,7 +293,10 @@ def about_axis(group: Group) -> dict[str, Any]:
 
 
 def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], method: str, **more: Any) -> Record:
-    """A row of `fits` for any law; `more` are its own columns (k, size, params), and `n`, which enters its id only."""
+    """A row of `fits` for any law; `more` are its own columns (k, size, params), and `n`, which enters its id only.
+
+    A law that stands for all that nobody judged (`rbpx.laws.predict.verdict`) has no status.
+    """
     names = group.names()
     shared = [names[name] for name in ("ties", "source", "family", "dataset", "revision")]
     apart = [
@@ -309,9 +312,11 @@ def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], metho
     params = more.get("params") or {}
     apart += [name for name in ("frontier",) if params.get(name)]
     apart += [{name: params[name]} for name in ("over", "weights", "T") if name in params]
+    is_unjudged = isinstance(fit, PowerLawFit) and fit.reasons is None and fit.status is Status.ok
     values: Record = {
         **names,
         **vars(fit),
+        "status": None if is_unjudged else fit.status,
         "fit_id": digest([law, str(method), *shared, *apart, sorted(run_ids)]),
         "law": law,
         "method": str(method),

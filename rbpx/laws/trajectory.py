@@ -14,6 +14,7 @@ from scipy.special import fdtrc
 from rbpx.laws.names import Method, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.predict.verdict import judged
 from rbpx.laws.surface.equations import Chinchilla
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.solve import Search, minimise
@@ -114,7 +115,7 @@ def fit_after_warm_up(D: ArrayLike, y: ArrayLike, warm_up: float | None = None) 
         first = int(np.argmax(p_K >= _REJECTED)) if len(p_K) else 0
     if T - first < _LEAST_AFTER:
         return None
-    law = fit_power_law(D_T[first:], y_T[first:], method=Method.offset)
+    law = judged(fit_power_law(D_T[first:], y_T[first:], method=Method.offset))
     return AfterWarmUp(first, float(D_T[first]), warm_up is None, law, tuple(p_K.tolist()))
 
 

@@ -1,6 +1,7 @@
 """decide on drawn runs: its sentences, its rows, and what it does not conclude."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 
 from rbpx.analyses import told
 from rbpx.display.section import Section
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.status import Status
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.coverage import BUDGET, least_to_reach
 from tests.support.surfaces import grid, law, straight, true_optimum
@@ -62,6 +65,16 @@ def test_its_rows_have_what_its_sentences_say(asked: Asked) -> None:
     assert best["S"] * best["D"] * 6 == pytest.approx(BUDGET)
     assert best["half"] < best["fivefold"]
     assert [row["kind"] for row in asked.rows if "beyond" in (row["reasons"] or ())] == ["best", "asked"]
+
+
+def test_what_it_cannot_name_does_not_pass(asked: Asked) -> None:
+    (decision,) = asked.results[0].of
+    best = tuple(replace(each, S=Estimate(), D=Estimate(), y=Estimate()) for each in decision.best)
+    unknown = replace(decision, best=best)
+    assert [reasons[0] for reasons in unknown.reasons_of_best] == [Status.not_straddled] * 2
+    for within, status in ((True, Status.not_straddled), (False, Status.unreachable)):
+        served = replace(decision.served, S=Estimate(), D=Estimate(), saved=Estimate(), within=within)
+        assert replace(decision, served=served).reasons_of_served[0] is status
 
 
 def test_to_serve_tokens_it_names_the_size_of_the_law_and_how_well_that_is_known(asked: Asked) -> None:

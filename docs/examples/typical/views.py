@@ -20,9 +20,9 @@ RUNS = View[tuple[Run, float]](
 LAW = View[Typical](
     "law",
     text("law", "law", lambda result: "typical rank"),
-    with_ends("α", "alpha", lambda result: result.fit.exponent),
-    decimal("R²", "r2", lambda result: result.fit.r2, 3),
-    state(lambda result: result.fit.status),
+    with_ends("α", "alpha", lambda result: result.law.fit.exponent),
+    decimal("R²", "r2", lambda result: result.law.fit.r2, 3),
+    state(lambda result: result.law.fit.status),
 )
 
 
@@ -40,7 +40,7 @@ def sentences(results: Sequence[Typical]) -> list[str]:
     """The exponent of each group."""
     said = []
     for result in results:
-        fit, x = result.fit, result.group.axis.value
+        fit, x = result.law.fit, result.group.axis.value
         if fit.alpha is not None:
             said.append(f"The typical rank falls as {x}^−α, α = {interval(fit.alpha, fit.alpha_lo, fit.alpha_hi)}.")
     return said
@@ -53,7 +53,7 @@ def figures(results: Sequence[Typical], fit_ids: Sequence[str]) -> list[Figure |
         group, y = result.group, Scale("typical_rank", "typical rank", log=True)
         ends = f"from {result.ranks[0]:.3g} to {result.ranks[-1]:.3g}"
         words = f"Typical rank of {group.title}, {ends}.", "Line: C·S^−α. Band: where 95 % of new models would lie."
-        laws, origin = [("typical rank", result.fit)], from_fits(fit_ids, group)
+        laws, origin = [("typical rank", result.law.fit)], from_fits(fit_ids, group)
         found.append(law_figure("typical", "The typical rank", laws, scale_of(group.axis), y, words, origin))
     return found
 

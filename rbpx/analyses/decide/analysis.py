@@ -59,31 +59,39 @@ class Decision:
     worth: Shift | None
     reasons: tuple[Status, ...]
 
-    def reasons_at(self, farther: float, longer: float) -> tuple[Status, ...]:
+    def reasons_at(self, farther: float, longer: float, unknown: Status | None = None) -> tuple[Status, ...]:
         """Every status that holds for a run.
 
         Args:
             farther: the factor by which its compute lies above that of all runs.
             longer: the same for its tokens per parameter.
+            unknown: why there is no such run.
         """
-        return in_order([*self.reasons, *([Status.beyond] if farther > FAR or longer > LONG else [])])
+        more = [Status.beyond] if farther > FAR or longer > LONG else []
+        return in_order([*self.reasons, *more, *([] if unknown is None else [unknown])])
 
     @property
     def reasons_of_best(self) -> list[tuple[Status, ...]]:
-        """Of the best of each budget."""
-        return [self.reasons_at(best.beyond, 1.0) for best in self.best]
+        """Of the best of each budget; not_straddled where no size is the best."""
+        unknown = [Status.not_straddled if best.S.value is None else None for best in self.best]
+        return [self.reasons_at(best.beyond, 1.0, why) for best, why in zip(self.best, unknown, strict=True)]
 
     @property
     def reasons_of_served(self) -> tuple[Status, ...]:
-        """Of the least of training and serving; none where it was not asked for."""
+        """Of the least of training and serving; none where it was not asked for.
+
+        Without a size it is not_straddled, or unreachable where none smaller comes to the loss with more tokens.
+        """
         served = self.served
         if served is None:
             return ()
-        farther = 1.0  # how far the budget lies beyond is said of its best training
+        farther, unknown = 1.0, None  # how far the budget lies beyond is said of its best training
+        if served.S.value is None:
+            unknown = Status.not_straddled if served.within else Status.unreachable
         if served.within:
             training = served.C - 2 * (served.S.value or 0.0) * served.T
             farther = training / float(self.trained.runs.along(Axis.C).max())
-        return self.reasons_at(farther, served.ratio_beyond)
+        return self.reasons_at(farther, served.ratio_beyond, unknown)
 
     @property
     def reasons_of_asked(self) -> list[tuple[Status, ...]]:
@@ -178,7 +186,7 @@ def keep(store: Store, decisions: Decisions) -> list[Record]:
         if each.worth is not None:
             start, end = each.worth.apart or (None, None)
             places: list[tuple[float | None, Estimate, Sequence[Status]]] = [
-                (at.C, at.value, (at.status,)) for at in each.worth.at
+                (at.C, at.value, (at.status, *each.worth.reasons)) for at in each.worth.at
             ]
             for C, value, statuses in places or [(None, Estimate(), each.worth.reasons)]:
                 at_C: Record = {"C": C, "apart_from": start, "apart_to": end, **_doubts(statuses)}

@@ -20,6 +20,7 @@ from rbpx.laws.intervals.estimate import Resampled
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import neg_ln
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.predict.verdict import with_reasons
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
 
@@ -98,7 +99,7 @@ def keep(store: Store, laws: KLaws) -> list[Record]:
 def _joint_record(laws: KLaws, joint: JointLaw) -> Record:
     """The row of the one law of a group: C at S = 1 and k = 1, alpha that of S; params have its tests and rivals."""
     status = Status.ok if joint.holds else Status.bends
-    fit = with_document_doubts(laws.group, replace(joint.alpha, C=joint.C, status=status))
+    fit = with_document_doubts(laws.group, with_reasons(replace(joint.alpha, C=joint.C), [status]))
     params = {name: value for name, value in fit.record().items() if name not in ("C_lo", "C_hi")}
     params |= {
         "equation": "y = C * k^(-kappa) * S^(-alpha)",

@@ -1,7 +1,7 @@
 """Compares two families over all their sizes and tokens, where both vary in either."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rbpx.config.request import Request
@@ -88,7 +88,9 @@ def over_surface(
         if any(_unfit(each) for each in (base, variant)) or not is_surface(base.runs, variant.runs):
             return None
         shift = fit_shift(base.runs, variant.runs, request.along)
-        compared.append(Shifted(variant.law, variant.k, shift, in_order([*shift.reasons, *_doubts(groups)])))
+        reasons = in_order([*shift.reasons, *_doubts(groups)])
+        at = tuple(replace(each, status=first_of([each.status, *reasons])) for each in shift.at)
+        compared.append(Shifted(variant.law, variant.k, replace(shift, at=at), reasons))
     return OverSurface(*groups, names, tuple(compared), notes) if compared else None
 
 

@@ -150,17 +150,25 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 def _foresee(
     group: Group, points: Points, methods: Sequence[Method], targets: list[float], pins: Pins
 ) -> list[Foresight]:
-    """The answers for one law: the combined one, those of single forms, and those by each method."""
+    """The answers for one law: the combined one, those of single forms, and those by each method.
+
+    What speaks against the combined answer speaks against each of the others, which rest on the same points.
+    """
     laws = [doubted(group, fit_points(points, method, pins)) for method in methods]
-    return [*_over_forms(laws[0], targets, pins), *(_by_method(law, targets) for law in laws)]
+    over_forms = _over_forms(next((law for law in laws if law.fit.alpha is not None), laws[0]), targets, pins)
+    combined = [each.reasons for each in over_forms[0].predictions] if over_forms else [()] * len(targets)
+    return [*over_forms, *(_by_method(law, targets, combined) for law in laws)]
 
 
-def _by_method(law: Law, targets: Sequence[float]) -> Foresight:
+def _by_method(law: Law, targets: Sequence[float], combined: Sequence[tuple[Status, ...]]) -> Foresight:
+    """The predictions of one law, each with its own statuses and those of the combined answer at the same size."""
     if law.fit.alpha is None:
         return Foresight(law, law.method.value, (), ())
-    reasons = law.fit.reasons or ()
-    predictions = [predict(law.fit, S) for S in targets]
-    foreseen = [Foreseen(p, in_order([*reasons, *([Status.beyond] if p.beyond > FAR else [])])) for p in predictions]
+    foreseen = []
+    for S, reasons in zip(targets, combined, strict=True):
+        prediction = predict(law.fit, S)
+        far = [Status.beyond] if prediction.beyond > FAR else []
+        foreseen.append(Foreseen(prediction, in_order([*(law.fit.reasons or ()), *far, *reasons])))
     return Foresight(law, law.method.value, tuple(foreseen), law.backtests)
 
 
@@ -174,13 +182,14 @@ def _over_forms(law: Law, targets: Sequence[float], pins: Pins) -> list[Foresigh
     if answers is None:
         return []
 
-    def alone(at: float, answer: Within) -> Foreseen:
-        return Foreseen(Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S)), ())
+    def alone(at: float, answer: Within, reasons: tuple[Status, ...]) -> Foreseen:
+        return Foreseen(Prediction(at, answer.y, answer.lo, answer.hi, outside(at, S)), reasons)
 
     combined, tests = _combined(law, S, answers, given)
     moves = moved_most(S, y, targets, [each.y for each in answers], given)
     combined = tuple(replace(each, moved=moved) for each, moved in zip(combined, moves, strict=True))
-    forms = {shape: tuple(alone(a.S, a.within[shape]) for a in answers) for shape in answers[0].within}
+    judged = [(answer, each.reasons) for answer, each in zip(answers, combined, strict=True)]
+    forms = {shape: tuple(alone(a.S, a.within[shape], told) for a, told in judged) for shape in answers[0].within}
     of_forms = [Foresight(law, shape, predictions, ()) for shape, predictions in forms.items()]
     beside = tuple(_beside(law, S, targets, combined))
     return [Foresight(law, COMBINED, combined, tests, answers[0].weights, beside), *of_forms]

@@ -5,7 +5,7 @@ Each form is also fitted without the largest runs in S, D and C, and compared wi
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,7 @@ from rbpx.laws.surface.averaged import (
 from rbpx.laws.surface.checks import Compared, HeldOut, compare_each, mean_error
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.given import fitting_given
-from rbpx.status import Doubted, Status, in_order
+from rbpx.status import Doubted, Status, first_of, in_order
 from rbpx.store.store import Record, Store
 
 
@@ -55,7 +55,8 @@ class AtPoint(Doubted):
         D: tokens.
         over_forms: the combined answer, and that of each form.
         beyond: the factor by which the point lies outside the sizes or the tokens, whichever is more; 1 within both.
-        reasons: every status that holds.
+        reasons: every status that holds for the combined answer.
+        reasons_within: every status that holds for that of each form, those of the combined answer among them.
         moved: how far the combined answer moves at most with one run left out, and the number of that run.
     """
 
@@ -64,7 +65,12 @@ class AtPoint(Doubted):
     over_forms: OverForms
     beyond: float
     reasons: tuple[Status, ...]
+    reasons_within: Mapping[str, tuple[Status, ...]]
     moved: Moved | None
+
+    def reasons_of(self, method: str) -> tuple[Status, ...]:
+        """Every status that holds for the answer by `combined` or by a form."""
+        return self.reasons if method == COMBINED else self.reasons_within[method]
 
 
 @dataclass(frozen=True)
@@ -204,8 +210,10 @@ def _at(
     beyond = max(outside(S, runs.S_N.tolist()), outside(D, runs.D_N.tolist())) if len(runs.S_N) else 1.0
     heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=fits[0].form)
     of_fit = next(fit for fit in fits if fit.form == heaviest)
-    reasons = doubts_of_points(group, trained, of_fit)
-    return AtPoint(S, D, answer, beyond, in_order([*reasons, *([Status.beyond] if beyond > FAR else [])]), moved)
+    far = [Status.beyond] if beyond > FAR else []
+    reasons = in_order([*doubts_of_points(group, trained, of_fit), *far])
+    within = {fit.form: in_order([*doubts_of_points(group, trained, fit), *reasons]) for fit in fits}
+    return AtPoint(S, D, answer, beyond, reasons, within, moved)
 
 
 def keep_foreseen(store: Store, foresights: SurfaceForesights) -> list[Record]:
@@ -261,8 +269,9 @@ def _rows(group: TrainingGroup, law: SurfaceForesight, records: dict[str, Record
                 "held": None,
                 "weights": point.over_forms.weights if is_answer else None,
             }
-            told = [reason.value for reason in point.reasons]
-            rows.append(row | {"status": point.status.value, "reasons": told})
+            reasons = point.reasons_of(method)
+            told = [reason.value for reason in reasons]
+            rows.append(row | {"status": first_of(reasons).value, "reasons": told})
     for beside in law.beside:
         row = {"kind": "constant", "fit_id": records[law.best.fit.form]["fit_id"], **of_no_run, **named}
         rows.append(row | {"method": COMBINED, "n_fitted": law.best.fit.n_points, "axis": None} | beside.row())

@@ -31,7 +31,7 @@ from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.predict.prediction import COMBINED, outside
 from rbpx.laws.predict.verdict import FAR, Backtest
 from rbpx.laws.surface.averaged import summary
-from rbpx.status import Status
+from rbpx.status import Status, first_of
 from rbpx.store.store import Record
 
 _MOST_LEFT_OUT: Final = 3  # of the sizes in a backtest
@@ -100,14 +100,10 @@ def _at(of: SurfaceForesights) -> list[Table]:
             said = "/".join(f"{100 * weights[name]:.0f}" for name in forms if name in weights) or None
             by = {COMBINED: point.over_forms.y, **point.over_forms.within}
             name, at = law_title(law.trained.law, law.trained.k), (point.S, point.D)
-            rows += [
-                Foretold(name, form, *at, law.signed(y), None, point.beyond, None, point.status)
-                if form != COMBINED
-                else Foretold(
-                    name, form, *at, law.signed(y), point.over_forms.expected_error, point.beyond, said, point.status
-                )
-                for form, y in by.items()
-            ]  # fmt: skip
+            for form, y in by.items():
+                error, of_forms = (point.over_forms.expected_error, said) if form == COMBINED else (None, None)
+                status = first_of(point.reasons_of(form))
+                rows.append(Foretold(name, form, *at, law.signed(y), error, point.beyond, of_forms, status))
     note = (
         "Combined: over the forms of a surface and their misfit, with the 95 % interval of one new run, widened where "
         "larger budgets were foretold worse; where size and tokens vary together, a law in one axis near the line of "

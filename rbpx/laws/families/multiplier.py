@@ -21,7 +21,7 @@ from rbpx.laws.pins import Pin
 from rbpx.laws.power.given import mapped, mixed, p_of_squares, values_of, weights_of
 from rbpx.laws.power.regression import TOLERANCES
 from rbpx.laws.power.uncertainty import Uncertainty
-from rbpx.status import Status
+from rbpx.status import Status, first_of
 
 _FEWEST: Final = 3  # different x of each side
 _SHARES: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest loss, where the search for E starts
@@ -298,15 +298,16 @@ def _compared(laws: _Laws, uncertainty: Uncertainty | None) -> MultiplierLaw:
     residual_M = points.ln_y_M - laws.ln_law_M
     dof = len(residual_M) - len(laws.theta_P)
     status = Status.ok if within else Status.unsupported
+    status = Status.barely_determined if uncertainty is None else status
     return MultiplierLaw(
         laws.offset,
         (laws.of(_BASE)[1], laws.of(_VARIANT)[1]),
         (laws.E(_BASE), laws.E(_VARIANT)),
         float(residual_M @ residual_M / dof) ** 0.5,
-        at,
+        tuple(replace(each, status=first_of([each.status, status])) for each in at),
         overall,
         supported,
-        Status.barely_determined if uncertainty is None else status,
+        status,
     )
 
 

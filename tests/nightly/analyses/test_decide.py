@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.commands import here
 from tests.support.reports import words_of
-from tests.support.surfaces import grid, law
+from tests.support.surfaces import TRUE, grid, law
 
 
 def imported(folder: Path, S: np.ndarray, D: np.ndarray, y: np.ndarray, variant: str = "") -> Path:
@@ -53,6 +53,26 @@ def test_a_far_budget_for_both_is_said_to_be_far_once(ours: Path) -> None:
     assert "tokens per parameter" not in told
     (row,) = [row for row in json.loads(ask(ours, *words, "--format", "json")) if row["kind"] == "served"]
     assert row["status"] == "beyond"
+
+
+def test_a_budget_without_a_best_size_does_not_pass(ours: Path) -> None:
+    """At 1e9 FLOPs the best size of the law is far below a hundredth of the smallest run."""
+    exponents = TRUE["alpha"] + TRUE["beta"]
+    balance = (TRUE["alpha"] * TRUE["A"] / (TRUE["beta"] * TRUE["B"])) ** (1 / exponents)
+    assert balance * (1e9 / 6) ** (TRUE["beta"] / exponents) < grid(6, 5)[0].min() / 1000
+    words = ("budgets=1e9", "--format", "json")
+    (row,) = [row for row in json.loads(ask(ours, *words)) if row["kind"] == "best"]
+    assert (row["S"], row["y"], row["status"]) == (None, None, "not_straddled")
+    assert "not straddled" in ask(ours, "budgets=1e9")
+
+
+@pytest.mark.parametrize(("within", "status"), [("true", "not_straddled"), ("false", "unreachable")])
+def test_what_cannot_be_served_does_not_pass(ours: Path, within: str, status: str) -> None:
+    """To serve 1e18 tokens with a model of 1M parameters costs 200 times the budget."""
+    words = ("flops=1e22", "inference_tokens=1e18", f"inference_within={within}")
+    rows = json.loads(ask(ours, *words, "--format", "json"))
+    (row,) = [row for row in rows if row["kind"] == "served"]
+    assert (row["S"], row["D"], row["status"]) == (None, None, status)
 
 
 def test_a_report_of_losses_alone_begins_with_it_and_says_nothing_of_ranks(ours: Path) -> None:

@@ -62,6 +62,18 @@ def test_it_is_a_verb(copy: Clone, store: Path, law: tuple[list[float], float], 
     assert [(row["law"], row["fit_id"]) for row in kept] == [("typical_rank", fit["fit_id"])]
 
 
+def test_its_law_is_judged_as_any_law_in_size_is(copy: Clone, tmp_path: Path) -> None:
+    """A largest model that is as bad as one of a hundredth of its size misses what the smaller ones announce of it."""
+    small, large = Truth(S=Truth.S[:-1]), Truth(S=Truth.S[-1:], C=Truth.C * 100**Truth.alpha)
+    for truth in (small, large):
+        write_store(tmp_path / "store", truth, seed=5, n_documents=30)
+    (fit,) = json.loads(
+        copy.rbpx(tmp_path, "typical", "ties=optimistic", "--store", tmp_path / "store", "--format", "json")
+    )
+    assert abs(fit["backtest_error"]) > 0.19
+    assert fit["status"] == fit["params"]["reasons"][0] == "backtest_failed"
+
+
 def test_it_has_every_format(copy: Clone, store: Path, law: tuple[list[float], float], tmp_path: Path) -> None:
     asked = ["typical", "ties=optimistic", "resamples=50", "--store", store, "--format"]
     for form, begins in (("md", "<!-- rbpx report"), ("tex", "% rbpx report"), ("html", "<!doctype html>")):

@@ -1,0 +1,87 @@
+"""No row passes where the combined answer of its law does not, where it has no number, or where nobody judged it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rbpx.store.store import Store
+from tests.support.asking import ask, imported
+from tests.support.surfaces import grid, law
+from tests.support.synthetic import Truth, write_store
+
+
+def ladder(store: Path, S: np.ndarray, off: float) -> Path:
+    """Sizes that lie almost on a power law, the largest of them off it by a share."""
+    y = 8 * S**-0.1 * np.exp(0.003 * np.random.default_rng(1).standard_normal(len(S)))
+    y[-1] *= 1 + off
+    lines = [f"{s:.0f},prose,{each!r}" for s, each in zip(S, y.tolist(), strict=True)]
+    return imported(store, "\n".join(["S,dataset,loss_nats", *lines]))
+
+
+@pytest.mark.parametrize(
+    ("decades", "off", "says"), [(0.5, 0.0, "barely_determined"), (2.0, 0.06, "intervals_missed"), (2.0, 0.0, None)]
+)
+def test_no_form_and_no_method_passes_where_the_combined_answer_does_not(
+    decades: float, off: float, says: str | None, tmp_path: Path
+) -> None:
+    store = ladder(tmp_path / "store", 1e7 * np.logspace(0, decades, 7), off)
+    asked = ask(store, "predict", S=[2e7 * 10**decades, 1e12], method=["weighted", "ols", "robust"])
+    rows = asked.of_kind("prediction")
+    assert {row["method"] for row in rows} == {"combined", "power", "offset", "bend", "ols", "robust"}
+    for S in {row["S"] for row in rows}:
+        of_S = [row for row in rows if row["S"] == S]
+        (combined,) = [set(row["reasons"]) for row in of_S if row["method"] == "combined"]
+        assert all(combined <= set(row["reasons"]) for row in of_S)
+        assert says is None or says in combined
+        if combined:
+            assert "ok" not in {row["status"] for row in of_S}
+    near = {row["status"] for row in rows if row["S"] < 1e12 and row["method"] not in ("ols", "robust")}
+    assert says is not None or near == {"ok"}
+
+
+def test_a_form_of_a_surface_has_the_doubts_of_its_own_fit_beside_those_of_the_combined_answer(tmp_path: Path) -> None:
+    store = runs(tmp_path / "store")
+    fits = {row["form"]: row for row in ask(store, "surface", form=["chinchilla", "kaplan"], resamples=20).rows}
+    rows = {row["method"]: row for row in ask(store, "predict", S=[1e10], D=[1e11], resamples=20).of_kind("prediction")}
+    assert rows["combined"]["status"] == fits["chinchilla"]["status"] == "ok"
+    assert rows["kaplan"]["status"] == fits["kaplan"]["status"] == "barely_determined"
+
+
+def test_no_multiplier_passes_where_the_families_share_no_surface(tmp_path: Path) -> None:
+    """One exponent of the variant is half of the baseline's, so the least compute says another thing than the most."""
+    S, D = grid(4, 3)
+    other = 1.82 + 480 * S**-0.347 + 2100**0.5 * D ** (-0.367 / 2)
+    lines = [
+        f"{name},{s:.0f},{d:.0f},prose,{each!r}"
+        for name, y in (("a", law(S, D)), ("b", other))
+        for s, d, each in zip(S, D, (y * scatter(len(S))).tolist(), strict=True)
+    ]
+    store = imported(tmp_path / "store", "\n".join(["family,S,D,dataset,loss_nats", *lines]))
+    asked = ask(store, "multiplier", base="a", variant="b")
+    ((overall,), at) = asked.of_kind("overall"), asked.of_kind("at")
+    assert overall["status"] == "families_differ"
+    assert {row["status"] for row in at} == {"families_differ"}
+
+
+def test_a_law_that_nobody_judged_has_no_status(tmp_path: Path) -> None:
+    """Laws of what distributions derive are fitted and predict the largest size, and nobody tests how well."""
+    store = write_store(tmp_path / "store", Truth(scatter=0.05), seed=5, n_documents=20)
+    rows = ask(store, "ranks", k=[1], resamples=20).rows
+    derived = [row for row in rows if row["kind"] in ("closure", "trend")]
+    assert max(abs(row["backtest_error"]) for row in derived) > 0.05
+    assert {row["status"] for row in derived} == {None}
+    assert {row["status"] for row in Store(store.root).records("fits")} == {None}
+
+
+def runs(store: Path) -> Path:
+    """A grid of sizes and tokens about the law."""
+    S, D = grid(4, 3)
+    y = law(S, D) * scatter(len(S))
+    lines = [f"{s:.0f},{d:.0f},prose,{each!r}" for s, d, each in zip(S, D, y.tolist(), strict=True)]
+    return imported(store, "\n".join(["S,D,dataset,loss_nats", *lines]))
+
+
+def scatter(n: int) -> np.ndarray:
+    """What runs differ from their law by, as a factor."""
+    return np.exp(0.004 * np.random.default_rng(3).standard_normal(n))
