@@ -132,7 +132,7 @@ _REMEDY = {
     Status.barely_determined: "The interval of a constant is unbounded, or wider than the constant itself: add sizes "
     "(or tokens) beyond.",
     Status.beyond: "More than 10 times outside the sizes: no backtest reaches so far, so measure a larger model.",
-    Status.unreachable: "The baseline's law stays above this loss however much it is given: there is no multiplier.",
+    Status.unreachable: "The law stays above this loss however much it is given: no multiplier, and no size to serve.",
     Status.unsupported: "Only one side measured such losses, so this is extrapolated: measure models nearer to it.",
     Status.at_chance: "No fitted model is above chance, so nothing says when success rises: add larger models.",
     Status.wide_interval: "The interval covers half of the range from chance to 1: add models nearer to this one.",
