@@ -119,6 +119,21 @@ function download(button) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+const placed = new Map(); // place of a table -> the width that it was fitted to
+const fitting = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (target.offsetWidth === placed.get(target)) continue;
+    placed.set(target, target.offsetWidth);
+    target.classList.remove("stacked");
+    if (target.scrollWidth > target.clientWidth) stack(target);
+  }
+});
+function stack(place) { // each row by itself, each value under its heading, so that nothing is out of sight
+  const table = place.querySelector("table"), heads = [...table.tHead.rows[0].cells].map((head) => head.textContent);
+  for (const row of table.tBodies[0].rows) for (const cell of row.cells) cell.dataset.h = heads[cell.cellIndex];
+  place.classList.add("stacked");
+}
+
 // ------------------------------------------------------------------------------------------------------- the page
 
 const plots = [...document.querySelectorAll(".plot")];
@@ -139,6 +154,7 @@ for (const head of document.querySelectorAll("th")) {
   const first = head.closest("table").tBodies[0].rows[0];
   if (first && !first.cells[head.cellIndex].className) head.classList.add("n");
 }
+for (const place of document.querySelectorAll(".scroll")) fitting.observe(place);
 if (matchMedia("(max-width: 68rem)").matches) document.querySelector("nav details")?.removeAttribute("open");
 const seen = new IntersectionObserver((entries) => {
   for (const entry of entries) if (entry.isIntersecting) draw(entry.target);

@@ -27,6 +27,16 @@ class Visit:
         self.page.wait_for_function("document.documentElement.dataset.drawn === 'all'", timeout=60_000)
         return self.page
 
+    def wide_tables(self) -> list[str]:
+        """The tables that go on beyond their place, or have a cell that does, with all that is folded open."""
+        self.page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+        self.page.wait_for_function("[...document.querySelectorAll('.scroll')].every(each => each.clientWidth)")
+        self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        wide = "each => each.scrollWidth > each.clientWidth + 1"
+        any_wide = f"of => [of, ...of.querySelectorAll('th, td')].some({wide})"
+        names = f"filter({any_wide}).map(of => of.getAttribute('aria-labelledby'))"
+        return list(self.page.evaluate(f"[...document.querySelectorAll('.scroll')].{names}"))
+
 
 def violations(page: Any, context: dict[str, Any] | None = None) -> list[str]:
     """What an automated check of names, roles and contrast finds, with the first place of each."""

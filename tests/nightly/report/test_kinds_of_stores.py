@@ -1,4 +1,4 @@
-"""Pages of every kind of store, in a real browser: each figure is drawn, nothing complains, no page is too wide."""
+"""Pages of every kind of store, in a real browser: each figure is drawn, nothing complains, nothing is too wide."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -78,7 +78,7 @@ def of_kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def test_every_figure_is_drawn_and_nothing_complains(width: int, browser: Any, of_kind: tuple[Path, int]) -> None:
     visit = Visit(browser, of_kind[0], width)
     shown = visit.all_drawn()
-    shown.evaluate("for (const fold of document.querySelectorAll('details.chapter')) fold.open = true")
+    assert visit.wide_tables() == []
     places = "[...document.querySelectorAll('.plot')].filter(each => !each.querySelector('svg'))"
     assert shown.evaluate(f"{places}.map(each => each.dataset.of)") == []
     assert shown.evaluate("document.documentElement.scrollWidth") == width
