@@ -133,6 +133,13 @@ class Checkpoints(Enum):
     last = "last"
 
 
+class Outliers(Enum):
+    """Whether runs that lie outside what the others allow are kept out of what laws in size and tokens say."""
+
+    drop = "drop"
+    keep = "keep"
+
+
 class Padding(Enum):
     """Whether vocabulary rows without a token, such as Pythia's last 27, compete for ranks and probability."""
 

@@ -9,7 +9,7 @@ from rbpx.config.keys.laws import LawKeys, PredictionKeys, pinned, points
 from rbpx.config.keys.runs import LARGEST_SAMPLE, SEED, MeasuringKeys, RunKeys
 from rbpx.config.keys.shown import LOOKS, ShownKeys, StudyKeys
 from rbpx.config.keys.tasks import N_AVERAGED, TaskKeys, TokenKeys
-from rbpx.config.options import Bos, Device, Format, Padding
+from rbpx.config.options import Bos, Device, Format, Outliers, Padding
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, OnText, SizeBy
@@ -212,7 +212,7 @@ def _check_axis(request: Request) -> None:
             )
         return
     sizes_only: dict[str, Any] = dict.fromkeys(("S", "D", "register", "E", "pin"))
-    sizes_only |= {"method": "ols", "frontier": False, "over": 1}
+    sizes_only |= {"method": "ols", "frontier": False, "outliers": Outliers.drop, "over": 1}
     for name, default in sizes_only.items():
         if request.typed.get(name) not in (None, default):
             raise RbpxError(

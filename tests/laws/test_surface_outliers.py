@@ -29,7 +29,7 @@ def test_they_are_found_with_how_far_they_lie(above: dict[int, float]) -> None:
     for run, share in above.items():
         assert math.log1p(found[run].share) == pytest.approx(math.log1p(share), abs=5 * SCATTER)
         assert found[run].in_sd * share > 0
-        assert found[run].p < 0.05
+        assert found[run].p < 0.01
 
 
 def test_residuals_are_those_of_least_squares_with_a_constant_of_its_own_for_the_run() -> None:

@@ -9,7 +9,7 @@ flops= is the budget that is to be spent (by default ten times the most compute 
 inference_tokens= for the least of training and serving together that reaches the same loss (with inference_within=true
 for the least loss where flops= pays for both), and S= with D= for what one run would show. It is about cross-entropy
 unless laws= names something else. Of sweeps (see surface) frontier=true takes the best of the runs of each size and as
-many tokens.
+many tokens. Runs outside what the others allow are named and left out (outliers=keep counts them).
 """
 
 from rbpx.analyses.registry import Analysis
@@ -29,7 +29,7 @@ ANALYSIS = Analysis(
     in_report=True,
     keys=(
         *("k", "S", "D", "ties", "resamples", "seed", "laws", "objective", "delta", "budgets", "last"),
-        *("size_by", "flops", "inference_tokens", "inference_within", "frontier"),
+        *("size_by", "flops", "inference_tokens", "inference_within", "frontier", "outliers"),
     ),
     lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "
     "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",

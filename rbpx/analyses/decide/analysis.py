@@ -9,7 +9,8 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.groups.fits import alike
-from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, refuse_routed, trained_quantities
+from rbpx.groups.points.outliers import outlier_rows, tested_quantities
+from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, refuse_routed
 from rbpx.groups.select.trainings import TrainingGroup, plain_beside
 from rbpx.laws.families.shift import Shift, fit_shift, is_surface
 from rbpx.laws.intervals.estimate import Estimate, flat
@@ -120,12 +121,12 @@ class Decisions:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Decisions:
     """Decide by cross-entropy unless quantities are named."""
-    quantities = trained_quantities(connection, group, request)
+    quantities = tested_quantities(connection, group, request)
     if not request.laws.by_name:
         quantities = sorted(quantities, key=lambda each: each.law != "cross_entropy")[:1]
     plain = plain_beside(connection, request, group)
     beside = (
-        {} if plain is None else {(each.law, each.k): each for each in trained_quantities(connection, plain, request)}
+        {} if plain is None else {(each.law, each.k): each for each in tested_quantities(connection, plain, request)}
     )
     return Decisions(group, tuple(_decide(group, each, beside.get((each.law, each.k)), request) for each in quantities))
 
@@ -171,7 +172,7 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
 
 
 def keep(store: Store, decisions: Decisions) -> list[Record]:
-    """Rows of each kind: runs, best, served, asked, worth, largest, next; nothing enters `fits`."""
+    """Rows of each kind: runs, best, served, asked, worth, outlier, largest, next; nothing enters `fits`."""
     rows: list[Record] = []
     for each in decisions.of:
         named = {**decisions.group.names(), "law": each.trained.law, "k": each.trained.k, "form": each.form.form}
@@ -191,6 +192,7 @@ def keep(store: Store, decisions: Decisions) -> list[Record]:
             for C, value, statuses in places or [(None, Estimate(), each.worth.reasons)]:
                 at_C: Record = {"C": C, "apart_from": start, "apart_to": end, **_doubts(statuses)}
                 rows.append({"kind": "worth", **named, **flat({"multiplier": value}), **at_C})
+        rows += outlier_rows(decisions.group, [each.trained])
         for test, off in each.largest:
             at = {"S": test.S, "D": test.D, "measured": test.measured, "in_sd": off, "held": test.is_inside}
             rows.append({"kind": "largest", **named, **at, **flat({"y": test.predicted})})

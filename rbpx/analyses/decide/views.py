@@ -11,15 +11,16 @@ from rbpx.display.view import Table, View, magnitude, share, state, text, with_e
 from rbpx.display.vocabulary import rough, short, significant, spoken
 from rbpx.errors import number_of
 from rbpx.groups.points.frontier import said_of_points
+from rbpx.groups.points.outliers import said_of_outliers
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.decision import Best, Served
 from rbpx.laws.surface.next_runs import LEAST
+from rbpx.laws.surface.outliers import farthest_of
 from rbpx.status import Status, first_of
 
 _SAID_ELSEWHERE: Final = (Status.collinear_design, Status.mixed_checkpoints)  # neither of which mixing forms allows for
-_OFF: Final = 2.0  # standard deviations: a run that is farther off is named
 
 
 def _four(value: float | None) -> str:
@@ -66,6 +67,7 @@ def sentences(of: Decisions) -> Iterator[str]:
             "checkpoints=last."
         )
     yield from said_of_points([cell for each in of.of for cell in each.trained.cells], of.group.runs)
+    yield from said_of_outliers([each.trained for each in of.of])
     for decision in of.of:
         several = len(of.of) > 1
         for said in _said(decision):
@@ -193,8 +195,9 @@ def _of_largest(of: Decision) -> Iterator[str]:
             f"of the {len(largest)} runs with the most compute, {some} {'lies' if inside == 1 else 'lie'} "
             "where smaller ones say that they would."
         )
+    farthest = farthest_of(len(largest))
     for test, off in sorted(largest, key=lambda each: -abs(each[1])):
-        if abs(off) > _OFF:
+        if abs(off) > farthest:
             yield (
                 f"the run of {spoken(test.S)} parameters on {spoken(test.D)} tokens is {rough(abs(off))} standard "
                 f"deviations {_side(off)}."

@@ -41,7 +41,7 @@ ANALYSIS = Analysis(
             "budgets",
             "last",
         ),
-        *("next", "flops", "frontier"),
+        *("next", "flops", "frontier", "outliers"),
     ),
     lacking="no family in store={store} has a training with known tokens; import a table with a column D "
     "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",

@@ -9,7 +9,8 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.fits import alike
-from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, refuse_routed, trained_quantities
+from rbpx.groups.points.outliers import outlier_rows, tested_quantities
+from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, refuse_routed
 from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.names import Axis
 from rbpx.laws.surface.averaged import forms_to_mix
@@ -78,10 +79,15 @@ class Designs:
     of: tuple[Designed, ...]
     chosen: tuple[Chosen, ...]
 
+    @property
+    def quantities(self) -> list[Trained]:
+        """Each quantity once."""
+        return list({id(each.trained): each.trained for each in self.of}.values())
+
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Designs:
     """Judge the design of one group, by cross-entropy unless quantities are named, and choose runs if asked to."""
-    quantities = trained_quantities(connection, group, request)
+    quantities = tested_quantities(connection, group, request)
     if not request.laws.by_name:
         quantities = sorted(quantities, key=lambda each: each.law != "cross_entropy")[:1]
     n_resamples, how = min(request.resamples, MOST_RESAMPLES), (request.objective, request.delta)
@@ -134,4 +140,5 @@ def keep(store: Store, designs: Designs) -> list[Record]:
             of_plan = {"kind": "next", **about, "plan": plan.name, "next_narrows": plan.next_narrows}
             rows += [{**of_plan, "rank": rank, **asdict(run)} for rank, run in enumerate(plan.runs, 1)]
             rows += [] if plan.runs else [of_plan]
+    rows += outlier_rows(designs.group, designs.quantities)
     return alike(rows)

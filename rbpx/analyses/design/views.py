@@ -8,6 +8,7 @@ from rbpx.analyses.question import Question, each, one_by_one
 from rbpx.display.view import Table, View, decimal, ends, magnitude, share, state, text, whole, written
 from rbpx.display.vocabulary import rough, short
 from rbpx.groups.points.frontier import said_of_points
+from rbpx.groups.points.outliers import said_of_outliers
 from rbpx.laws.intervals.estimate import Z
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.next_runs import LEAST, NextRun, Plan
@@ -69,8 +70,8 @@ def tables(of: Designs) -> Iterator[Table]:
 @one_by_one
 def sentences(of: Designs) -> Iterator[str]:
     """What the points are where runs are a sweep, what each run is for, and where more would hardly help."""
-    cells = {id(each.trained): each.trained.cells for each in of.of}
-    yield from said_of_points([cell for of_law in cells.values() for cell in of_law], of.group.runs)
+    yield from said_of_points([cell for trained in of.quantities for cell in trained.cells], of.group.runs)
+    yield from said_of_outliers(of.quantities)
     for chosen in of.chosen:
         for plan in _different(chosen):
             yield from _said(chosen, plan)

@@ -12,6 +12,7 @@ from rbpx.errors import number_of
 from rbpx.groups.fits import Law
 from rbpx.groups.group import Group
 from rbpx.groups.points.frontier import said_of_points
+from rbpx.groups.points.outliers import said_of_one_run
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.predict.verdict import SIGNIFICANT
 from rbpx.status import Status
@@ -71,6 +72,7 @@ def sentences(laws: Laws) -> Iterator[str]:
     yield from _unequal(laws)
     if laws.group.n_sizes >= 3:
         yield from _of_laws(laws)
+        yield from said_of_one_run(law for law in laws.laws if Status.one_run in (law.fit.reasons or ()))
         return
     runs, point = laws.group.runs, AXES[laws.group.axis].point
     yield from (_values(laws, at) for at in range(len(runs)))

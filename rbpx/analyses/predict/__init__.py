@@ -38,6 +38,6 @@ ANALYSIS = Analysis(
     only_pairs=True,
     keys=(
         *("k", "axis", "x", "S", "D", "size_by", "last", "ties", "resamples", "seed", "laws", "method"),
-        *("register", "delta", "objective", "E", "pin", "frontier"),
+        *("register", "delta", "objective", "E", "pin", "frontier", "outliers"),
     ),
 )

@@ -16,12 +16,12 @@ from rbpx.analyses.predict.register import register_answers
 from rbpx.config.request import Request
 from rbpx.groups.fits import alike, naming
 from rbpx.groups.group import labels_of
+from rbpx.groups.points.outliers import outlier_rows, tested_quantities
 from rbpx.groups.points.surfaces import (
     MOST_RESAMPLES,
     Trained,
     doubts_of_points,
     surface_record,
-    trained_quantities,
     with_constants,
 )
 from rbpx.groups.select.trainings import TrainingGroup
@@ -154,7 +154,7 @@ def foresee(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     n_resamples = min(request.resamples, MOST_RESAMPLES)
     targets = request.points_to_predict()
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
-    quantities, laws = trained_quantities(connection, group, request), []
+    quantities, laws = tested_quantities(connection, group, request), []
     several = [(each.runs, forms_to_mix(each.runs, request.pins)) for each in quantities]
     for _, names in several:
         with_constants(names, request.pins)
@@ -231,7 +231,8 @@ def keep_foreseen(store: Store, foresights: SurfaceForesights) -> list[Record]:
         answers += _answers(law, records[law.best.fit.form])
     if foresights.registers is not None:
         register_answers(store, foresights.registers, foresights.group, answers)
-    return rows
+    outside = outlier_rows(foresights.group, [law.trained for law in foresights.laws])
+    return alike([*rows, *outside]) if outside else rows
 
 
 def _answers(law: SurfaceForesight, fit: Record) -> list[Record]:

@@ -26,6 +26,7 @@ from rbpx.display.view import (
 from rbpx.display.vocabulary import UNKNOWN, law_title, percent, short, significant
 from rbpx.groups.origin import from_fits
 from rbpx.groups.points.frontier import said_of_points
+from rbpx.groups.points.outliers import said_of_one_run, said_of_outliers
 from rbpx.laws.forms.candidates import Shape
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.predict.prediction import COMBINED, outside
@@ -264,6 +265,9 @@ def sentences(of: Answered) -> Iterator[str]:
 def _said_of_sizes(of: Foresights) -> Iterator[str]:
     yield from said_of_points(of.cells, of.group.asked)
     yield from _said_of_moves(_farthest(of))
+    yield from said_of_one_run(
+        law.law for law in of.answers if any(Status.one_run in each.reasons for each in law.predictions)
+    )
     tested = [law for law in of.answers if law.mean_error is not None]
     if tested:
         inside = [is_inside for law in tested for is_inside in law.held]
@@ -314,6 +318,7 @@ def _said_of_moves(farthest: Iterable[tuple[str, float, Record]]) -> Iterator[st
 
 def _held_out(of: SurfaceForesights) -> Iterator[str]:
     yield from said_of_points([cell for law in of.laws for cell in law.trained.cells], of.group.runs)
+    yield from said_of_outliers([law.trained for law in of.laws])
     yield from _said_of_moves(_farthest_points(of))
     for law in of.laws:
         foretold = summary(law.budgets)

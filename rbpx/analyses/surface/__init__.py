@@ -13,6 +13,10 @@ Of sweeps (several runs of one size and as many tokens, imported with vary_lr an
 takes the best of each, the minimum of a quadratic in what they vary, and lists it with the best settings. over=10
 gives the law of well-tuned runs where some are badly tuned: those above it weigh a tenth, and its level and intervals
 are those of the others. A column `weight` of an import weighs runs.
+
+A run that lies outside what the others allow, as one that diverged does, is named with how far, and left out, as in
+decide, design and predict at S and D; outliers=keep counts it. Of a hundred sets of runs that
+scatter alike one has such a run. With over= none is looked for.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -32,7 +36,7 @@ ANALYSIS = Analysis(
     trainings=True,
     keys=(
         *("k", "ties", "resamples", "seed", "laws", "size_by", "form", "objective", "delta", "budgets"),
-        *("unique_tokens", "last", "E", "pin", "frontier", "over"),
+        *("unique_tokens", "last", "E", "pin", "frontier", "outliers", "over"),
     ),
     lacking="no family in store={store} has 3 trainings with known tokens on one text; import a table with a column D "
     "(python -m rbpx import FILE source=NAME), or measure with model.tokens=N",

@@ -12,7 +12,8 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.errors import number_of
-from rbpx.groups.fits import keep_fits, naming, with_cells
+from rbpx.groups.fits import alike, keep_fits, naming, with_cells
+from rbpx.groups.points.outliers import outlier_rows, tested_quantities
 from rbpx.groups.points.surfaces import (
     MOST_RESAMPLES,
     Trained,
@@ -22,7 +23,6 @@ from rbpx.groups.points.surfaces import (
     flops_with_head,
     listed,
     surface_record,
-    trained_quantities,
     with_constants,
 )
 from rbpx.groups.select.trainings import TrainingGroup
@@ -170,7 +170,7 @@ class Surfaces:
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Surfaces:
     """Fit every requested form to each quantity of a group, and find the best of each budget in every known way."""
-    n_resamples, quantities = min(request.resamples, MOST_RESAMPLES), trained_quantities(connection, group, request)
+    n_resamples, quantities = min(request.resamples, MOST_RESAMPLES), tested_quantities(connection, group, request)
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     pins = request.pins
     with_constants(request.form, pins)
@@ -245,7 +245,9 @@ def keep(store: Store, surfaces: Surfaces) -> list[Record]:
     fitted = [(law, form) for law in surfaces.laws for form in law.forms]
     records = keep_fits(store, [_record(surfaces, law, form) for law, form in fitted])
     rows = [_row(record, form) for record, (_, form) in zip(records, fitted, strict=True)]
-    return with_cells(surfaces.group, rows, [cell for law in surfaces.laws for cell in law.trained.cells])
+    rows = with_cells(surfaces.group, rows, [cell for law in surfaces.laws for cell in law.trained.cells])
+    outside = outlier_rows(surfaces.group, [law.trained for law in surfaces.laws])
+    return alike([*({"kind": "law"} | row for row in rows), *outside]) if outside else rows
 
 
 def _record(surfaces: Surfaces, law: SurfaceLaw, form: FormFit) -> Record:

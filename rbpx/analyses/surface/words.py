@@ -10,6 +10,7 @@ from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import number, percent, rough, short
 from rbpx.errors import number_of
 from rbpx.groups.points.frontier import said_of_points
+from rbpx.groups.points.outliers import said_of_outliers
 from rbpx.groups.points.surfaces import Trained
 from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.surface.averaged import summary
@@ -26,6 +27,7 @@ def sentences(of: Surfaces) -> Iterator[str]:
     yield from said_of_points(cells, of.group.runs)
     if any(run.weight != 1 for run in of.group.runs) and not cells:
         yield "Runs count by their column weight."
+    yield from said_of_outliers([law.trained for law in of.laws])
     for law in of.laws:
         ways = (
             together(law.trained, law.best.fit.design),

@@ -21,7 +21,7 @@ from rbpx.config.keys.key import (
     positive_numbers,
     whole,
 )
-from rbpx.config.options import Checkpoints, did_you_mean
+from rbpx.config.options import Checkpoints, Outliers, did_you_mean
 from rbpx.errors import RbpxError
 from rbpx.laws.names import DELTA, FORM_NAMES, IMPORTED, LAWS, Axis, Method, Objective, OnText, SizeBy
 from rbpx.laws.pins import Pin, Pins
@@ -188,6 +188,9 @@ class LawKeys(Asked):
     )
     over: Key[float] = Key(float, 1.0, _over, "10").says(
         "runs above the law weigh this many times less than those below: the law of well-tuned runs"
+    )
+    outliers: Key[Outliers] = Key(Outliers, Outliers.drop, as_typed, "drop").says(
+        "or keep: whether runs outside what the others allow, which are named, count in size and tokens"
     )
     size_by: Key[SizeBy] = Key(SizeBy, SizeBy.total, as_typed, "total").says(
         "which parameters are S: active those that a token uses, with_embeddings all, the head's too"

@@ -25,6 +25,7 @@ from rbpx.laws.pins import Pin, Pins
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.surface.fit import FORMS, SurfaceFit
 from rbpx.laws.surface.given import fit_given, has_constants
+from rbpx.laws.surface.outliers import Outlier
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.sweeps import Cell
 from rbpx.status import Status, first_of, in_order
@@ -34,6 +35,33 @@ DEFAULT_K: Final = (1, 10, 100)
 _DEFAULT_LAWS: Final = ("rbp", "cross_entropy", "error_entropy", *IMPORTED)
 _SAME: Final = 0.01  # of C: FLOPs that a source states to two digits
 MOST_RESAMPLES: Final = 200  # of the runs; intervals of surfaces hold the truth at their rate with so many
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A run that lies outside what the others allow.
+
+    Attributes:
+        member: its last checkpoint.
+        D: tokens that this was trained on.
+        y: the quantity there, with its sign.
+        outlier: how far out it lies.
+        n_runs: that were tested together.
+        counts: whether it is among the points all the same.
+    """
+
+    member: Run
+    D: float
+    y: float
+    outlier: Outlier
+    n_runs: int
+    counts: bool
+
+    def row(self, sign: int) -> Record:
+        """What a row for programs says of it."""
+        off = {"y": self.y, "off": sign * self.outlier.share, "in_sd": sign * self.outlier.in_sd, "p": self.outlier.p}
+        at = {"S": float(self.member.non_embedding_params), "D": self.D, "n_runs": self.n_runs}
+        return {**self.member.names(), **at, **off, "counts": self.counts}
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +76,7 @@ class Trained:
         sign: -1 where all values are negative, and y is their absolute value; 1 elsewhere.
         doubt: what is known to be wrong before anything is fitted.
         cells: how the point of each size and number of tokens was found; empty where each run is a point.
+        outside: runs that lie outside what the others allow.
     """
 
     law: str
@@ -57,6 +86,7 @@ class Trained:
     sign: int
     doubt: Status | None
     cells: tuple[Cell, ...] = ()
+    outside: tuple[Outside, ...] = ()
 
     @property
     def title(self) -> str:

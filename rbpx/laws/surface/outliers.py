@@ -31,7 +31,8 @@ from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Surface
 
-LEVEL: Final = 0.05  # share of clean sets of runs in which any is named, at most
+LEVEL: Final = 0.01  # share of clean sets of runs in which any is named, at most; questions ask some five quantities
+_OF_SETS: Final = 0.05  # of clean sets have one that lies `farthest_of` off
 _SUSPECT: Final = 8  # one run of so many leaves, by either rule
 _FEWEST: Final = 2  # degrees of freedom that are left without the suspects
 _DEPENDENT: Final = 1e-9  # of the largest singular value: what is below it is no freedom of the law
@@ -82,7 +83,7 @@ def outliers(runs: Runs) -> tuple[Outlier, ...]:
 
 def farthest_of(n: int) -> float:
     """How many standard deviations off the farthest of n is in one of twenty clean sets, at least (Sidak)."""
-    return float(-ndtri(-math.expm1(math.log1p(-LEVEL) / n) / 2))
+    return float(-ndtri(-math.expm1(math.log1p(-_OF_SETS) / n) / 2))
 
 
 def _of_several(p: float, n: int) -> float:
@@ -115,8 +116,10 @@ def _suspects(runs: Runs) -> dict[int, float]:
         p = 2 * float(stdtr(dof_G[nearest], -abs(t_G[nearest])))
         steps.append((nearest, _of_several(p, G * n_steps)))
         in_G[nearest] = True
-    first = next((at for at, (_, p) in enumerate(steps) if p < LEVEL), len(steps))
-    return dict(steps[first:])
+    for at, (_, p) in enumerate(steps):
+        if p < LEVEL:
+            return dict.fromkeys([run for run, _ in steps[at:]], p)  # those farther out are no likelier
+    return {}
 
 
 def _about(surface: Surface, runs: Runs) -> tuple[Floats, Floats]:
