@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 from rbpx.cli.registry import names
-from tests.support.commands import command_environment, here
+from tests.support.commands import command_environment
+from tests.support.composed import here
 from tests.support.synthetic import Truth, write_store
 
 MODELS = {"torch", "transformers", "accelerate", "datasets", "tokenizers", "safetensors", "huggingface_hub", "numba"}
@@ -40,8 +41,8 @@ def test_each_command_reads_only_the_libraries_that_it_needs(tmp_path: Path) -> 
     store, measured, cwd = (tmp_path / name for name in ("store", "measured", "cwd"))
     write_store(store, Truth(), seed=0, n_documents=5, n_tokens=20)
     cwd.mkdir()
-    run = ["run", "model=ladder", "size=3k", "dataset=pydoc", "limit=1", "resamples=20", "--store", str(measured)]
-    here(*run, cwd=cwd, check=0)
+    cell = ["model=ladder", "size=3k", "dataset=pydoc", "limit=1", "--store", str(measured)]
+    here("measure", *cell, cwd=cwd, check=0)
     of_store = ["--store", str(store)]
     stages = {
         "import": [[]],
@@ -49,7 +50,7 @@ def test_each_command_reads_only_the_libraries_that_it_needs(tmp_path: Path) -> 
         "configuration": [["--cfg", "job"]],
         "store": [["sql", "FROM runs", *of_store], ["status", *of_store], ["export", "runs", *of_store]],
         "fit": [["fit", "k=1", "resamples=20", *of_store]],
-        "measured": [[*run, "fresh=true"]],
+        "measured": [["run", *cell, "resamples=20"]],
         "notebook": [[str(store)]],
     }
     done = subprocess.run(

@@ -1,14 +1,16 @@
-"""The demo, on two documents a text: the page shows the rows that it prints, its laws are those of numpy."""
+"""The demo, on two documents a text: the page shows the rows that it prints, its laws are those of numpy.
+
+`make nightly` has the second demo, which measures nothing and prints the same.
+"""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.support.commands import here
-from tests.support.demo import demo_command, run, run_demo
+from tests.support.demo import run_demo
 from tests.support.places import DOCS
 from tests.support.shown import labels
 
@@ -19,16 +21,6 @@ FEW = {"pydoc": 2, "stdlib": 2}
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The store that `make demo` fills, but for most of its texts, and what it printed."""
     return run_demo(tmp_path_factory.mktemp("demo"), FEW)
-
-
-def test_a_second_demo_measures_nothing_and_prints_the_same(demo: tuple[Path, str]) -> None:
-    store, printed = demo
-    files = {path: path.stat().st_mtime_ns for path in (store / "runs").rglob("*")}
-    again = run([sys.executable, *demo_command().split()[1:]], store.parent, store, FEW)
-    assert again.returncode == 0
-    assert again.stdout == printed
-    assert again.stderr == ""
-    assert {path: path.stat().st_mtime_ns for path in (store / "runs").rglob("*")} == files
 
 
 def test_a_demo_that_is_shown_has_the_rows_that_the_demo_prints(demo: tuple[Path, str]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support import synthetic
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.synthetic import Truth, write_store
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
