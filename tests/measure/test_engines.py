@@ -19,7 +19,8 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.engines.cell import engine_columns
 from rbpx.measure.engines.server import Server
 from rbpx.store.imports.engine_rows import tokens_of_prompt
-from tests.support.commands import Answer, here
+from tests.support.commands import Answer
+from tests.support.composed import here
 from tests.support.engine_server import Engine, serving
 from tests.support.ladder import whole_copy
 from tests.support.loopback import served
