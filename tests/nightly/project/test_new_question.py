@@ -71,7 +71,8 @@ def test_its_law_is_judged_as_any_law_in_size_is(copy: Clone, tmp_path: Path) ->
         copy.rbpx(tmp_path, "typical", "ties=optimistic", "--store", tmp_path / "store", "--format", "json")
     )
     assert abs(fit["backtest_error"]) > 0.19
-    assert fit["status"] == fit["params"]["reasons"][0] == "backtest_failed"
+    assert fit["status"] == fit["params"]["reasons"][0] != "ok"
+    assert "backtest_failed" in fit["params"]["reasons"]
 
 
 def test_it_has_every_format(copy: Clone, store: Path, law: tuple[list[float], float], tmp_path: Path) -> None:
