@@ -9,6 +9,6 @@ def page() -> str:
     models = sum(path.name == "model.safetensors" for path in files)
     size = sum(path.stat().st_size for path in files) / 1e6
     return (
-        f"The wheel brings the bundled ladder: {models} models, {size:.0f} MB once they are installed, a quarter less "
+        f"The wheel brings the bundled ladder: {models} models, {size:.0f} MB once they are installed, a fifth less "
         "in the wheel itself."
     )

@@ -27,11 +27,11 @@ def finished_folders(size: str) -> list[Path]:
     return sorted((bundled_folder(size, name) for name in names), key=lambda folder: facts_of(folder)["tokens"])
 
 
-def test_the_ladder_has_seven_sizes_over_three_orders_of_magnitude_in_sixty_megabytes() -> None:
+def test_the_ladder_has_seven_sizes_over_three_orders_of_magnitude_in_thirty_megabytes() -> None:
     counts = [size["non_embedding_params"] for size in SIZES.values()]
     assert len(counts) >= 7
     assert max(counts) / min(counts) > 900
-    assert sum(path.stat().st_size for path in LADDER.rglob("*") if path.is_file()) <= 60e6
+    assert sum(path.stat().st_size for path in LADDER.rglob("*") if path.is_file()) <= 30e6
 
 
 def test_every_bundled_model_is_in_a_family_and_nothing_else_is_bundled() -> None:
