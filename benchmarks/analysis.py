@@ -9,7 +9,7 @@ NumPy, and `rank_counts` against the tokens.
     python benchmarks/analysis.py --store FOLDER [--rows 1e6 1e7 1e8] [--everything] [--demo STORE] [--times 3]
 
 The stores (large_store.py) are made once, in FOLDER: 100 million rows take 0.6 GB and a minute. `--everything` adds the
-verbs over all 192 runs, which take minutes. No question has been asked before, so no answer is kept. With stores of
+verbs over all 192 runs, which take minutes. With stores of
 several sizes, the verbs' processor time is plotted against the rows.
 
 `--demo` prints a table of its own for a copy of the store of `make demo`: the cost of each command when it is typed
@@ -257,10 +257,9 @@ def bootstrap(store: Store) -> Cost:
 
 
 def forget(store: Store) -> None:
-    """Remove what a store keeps from earlier commands: its index, checks of its files, and answers."""
+    """Remove what a store keeps from earlier commands: its index and checks of its files."""
     for name in ("rbpx.duckdb", ".checked.json"):
         (store.root / name).unlink(missing_ok=True)
-    shutil.rmtree(store.root / "answers", ignore_errors=True)
 
 
 def start() -> Cost:

@@ -4,7 +4,7 @@ A command enters a file when a function or the body of a class in it runs, even 
 not enter a file of constants and imports. The store holds the bundled ladder, measured on the documentation of the
 standard library. The command has one core, so that no other process does a part. The files are listed on stderr.
 
-    python benchmarks/files_entered.py [DOCUMENTS, default all] [WORDS, default fit model=ladder fresh=true]
+    python benchmarks/files_entered.py [DOCUMENTS, default all] [WORDS, default fit model=ladder]
 """
 
 import os
@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-WORDS = ("fit", "model=ladder", "fresh=true")
+WORDS = ("fit", "model=ladder")
 FOLLOWED = """
 import os, sys, threading
 

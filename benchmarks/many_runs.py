@@ -31,8 +31,8 @@ QUESTIONS = {
     "`sql` of all of `rank_counts`": ("sql", "SELECT run_id, sum(n_tokens) FROM rank_counts GROUP BY ALL"),
     "`sql` of one run of `tokens`": ("sql", f"SELECT count(*) FROM tokens WHERE run_id = 'family-0-0-{DATASETS[0]}'"),
     "`sql` of all of `tokens`": ("sql", "SELECT count(*), sum(greater) FROM tokens"),
-    "`fit` of one group": ("fit", "family=family-0", f"dataset={DATASETS[0]}", LAWS, "fresh=true"),
-    "`report` of one group": ("report", "family=family-0", f"dataset={DATASETS[0]}", LAWS, "fresh=true", PAGE),
+    "`fit` of one group": ("fit", "family=family-0", f"dataset={DATASETS[0]}", LAWS),
+    "`report` of one group": ("report", "family=family-0", f"dataset={DATASETS[0]}", LAWS, PAGE),
 }
 
 

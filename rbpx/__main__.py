@@ -98,13 +98,10 @@ def _do(argv: list[str]) -> int:
         print(help_text(line.verb if line.verb in argv else None, config_folders(line.hydra)))
         return 0
     _check_folder()
-    from rbpx.cli.kept import print_again
     from rbpx.cli.messages import messages_on_stderr
     from rbpx.store.named import opened_once
 
     with messages_on_stderr(), opened_once():
-        if print_again(line):
-            return 0
         from rbpx.cli.launch import launch
 
         outcomes = launch(line)

@@ -13,7 +13,6 @@ from rbpx.api.answer import Answer
 from rbpx.api.keywords import overrides, requests
 from rbpx.api.questions import Questions
 from rbpx.config.keys.runs import GRID
-from rbpx.config.overrides import what_was_typed
 from rbpx.config.request import Asking
 from rbpx.cores import share_cores
 from rbpx.store.messages import collected_messages
@@ -156,10 +155,9 @@ class Measurements(Questions):
         asked = requests(_reporting(), keys, self.store, self.config_dir, fixed)
         for request in asked:
             check(request)
-        typed = overrides(keys)
-        grids, what = [(request, None) for request in asked], what_was_typed("report", (), typed)
+        grids, narrowed = [(request, None) for request in asked], " ".join(overrides(keys))
         with collected_messages():
-            return read_again(self.store, lambda: write_report(grids, " ".join(typed), what))
+            return read_again(self.store, lambda: write_report(grids, narrowed))
 
     def export(self, what: str, output: str | Path) -> Path:
         """Write a relation or the answer to a query to a file, as the verb does.

@@ -1,5 +1,6 @@
 """After the last job: its verb finishes for all of them, failures are listed, and the exit status is returned."""
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import Outcome, module
 from rbpx.files.visible import visible_line
 
+_LOGGER = logging.getLogger(__name__)
+
 
 def finish(line: CommandLine, outcomes: Sequence[Outcome]) -> int:
     """Finish the verb over all of a sweep, and say what failed.
@@ -17,6 +20,8 @@ def finish(line: CommandLine, outcomes: Sequence[Outcome]) -> int:
         0 done; 1 something failed while running; 2 the request was wrong, and nothing was done.
     """
     done = [outcome for outcome in outcomes if outcome.request is not None]
+    if any(getattr(outcome.request, "fresh", False) for outcome in done):
+        _LOGGER.info("fresh= does nothing any more: every answer is computed")
     finish_verb = getattr(module(line.verb), "finish", None)
     measured = (finish_verb(done, line) or []) if done and finish_verb is not None else []
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:

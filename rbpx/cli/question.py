@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rbpx.analyses.registry import analysis, question
-from rbpx.cli.kept import print_once
 from rbpx.cli.registry import Job, Outcome
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
@@ -35,8 +34,6 @@ def start(job: Job) -> Any:
         if of_file is None:
             raise RbpxError(f"{verb} takes no file; ask the store: python -m rbpx {verb} --store DIR")
         return of_file(_file(job), request)
-    if not (described.measures or described.completes):  # and nothing is loaded where an answer is found
-        return None
     measure = question(verb).remeasure or question(verb).measure
     return None if measure is None else measure(request)
 
@@ -54,8 +51,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     if line.words and not described.words:
         _tell(line.verb, [outcome.answer for outcome in outcomes], requests[0])
     elif is_main_process():
-        complete = not described.completes or all(not each.answer.failures for each in outcomes)
-        print_once(line, (), lambda: _ask(line.verb, requests), complete)
+        _ask(line.verb, requests)
     if described.completes:
         return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
     return []

@@ -90,26 +90,21 @@ def _sealed(record: Mapping[str, Any], in_lines: bool = False) -> str:
     return json.dumps({**record, "seal": digest(record)}, indent=indent, separators=(",", ": "))
 
 
-def read_sealed(path: Path, *, always: bool = False, most_mib: int = RECORD_MIB) -> dict[str, Any]:
+def read_sealed(path: Path) -> dict[str, Any]:
     """A record as it was written, without its seal; records of older versions have none.
-
-    Args:
-        path: the file.
-        always: whether every version seals what is here, so that a record without a seal is not one.
-        most_mib: how long it may be, MiB.
 
     Raises:
         ValueError: it is not a record, or not the one that was sealed; a `NoFileError` where no such file lies there.
         FileNotFoundError: it does not exist.
     """
-    text = plain_file(path, most_mib).read_text(encoding="utf-8")
+    text = plain_file(path, RECORD_MIB).read_text(encoding="utf-8")
     try:
-        return _read(text, always)
+        return _read(text)
     except RecursionError:  # what json, or the digest, cannot follow was not written by it
         raise ValueError("it is nested too deeply") from None
 
 
-def _read(text: str, always: bool) -> dict[str, Any]:
+def _read(text: str) -> dict[str, Any]:
     record = json.loads(text, parse_constant=_refuse)
     if not isinstance(record, dict) or not record:
         raise ValueError("it is not a record")
@@ -120,8 +115,6 @@ def _read(text: str, always: bool) -> dict[str, Any]:
     on_one_line = re.sub(r"\n *", "", text)
     if on_one_line != _sealed(record) and (name == "seal" or last == digest(record)):
         raise ValueError("it has changed since it was written")
-    if always and name != "seal":
-        raise ValueError("it has no seal")
     return record if name == "seal" else {**record, name: last}
 
 

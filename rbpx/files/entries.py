@@ -194,15 +194,11 @@ def names_in(folder: Path, *, only_folders: bool = False) -> list[str]:
 
 
 def stamp(path: Path | str) -> list[int] | None:
-    """The facts of a file, or of a link, that change when it is written or replaced; None where it does not exist."""
+    """Bytes, times (ns) and inode of a file or link, which change when it is written anew; None where it is not."""
     try:
-        return stamp_of(os.lstat(path))
+        stat = os.lstat(path)
     except FileNotFoundError:
         return None
-
-
-def stamp_of(stat: os.stat_result) -> list[int]:
-    """The same, of what was looked up: bytes, when it was modified and changed (ns), inode."""
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
 
 

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from rbpx.errors import RbpxError
 from rbpx.files.cells import csv_cell
 from rbpx.files.entries import atomic_write
-from rbpx.files.visible import visible
+from rbpx.files.visible import visible, write_as_ascii_where_needed
 
 _GROUP_ROWS, _GROUP_BYTES = 1 << 17, 1 << 26  # of a row group of Parquet
 
@@ -68,8 +68,9 @@ def output_file(output: str) -> Iterator[Path]:
 def opened(output: str | None) -> Iterator[TextIO]:
     """A file to write text to, or stdout if `output` is None; a terminal is sent nothing that it would obey."""
     if output is None:
+        write_as_ascii_where_needed()
         yield cast(TextIO, _Shown(sys.stdout)) if sys.stdout.isatty() else sys.stdout
-        sys.stdout.flush()  # where it cannot be written, that is known before anything is kept
+        sys.stdout.flush()  # where it cannot be written, that is known here
         return
     with output_file(output) as path, path.open("w", encoding="utf-8", newline="") as file:
         yield file

@@ -1,13 +1,11 @@
 """Makes a text safe to print: what a terminal would obey, or nobody would see, is shown as an escape."""
 
 import codecs
-import re
 import sys
 from io import TextIOWrapper
 from typing import Final
 
 AS_ASCII: Final = "rbpx_ascii"  # name of an error handler: how an encoding without our signs writes them
-_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _KEPT = {"\n", "\t"}
 _STAND_INS: Final = {"–": "-", "─": "-", "·": "*", "Σ": "S", "…": "~", "−": "-"}  # as wide as what they stand for
 
@@ -32,11 +30,6 @@ def visible(text: str) -> str:
 def visible_line(text: str) -> str:
     """The same on one line: line breaks and tabs are escaped too."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
-
-
-def is_harmless(text: str) -> bool:
-    """Whether a text that was printed commands a terminal to nothing but colours."""
-    return visible(plain := _COLOURS.sub("", text)) == plain
 
 
 def _escaped(character: str) -> str:

@@ -1,7 +1,7 @@
 """Writes a report where it is asked for: as a page, a text or a folder of figures."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -10,8 +10,6 @@ from rbpx.config.request import Request
 from rbpx.display.vocabulary import in_bytes
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.output import check_output, opened
-from rbpx.store.answers import kept_answer
-from rbpx.store.messages import collected_messages, repeat
 from rbpx.store.named import open_store
 
 if TYPE_CHECKING:
@@ -56,25 +54,25 @@ def check(request: Request, verb: str = "report") -> None:
         raise RbpxError(f"{named} exists and is not a report; name another file with --output FILE, or move it away")
 
 
-def write_report(grids: "Sequence[Grid]", narrowed: str, asked: "Mapping[str, object]") -> Path:
+def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
     """Make a report of everything that is asked for and write it; return its path.
 
     Args:
         grids: what to look at.
         narrowed: what was typed to choose it.
-        asked: all that was typed, as the key of a kept answer.
     """
+    from rbpx.report.contents import gather
+
     request = grids[0][0]
     form, path = _place(request, "report")
+    report = gather(grids, narrowed)
     if form in _FOLDERS:
-        from rbpx.report.contents import gather
-
-        _write_pictures(gather(grids, narrowed), request)
+        _write_pictures(report, request)
         return path
-    text, n_runs = _once(grids, narrowed, form, asked)
+    text = _text(form)(report)
     with opened(str(path)) as file:
         file.write(text)
-    _LOGGER.info(f"report of {number_of(n_runs, 'run')} written to {path} ({in_bytes(len(text.encode()))})")
+    _LOGGER.info(f"report of {number_of(report.n_runs, 'run')} written to {path} ({in_bytes(len(text.encode()))})")
     return path
 
 
@@ -96,24 +94,6 @@ def _write_pictures(report: "Report", request: Request) -> None:
     form, path = _place(request, report.verb or "report")
     n = write_pictures(report, form.value, path, INDEX, Look.of(request))
     _LOGGER.info(f"{number_of(n, 'figure')} written to {path}")
-
-
-def _once(grids: "Sequence[Grid]", narrowed: str, form: Format, asked: "Mapping[str, object]") -> tuple[str, int]:
-    """The text of a report and its number of runs, from the store if the same was asked before."""
-    requests = [request for request, _ in grids]
-    kept = kept_answer([request.store for request in requests], {**asked, "form": form.value})
-    answer = kept.find() if kept is not None and not requests[0].fresh else None
-    if answer is None:
-        from rbpx.report.contents import gather
-
-        with collected_messages() as messages:
-            report = gather(grids, narrowed)
-        answer = {"text": _text(form)(report), "n_runs": report.n_runs, "messages": messages}
-        if kept is not None:
-            kept.keep(answer)
-    else:
-        repeat(answer["messages"])
-    return answer["text"], answer["n_runs"]
 
 
 def _text(form: Format) -> "Callable[[Report], str]":

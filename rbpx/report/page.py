@@ -4,7 +4,6 @@ import base64
 import json
 import re
 import zlib
-from contextlib import suppress
 from functools import cache
 from html import unescape
 from importlib import metadata
@@ -20,7 +19,7 @@ from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.section import GRADES
 from rbpx.display.view import Cell
 from rbpx.display.vocabulary import UNKNOWN, true_minus
-from rbpx.files.digest import cache_folder, digest, read_sealed, write_sealed
+from rbpx.files.digest import cache_folder, digest, read_cache, write_cache
 from rbpx.report.contents import Report
 
 __all__ = ["MARK", "page"]
@@ -63,12 +62,10 @@ def page(report: Report) -> str:
 def _vega() -> Markup:
     """The library that draws the figures; bundling it takes a second or two, once on each machine."""
     kept = cache_folder() / f"vega-{metadata.version('vl-convert-python')}-{digest(_BUNDLE)}.json"
-    try:
-        script = read_sealed(kept)["script"]
-    except (OSError, ValueError, KeyError):
+    script = read_cache(kept).get("script")
+    if not isinstance(script, str):
         script = vl_convert.javascript_bundle(_BUNDLE)
-        with suppress(OSError):  # it is made again next time
-            write_sealed(kept, {"script": script}, durable=False)
+        write_cache(kept, {"script": script})
     return Markup(script.replace("</script", "<\\/script"))  # a script ends at the first </script, wherever it stands
 
 

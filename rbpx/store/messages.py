@@ -7,7 +7,7 @@ beside its answer (`collected_messages`).
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -63,12 +63,6 @@ def attached(handler: MessageHandler) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
-
-
-def repeat(messages: Iterable[str]) -> None:
-    """Log again what was collected before."""
-    for line in messages:
-        logging.getLogger(__name__).info(line)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ imports/<source>-<digest>.parquet   other people's observations, with their prov
 samples/<key>.parquet   the documents drawn from a hub's dataset
 fits/ rank_fits/ failures/   one JSON record per file
 forecasts/            predictions registered before their model came (`forecasts`), a JSON record per file
-answers/              what questions printed, to be printed again (`answers`)
 written/<kind>/<file>   what was written beside the runs (`ledger`), so that a deletion is noticed
 """
 

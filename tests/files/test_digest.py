@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.files.digest import hash_files, read_sealed, write_sealed
+from rbpx.files.digest import hash_files
 
 
 def test_large_files_are_hashed_once_until_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,12 +41,3 @@ def test_the_order_of_files_counts(tmp_path: Path) -> None:
     one, two = tmp_path / "a", tmp_path / "b"
     assert hash_files([one, two]) != hash_files([two, one])
     assert hash_files([one]) != hash_files([one, one])
-
-
-def test_where_all_is_sealed_a_record_without_a_seal_is_none(tmp_path: Path) -> None:
-    sealed, plain = tmp_path / "sealed.json", tmp_path / "plain.json"
-    write_sealed(sealed, {"a": 1})
-    plain.write_text('{"a": 1}')
-    assert read_sealed(sealed, always=True)["a"] == 1
-    with pytest.raises(ValueError, match="has no seal"):
-        read_sealed(plain, always=True)

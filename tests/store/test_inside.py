@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rbpx.errors import RbpxError
 from rbpx.store.checks.verify import verify
-from rbpx.store.files.inside import ANSWERS, FOLDERS, RUNNING, UNSENT, WRITTEN, inside
+from rbpx.store.files.inside import FOLDERS, RUNNING, UNSENT, WRITTEN, inside
 from rbpx.store.merge import merge
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql.queries import connect
@@ -21,7 +21,7 @@ from rbpx.store.store import Store
 from tests.support import fuzz_store
 from tests.support.composed import here
 
-PLACES = [*FOLDERS, ANSWERS, RUNNING, WRITTEN, f"{WRITTEN}/cells", UNSENT, f"{UNSENT}/runs"]
+PLACES = [*FOLDERS, RUNNING, WRITTEN, f"{WRITTEN}/cells", UNSENT, f"{UNSENT}/runs"]
 KEY = "0123456789abcdef"
 DAY_S = 24 * 3600
 

@@ -33,7 +33,6 @@ from rbpx.files.digest import digest, read_sealed, write_sealed
 from rbpx.files.entries import atomic_write_text
 from rbpx.files.visible import visible_line
 from rbpx.store import publish, schema
-from rbpx.store.answers import KeptAnswer
 from rbpx.store.cell_states import cell_states, read_heartbeats
 from rbpx.store.checks.integrity import doubt
 from rbpx.store.checks.verify import verify
@@ -54,7 +53,6 @@ from tests.support.objects import Objects
 from tests.support.synthetic import Truth, write_store
 
 SECRET = b"a private key"
-ANSWER = {"text": "alpha is 0.1", "messages": []}
 _CELL = {name: None for name in Cell.__dataclass_fields__} | {
     "family": "drawn", "size": "1000", "model": "drawn-1000", "dataset": "synthetic", "protocol": "paper",
     "window": 512, "whole": False, "padding": "counted", "bos": "tokenizer", "dtype": "float32", "seed": 0,
@@ -109,8 +107,6 @@ def sound() -> tuple[Store, Rows, tempfile.TemporaryDirectory[str]]:
         store.sample_file(digest(request)).stem,
         pa.table(drawn, schema=SAMPLE).replace_schema_metadata(facts),
     )
-    (store.root / "rbpx.duckdb").touch()
-    KeptAnswer(store.root, {"asked": 1}).keep(ANSWER)
     rows_of_store, lines, faults = everything(store)
     assert (lines, faults) == ([], 0)
     return store, rows_of_store, folder
@@ -219,7 +215,7 @@ def record(kind: str, content: bytes, whole: bool = True) -> None:
 
 
 def _path(store: Store, kind: str) -> Path:
-    pattern = {"runs": "runs/*/manifest.json", "heartbeats": f"{RUNNING}/*.json", "answers": "answers/*.json"}
+    pattern = {"runs": "runs/*/manifest.json", "heartbeats": f"{RUNNING}/*.json"}
     return sorted(store.root.glob(pattern.get(kind, f"{kind}/*.json")))[0]
 
 
@@ -233,16 +229,6 @@ def heartbeat(content: bytes) -> None:
             assert beat.left_s is None or isinstance(beat.left_s, float)
         cell_states([Cell(**_CELL)], store)
     assert len(beats) + len(lines) == 1, "it is read, or left out with a line"
-
-
-def answer(content: bytes) -> None:
-    """A kept answer: that which was kept, or none."""
-    store, *_ = sound()
-    path = _path(store, "answers")
-    whole = path.read_bytes()
-    with _instead(path, content):
-        found = KeptAnswer(store.root, {"asked": 1}).find()
-        assert found is None or (found == ANSWER and json.loads(content) == json.loads(whole))
 
 
 def ledger(content: bytes) -> None:
@@ -504,7 +490,7 @@ Target = Callable[[bytes], None]
 TARGETS = [
     *(f"record {kind}" for kind in RECORDS),
     *(f"table {kind}" for kind in TABLES),
-    *("heartbeat", "answer", "ledger", "sample", "index", "push", "pull", "publish"),
+    *("heartbeat", "ledger", "sample", "index", "push", "pull", "publish"),
 ]
 
 
@@ -523,5 +509,5 @@ def target_of(name: str, whole: bool) -> tuple[Target, list[bytes], st.SearchStr
         run = {"push": push, "pull": pull, "publish": published}[what]
         return run, files_of("runs"), changed_record("runs")
     kind = kind or f"{what}s"
-    alone = {"heartbeat": heartbeat, "answer": answer}.get(what, partial(record, kind, whole=whole))
+    alone = heartbeat if what == "heartbeat" else partial(record, kind, whole=whole)
     return alone, files_of(kind), changed_record(kind)

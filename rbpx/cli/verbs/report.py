@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from rbpx.analyses.registry import report_keys
 from rbpx.cli.registry import Job, Outcome, Verb
-from rbpx.config.overrides import what_was_typed
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
@@ -44,5 +43,4 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
     from rbpx.store.named import read_again
 
     grids = [(outcome.request, None) for outcome in outcomes]
-    asked = what_was_typed(line.verb, (), line.hydra)
-    read_again(outcomes[0].request.store, lambda: write_report(grids, line.narrowing, asked))
+    read_again(outcomes[0].request.store, lambda: write_report(grids, line.narrowing))

@@ -58,18 +58,13 @@ def start(job: Job) -> "Measured | None":
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
     """Measure what waited, and print the laws over all of the sweep."""
-    from rbpx.cli.kept import print_once
-    from rbpx.config.yaml_paths import file_at
     from rbpx.cores import is_main_process
-    from rbpx.files.digest import hash_files
 
     grids, requests, done = measured(outcomes)
     if requests and is_main_process():
-        study = requests[0].study
-        of_file = [] if study is None or study.file is None else [hash_files([file_at(study.file)])]
         typed = {override.split("=")[0].lstrip("+") for override in line.hydra}
         briefly = requests[0].study is None and not typed & _NAME_LAWS
-        print_once(line, [*done, *of_file], lambda: analyse(requests, done, briefly))
+        analyse(requests, done, briefly)
     return grids
 
 

@@ -39,9 +39,7 @@ LOOKS: Final = ("width", "font_size", "font", "legend")
 class ShownKeys(Asked):
     """From where, to where, and how."""
 
-    fresh: Key[bool] = Key(bool, False, as_typed, "true").says(
-        "compute again what was asked before of the same runs; without it, it is printed from the store"
-    )
+    fresh: Key[bool] = Key(bool, False, as_typed, "true").says("does nothing any more: every answer is computed")
     store: Key[str] = Key(str, "${oc.env:RBPX_STORE,store}", as_typed, "DIR", takes_path=True).says(
         "folder of the store (--store DIR), or s3://BUCKET/PATH; default $RBPX_STORE or store/"
     )

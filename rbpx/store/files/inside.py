@@ -18,7 +18,6 @@ KINDS: Final = ("cells", "fits", "rank_fits", "failures", "forecasts")  # a JSON
 TABLES: Final = ("vocab", "imports", "samples", "temperatures", "best")  # a Parquet file each
 TABLES_OF_RUN: Final = ("tokens.parquet", "rank_counts.parquet", "documents.parquet")
 FOLDERS: Final = ("runs", *KINDS, *TABLES)
-ANSWERS: Final = "answers"
 RUNNING: Final = "running"
 WRITTEN: Final = "written"
 UNSENT: Final = "unsent"
@@ -31,7 +30,6 @@ _NAMES: Final = {  # of what rbpx makes in a folder, the first being the store's
     **dict.fromkeys(TABLES, re.compile(rf"{_PLAIN}\.parquet")),
     "runs": re.compile(_PLAIN),
     "samples": re.compile(rf"{_PLAIN}|\.{_KEY}\.lock"),  # with any ending in stores of early versions
-    ANSWERS: re.compile(rf"{_KEY}\.json"),
 }
 _OF_A_RUN: Final = re.compile("|".join(map(re.escape, ("manifest.json", *TABLES_OF_RUN))))
 _HARMLESS: Final = {
@@ -68,7 +66,7 @@ def check_folders(root: Path) -> None:
     Raises:
         RbpxError: with what is there, and what to do.
     """
-    for name in (*FOLDERS, ANSWERS, RUNNING, *_OF_KINDS, *(f"{name}/{kind}" for name in _OF_KINDS for kind in FOLDERS)):
+    for name in (*FOLDERS, RUNNING, *_OF_KINDS, *(f"{name}/{kind}" for name in _OF_KINDS for kind in FOLDERS)):
         _refuse_stranger(root, name)
     for name in FOLDERS:  # without the others all can be read
         if os.path.exists(root / name) and not os.path.isdir(root / name):

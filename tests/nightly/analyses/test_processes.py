@@ -113,7 +113,7 @@ def rows(*words: str, store: Path, cores: set[int] | None = None) -> tuple[list[
     mine = os.sched_getaffinity(0)
     os.sched_setaffinity(0, mine if cores is None else cores)
     try:
-        process = start(*words, "fresh=true", "--format", "json", "--store", store, cwd=store)
+        process = start(*words, "--format", "json", "--store", store, cwd=store)
     finally:
         os.sched_setaffinity(0, mine)
     stdout, stderr = process.communicate(timeout=120)
@@ -152,7 +152,7 @@ def computing(command: subprocess.Popen[str], used_s: float = 0.5) -> list[psuti
 
 @pytest.mark.skipif(CORES < 2, reason="one core has one process")
 def test_a_command_goes_on_without_a_fork_that_was_killed(store: Path) -> None:
-    words = ("fit", "laws=[rbp,cross_entropy]", "resamples=100000", "fresh=true", "--format", "csv", "--store", store)
+    words = ("fit", "laws=[rbp,cross_entropy]", "resamples=100000", "--format", "csv", "--store", store)
     told = []
     for kills in (True, False):
         command = start(*words, cwd=store)
@@ -168,7 +168,7 @@ def test_a_command_goes_on_without_a_fork_that_was_killed(store: Path) -> None:
 @pytest.mark.skipif(CORES < 2, reason="one core has one process")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_process_is_left(number: signal.Signals, store: Path) -> None:
-    words = ("emergence", "resamples=100000", "fresh=true", "--store", str(store))
+    words = ("emergence", "resamples=100000", "--store", str(store))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background would pass on none
     try:
         command = subprocess.Popen(

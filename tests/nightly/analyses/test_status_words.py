@@ -104,7 +104,7 @@ def test_a_figure_says_the_word_where_a_point_is_pointed_at(trained: Path, cwd: 
 def _asked(store: Path, words: tuple[str, ...], form: str, cwd: Path, folder: Path) -> str:
     page = folder / "page.html"
     more = ("--output", page) if form == "html" else ()
-    line = (*words, "resamples=50", "fresh=true", "--format", form, "--store", store, *more)
+    line = (*words, "resamples=50", "--format", form, "--store", store, *more)
     printed = here(*line, cwd=cwd, env={"COLUMNS": "80"}, check=0, writes=bool(more)).stdout
     text = (
         re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", page.read_text(), flags=re.S) if form == "html" else printed

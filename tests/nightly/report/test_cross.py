@@ -38,7 +38,7 @@ def test_all_formats_tell_one_answer(
     store: str, name: str, word: str, tmp_path_factory: pytest.TempPathFactory, cwd: Path
 ) -> None:
     copied = once_a_session(tmp_path_factory, "frozen", lambda to: Path(shutil.copytree(STORES, to / "stores")))
-    asked = (name, *WORDS.get(name, ()), word, *few(name), "fresh=true", "--store", copied / store)
+    asked = (name, *WORDS.get(name, ()), word, *few(name), "--store", copied / store)
     with answered_once():
         told = {form: here(*asked, "--format", form, cwd=cwd) for form in ("table", "csv", "json", "html", "md", "tex")}
     table = told["table"]

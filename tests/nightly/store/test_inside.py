@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.store.files.inside import ANSWERS, FOLDERS, KINDS, RUNNING, TABLES, UNSENT, WRITTEN, inside
+from rbpx.store.files.inside import FOLDERS, KINDS, RUNNING, TABLES, UNSENT, WRITTEN, inside
 from rbpx.store.merge import merge
 from rbpx.store.store import Store
 from tests.support import fuzz_store
@@ -16,7 +16,7 @@ from tests.support.composed import here
 from tests.support.places import PACKAGE
 from tests.support.stores import Family, Measured
 
-PLACES = [*FOLDERS, ANSWERS, RUNNING, WRITTEN, f"{WRITTEN}/cells", UNSENT, f"{UNSENT}/runs"]
+PLACES = [*FOLDERS, RUNNING, WRITTEN, f"{WRITTEN}/cells", UNSENT, f"{UNSENT}/runs"]
 KEY = "0123456789abcdef"
 
 
@@ -48,7 +48,7 @@ def commands(store: Path, family: Family, tmp_path: Path) -> list[list[object]]:
     lines: list[list[object]] = [
         ["status"],
         ["sql", "SELECT count(*) FROM tokens"],
-        ["fit", "resamples=20", "fresh=true"],
+        ["fit", "resamples=20"],
         ["units", "resamples=20"],
         ["measure", *family.words("xs"), "best=5"],
         ["import", rows, "source=others", "ties=mid"],
@@ -88,7 +88,7 @@ def test_a_link_in_the_place_of_a_folder_is_left_alone_with_what_it_leads_to(
 
 def files_of_each_kind(store: Path) -> list[Path]:
     """One file of each kind in each folder of a store, locks among them."""
-    places = ["*", ".*", "runs/*/*", *(f"{kind}/*" for kind in (*KINDS, *TABLES, ANSWERS, RUNNING)), "written/*/*"]
+    places = ["*", ".*", "runs/*/*", *(f"{kind}/*" for kind in (*KINDS, *TABLES, RUNNING)), "written/*/*"]
     found = {place: [path for path in sorted(store.glob(place)) if path.is_file()] for place in places}
     own = [path for place in ("*", ".*", "runs/*/*") for path in found.pop(place)][:-4]
     return own + [paths[0] for paths in found.values()]
@@ -102,7 +102,7 @@ def test_a_link_in_the_place_of_any_file_changes_nothing_where_it_leads(
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     links = files_of_each_kind(store)
-    assert {path.relative_to(store).parts[0] for path in links} >= {*FOLDERS, ANSWERS, WRITTEN, "rbpx.duckdb"}
+    assert {path.relative_to(store).parts[0] for path in links} >= {*FOLDERS, WRITTEN, "rbpx.duckdb"}
     for n, path in enumerate(links):
         path.rename(theirs / str(n))
         path.symlink_to(theirs / str(n))
@@ -113,7 +113,7 @@ def test_a_link_in_the_place_of_any_file_changes_nothing_where_it_leads(
         assert "Traceback" not in answer.stderr
         said += answer.stderr
     assert seen(theirs) == before
-    assert all(path.is_symlink() for path in links if path.parent.name != ANSWERS)
+    assert all(path.is_symlink() for path in links)
     assert f"{store / '.rbpx.duckdb.lock'} is a link to " in said
 
 
@@ -153,22 +153,6 @@ def test_a_store_that_a_link_leads_to_is_one_as_any_other(
 
 
 # ------------------------------------------------------------------------------------------- somebody else's own files
-
-
-def test_room_for_answers_is_made_of_answers_alone(store: Path, cwd: Path) -> None:
-    here("status", "--store", store, cwd=cwd, check=0)
-    strangers = [store / "answers" / name for name in ("film.mkv", "a.json", f"{KEY}.json.bak", KEY)]
-    for path in strangers:
-        with path.open("wb") as file:
-            file.truncate(200 * 2**20)
-        os.utime(path, (0, 0))
-    old = store / "answers" / f"{KEY}.json"
-    with old.open("wb") as file:
-        file.truncate(257 * 2**20)
-    os.utime(old, (0, 0))
-    here("units", "resamples=20", "--store", store, cwd=cwd, check=0)
-    assert [path.exists() for path in strangers] == [True] * 4
-    assert not old.exists(), "it has the name of an answer, and there is no room for it"
 
 
 REMOVES = {"unlink", "rmtree", "atomic_remove", "atomic_write", "atomic_write_text", "write_sealed", "write_cache"}

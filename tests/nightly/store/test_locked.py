@@ -41,7 +41,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SILENT_S", 0.1)
 
 
-QUESTIONS = ["sql 'SELECT count(*) AS n FROM runs'", "fit k=10 resamples=20 fresh=true", "status"]
+QUESTIONS = ["sql 'SELECT count(*) AS n FROM runs'", "fit k=10 resamples=20", "status"]
 
 
 @pytest.mark.parametrize("line", QUESTIONS)

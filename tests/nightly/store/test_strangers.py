@@ -95,7 +95,7 @@ STRANGE = {
     "circle": lambda path: os.symlink(path, path),
     "far too long": lambda path: path.open("wb").truncate(2**40),
 }
-CACHES = ["answers/*", "rbpx.duckdb", ".checked.json", "hashes.json"]  # made again, or refused when they are written
+CACHES = ["rbpx.duckdb", ".checked.json", "hashes.json"]  # made again, or refused when they are written
 SQL = ["runs/*/tokens.parquet", "cells/*", "vocab/*", "imports/*", "temperatures/*", "rbpx.duckdb"]
 PLACES = [
     "runs/*/manifest.json", "runs/*/tokens.parquet", "cells/*", "fits/*", "rank_fits/*", "failures/*", "forecasts/*",
