@@ -97,6 +97,31 @@ def test_an_output_that_takes_no_more_is_one_line_and_one_that_was_closed_no_fai
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_where_there_is_only_ascii_every_format_that_is_printed_has_its_signs(cwd: Path, tmp_path: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(), seed=1, n_documents=8, n_tokens=20).root
+    command = [
+        sys.executable,
+        "-m",
+        "rbpx",
+        "fit",
+        "laws=[rbp]",
+        "k=1",
+        "resamples=25",
+        "--format",
+        "md",
+        "--store",
+        store,
+    ]
+    ascii, utf8 = (
+        subprocess.run(
+            command, cwd=cwd, env=environment({"PYTHONIOENCODING": encoding}), capture_output=True, check=True
+        )
+        for encoding in ("ascii", "utf-8")
+    )
+    assert "−" in utf8.stdout.decode()
+    assert ascii.stdout.count(b"\n") == utf8.stdout.count(b"\n")
+
+
 def test_rows_are_written_to_a_file_and_have_no_colour_anywhere(cwd: Path, tmp_path: Path) -> None:
     write_store(tmp_path / "store", Truth(), seed=1, n_documents=8, n_tokens=20)
     place = tmp_path / "rows.json"
