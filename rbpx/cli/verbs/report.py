@@ -2,9 +2,8 @@
 
 Answers every question that has a section, and writes one HTML file that needs no network: a summary in sentences, for
 each family and text the laws with intervals and the figures of arXiv 2510.20387 (3 to 9), each with values, SQL and
-runs; tables sort and download as CSV. Of more than 12 groups it leads with a table of all, and group=NAME asks for the
-sections of one. --format md is Markdown, tex tables 1 and 2 for a paper, svg and pdf a folder of figures. Overwrites
-nothing but reports.
+runs. Of more than 12 groups it leads with a table of all; group=NAME asks for one. --format md is Markdown, tex tables
+for a paper, svg and pdf a folder of figures. Overwrites reports alone.
 """
 
 from collections.abc import Sequence
@@ -24,7 +23,6 @@ VERB = Verb(
         "python -m rbpx report dataset=pydoc k='[1,10,100]' --output pydoc.html",
         "python -m rbpx report group=ladder-on-pydoc",
         "python -m rbpx report --format pdf --output figures",
-        "python -m rbpx report --format tex --output tables.tex",
     ),
     keys=report_keys(),
 )
