@@ -1,7 +1,7 @@
-"""Reads users' tables by rows: CSV, JSON Lines, JSON or Parquet, plain or gzipped.
+"""Reads users' tables by rows: CSV, JSON Lines, JSON or Parquet, plain or gzipped; the only reader of them.
 
 `read_rows` gives values as they are written, for texts. `read_table` gives a table of values: cells without surrounding
-white space, None for empty ones, column names that differ in more than case.
+white space, None for empty ones, column names that differ in more than case. `scan_table` gives its records alone.
 
 A Parquet file is read a batch at a time, and never beyond what it may hold. A value that is written once may stand in
 every row, so that a small file holds terabytes: the lengths of texts are added up from their dictionary before any row
@@ -13,8 +13,9 @@ import json
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,61 +25,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rbpx.errors import RbpxError, number_of, reason
-from rbpx.files.unpacked import MIB, Bounds, Lines, read_bytes, unpacked
+from rbpx.files.unpacked import MIB, Bounds, Lines, Unpacked, unpacked
 
-_ROWS: Final = 10_000  # of a batch
+FORMATS: Final = (".csv", ".parquet", ".json", ".jsonl")
+_ROWS: Final = 10_000  # of a batch of Parquet
 _NESTED_ROWS: Final = 100  # of one with lists or structs, whose texts are not counted before
 
-
-def parquet_batches(content: bytes, path: Path, bounds: Bounds) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The schema of a Parquet file and its rows, texts as dictionaries.
-
-    Raises:
-        RbpxError: a row, or all of them, hold more than they may.
-    """
-    schema = pq.read_schema(pa.BufferReader(content))
-    texts = [field.name for field in schema if _is_text(field.type)]
-    file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    if sum(group.total_byte_size for group in groups) > bounds.file_mib * MIB:
-        raise bounds.file_too_large(path)
-    n_values = sum(group.column(at).num_values for group in groups for at in range(group.num_columns))
-    bounds.check_values(max(n_values, file.metadata.num_rows), path)  # there may be rows without columns
-    return schema, _batches(file, path, bounds)
-
-
-def _records(names: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    for batch in batches:
-        if not names:
-            yield from ({} for _ in range(batch.num_rows))
-        columns = (column.to_pylist() for column in batch.columns)
-        yield from (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
-
-
-def _batches(file: pq.ParquetFile, path: Path, bounds: Bounds) -> Iterator[pa.RecordBatch]:
-    total = row = 0
-    nested = any(pa.types.is_nested(field.type) for field in file.schema_arrow)
-    for batch in file.iter_batches(_NESTED_ROWS if nested else _ROWS):
-        n_bytes = np.zeros(batch.num_rows, np.int64)
-        for column in batch.columns:
-            if pa.types.is_dictionary(column.type):
-                lengths = pc.fill_null(pc.binary_length(column.dictionary), 0).take(column.indices)
-                n_bytes += pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False)
-        total += int(n_bytes.sum())
-        longest = int(n_bytes.argmax()) if batch.num_rows else 0
-        if batch.num_rows and n_bytes[longest] > bounds.row_mib * MIB:
-            raise bounds.row_too_long(f"row {row + longest + 1:,} of {path}")
-        if total > bounds.file_mib * MIB:
-            raise bounds.file_too_large(path)
-        row += batch.num_rows
-        yield batch
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind))
-
-
-FORMATS = (".csv", ".parquet", ".json", ".jsonl")
+Check = Callable[[Sequence[str]], object]
+_Records = Iterable[tuple[int | None, Any]]  # as `Scan` has them
 
 
 @dataclass(frozen=True)
@@ -127,20 +81,45 @@ def format_of(path: Path) -> str | None:
 
 
 def read_table(path: Path) -> Rows:
-    """Read a table of values.
+    """Read a table of values; rows without any are left out.
 
     Raises:
-        RbpxError: it is missing, is not what its suffix says, has no rows, or two columns differ only in case.
+        RbpxError: as in `scan_table`.
     """
-    check_table(path)
-    check_size(path)
-    table = read_rows(path)
-    check_names(table.columns, path)
-    whole = (replace(row, values={name: stripped(cell) for name, cell in row.values.items()}) for row in table.rows)
-    rows = tuple(row for row in whole if any(value is not None for value in row.values.values()))
+    scan = scan_table(path)
+    rows = []
+    for number, (line, values) in enumerate(scan.records, 1):
+        cells = {name: stripped(cell) for name, cell in scan.named(values).items()}
+        if any(value is not None for value in cells.values()):
+            rows.append(Row(path, number, line, cells))
     if not rows:
-        raise RbpxError(f"{path} has no rows; give a file with at least one observation")
-    return replace(table, rows=rows)
+        raise no_rows(path)
+    return Rows(path, scan.sha256, scan.columns, tuple(rows))
+
+
+def scan_table(path: Path, check: Check = lambda names: None) -> "Scan":
+    """Read a table of values, with its values as written.
+
+    Args:
+        path: the file.
+        check: is given the names of the columns and raises where they will not do; before the rows are read, where
+            the file has its names first.
+
+    Raises:
+        RbpxError: it is missing, is not what its suffix says, has too many values, or two columns differ only in case.
+    """
+
+    def check_all(names: Sequence[str]) -> None:
+        check_names(names, path)
+        check(names)
+
+    check_table(path)
+    return _scan(path, Bounds(), False, check_all)
+
+
+def no_rows(path: Path) -> RbpxError:
+    """The error for a table without a value."""
+    return RbpxError(f"{path} has no rows; give a file with at least one observation")
 
 
 def check_table(path: Path) -> None:
@@ -156,28 +135,6 @@ def check_table(path: Path) -> None:
             f"{path} has {f'the suffix {path.suffix.lower()!r}' if path.suffix else 'no suffix'}; "
             f"known: {', '.join(FORMATS)}, each also with .gz; rename the file"
         )
-
-
-def check_size(path: Path) -> None:
-    """Refuse a table of more values than are read, before it is read; Parquet says of itself how many it holds.
-
-    Raises:
-        RbpxError: it holds more, or cannot be unpacked.
-    """
-    bounds, suffix = Bounds(), format_of(path)
-    if suffix == ".parquet":
-        return
-    try:
-        with unpacked(path, bounds) as file:
-            part = file.read(MIB)
-            n_columns = part.partition(b"\n")[0].count(b",") + 1
-            mark, n_each, n_values = (b"\n", n_columns, -n_columns) if suffix == ".csv" else (b'":', 1, 0)
-            while part:
-                n_values += n_each * part.count(mark)
-                bounds.check_values(n_values, path)
-                part = file.read(MIB)
-    except READING as problem:
-        raise RbpxError(unreadable(path, problem)) from None
 
 
 def check_names(columns: Sequence[str], path: Path) -> None:
@@ -208,48 +165,79 @@ def read_rows(path: Path, *, one_object: bool = False, bounds: Bounds | None = N
     Raises:
         RbpxError: it is not what its suffix says, or holds more than it may.
     """
-    suffix, bounds = format_of(path), bounds or Bounds()
+    scan = _scan(path, bounds or Bounds(), one_object)
+    rows = (Row(path, number, line, scan.named(values)) for number, (line, values) in enumerate(scan.records, 1))
+    return Rows(path, scan.sha256, scan.columns, tuple(rows))
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The records of a file.
+
+    Attributes:
+        sha256: of its bytes.
+        columns: their names, in order.
+        records: the line on which each begins, and its values: of each column, or by name where records name them.
+    """
+
+    sha256: str
+    columns: tuple[str, ...]
+    records: list[tuple[int | None, Any]]
+
+    def named(self, values: Any) -> dict[str, Any]:
+        """The values of a record by name."""
+        return values if isinstance(values, dict) else dict(zip(self.columns, values, strict=True))
+
+
+def _scan(path: Path, bounds: Bounds, one_object: bool, check: Check | None = None) -> Scan:
+    suffix = format_of(path)
     if suffix is None:
         raise ValueError(f"{path} is not a table")
+    read: list[tuple[int | None, Any]] = []
+    n_values = 0
     try:
-        if suffix == ".parquet":
-            content, sha256 = read_bytes(path, bounds)
-            schema, batches = parquet_batches(content, path, bounds)
-            records = enumerate(_records(schema.names, batches), 1)
-            return Rows(path, sha256, tuple(schema.names), tuple(Row(path, n, None, each) for n, each in records))
-        if suffix == ".json":
-            content, sha256 = read_bytes(path, bounds)
-            rows = _of_records(path, _json_values(content, path, one_object))
-            return Rows(path, sha256, _names(rows), rows)
         with unpacked(path, bounds) as file:
-            if suffix == ".csv":
-                columns, cells = csv_rows(Lines(file, path, bounds, newline=""), path)
-                numbered = enumerate(cells, 1)
-                rows = tuple(Row(path, n, line, dict(zip(columns, row, strict=True))) for n, (line, row) in numbered)
-            else:
-                rows = _of_records(path, _json_lines(Lines(file, path, bounds, newline="\n"), path))
-                columns = _names(rows)
-            return Rows(path, file.sha256.hexdigest(), columns, rows)
-    except READING as problem:
-        raise RbpxError(unreadable(path, problem)) from None
+            names, records = _opened(file, suffix, one_object, path, bounds)
+            if check and names is not None:
+                check(names)
+            for record in records:
+                read.append(record)
+                n_values += len(record[1])
+                if check and n_values > bounds.most_values:
+                    raise bounds.too_many_values(path)
+            if names is None:
+                names = tuple(dict.fromkeys(column for _, values in read for column in values))
+                if check:
+                    check(names)
+            return Scan(file.sha256.hexdigest(), names, read)
+    except _READING as problem:
+        why = "it is nested too deeply" if isinstance(problem, RecursionError) else reason(problem, 300)
+        raise RbpxError(f"{path} cannot be read: {why}; check that it is what its suffix says") from None
 
 
 # What reading raises: Arrow's, JSON's and encoding errors are ValueErrors; JSON may be nested deeper than Python calls.
-READING = (OSError, EOFError, zlib.error, ValueError, csv.Error, RecursionError, OverflowError, MemoryError)
+_READING = (OSError, EOFError, zlib.error, ValueError, csv.Error, RecursionError, OverflowError, MemoryError)
 
 
-def unreadable(path: Path, problem: BaseException) -> str:
-    """One line for a file that cannot be read."""
-    why = "it is nested too deeply" if isinstance(problem, RecursionError) else reason(problem, 300)
-    return f"{path} cannot be read: {why}; check that it is what its suffix says"
+def _opened(
+    file: Unpacked, suffix: str, one_object: bool, path: Path, bounds: Bounds
+) -> tuple[tuple[str, ...] | None, _Records]:
+    """The columns of a file, None where its rows name them, and its records."""
+    if suffix == ".csv":
+        return _of_csv(Lines(file, path, bounds, newline=""), path)
+    if suffix == ".jsonl":
+        return None, _of_json_lines(Lines(file, path, bounds, newline="\n"), path)
+    content = file.readall()
+    if suffix == ".json":
+        return None, _of_json(content, path, one_object)
+    return _of_parquet(content, path, bounds)
 
 
-def csv_rows(lines: Lines, path: Path) -> tuple[tuple[str, ...], Iterator[tuple[int, list[str]]]]:
-    """The columns of a CSV file, and the cells of each row with the line on which it begins."""
+def _of_csv(lines: Lines, path: Path) -> tuple[tuple[str, ...], _Records]:
     csv.field_size_limit(sys.maxsize)  # `lines` bounds a row
     records = _csv_records(lines)
     columns = next((cells for _, cells in records if any(cell.strip() for cell in cells) or len(cells) > 1), [])
-    return tuple(columns), _csv_cells(records, columns, path)
+    return tuple(columns), _csv_rows(records, columns, path)
 
 
 def _csv_records(lines: Lines) -> Iterator[tuple[int, list[str]]]:
@@ -261,9 +249,7 @@ def _csv_records(lines: Lines) -> Iterator[tuple[int, list[str]]]:
         line = lines.number + 1
 
 
-def _csv_cells(
-    records: Iterator[tuple[int, list[str]]], columns: list[str], path: Path
-) -> Iterator[tuple[int, list[str]]]:
+def _csv_rows(records: Iterator[tuple[int, list[str]]], columns: list[str], path: Path) -> _Records:
     number = 0
     for line, cells in records:
         if len(cells) != len(columns):
@@ -277,32 +263,29 @@ def _csv_cells(
         yield line, cells
 
 
-def _json_values(content: bytes, path: Path, one_object: bool) -> Iterator[tuple[int, None, Any]]:
+def _of_json(content: bytes, path: Path, one_object: bool) -> _Records:
     whole = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
     if one_object and isinstance(whole, dict):
         whole = [whole]
     if not isinstance(whole, list):
         raise RbpxError(f"{path} is not a JSON array of objects; wrap its rows in [...], or name it .jsonl")
-    return ((number, None, value) for number, value in enumerate(whole, 1))
+    return ((None, _checked(value, f"row {number} of {path}")) for number, value in enumerate(whole, 1))
 
 
-def _json_lines(lines: Lines, path: Path) -> Iterator[tuple[int, int, Any]]:
+def _of_json_lines(lines: Lines, path: Path) -> _Records:
     number = 0
     for words in lines:
         lines.begin_row()
         if not words.strip():
             continue
         number += 1
+        where = f"row {number} of {path} (line {lines.number})"
         try:
-            yield number, lines.number, json.loads(words, object_pairs_hook=_object)
+            value = json.loads(words, object_pairs_hook=_object)
         except (ValueError, RecursionError) as problem:
             why = "nested too deeply" if isinstance(problem, RecursionError) else problem
-            where = f"row {number} of {path} (line {lines.number})"
             raise RbpxError(f"{where}: not JSON ({why}); fix that line") from None
-
-
-def _names(rows: Iterable[Row]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(column for row in rows for column in row.values))
+        yield lines.number, _checked(value, where)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -312,11 +295,50 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _of_records(path: Path, values: Iterable[tuple[int, int | None, Any]]) -> tuple[Row, ...]:
-    rows = []
-    for number, line, value in values:
-        if not isinstance(value, dict):
-            where = "" if line is None else f" (line {line})"
-            raise RbpxError(f"row {number} of {path}{where}: not an object with named values; give one object per row")
-        rows.append(Row(path, number, line, value))
-    return tuple(rows)
+def _checked(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise RbpxError(f"{where}: not an object with named values; give one object per row")
+    return value
+
+
+def _of_parquet(content: bytes, path: Path, bounds: Bounds) -> tuple[tuple[str, ...], _Records]:
+    """The columns and rows of a Parquet file.
+
+    Raises:
+        RbpxError: a row, or all of them, hold more than they may.
+    """
+    schema = pq.read_schema(pa.BufferReader(content))
+    texts = [field.name for field in schema if _is_text(field.type)]
+    file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    if sum(group.total_byte_size for group in groups) > bounds.file_mib * MIB:
+        raise bounds.file_too_large(path)
+    n_values = sum(group.column(at).num_values for group in groups for at in range(group.num_columns))
+    if max(n_values, file.metadata.num_rows) > bounds.most_values:  # there may be rows without columns
+        raise bounds.too_many_values(path)
+    return tuple(schema.names), _parquet_rows(file, schema, path, bounds)
+
+
+def _parquet_rows(file: pq.ParquetFile, schema: pa.Schema, path: Path, bounds: Bounds) -> _Records:
+    total = row = 0
+    nested = any(pa.types.is_nested(field.type) for field in schema)
+    for batch in file.iter_batches(_NESTED_ROWS if nested else _ROWS):
+        n_bytes = np.zeros(batch.num_rows, np.int64)
+        for column in batch.columns:
+            if pa.types.is_dictionary(column.type):
+                lengths = pc.fill_null(pc.binary_length(column.dictionary), 0).take(column.indices)
+                n_bytes += pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False)
+        total += int(n_bytes.sum())
+        longest = int(n_bytes.argmax()) if batch.num_rows else 0
+        if batch.num_rows and n_bytes[longest] > bounds.row_mib * MIB:
+            raise bounds.row_too_long(f"row {row + longest + 1:,} of {path}")
+        if total > bounds.file_mib * MIB:
+            raise bounds.file_too_large(path)
+        row += batch.num_rows
+        columns = [column.to_pylist() for column in batch.columns]
+        values = zip(*columns, strict=True) if columns else repeat((), batch.num_rows)
+        yield from ((None, each) for each in values)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind))

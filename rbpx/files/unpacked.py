@@ -44,20 +44,20 @@ class Bounds:
             f"{path} holds more than {self.file_mib:,} MiB once it is unpacked; {self.advice.format(key='file_mib')}"
         )
 
-    def check_values(self, n_values: int, path: Path) -> None:
-        """Refuse a file of so many values, rows times columns, where they are more than it may hold.
+    @property
+    def most_values(self) -> int:
+        """Values, rows times columns, that it may hold."""
+        return self.file_mib * MIB // _VALUE
 
-        Raises:
-            RbpxError: they are.
-        """
-        most = self.file_mib * MIB // _VALUE
-        if n_values > most:
-            raise RbpxError(
-                f"{path} holds more than {most:,} values (rows times columns); {self.advice.format(key='file_mib')}"
-            )
+    def too_many_values(self, path: Path) -> RbpxError:
+        """The error for a table of more."""
+        return RbpxError(
+            f"{path} holds more than {self.most_values:,} values (rows times columns); "
+            f"{self.advice.format(key='file_mib')}"
+        )
 
 
-class _Watched(io.RawIOBase):
+class Unpacked(io.RawIOBase):
     """The unpacked bytes of a file, hashed and counted as they are read."""
 
     def __init__(self, file: Any, path: Path, bounds: Bounds | None) -> None:
@@ -78,7 +78,7 @@ class _Watched(io.RawIOBase):
 
 
 @contextmanager
-def unpacked(path: Path, bounds: Bounds) -> Iterator[_Watched]:
+def unpacked(path: Path, bounds: Bounds) -> Iterator[Unpacked]:
     """The bytes of a file as a stream, decompressed where its name ends in .gz.
 
     Raises:
@@ -86,10 +86,10 @@ def unpacked(path: Path, bounds: Bounds) -> Iterator[_Watched]:
     """
     with path.open("rb") as file:
         if path.suffix.lower() != ".gz":
-            yield _Watched(file, path, None)
+            yield Unpacked(file, path, None)
             return
         with gzip.GzipFile(fileobj=file) as packed:
-            yield _Watched(packed, path, bounds)
+            yield Unpacked(packed, path, bounds)
 
 
 def read_bytes(path: Path, bounds: Bounds, most_mib: int | None = None) -> tuple[bytes, str]:
@@ -119,7 +119,7 @@ class Lines:
         number: of the line read last, from 1.
     """
 
-    def __init__(self, file: _Watched, path: Path, bounds: Bounds, newline: str) -> None:
+    def __init__(self, file: Unpacked, path: Path, bounds: Bounds, newline: str) -> None:
         """Read from an unpacked file.
 
         Args:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -41,9 +40,7 @@ def rows_where(table: ColumnTable, condition: str, limits: SqlLimits = _LIMITS) 
     kept = pc.fill_null(truths, False).to_numpy()
     if not kept.any():
         raise RbpxError(f"where={condition} is true of none of the {table.n_rows:,} rows of {table.path}; change it")
-    columns = {name: Column(column.codes[kept], column.values) for name, column in table.columns.items()}
-    lines = None if table.lines is None else table.lines[kept]
-    return replace(table, columns=columns, numbers=table.numbers[kept], lines=lines)
+    return table.only(kept)
 
 
 def named_in(condition: str, columns: Sequence[str]) -> set[str]:

@@ -83,5 +83,5 @@ def test_the_search_sees_what_it_looks_for() -> None:
 def test_no_other_module_reads_a_users_table() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        if name not in ("files/rows.py", "files/column_table.py", "files/unpacked.py"):
+        if name not in ("files/rows.py", "files/unpacked.py"):
             assert set(readers(ast.parse(path.read_text(encoding="utf-8")))) <= OF_THE_STORE.get(name, set()), name
