@@ -65,9 +65,11 @@ class Unpacked(io.RawIOBase):
         self.n_bytes, self.sha256 = 0, hashlib.sha256()
 
     def readable(self) -> bool:
+        """It is."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Read as many bytes as fit."""
         chunk = self._file.read(len(buffer))
         self.n_bytes += len(chunk)
         if self._bounds is not None and self.n_bytes > self._bounds.file_mib * MIB:
