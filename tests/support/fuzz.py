@@ -37,7 +37,7 @@ from rbpx.measure.extract import ROW
 from rbpx.measure.reading.parts import Parts
 from rbpx.store.imports.contradictions import not_stored, run_ids, sized
 from rbpx.store.imports.engine_rows import read_engine_rows
-from rbpx.store.imports.faults import refuse
+from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import read_samples
 from rbpx.store.imports.observations import read_observations
 from rbpx.store.store import Store
@@ -109,7 +109,7 @@ def import_as_far_as_the_store(path: Path) -> pa.Table:
     reading = read_observations(table, match_columns(list(table.columns), {}, str(path)), config)
     stored = reading.observations.slice(0, 0)
     judged = not_stored(sized(reading.observations, stored), stored, table.short_place)
-    faults = reading.faults + judged.faults
+    faults = Faults([*reading.faults.found, *judged.faults.found])
     refuse(faults.lines(table.place), len(faults), path)
     return judged.new.append_column("run_id", run_ids(judged.new))
 

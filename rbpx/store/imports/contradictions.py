@@ -81,7 +81,7 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = la
     faults = Faults()
     for one_of, other_of, explain in (*one.of_identities(), *one.of_statements(), *one.of_sizes()):
         later = rows[np.maximum(one_of, other_of) - n_stored]
-        faults.add(later, partial(_explained, explain, one_of, other_of))
+        faults.add(later, partial(_explained, explain, one_of, other_of), np.arange(len(later)))
     repeated, new = one.repeated[n_stored:], ~one.known[n_stored:]
     once, fresh = (read if kept.all() else read.filter(pa.array(kept)) for kept in (~repeated, new))
     return Judged(once, fresh, len(np.unique(rows[repeated])), faults)

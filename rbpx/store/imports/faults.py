@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -11,72 +11,60 @@ import numpy.typing as npt
 from rbpx.errors import RbpxError
 
 _LOG = logging.getLogger(__name__)
-_MOST: Final = 10  # that are told
+_MOST: Final = 10  # that are listed
 
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
+@dataclass(frozen=True)
 class Faults:
-    """Faults of the rows of a file; a row may have several."""
+    """Faults of the rows of a file; a row may have several.
 
-    def __init__(self) -> None:
-        """Begin without any."""
-        self._found: list[tuple[Rows, Callable[[int], str]]] = []
+    Attributes:
+        found: of each kind of fault the rows that have it, a key for each, and what is wrong by key.
+    """
 
-    def add(self, rows: npt.ArrayLike, text: Callable[[int], str]) -> None:
+    found: list[tuple[Rows, Rows, Callable[[int], str]]] = field(default_factory=list)
+
+    def add(self, rows: Rows, text: str | Callable[[int], str], keys: Rows | None = None) -> None:
         """Add one kind of fault.
 
         Args:
             rows: those that have it.
-            text: what is wrong in the row at a place in `rows`; asked for those alone that are told.
+            text: what is wrong: always the same, or by key, and then made for those alone that are listed.
+            keys: of each of `rows`; None: the rows themselves.
         """
-        of = np.asarray(rows, np.int64)
-        if of.size:
-            self._found.append((of, text))
+        if rows.size:
+            self.found.append((rows, rows if keys is None else keys, text if callable(text) else lambda key: text))
 
     def rows(self, n_rows: int) -> Mask:
         """[R], whether a row has any."""
         wrong = np.zeros(n_rows, bool)
-        for rows, _ in self._found:
+        for rows, _, _ in self.found:
             wrong[rows] = True
         return wrong
-
-    def __add__(self, others: "Faults") -> "Faults":
-        """These and others."""
-        faults = Faults()
-        faults._found = [*self._found, *others._found]
-        return faults
 
     def only(self, kept: Mask) -> "Faults":
         """The faults of some rows."""
         faults = Faults()
-        for rows, text in self._found:
-            places = np.flatnonzero(kept[rows])
-            faults.add(rows[places], partial(_of_those, text, places))
+        for rows, keys, text in self.found:
+            faults.add(rows[kept[rows]], text, keys[kept[rows]])
         return faults
 
     def __len__(self) -> int:
         """How many there are."""
-        return sum(rows.size for rows, _ in self._found)
+        return sum(rows.size for rows, _, _ in self.found)
 
     def lines(self, place: Callable[[int], str]) -> list[str]:
         """The first of them, in order of their rows."""
         firsts = [
-            (int(rows[at]), kind, int(at))
-            for kind, (rows, _) in enumerate(self._found)
+            (int(rows[at]), kind, int(keys[at]))
+            for kind, (rows, keys, _) in enumerate(self.found)
             for at in np.argsort(rows, kind="stable")[:_MOST]
         ]
-        return [f"{place(row)}: {self._found[kind][1](at)}" for row, kind, at in sorted(firsts)[:_MOST]]
-
-
-def always(text: str, at: int) -> str:
-    """What is wrong, where it is the same in every row."""
-    return text
-
-
-def _of_those(text: Callable[[int], str], places: Rows, at: int) -> str:
-    return text(int(places[at]))
+        firsts.sort(key=lambda first: first[:2])
+        return [f"{place(row)}: {self.found[kind][2](key)}" for row, kind, key in firsts[:_MOST]]
 
 
 def refuse(lines: Sequence[str], n: int, file: object) -> None:

@@ -23,7 +23,7 @@ from rbpx.store.checks.integrity import TABLE_MIB, file_fault, is_copy, read_who
 from rbpx.store.files.ledger import locked
 from rbpx.store.imports.chosen_rows import named_in, rows_where
 from rbpx.store.imports.contradictions import LATER, Judged, codes, fields_of, not_stored, run_ids, sized
-from rbpx.store.imports.faults import refuse
+from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
 from rbpx.store.imports.observations import MODEL, ROW, STATED, Reading, read_observations
 from rbpx.store.schema import OBSERVATIONS, varied, with_all, with_varied
@@ -167,7 +167,7 @@ def _judged(reading: Reading, stored: pa.Table, table: ColumnTable, columns: Col
         RbpxError: it has faults, no row with a value, or contradicts the store.
     """
     judged = not_stored(sized(reading.observations, stored), stored, table.short_place, columns.shown)
-    faults = reading.faults + judged.faults
+    faults = Faults([*reading.faults.found, *judged.faults.found])
     refuse(faults.lines(table.place), len(faults), table.path)
     if not reading.observations.num_rows:
         raise RbpxError(f"{table.path} has {number_of(table.n_rows, 'row')}, but no value: each is empty or NaN")
