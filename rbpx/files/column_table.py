@@ -4,12 +4,14 @@ A million rows have few names and few k: what is distinct is checked once, where
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from rbpx.errors import RbpxError
 from rbpx.files.rows import Check, no_rows, scan_table, stripped
@@ -32,9 +34,12 @@ class Column:
     @classmethod
     def of(cls, cells: Sequence[Any]) -> "Column":
         """Cells as they are written: 1, 1.0 and true are different ones, and so is each that is nested."""
-        keys: Sequence[Any] = cells
-        if not all(type(cell) is str for cell in cells):
-            keys = [(type(cell), cell) if cell.__hash__ is not None else (dict, id(cell)) for cell in cells]
+        with suppress(pa.ArrowException, UnicodeEncodeError, OverflowError):
+            array = pa.array(cells)
+            if array.type == pa.string():
+                encoded = array.dictionary_encode("encode")
+                return cls(encoded.indices.to_numpy(), [stripped(cell) for cell in encoded.dictionary.to_pylist()])
+        keys = ((type(cell), cell) if cell.__hash__ is not None else (dict, id(cell)) for cell in cells)
         index: dict[Any, int] = {}
         codes = np.fromiter((index.setdefault(key, len(index)) for key in keys), np.int64, len(cells))
         _, first = np.unique(codes, return_index=True)

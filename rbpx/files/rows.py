@@ -235,32 +235,24 @@ def _opened(
 
 def _of_csv(lines: Lines, path: Path) -> tuple[tuple[str, ...], _Records]:
     csv.field_size_limit(sys.maxsize)  # `lines` bounds a row
-    records = _csv_records(lines)
-    columns = next((cells for _, cells in records if any(cell.strip() for cell in cells) or len(cells) > 1), [])
-    return tuple(columns), _csv_rows(records, columns, path)
+    reader = csv.reader(lines, strict=True)
+    columns = next((cells for cells in reader if any(cell.strip() for cell in cells) or len(cells) > 1), [])
+    return tuple(columns), _csv_rows(lines, reader, len(columns), path)
 
 
-def _csv_records(lines: Lines) -> Iterator[tuple[int, list[str]]]:
-    """Each record with its first line: one with quoted line breaks has several."""
-    line = 1
-    for cells in csv.reader(lines, strict=True):
-        yield line, cells
-        lines.begin_row()
-        line = lines.number + 1
-
-
-def _csv_rows(records: Iterator[tuple[int, list[str]]], columns: list[str], path: Path) -> _Records:
-    number = 0
-    for line, cells in records:
-        if len(cells) != len(columns):
-            if len(cells) < 2 and not any(cell.strip() for cell in cells):
-                continue  # a blank line, which has no comma
+def _csv_rows(lines: Lines, reader: Iterator[list[str]], n_columns: int, path: Path) -> _Records:
+    number = 1
+    line = lines.begin_row()  # one with quoted line breaks has several
+    for cells in reader:
+        if len(cells) == n_columns:
+            yield line, tuple(cells)  # of texts, which the garbage collector need not look at again
+            number += 1
+        elif len(cells) > 1 or any(cell.strip() for cell in cells):  # not a blank line, which has no comma
             raise RbpxError(
-                f"row {number + 1} of {path} (line {line}): {number_of(len(cells), 'cell')} where the header has "
-                f"{len(columns)}; fix that line"
+                f"row {number} of {path} (line {line}): {number_of(len(cells), 'cell')} where the header has "
+                f"{n_columns}; fix that line"
             )
-        number += 1
-        yield line, cells
+        line = lines.begin_row()
 
 
 def _of_json(content: bytes, path: Path, one_object: bool) -> _Records:

@@ -135,9 +135,10 @@ class Lines:
         self._path, self._bounds = path, bounds
         self.number, self._row_begins, self._row_length = 0, 1, 0
 
-    def begin_row(self) -> None:
-        """What is read from here on is another row."""
+    def begin_row(self) -> int:
+        """What is read from here on is another row; the line on which it begins."""
         self._row_begins, self._row_length = self.number + 1, 0
+        return self._row_begins
 
     def __iter__(self) -> Iterator[str]:
         """Each line.
