@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rbpx.store.imports.contradictions import codes, not_stored
+from rbpx.store.imports.contradictions import not_stored
+from rbpx.store.imports.identity import codes
 from rbpx.store.imports.observations import FIELDS, MODEL
 from rbpx.store.schema import OBSERVATIONS
 

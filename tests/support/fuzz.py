@@ -35,10 +35,11 @@ from rbpx.files.columns import match_columns
 from rbpx.files.gguf import check_file
 from rbpx.measure.extract import ROW
 from rbpx.measure.reading.parts import Parts
-from rbpx.store.imports.contradictions import not_stored, run_ids, sized
+from rbpx.store.imports.contradictions import not_stored, sized
 from rbpx.store.imports.engine_rows import read_engine_rows
 from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import read_samples
+from rbpx.store.imports.identity import run_ids
 from rbpx.store.imports.observations import read_observations
 from rbpx.store.store import Store
 from rbpx.ties import Ties

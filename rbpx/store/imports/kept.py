@@ -22,9 +22,10 @@ from rbpx.store.cell_states import read_heartbeats
 from rbpx.store.checks.integrity import TABLE_MIB, file_fault, is_copy, read_whole, sound_files, trust
 from rbpx.store.files.ledger import locked
 from rbpx.store.imports.chosen_rows import named_in, rows_where
-from rbpx.store.imports.contradictions import LATER, Judged, codes, fields_of, not_stored, run_ids, sized
+from rbpx.store.imports.contradictions import Judged, fields_of, not_stored, sized
 from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
+from rbpx.store.imports.identity import LATER, codes, run_ids
 from rbpx.store.imports.observations import MODEL, ROW, STATED, Reading, read_observations
 from rbpx.store.schema import OBSERVATIONS, varied, with_all, with_varied
 from rbpx.store.store import Record, Store, now

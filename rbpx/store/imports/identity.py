@@ -1,0 +1,81 @@
+"""Which observations are of one run, and the run_ids that follow from what they say.
+
+Shapes: R rows of a table.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rbpx.files.digest import digest
+from rbpx.files.output import digests_of_rows
+from rbpx.store.imports.observations import FIELDS, MODEL, RUN
+from rbpx.store.schema import TRAINING, varied
+
+_FIRST: Final = (  # fields of the first versions, whose ids stay
+    *("source", "family", "size", "model", "revision", "non_embedding_params", "dataset", "text_hash", "protocol"),
+    *("dtype", "k", "n", "ties", "rbp", "n_tokens", "cross_entropy_nats"),
+)
+# Fields that came later than both; what no observation of before could say enters its id where it is not empty.
+LATER: Final = (
+    *("weight", "active_params", "total_params", "schedule", "schedule_tokens", "lr"),
+    *("n_samples", "n_correct", "item"),
+)
+_SECOND: Final = tuple(name for name in FIELDS if name not in LATER)
+
+
+def codes(table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:
+    """[R], a number for each combination of values of some columns; equal where all of them are, or are missing."""
+    combined = np.zeros(table.num_rows, np.int64)
+    for name in names:
+        encoded = table[name].combine_chunks().dictionary_encode("encode")
+        encoded = encoded if isinstance(encoded, pa.DictionaryArray) else encoded.combine_chunks()
+        combined = combined * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy(zero_copy_only=False)
+        if combined.size and combined.max() > 2**31:
+            combined = np.unique(combined, return_inverse=True)[1].astype(np.int64)
+    return combined
+
+
+def run_ids(observations: pa.Table) -> pa.Array:
+    """The run_id of each observation: a digest of the names of its run and of its values, whatever their order.
+
+    What earlier versions could say has the id that they gave it: later columns enter where they are not empty.
+    """
+    trained = (*TRAINING.names, *varied(observations.column_names))
+    values_R = np.array([f"{value:016x}" for value in _digests(observations).tolist()])
+    runs_R = codes(observations, (*MODEL, *varied(observations.column_names)))
+    _, first, run_R, n_rows = np.unique(runs_R, return_index=True, return_inverse=True, return_counts=True)
+    values = np.split(values_R[np.lexsort((values_R, run_R))], np.cumsum(n_rows))
+    ids = []
+    for run, of_run in zip(observations.take(first).select([*RUN, *trained]).to_pylist(), values, strict=False):
+        known = {name: run[name] for name in trained if run[name] is not None}
+        ids.append(digest([[run[name] for name in RUN], *([known] if known else []), of_run.tolist()]))
+    return pa.array(ids, pa.string()).take(pa.array(run_R))
+
+
+def _digests(observations: pa.Table) -> npt.NDArray[np.uint64]:
+    """[R], a digest of the values of each row."""
+    S = observations["non_embedding_params"].to_numpy()
+    is_first = (S == np.floor(S)) & (S < 2.0**53) & _valid(observations, "rbp")
+    for name in _SECOND:
+        if name not in _FIRST:
+            is_first &= ~_valid(observations, name)
+    digests = np.empty(len(S), np.uint64)
+    first, second = observations.filter(pa.array(is_first)), observations.filter(pa.array(~is_first))
+    at, whole = first.column_names.index("non_embedding_params"), first["non_embedding_params"].cast(pa.int64())
+    digests[is_first] = digests_of_rows(first.set_column(at, "non_embedding_params", whole), _FIRST)
+    digests[~is_first] = digests_of_rows(second, _SECOND)
+    for name in LATER:
+        says = _valid(observations, name)
+        before = pa.array([f"{value:016x}" for value in digests[says].tolist()], pa.string())
+        more = pa.table({"before": before, name: observations[name].filter(pa.array(says))})
+        digests[says] = digests_of_rows(more, more.column_names)
+    return digests
+
+
+def _valid(table: pa.Table, name: str) -> npt.NDArray[np.bool_]:
+    return np.asarray(pc.is_valid(table[name]).to_numpy())
