@@ -16,7 +16,7 @@ from rbpx.files.digest import read_sealed
 from rbpx.store.checks import integrity
 from rbpx.store.checks.integrity import doubt, run_fault, sound_runs
 from rbpx.store.checks.verify import verify
-from rbpx.store.imports.kept import import_file
+from rbpx.store.imports.table import import_file
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql.queries import connect
 from rbpx.store.store import Store

@@ -20,7 +20,7 @@ import yaml
 import rbpx
 from rbpx.config.imports import ImportConfig
 from rbpx.errors import RbpxError
-from rbpx.store.imports import kept
+from rbpx.store.imports import table
 from rbpx.store.schema import TRAINING
 from rbpx.store.sql.queries import ask_user, connect
 from rbpx.store.store import Store
@@ -421,18 +421,18 @@ def test_the_relation_has_imported_results_at_their_own_k_and_rule(
 def test_of_two_contradicting_files_that_come_at_once_one_is_refused(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = kept.observations_of
+    read = table.observations_of
 
     def slowly(*words: Any) -> pa.Table:
         stored = read(*words)
         time.sleep(0.1)  # so that both have read the store before one of them writes, if nothing holds it back
         return stored
 
-    monkeypatch.setattr(kept, "observations_of", slowly)
+    monkeypatch.setattr(table, "observations_of", slowly)
     files = [write(tmp_path / f"{rbp}.csv", HEADER, ROWS[0].replace("0.41", rbp)) for rbp in ("0.41", "0.42")]
     config = ImportConfig(source="them", ties=Ties.mid, family=None)
     with ThreadPoolExecutor(2) as pool:
-        tasks = [pool.submit(kept.import_file, Store(store), file, config) for file in files]
+        tasks = [pool.submit(table.import_file, Store(store), file, config) for file in files]
         problems = [task.exception() for task in tasks]
     (problem,) = [each for each in problems if each is not None]
     assert isinstance(problem, RbpxError)
@@ -539,7 +539,7 @@ def brought_by(name: str, store: Path) -> list[dict[str, Any]]:
     path = EXPERIMENTS / f"{name}.yaml"
     for told in yaml.safe_load(path.read_text(encoding="utf-8"))["imports"]:
         config = ImportConfig(**told | {"ties": Ties(told["ties"])})
-        kept.import_file(Store(store), path.parent / told["file"], config)
+        table.import_file(Store(store), path.parent / told["file"], config)
     return imported(store)
 
 

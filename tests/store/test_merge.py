@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.config.imports import ImportConfig
-from rbpx.store.imports.kept import import_file
+from rbpx.store.imports.table import import_file
 from rbpx.store.merge import Merged, merge
 from rbpx.store.sql.queries import ask_user, connect
 from rbpx.store.store import Store

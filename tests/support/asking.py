@@ -19,7 +19,7 @@ from rbpx.config.request import KEYS, Request
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.errors import RbpxError
 from rbpx.files.output import plain
-from rbpx.store.imports.kept import import_file
+from rbpx.store.imports.table import import_file
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql.queries import connected_once
 from rbpx.store.store import Store

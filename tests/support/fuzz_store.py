@@ -38,7 +38,8 @@ from rbpx.store.checks.integrity import doubt
 from rbpx.store.checks.verify import verify
 from rbpx.store.files.inside import KINDS, RUNNING, is_ours
 from rbpx.store.forecasts import register
-from rbpx.store.imports.kept import dataset_names, import_file, list_imports
+from rbpx.store.imports.kept import dataset_names, list_imports
+from rbpx.store.imports.table import import_file
 from rbpx.store.index import refresh_index
 from rbpx.store.merge import merge
 from rbpx.store.messages import collected_messages

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from rbpx.config.imports import ImportConfig, ImportRequest
     from rbpx.config.request import Request
-    from rbpx.store.imports.kept import Imported
+    from rbpx.store.imports.table import Imported
     from rbpx.store.store import Store
 
 
@@ -83,7 +83,7 @@ VERB = Verb(
 
 def start(job: Job) -> None:
     """Bring one file into the store, and say what it brought."""
-    from rbpx.store.imports.kept import import_file
+    from rbpx.store.imports.table import import_file
     from rbpx.store.index import refresh_index
     from rbpx.store.named import own_store
 
@@ -145,7 +145,7 @@ def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
 
 def _import_samples(files: "Sequence[str]", request: "ImportRequest") -> None:
     """Bring the samples of one task into the store, as an observation."""
-    from rbpx.store.imports.kept import import_samples
+    from rbpx.store.imports.table import import_samples
     from rbpx.store.index import refresh_index
     from rbpx.store.named import own_store
 
@@ -171,7 +171,7 @@ def import_study(request: "Request") -> None:
     """
     from rbpx.config.yaml_paths import file_at
     from rbpx.cores import is_main_process
-    from rbpx.store.imports.kept import import_file
+    from rbpx.store.imports.table import import_file
     from rbpx.store.index import refresh_index
     from rbpx.store.named import own_store
 
@@ -189,9 +189,12 @@ def import_study(request: "Request") -> None:
 def _preview(imported: "Imported", request: "ImportRequest", file: str) -> None:
     """Print what a file would bring, and what would be left out."""
     from rbpx.cli.verbs.import_ import print_preview
+    from rbpx.store.imports.preview import preview
 
     _say_left_out(imported, file)
-    print_preview(imported.preview, f"{file} would bring, as {request.source}", request.format)
+    print_preview(
+        preview(imported.judged.read, imported.judged.new), f"{file} would bring, as {request.source}", request.format
+    )
     print("nothing was written; drop --dry-run to import it", file=sys.stderr)
 
 
@@ -200,14 +203,14 @@ def _say_left_out(imported: "Imported", file: str) -> None:
     lines = [f"ignored columns of {file}: {', '.join(imported.ignored)}"] if imported.ignored else []
     for n, noun, why in (
         (imported.n_not_chosen, "row", "that where= does not choose"),
-        (imported.n_left_out, "row", "without a value, empty or NaN"),
-        (imported.n_repeated, "row", "that an earlier row says already"),
+        (imported.reading.n_empty, "row", "without a value, empty or NaN"),
+        (imported.judged.n_repeated, "row", "that an earlier row says already"),
         (imported.n_missing, "value", "that are empty or NaN"),
     ):
         lines += [f"left out {number_of(n, noun)} of {file} {why}"] if n else []
-    counts = ", ".join(f"{n:,} of {column}" for column, n in imported.rounded.items())
-    if imported.steps is not None:
-        first, last = imported.steps
+    counts = ", ".join(f"{n:,} of {column}" for column, n in imported.reading.rounded.items())
+    if imported.reading.steps is not None:
+        first, last = imported.reading.steps
         lines.append(f"took rows {first:,} to {last:,} of {file} as steps, since no column says step, D or C")
     for axis, most in imported.few.items():
         nouns, many, letter = ("parameters", "millions", "M") if axis == "S" else ("tokens", "billions", "B")
@@ -218,13 +221,18 @@ def _say_left_out(imported: "Imported", file: str) -> None:
 
 
 def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: str) -> None:
-    models, datasets = number_of(imported.n_models, "model"), number_of(imported.n_datasets, "dataset")
-    at_k = f" at {imported.n_k} k" if imported.n_k else ""
-    brought = f"{number_of(imported.n, 'observation')} of {models} on {datasets}{at_k}"
-    n_known = imported.n - imported.n_new
+    from rbpx.store.imports.preview import n_different
+
+    read, n_new = imported.judged.read, imported.judged.new.num_rows
+    models = number_of(n_different(read, "family", "size", "model"), "model")
+    datasets = number_of(n_different(read, "dataset"), "dataset")
+    n_k = len(read["k"].drop_null().unique())
+    at_k = f" at {n_k} k" if n_k else ""
+    brought = f"{number_of(read.num_rows, 'observation')} of {models} on {datasets}{at_k}"
+    n_known = read.num_rows - n_new
     already = f" ({n_known:,} of them were there already)" if n_known else ""
     _say_left_out(imported, file)
-    if imported.n_new:
+    if n_new:
         print(f"imported {brought} from {file} into {store.name} as {config.source}{already}", file=sys.stderr)
     else:
         print(f"nothing new in {file}: its {brought} are in {store.name} as {config.source}", file=sys.stderr)

@@ -1,0 +1,47 @@
+"""What an import would bring: a row for each family, text and quantity."""
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rbpx.store.imports.identity import codes
+from rbpx.store.imports.observations import MODEL, STATED
+from rbpx.store.schema import varied
+
+_RANGES: Final = {"S": "non_embedding_params", "D": "training_tokens", "C": "training_flops", "step": "training_step"}
+
+
+def n_different(table: pa.Table, *names: str) -> int:
+    """How many combinations of values some columns have."""
+    return len(np.unique(codes(table, names)))
+
+
+def preview(read: pa.Table, new: pa.Table) -> list[dict[str, Any]]:
+    """One row for each family, text and quantity.
+
+    Args:
+        read: the observations of a file.
+        new: those of them that are not in the store.
+
+    Returns:
+        family, dataset, quantity, rows, new, models (each training of a size once), runs (each of its checkpoints too),
+        and the least and largest S, D (tokens), C (FLOPs) and step, null where unknown.
+    """
+    whole = read.append_column("is_new", pc.is_in(read["row"], new["row"].combine_chunks()))
+    of_text = codes(read, ("family", "dataset"))
+    rows = []
+    for name in ("rbp", *STATED):
+        has = np.array(pc.is_valid(read[name]))
+        for text in dict.fromkeys(of_text[has].tolist()):
+            of = whole.filter(pa.array(has & (of_text == text)))
+            row: dict[str, Any] = {one: of[one][0].as_py() for one in ("family", "dataset")}
+            row |= {"quantity": name, "rows": of.num_rows, "new": pc.sum(of["is_new"]).as_py()}
+            row["models"] = n_different(of, "family", "size", "model")
+            row["runs"] = n_different(of, *MODEL, *varied(of.column_names))
+            for label, column in _RANGES.items():
+                ends = pc.min_max(of[column]).as_py()
+                row |= {f"{label}_min": ends["min"], f"{label}_max": ends["max"]}
+            rows.append(row)
+    return sorted(rows, key=lambda row: (row["family"], row["dataset"]))

@@ -1,0 +1,177 @@
+"""Brings a table of other people's results into a store: every row checked, all of them or none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+
+from rbpx.config.imports import ImportConfig, ImportRequest, told_runs
+from rbpx.config.text.dataset import HARNESS
+from rbpx.errors import RbpxError, number_of
+from rbpx.files.column_table import Column, ColumnTable, is_long, long_columns, read_columns, widened
+from rbpx.files.columns import Columns, ColumnsError, match_columns
+from rbpx.store.files.ledger import locked
+from rbpx.store.imports.chosen_rows import named_in, rows_where
+from rbpx.store.imports.contradictions import Judged, not_stored, sized
+from rbpx.store.imports.faults import Faults, refuse
+from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
+from rbpx.store.imports.kept import LOCK, observations_of, write
+from rbpx.store.imports.observations import Reading, read_observations
+from rbpx.store.store import Store, now
+
+_FEW = 10_000  # parameters, or tokens, below which a file may count millions or billions
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The result of one import.
+
+    Attributes:
+        reading: the file as it was read.
+        judged: its observations beside those of the store.
+        ignored: columns of the file that were not recognised.
+        n_not_chosen: rows that do not meet `where`.
+        n_missing: losses and accuracies that are empty or NaN, in rows with another value.
+    """
+
+    reading: Reading
+    judged: Judged
+    ignored: tuple[str, ...]
+    n_not_chosen: int
+    n_missing: int
+
+    @property
+    def few(self) -> dict[str, float]:
+        """The largest S and D of what was read, where they are so small that they may count millions or billions."""
+        names = {"S": "non_embedding_params", "D": "training_tokens"}
+        largest = {axis: pc.max(self.judged.read[name]).as_py() for axis, name in names.items()}
+        return {axis: most for axis, most in largest.items() if most is not None and most < _FEW}
+
+
+def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = False) -> Imported:
+    """Check every row of a file, then write the new ones to the store as one Parquet file; all of them or none.
+
+    In a dry run everything is read and checked, also against the store, and nothing is written.
+
+    Raises:
+        RbpxError: the file, its columns or a row are invalid, or contradict the store.
+        MeasureError: the store cannot be written.
+    """
+    return _bring(store, read_columns(path, lambda names: _check_header(names, path, config)), config, dry_run)
+
+
+def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Imported, Scored]:
+    """Bring the samples that lm-evaluation-harness logged of one model on one task into the store, as one observation.
+
+    Returns:
+        What it brought, and the scores.
+
+    Raises:
+        RbpxError: the request lacks a name, or as in `read_samples` and `import_file`.
+        MeasureError: the store cannot be written.
+    """
+    columns = request.columns or {}
+    others = sorted(columns.keys() - {"accuracy"})
+    if others:
+        raise RbpxError(f"import samples takes columns='{{accuracy: METRIC}}' alone, got {others[0]}; leave it out")
+    scored = read_samples(path, columns.get("accuracy"))
+    row = {name: getattr(request, name) for name in ("source", "family", "size", "S")}
+    row["dataset"] = request.dataset or scored.task
+    missing = [f"{name}=" for name, value in row.items() if value in (None, "")]
+    if missing:
+        raise RbpxError(
+            f"import samples needs {', '.join(missing)}: source=lm_eval family=NAME size=7b S=6500000000 (dataset= "
+            "where the file is not named samples_TASK_TIME.jsonl)"
+        )
+    row["protocol"] = request.protocol or HARNESS
+    row |= {name: getattr(scored, name) for name in ("accuracy", "accuracy_stderr")}
+    row |= {name: getattr(scored, name) for name in ("bits_per_byte", "bits_per_byte_stderr")}
+    del row["source"]
+    cells = {name: Column.of([value]) for name, value in row.items() if value is not None}
+    table = ColumnTable(path, scored.sha256, cells, np.array([1]), None)
+    named = replace(request, columns=None, dataset=None, family=None, protocol=None)
+    return _bring(store, table, named, request.dry_run), scored
+
+
+def _bring(store: Store, table: ColumnTable, config: ImportConfig, dry_run: bool) -> Imported:
+    chosen = table if config.where is None else rows_where(table, config.where)
+    named = _long(list(table.columns), config)
+    of_fields = {name: column for name, column in (config.columns or {}).items() if name not in named}
+    wide = widened(chosen, named) if named else chosen
+    columns = _columns(list(wide.columns), of_fields, table.path, config)
+    reading = read_observations(wide, columns, config)
+    files = store.import_files()
+    judged = _judged(reading, store, wide, columns, config)  # refused before a folder is made for a store
+    if not dry_run:
+        store.prepare()
+        with locked(store.root, LOCK):
+            if store.import_files() != files:  # another process brought something meanwhile
+                judged = _judged(reading, store, wide, columns, config)
+            if judged.new.num_rows:
+                origin = {"source": config.source, "file": table.path.name, "sha256": table.sha256}
+                origin |= {"imported_at": now(), "columns": columns.mapping}
+                more = {"where": config.where, "runs": told_runs(config.runs)}
+                write(store, judged.new, origin | {name: of for name, of in more.items() if of is not None})
+    return Imported(
+        reading,
+        judged,
+        ignored=tuple(name for name in columns.ignored if name not in named_in(config.where or "", columns.ignored)),
+        n_not_chosen=table.n_rows - wide.n_rows,
+        n_missing=0 if named else reading.n_missing,
+    )
+
+
+def _judged(reading: Reading, store: Store, table: ColumnTable, columns: Columns, config: ImportConfig) -> Judged:
+    """What is new of a file, with the sizes that it does not name.
+
+    Raises:
+        RbpxError: it has faults, no row with a value, or contradicts the store.
+    """
+    stored = observations_of(store, config.source)
+    judged = not_stored(sized(reading.observations, stored), stored, table.short_place, columns.shown)
+    faults = Faults([*reading.faults.found, *judged.faults.found])
+    refuse(faults.lines(table.place), len(faults), table.path)
+    if not reading.observations.num_rows:
+        raise RbpxError(f"{table.path} has {number_of(table.n_rows, 'row')}, but no value: each is empty or NaN")
+    return judged
+
+
+def _long(names: Sequence[str], config: ImportConfig) -> dict[str, str]:
+    """The columns of a table whose rows name what their value is; none where it is another."""
+    named = long_columns(names, config.columns or {})
+    return named if is_long(named) and not config.runs else {}
+
+
+def _check_header(names: Sequence[str], path: Path, config: ImportConfig) -> None:
+    """Refuse columns that lack something before the rows are read; what a long table has is seen in its rows."""
+    if is_of_harness(names):
+        raise RbpxError(
+            f"{path} has the samples of lm-evaluation-harness; type python -m rbpx import samples FILE source=NAME"
+        )
+    if not _long(names, config):
+        _columns(names, config.columns or {}, path, config)
+
+
+def _columns(names: Sequence[str], chosen: dict[str, str], path: Path, config: ImportConfig) -> Columns:
+    """What the columns are.
+
+    Raises:
+        RbpxError: some will not do, or what every row needs is neither among them nor given.
+    """
+    lines, columns = list[str](), None
+    runs = {name: run.columns for name, run in config.wide_runs().items()}
+    try:
+        columns = match_columns(names, chosen, str(path), config.texts, runs)
+    except ColumnsError as problem:
+        lines += problem.lines
+    if columns is not None and columns.has_rbp and config.ties is None and "ties" not in columns.named:
+        lines.append(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
+    found = {name.strip().lower() for name in (*names, *chosen)}
+    for name, is_given in (("family", config.family), ("dataset", config.dataset or config.texts)):
+        if not is_given and name not in found:
+            lines.append(f"{path}: the {name} is missing; add a column {name}, or give {name}=NAME")
+    refuse(lines, len(lines), path)
+    assert columns is not None
+    return columns
