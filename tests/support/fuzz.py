@@ -83,7 +83,7 @@ def engine_rows(content: bytes) -> None:
     """Tokens that another engine scored, by each suffix: each has a place and a probability, and can be stored."""
 
     def read(path: Path) -> None:
-        for token in read_engine_rows(path, Ties.pessimistic).tokens:
+        for token in read_engine_rows(path, Ties.pessimistic)[1]:
             assert -1e30 < token.logprob <= 0
             counts = (token.doc_id, token.position, token.token_id, token.greater or 0, token.ties or 0)
             assert all(type(n) is int and 0 <= n < 2**31 - 1 for n in counts)

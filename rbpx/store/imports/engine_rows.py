@@ -17,7 +17,7 @@ from rbpx.files.cells import number, quoted
 from rbpx.files.rows import Row, check_names, check_table, read_rows
 from rbpx.ties import Ties
 
-_ALIASES = {"doc_id": ("doc_id", "doc"), "position": ("position",), "token_id": ("token_id", "token")}
+_SHORT = {"doc_id": "doc", "token_id": "token"}  # names of columns
 _MOST = 2**31 - 2  # the length of a document is a position and 1, in 32 bits
 # By which a log-probability may be off, relative to itself: bfloat16's unit roundoff, and float32.
 _UNIT = 2**-8 + 2**-14
@@ -47,23 +47,8 @@ class EngineToken:
     text: str | None = None
 
 
-@dataclass(frozen=True)
-class EngineRows:
-    """The tokens of a file.
-
-    Attributes:
-        sha256: of its bytes.
-        tokens: in order of document and position.
-        n_tokens: of each document, those that are not scored included.
-    """
-
-    sha256: str
-    tokens: tuple[EngineToken, ...]
-    n_tokens: Mapping[int, int]
-
-
-def read_engine_rows(path: Path, ties: Ties | None) -> EngineRows:
-    """The tokens of a file.
+def read_engine_rows(path: Path, ties: Ties | None) -> tuple[str, list[EngineToken]]:
+    """The SHA-256 of a file, and its tokens in order of document and position.
 
     Args:
         path: CSV, JSON, JSONL or Parquet.
@@ -76,7 +61,6 @@ def read_engine_rows(path: Path, ties: Ties | None) -> EngineRows:
     rows = read_rows(path, one_object=True)
     check_names(rows.columns, path)
     tokens: dict[tuple[int, int], EngineToken] = {}
-    lengths: dict[int, int] = {}
     for document, row in enumerate(_answers(rows.rows)):
         for token in _tokens(row, document, ties):
             key = (token.doc_id, token.position)
@@ -85,10 +69,9 @@ def read_engine_rows(path: Path, ties: Ties | None) -> EngineRows:
                     f"{row.place}: position {key[1]} of document {key[0]} appears twice; remove one of them"
                 )
             tokens[key] = token
-            lengths[token.doc_id] = max(lengths.get(token.doc_id, 0), token.position + 1)
     if not tokens:
         raise RbpxError(f"{path} has no scored token; give a file with at least one")
-    return EngineRows(rows.sha256, tuple(tokens[key] for key in sorted(tokens)), lengths)
+    return rows.sha256, [tokens[key] for key in sorted(tokens)]
 
 
 def exclusion(token: EngineToken, vocab_size: int) -> str | None:
@@ -124,17 +107,20 @@ def _answers(rows: tuple[Row, ...]) -> Iterator[Row]:
 def _tokens(row: Row, document: int, ties: Ties | None) -> Iterator[EngineToken]:
     values = row.values
     meta = values.get("meta_info")
-    if "prompt_logprobs" in values:
-        yield from tokens_of_prompt(values, _document(row, document), row.place)
-    elif isinstance(meta, dict) and "input_token_logprobs" in meta:
-        yield from _of_sglang(row, document, meta["input_token_logprobs"])
-    elif "resps" in values and "arguments" in values:
-        raise RbpxError(
-            f"{row.path} has the samples of lm-evaluation-harness, which log a sum for each request and no tokens; "
-            "import their scores: python -m rbpx import samples FILE source=NAME"
-        )
-    else:
+    if "prompt_logprobs" not in values and not (isinstance(meta, dict) and "input_token_logprobs" in meta):
+        if "resps" in values and "arguments" in values:
+            raise RbpxError(
+                f"{row.path} has the samples of lm-evaluation-harness, which log a sum for each request and no tokens; "
+                "import their scores: python -m rbpx import samples FILE source=NAME"
+            )
         yield _of_table(row, ties)
+        return
+    own = values.get("doc_id")
+    doc_id = document if own is None else _whole(row.place, "doc_id", own)
+    if "prompt_logprobs" in values:
+        yield from tokens_of_prompt(values, doc_id, row.place)
+    else:
+        yield from _of_sglang(row, doc_id, meta["input_token_logprobs"])
 
 
 def tokens_of_prompt(answer: Mapping[str, Any], doc_id: int, place: str) -> Iterator[EngineToken]:
@@ -154,8 +140,8 @@ def tokens_of_prompt(answer: Mapping[str, Any], doc_id: int, place: str) -> Iter
     for position, entry in enumerate(told):
         if entry is None:
             continue
-        if not isinstance(entry, dict) or (ids is None and len(entry) != 1):
-            n_named = len(entry) if isinstance(entry, dict) else 0
+        n_named = len(entry) if isinstance(entry, dict) else 0
+        if not n_named or (ids is None and n_named != 1):
             raise RbpxError(
                 f"{place}: token {position} of prompt_logprobs names {n_named} tokens, and no "
                 "prompt_token_ids says which is the prompt's; ask with return_token_ids=true, or prompt_logprobs=0"
@@ -164,39 +150,31 @@ def tokens_of_prompt(answer: Mapping[str, Any], doc_id: int, place: str) -> Iter
         of_token = entry.get(name)
         if not isinstance(of_token, dict):
             raise RbpxError(f"{place}: token {position} of prompt_logprobs lacks the prompt's token {name}")
-        rank = _count(place, of_token, "rank", least=1)
-        yield EngineToken(
-            doc_id=doc_id,
-            position=position,
-            token_id=_whole(place, "token id", name),
-            logprob=_logprob(place, of_token.get("logprob")),
-            greater=None,
-            ties=None if rank is None else rank - 1,
-            text=of_token.get("decoded_token") if isinstance(of_token.get("decoded_token"), str) else None,
-        )
+        rank, text = _count(place, of_token, "rank", least=1), of_token.get("decoded_token")
+        token_id, logprob = _whole(place, "token id", name), _logprob(place, of_token.get("logprob"))
+        ties = None if rank is None else rank - 1
+        yield EngineToken(doc_id, position, token_id, logprob, None, ties, text if isinstance(text, str) else None)
 
 
-def _of_sglang(row: Row, document: int, told: Any) -> Iterator[EngineToken]:
+def _of_sglang(row: Row, doc_id: int, told: Any) -> Iterator[EngineToken]:
     for position, entry in enumerate(told if isinstance(told, list) else [told]):
         if not isinstance(entry, list) or len(entry) < 2:
             raise RbpxError(f"{row.place}: input_token_logprobs is not a list of [logprob, token id, text]")
-        if entry[0] is not None:
-            text = entry[2] if len(entry) > 2 and isinstance(entry[2], str) else None
-            token_id, logprob = _whole(row.place, "token id", entry[1]), _logprob(row.place, entry[0])
-            yield EngineToken(_document(row, document), position, token_id, logprob, None, None, text)
+        logprob, token_id, text = (*entry, None)[:3]
+        if logprob is not None:
+            token_id, logprob = _whole(row.place, "token id", token_id), _logprob(row.place, logprob)
+            yield EngineToken(doc_id, position, token_id, logprob, None, None, text if isinstance(text, str) else None)
 
 
 def _of_table(row: Row, rule: Ties | None) -> EngineToken:
-    values = {str(name).strip().lower(): value for name, value in row.values.items()}
-    found = {
-        name: next((values[a] for a in of if values.get(a) not in (None, "")), None) for name, of in _ALIASES.items()
-    }
-    missing = [name for name, value in found.items() if value is None]
-    if missing or values.get("logprob") in (None, ""):
+    values = {str(name).strip().lower(): value for name, value in row.values.items() if value not in (None, "")}
+    values = {name: values[short] for name, short in _SHORT.items() if short in values} | values
+    missing = next((name for name in ("doc_id", "position", "token_id", "logprob") if name not in values), None)
+    if missing is not None:
         raise RbpxError(
-            f"{row.place}: no {(missing or ['logprob'])[0]}; a token has doc_id, position, token_id, logprob, and "
-            "rank or greater and ties"
+            f"{row.place}: no {missing}; a token has doc_id, position, token_id, logprob, and rank or greater and ties"
         )
+    doc_id, position, token_id = (_whole(row.place, name, values[name]) for name in ("doc_id", "position", "token_id"))
     rank, greater, ties = (_count(row.place, values, name, int(name == "rank")) for name in ("rank", "greater", "ties"))
     most = math.inf if greater is None or ties is None else greater + ties + 1
     if rank is not None and not (greater or 0) < rank <= most:
@@ -207,19 +185,7 @@ def _of_table(row: Row, rule: Ties | None) -> EngineToken:
         if rule not in (Ties.pessimistic, Ties.optimistic):
             raise RbpxError(f"{row.place}: this rank has no tie rule; give ties=pessimistic or ties=optimistic")
         greater, ties = (None, rank - 1) if rule is Ties.pessimistic else (rank - 1, None)
-    return EngineToken(
-        doc_id=_whole(row.place, "doc_id", found["doc_id"]),
-        position=_whole(row.place, "position", found["position"]),
-        token_id=_whole(row.place, "token_id", found["token_id"]),
-        logprob=_logprob(row.place, values["logprob"]),
-        greater=greater,
-        ties=ties,
-    )
-
-
-def _document(row: Row, document: int) -> int:
-    own = row.values.get("doc_id")
-    return document if own is None else _whole(row.place, "doc_id", own)
+    return EngineToken(doc_id, position, token_id, _logprob(row.place, values["logprob"]), greater, ties)
 
 
 def _count(place: str, values: Mapping[str, Any], name: str, least: int = 0) -> int | None:

@@ -1,19 +1,20 @@
 """Imports the tokens that another engine scored as a run of the store, with the record of its cell."""
 
 import hashlib
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rbpx.config.imports import ImportRequest
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.store import schema
-from rbpx.store.imports.engine_rows import EngineRows, exclusion, read_engine_rows
+from rbpx.store.imports.engine_rows import EngineToken, exclusion, read_engine_rows
 from rbpx.store.store import Record, Store, now
 from rbpx.version import __version__
 
@@ -62,21 +63,22 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
         raise RbpxError(
             f"vocab_size={request.vocab_size} is not from 1 to {_LARGEST:,}; give the rows of the model's head"
         )
-    rows = read_engine_rows(path, request.ties)
-    _check_tokens(rows, request.vocab_size, path)
-    columns = _columns(rows)
+    sha256, tokens = read_engine_rows(path, request.ties)
+    _check_tokens(tokens, request.vocab_size, path)
+    names = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
+    columns = {n: pa.array([getattr(token, n) for token in tokens], schema.TOKENS.field(n).type) for n in names}
     text_hash = _hash([columns[name] for name in ("doc_id", "position", "token_id")])
-    vocab = _vocab(rows)
+    vocab = _vocab(tokens)
     tokenizer_hash = digest([vocab, request.vocab_size])
-    names: Record = {name: getattr(request, name) for name in (*_NEEDED, "revision", "variant")}
-    names["protocol"] = request.protocol or _PROTOCOL
-    run_id = digest([schema.FORMAT, names, tokenizer_hash, _hash(list(columns.values()))])
+    named: Record = {name: getattr(request, name) for name in (*_NEEDED, "revision", "variant")}
+    named["protocol"] = request.protocol or _PROTOCOL
+    run_id = digest([schema.FORMAT, named, tokenizer_hash, _hash(list(columns.values()))])
     told = _told(columns)
-    run = EngineRun(run_id, len(rows.tokens), len(rows.n_tokens), not store.has_run(run_id), told)
+    run = EngineRun(run_id, len(tokens), len(columns["doc_id"].unique()), not store.has_run(run_id), told)
     if request.dry_run:
         return run
     facts: Record = {
-        **{name: names[name] for name in ("protocol", "dtype", "engine", "engine_version", "vocab_size")},
+        **{name: named[name] for name in ("protocol", "dtype", "engine", "engine_version", "vocab_size")},
         "run_id": run_id,
         "non_embedding_params": request.S,
         "n_documents": run.n_documents,
@@ -90,14 +92,14 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
         "started_at": now(),
         "versions": {"rbpx": __version__, str(request.engine): str(request.engine_version)},
     }
-    key = digest(["engine", names, text_hash])
+    key = digest(["engine", named, text_hash])
     record: Record = {
         "cell_key": key,
         "run_id": run_id,
-        **{name: names[name] for name in ("family", "size", "revision", "dataset", "variant")},
+        **{name: named[name] for name in ("family", "size", "revision", "dataset", "variant")},
         "model": f"{request.family} {request.size}",
         "asked_at": now(),
-        "config": {"engine": request.engine, "file": path.name, "sha256": rows.sha256, "ranks": told},
+        "config": {"engine": request.engine, "file": path.name, "sha256": sha256, "ranks": told},
     }
     store.prepare()
     if not store.has_vocab(tokenizer_hash):
@@ -106,13 +108,13 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
         of = {"tokenizer_hash": [tokenizer_hash] * len(ids), "token_id": ids, "text": texts}
         store.write_vocab(tokenizer_hash, pa.table(of, schema=schema.VOCAB))
     if run.is_new:
-        store.write_run(run_id, facts, _tables(run_id, columns, rows))
+        store.write_run(run_id, facts, _tables(run_id, columns))
     store.write_record("cells", key, record)
     return run
 
 
-def _check_tokens(rows: EngineRows, vocab_size: int, path: Path) -> None:
-    for token in rows.tokens:
+def _check_tokens(tokens: Sequence[EngineToken], vocab_size: int, path: Path) -> None:
+    for token in tokens:
         greater, ties = token.greater or 0, token.ties or 0
         beyond = {"token_id": token.token_id, "greater": greater, "ties": ties, "greater and ties": greater + ties}
         for name, value in beyond.items():
@@ -127,11 +129,6 @@ def _check_tokens(rows: EngineRows, vocab_size: int, path: Path) -> None:
             raise RbpxError(f"{place}: {excluded}; give both as one pass of the model tells them, at temperature 1")
 
 
-def _columns(rows: EngineRows) -> dict[str, Any]:
-    names = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
-    return {n: pa.array([getattr(token, n) for token in rows.tokens], schema.TOKENS.field(n).type) for n in names}
-
-
 def _hash(columns: list[Any]) -> str:
     """A hash of the values of columns, nulls told from zeros."""
     hashed = hashlib.sha256()
@@ -141,9 +138,9 @@ def _hash(columns: list[Any]) -> str:
     return hashed.hexdigest()[:16]
 
 
-def _vocab(rows: EngineRows) -> dict[int, str]:
+def _vocab(tokens: Sequence[EngineToken]) -> dict[int, str]:
     """The texts of token ids, as far as the engine told them; half a character is its escape."""
-    told = {token.token_id: token.text for token in rows.tokens if token.text is not None}
+    told = {token.token_id: token.text for token in tokens if token.text is not None}
     return {token_id: text.encode("utf-8", "backslashreplace").decode() for token_id, text in told.items()}
 
 
@@ -154,23 +151,16 @@ def _told(columns: dict[str, Any]) -> str:
     return "pessimistic ranks" if ties else "logprobs, and not the rank of every token"
 
 
-def _tables(run_id: str, columns: dict[str, Any], rows: EngineRows) -> dict[str, pa.Table]:
-    ids = [run_id] * len(rows.tokens)
-    empty = pa.nulls(len(ids), pa.int32())
-    tokens = pa.table({"run_id": ids, **columns, "first_byte": empty, "n_bytes": empty}, schema=schema.TOKENS)
+def _tables(run_id: str, columns: dict[str, Any]) -> dict[str, pa.Table]:
+    of_run = {"run_id": [run_id] * len(columns["doc_id"])}
+    tokens = schema.with_all(pa.table(of_run | columns), schema.TOKENS)
     in_float64 = tokens.set_column(6, "logprob", tokens["logprob"].cast(pa.float64()))
     counts = in_float64.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
     counts = counts.rename_columns(["run_id", "greater", "ties", "n_tokens", "sum_logprob"])
     counts = counts.sort_by([("greater", "ascending"), ("ties", "ascending")]).cast(schema.RANK_COUNTS)
-    n_scored = Counter(token.doc_id for token in rows.tokens)
-    doc_ids = sorted(rows.n_tokens)
-    of_documents = {
-        "run_id": [run_id] * len(doc_ids),
-        "doc_id": doc_ids,
-        "source_id": [str(doc_id) for doc_id in doc_ids],
-        "n_bytes": pa.nulls(len(doc_ids), pa.int64()),
-        "n_tokens": [rows.n_tokens[doc_id] for doc_id in doc_ids],
-        "n_scored": [n_scored[doc_id] for doc_id in doc_ids],
-        "n_bytes_scored": pa.nulls(len(doc_ids), pa.int64()),
-    }
-    return {"tokens": tokens, "rank_counts": counts, "documents": pa.table(of_documents, schema=schema.DOCUMENTS)}
+    by_document = tokens.group_by(["run_id", "doc_id"]).aggregate([("position", "max"), ("position", "count")])
+    documents = by_document.sort_by("doc_id").rename_columns(["run_id", "doc_id", "last", "n_scored"])
+    documents = documents.append_column("source_id", documents["doc_id"].cast(pa.string()))
+    documents = documents.append_column("n_tokens", pc.add(documents["last"], 1))
+    documents = schema.with_all(documents, schema.DOCUMENTS)
+    return {"tokens": tokens, "rank_counts": counts, "documents": documents}
