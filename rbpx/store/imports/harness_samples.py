@@ -73,20 +73,17 @@ def read_samples(path: Path, metric: str | None = None) -> Scored:
         raise RbpxError(f"{path} has no samples of lm-evaluation-harness; give a samples_*.jsonl of --log_samples")
     _check_alone(read.rows)
     named = _metric(read.rows[0], metric)
-    accuracy = accuracy_stderr = bits = bits_stderr = None
-    if named is not None:
-        accuracy, accuracy_stderr = _mean([_share(row, named) for row in read.rows])
+    shares = [] if named is None else [_share(row, named) for row in read.rows]
     targets = [_right_target(row) for row in read.rows]
-    known = [target for target in targets if target is not None]
-    if len(known) == len(targets):
-        bits, bits_stderr = _bits_per_byte(np.array(known, float))
-    if accuracy is None and bits is None:
+    known = np.array([target for target in targets if target is not None], float)
+    accuracy = _mean(shares) if shares else (None, None)
+    bits = _bits_per_byte(known) if len(known) == len(targets) else (None, None)
+    if not shares and bits[0] is None:
         raise RbpxError(
             f"{path} logs neither an accuracy nor a likelihood; name a metric with columns='{{accuracy: ...}}'"
         )
     found = _NAME.match(path.name)
-    task = None if found is None else found[1]
-    return Scored(read.sha256, task, len(read.rows), named, accuracy, accuracy_stderr, bits, bits_stderr)
+    return Scored(read.sha256, None if found is None else found[1], len(read.rows), named, *accuracy, *bits)
 
 
 def _check_alone(rows: Sequence[Row]) -> None:
@@ -108,8 +105,8 @@ def _check_alone(rows: Sequence[Row]) -> None:
 
 def _metric(row: Row, asked: str | None) -> str | None:
     """The metric that is the accuracy."""
-    logged = row.values.get("metrics")
-    logged = [str(name) for name in logged] if isinstance(logged, list) else []
+    metrics = row.values.get("metrics")
+    logged = [str(name) for name in metrics] if isinstance(metrics, list) else []
     if asked is not None and asked not in logged:
         raise RbpxError(f"{row.path} logs no metric {asked}; it has: {', '.join(logged) or 'none'}")
     return asked or next((name for name in _METRICS if name in logged), None)
