@@ -177,9 +177,7 @@ def match_columns(
         wide |= {int(_plain(c)[4:]): free.pop(name) for name, c in list(free.items()) if _WIDE.fullmatch(name)}
     if "n_correct" not in named or apart:
         free |= {_plain(named[name]): named.pop(name) for name in OF_ITEM if name in named}
-    problems = []
-    for text, of_text in of_texts.items():
-        problems += _problems(of_text.named, of_text.wide, columns, {}, f"texts: {text}: {file}")
+    problems = [_problem(of.named, of.wide, columns, {}, f"texts: {text}: {file}") for text, of in of_texts.items()]
     if apart:
         in_texts = ("dataset", "text_hash") if of_texts else ()
         doubled = next((name for name in (*in_texts, *own) if name in named), "rbp" if wide else None)
@@ -190,14 +188,15 @@ def match_columns(
     else:
         if "rbp" not in named and not wide:
             free |= {_plain(named[name]): named.pop(name) for name in ("k", "n", "ties") if name in named}
-        problems += _problems(named, wide, columns, free, file)
+        problems.append(_problem(named, wide, columns, free, file))
     if "non_embedding_params" not in named and not of_runs:
         problems.append(
             f"{file} has no column S, the parameters without embeddings, nor non_embedding_params; it has: "
             f"{', '.join(columns)}; name it with columns='{{S: NAME}}'"
         )
-    if problems:
-        raise ColumnsError(problems)
+    found = [problem for problem in problems if problem is not None]
+    if found:
+        raise ColumnsError(found)
     return Columns(named, dict(sorted(wide.items())), tuple(free.values()), of_texts, of_runs)
 
 
@@ -261,57 +260,53 @@ def _units(column: str) -> str:
     )
 
 
-def _problems(
+def _problem(
     named: Mapping[str, str], wide: Mapping[int, str], columns: Sequence[str], free: Mapping[str, str], file: str
-) -> list[str]:
+) -> str | None:
     """What is wrong with the quantities of a file, the first that is."""
-    entropy = named.get("cross_entropy_nats")
-    taken = {field: named.get(field) for field in ("cross_entropy_nats", "loss_bits", "bits_per_byte")}
-    perplexity = next((pair for pair in taken.items() if _plain(pair[1] or "") in _PERPLEXITIES), None)
-    if perplexity is not None:
-        return [f"{file}: column {perplexity[1]!r} is no {_shown(perplexity[0])}; {_units(str(perplexity[1]))}"]
+    has = f"it has: {', '.join(columns)}; name it with columns="
     says = {*QUANTITIES, "n_correct"} & set(named)
+    for quantity in ("cross_entropy_nats", "loss_bits", "bits_per_byte"):
+        if _plain(named.get(quantity, "")) in _PERPLEXITIES:
+            return f"{file}: column {named[quantity]!r} is no {_shown(quantity)}; {_units(named[quantity])}"
+    entropy = named.get("cross_entropy_nats")
     candidates = [entropy] if entropy is not None else [] if says else list(free.values())
     bits = next((column for column in candidates if _in_bits(column)), None)
     if bits is not None:
-        return [
+        return (
             f"{file}: column {bits!r} is in bits; say of what: columns='{{loss_bits: {bits}}}' for bits per token, "
             f"bits_per_byte for bits per byte, or convert to nats (times ln 2 = 0.693147) and rename it"
-        ]
-    if not {*QUANTITIES, "rbp", "n_correct"} & set(named) and not wide:
+        )
+    if not says and "rbp" not in named and not wide:
         unit = next((column for column in free.values() if _plain(column) in _OF_NO_UNIT), None)
         if unit is not None:
-            return [f"{file}: column {unit!r} does not say its unit; {_units(unit)}"]
-        return [
+            return f"{file}: column {unit!r} does not say its unit; {_units(unit)}"
+        return (
             f"{file} has no column rbp, nor rbp_1, rbp_10, ..., nor loss_nats, loss_bits, bits_per_byte or accuracy, "
-            "nor n_correct of n_samples attempts at an item; "
-            f"it has: {', '.join(columns)}; name it with columns='{{rbp: NAME}}', or {_EXAMPLE}"
-        ]
+            f"nor n_correct of n_samples attempts at an item; {has}'{{rbp: NAME}}', or {_EXAMPLE}"
+        )
     missing = next((name for name in OF_ITEM if "n_correct" in named and name not in named), None)
     if missing is not None:
-        return [
+        return (
             f"{file} counts right attempts, {named['n_correct']!r}, and has no column {missing}; each row needs item, "
-            f"n_samples and n_correct; it has: {', '.join(columns)}; name it with columns='{{{missing}: NAME}}'"
-        ]
-    if "cross_entropy_nats" in named and "loss_bits" in named:
-        return [
-            f"{file} has the loss in nats, {named['cross_entropy_nats']!r}, and in bits, {named['loss_bits']!r}; "
-            "leave one out"
-        ]
-    if wide and ("rbp" in named or "k" in named):
-        other = named.get("rbp", named.get("k"))
-        return [
+            f"n_samples and n_correct; {has}'{{{missing}: NAME}}'"
+        )
+    if entropy is not None and "loss_bits" in named:
+        return f"{file} has the loss in nats, {entropy!r}, and in bits, {named['loss_bits']!r}; leave one out"
+    other = named.get("rbp", named.get("k"))
+    if wide and other is not None:
+        return (
             f"{file} has both {next(iter(wide.values()))!r}, RBP at one k, and {other!r}; "
-            f"leave one out, or choose with columns='{{rbp: NAME, k: NAME}}'"
-        ]
+            "leave one out, or choose with columns='{rbp: NAME, k: NAME}'"
+        )
     if "rbp" in named and "k" not in named:
-        return [f"{file} has no column k; it has: {', '.join(columns)}; name it with columns='{{k: NAME}}'"]
+        return f"{file} has no column k; {has}'{{k: NAME}}'"
     if _plain(named.get("rbp", "")) in _OF_WINDOWS and "n" not in named:
-        return [
+        return (
             f"{file}: column {named['rbp']!r} is a share of windows, but no column n gives their length; add it or "
             "name it with columns='{n: NAME}'"
-        ]
-    return []
+        )
+    return None
 
 
 def _in_bits(column: str) -> bool:
