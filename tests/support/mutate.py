@@ -64,11 +64,11 @@ _EQUIVALENT = {
     ),
     "how many names a line shows": ("store/checks/integrity: def _first(names: list[str], most: int=4) -> str:",),
     "each combination still has a number of its own": (
-        "store/imports/contradictions: combined = combined * (len(encoded.dictionary) + 1) - "
+        "store/imports/identity: combined = combined * (len(encoded.dictionary) + 1) - "
         "encoded.indices.to_numpy(zero_copy_only=False)",
     ),
     "both fit, one of them is packed tighter": (
-        "store/imports/contradictions: if combined.size and combined.max() >= 2 ** 31:",
+        "store/imports/identity: if combined.size and combined.max() >= 2 ** 31:",
     ),
     "all that else comes there is not written as a number": (
         "files/cells: if isinstance(value, bool) and (not isinstance(value, str | int | float | Decimal)):",
@@ -98,10 +98,10 @@ _EQUIVALENT = {
         "store/cell_states: self._thread = threading.Thread(target=self._beat, name='rbpx-heartbeat', daemon=False)",
     ),
     "rows that are off by less than their last digit are right either way": (
-        "store/imports/observations: rows = np.flatnonzero(off >= np.maximum(_FLOAT32 * p, 2.0 ** (-52)))",
+        "store/imports/plausible: rows = np.flatnonzero(off >= np.maximum(_FLOAT32 * p, 2.0 ** (-52)))",
     ),
     "floats without a null are never copied": (
-        "store/imports/observations: p = pc.fill_null(share, 0).to_numpy(zero_copy_only=True)",
+        "store/imports/plausible: p = pc.fill_null(share, 0).to_numpy(zero_copy_only=True)",
     ),
 }
 EQUIVALENT = {line: reason for reason, lines in _EQUIVALENT.items() for line in lines}
