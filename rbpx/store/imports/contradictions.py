@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from rbpx.files.cells import as_written
 from rbpx.store.imports.faults import Faults
-from rbpx.store.imports.identity import codes
+from rbpx.store.imports.identity import codes, rows_of
 from rbpx.store.imports.observations import FIELDS, MODEL, written
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_all, with_varied
 
@@ -85,7 +85,7 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = la
     for pairs in (_falling(both, words), *_other_sizes(both, words)):
         refuse(*pairs)
     is_new, repeated = says_new[n_stored:], (repeats & ~says_new)[n_stored:]
-    once, new = (read.filter(pa.array(kept)) for kept in (~repeated, is_new))
+    once, new = rows_of(read, ~repeated), rows_of(read, is_new)
     return Judged(once, new, len(np.unique(rows[repeated])), faults)
 
 

@@ -107,20 +107,19 @@ def _answers(rows: tuple[Row, ...]) -> Iterator[Row]:
 def _tokens(row: Row, document: int, ties: Ties | None) -> Iterator[EngineToken]:
     values = row.values
     meta = values.get("meta_info")
-    if "prompt_logprobs" not in values and not (isinstance(meta, dict) and "input_token_logprobs" in meta):
-        if "resps" in values and "arguments" in values:
-            raise RbpxError(
-                f"{row.path} has the samples of lm-evaluation-harness, which log a sum for each request and no tokens; "
-                "import their scores: python -m rbpx import samples FILE source=NAME"
-            )
-        yield _of_table(row, ties)
-        return
     own = values.get("doc_id")
-    doc_id = document if own is None else _whole(row.place, "doc_id", own)
+    doc_id = document if own in (None, "") else _whole(row.place, "doc_id", own)
     if "prompt_logprobs" in values:
         yield from tokens_of_prompt(values, doc_id, row.place)
-    else:
+    elif isinstance(meta, dict) and "input_token_logprobs" in meta:
         yield from _of_sglang(row, doc_id, meta["input_token_logprobs"])
+    elif "resps" in values and "arguments" in values:
+        raise RbpxError(
+            f"{row.path} has the samples of lm-evaluation-harness, which log a sum for each request and no tokens; "
+            "import their scores: python -m rbpx import samples FILE source=NAME"
+        )
+    else:
+        yield _of_table(row, ties)
 
 
 def tokens_of_prompt(answer: Mapping[str, Any], doc_id: int, place: str) -> Iterator[EngineToken]:

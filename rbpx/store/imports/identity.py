@@ -40,6 +40,11 @@ def codes(table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:
     return combined
 
 
+def rows_of(table: pa.Table, kept: npt.NDArray[np.bool_]) -> pa.Table:
+    """Some rows of a table; where they are all, nothing is copied."""
+    return table if kept.all() else table.filter(pa.array(kept))
+
+
 def run_ids(observations: pa.Table) -> pa.Array:
     """The run_id of each observation: a digest of the names of its run and of its values, whatever their order.
 
@@ -65,7 +70,7 @@ def _digests(observations: pa.Table) -> npt.NDArray[np.uint64]:
         if name not in _FIRST:
             is_first &= ~_valid(observations, name)
     digests = np.empty(len(S), np.uint64)
-    first, second = observations.filter(pa.array(is_first)), observations.filter(pa.array(~is_first))
+    first, second = rows_of(observations, is_first), rows_of(observations, ~is_first)
     at, whole = first.column_names.index("non_embedding_params"), first["non_embedding_params"].cast(pa.int64())
     digests[is_first] = digests_of_rows(first.set_column(at, "non_embedding_params", whole), _FIRST)
     digests[~is_first] = digests_of_rows(second, _SECOND)
