@@ -134,6 +134,25 @@ def test_of_a_row_with_several_values_only_the_missing_ones_are_left_out(
     assert found(store, "training_tokens, cross_entropy_nats, accuracy") == expected
 
 
+def test_an_empty_cell_of_what_runs_vary_is_no_value(store: Path, cwd: Path, tmp_path: Path) -> None:
+    rows = [
+        {"S": 10, "D": 1000, "vary_lr": lr, "loss_nats": loss} for lr, loss in ((0.003, 3.0), ("", 2.9), ("NA", 2.9))
+    ]
+    bring(write_table(tmp_path / "a.csv", rows), store, cwd, "revision=x")
+    assert found(store, "vary_lr, cross_entropy_nats") == [(0.003, 3.0), (None, 2.9)]
+
+
+@pytest.mark.parametrize("cell", ["1.5M", "60.5", "0", "-3"])
+def test_all_parameters_are_a_whole_number_up_to_its_suffix(cell: str, store: Path, cwd: Path, tmp_path: Path) -> None:
+    rows = [{"S": 10, "D": 1000, "total_params": cell, "loss_nats": 3.0}]
+    answer = bring(write_table(tmp_path / "a.csv", rows), store, cwd, "revision=x", check=None)
+    if cell == "1.5M":
+        assert found(store, "total_params") == [(1_500_000,)]
+    else:
+        assert f"line 2: total_params is {cell}; a positive number is expected" in answer.stderr
+        assert answer.stderr.count("\n") == 1
+
+
 def test_a_file_of_nothing_but_nan_is_refused(store: Path, cwd: Path, tmp_path: Path) -> None:
     rows = [{"run": "a", "params": 6e7, "tokens": 10**9, "loss": "nan"}] * 3
     answer = bring(write_table(tmp_path / "a.csv", rows), store, cwd, check=2)
