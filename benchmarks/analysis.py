@@ -248,7 +248,7 @@ def bootstrap(store: Store) -> Cost:
     from rbpx.config.request import Request
     from rbpx.groups.points.sizes import weigh_group
     from rbpx.groups.select.sizes import select
-    from rbpx.store.sql.queries import connect
+    from rbpx.store.sql import connect
 
     request = Request(k=K, laws=["rbp", "cross_entropy"], resamples=1000)
     with connect(store) as connection:

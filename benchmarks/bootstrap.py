@@ -19,7 +19,7 @@ from rbpx.analyses.regimes import analysis as regimes
 from rbpx.config.request import Request
 from rbpx.groups.points.sizes import weigh_group
 from rbpx.groups.select.sizes import select
-from rbpx.store.sql.queries import connect
+from rbpx.store.sql import connect
 from tests.support.synthetic import Truth, write_store
 
 K = sorted({round(10 ** (i / 6.3)) for i in range(32)})[:30]

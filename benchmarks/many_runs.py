@@ -1,21 +1,16 @@
-"""Compares commands on a store of thousands of runs with those on one of 48, on disk and in a bucket.
+"""Compares commands on a store of thousands of runs with those on one of 48.
 
 Each row of the table is one command in a process of its own: wall time and processor time in seconds, and the peak
 memory of the process. The runs are drawn (large_store.py), with 5,000 tokens each by default.
 
-    python benchmarks/many_runs.py --store FOLDER [--families 42] [--rows-of-a-run 5000] [--bucket]
+    python benchmarks/many_runs.py --store FOLDER [--families 42] [--rows-of-a-run 5000]
 
-Making 2,016 runs takes some minutes once, and 0.1 GB. `--bucket` pushes both stores to an S3 server on loopback (moto,
-in this process), types the commands against these twice, and counts the requests.
+Making 2,016 runs takes some minutes once, and 0.1 GB.
 """
 
 import argparse
-import os
-import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,25 +32,9 @@ QUESTIONS = {
 
 
 def asked(store: str) -> dict[str, Cost]:
-    """Measure each command, after a first `status`: it hashes a folder's files, or fetches a bucket's records."""
+    """Measure each command, after a first `status`, which writes the views."""
     first = {"first `status`": command(*QUESTIONS["`status`"], f"store={store}")}
     return first | {name: command(*words, f"store={store}") for name, words in QUESTIONS.items()}
-
-
-@contextmanager
-def buckets(*folders: Path) -> Iterator[list[str]]:
-    """Push the folders into a bucket, and read it with a new cache."""
-    from tests.support.object_storage import BUCKET, storage
-
-    with storage() as server, tempfile.TemporaryDirectory() as cache:
-        os.environ |= server.environment(Path(cache))
-        urls = [f"s3://{BUCKET}/{folder.name}" for folder in folders]
-        for folder, url in zip(folders, urls, strict=True):
-            pushed = command("store", "push", url, f"store={folder}")
-            print(f"pushing {folder.name}: {pushed.wall_s:.1f} s, {len(server.asked):,} requests", flush=True)
-            server.asked.clear()
-        shutil.rmtree(cache)
-        yield urls
 
 
 def print_costs(stores: list[str]) -> None:
@@ -73,7 +52,6 @@ def main() -> None:
     line.add_argument("--store", type=Path, required=True)
     line.add_argument("--families", type=int, default=42)
     line.add_argument("--rows-of-a-run", type=int, default=5_000)
-    line.add_argument("--bucket", action="store_true")
     given = line.parse_args()
     n_of_family = len(SIZES) * len(DATASETS)
     folders = []
@@ -81,13 +59,9 @@ def main() -> None:
         families = [f"family-{number}" for number in range(n_families)]
         store = large_store(given.store, n_families * n_of_family * given.rows_of_a_run, families)
         (store.root / "rbpx.duckdb").unlink(missing_ok=True)
-        (store.root / ".checked.json").unlink(missing_ok=True)
         folders.append(store.root)
         print(f"{store.root.name}: {len(store.run_ids()):,} runs", flush=True)
     print_costs([str(folder) for folder in folders])
-    if given.bucket:
-        with buckets(*folders) as urls:
-            print_costs(urls)
 
 
 if __name__ == "__main__":

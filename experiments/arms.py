@@ -34,8 +34,8 @@ from rbpx.groups.points.items import item_answers
 from rbpx.groups.points.tempered import loss_curves
 from rbpx.laws.numeric import line
 from rbpx.laws.temperature import loss_at, minimum
-from rbpx.store.named import open_store
-from rbpx.store.sql.queries import ask, connect
+from rbpx.store.store import Store
+from rbpx.store.sql import ask, connect
 from rbpx.ties import Ties
 
 COLUMNS: Final = ["arm", "text", "size", "S", "seed", "quantity", "value"]
@@ -67,7 +67,7 @@ def points(store: str) -> Iterator[list[Any]]:
     Raises:
         RbpxError: a run has no losses at other temperatures yet.
     """
-    with connect(open_store(store), with_fits=False) as connection:
+    with connect(Store(store), with_fits=False) as connection:
         columns = "run_id, variant, dtype, vocab_size, dataset, size, non_embedding_params, training_seed"
         columns += ", n_documents + n_skipped, cross_entropy_nats"
         columns += ", cross_entropy_nats * n_tokens / n_bytes_scored / ln(2)"

@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.measure.again import Reopener, RunNames
 from rbpx.measure.distributed import init_process_group
-from rbpx.store.named import open_store
-from rbpx.store.sql.queries import connect
+from rbpx.store.store import Store
+from rbpx.store.sql import connect
 
 COLUMNS: Final = ("family", "size", "S", "dataset", "item", "n_samples", "n_correct")
 N_SAMPLES: Final = 100
@@ -40,7 +40,7 @@ def attempts(logits_TV: torch.Tensor, target_T: torch.Tensor, n_samples: int, ge
 
 def rows(store: str, n_samples: int = N_SAMPLES) -> Iterator[tuple[Any, ...]]:
     """A row, as `COLUMNS`, for each run on items and each item."""
-    opened = open_store(store)
+    opened = Store(store)
     with connect(opened, with_fits=False) as connection:
         columns = "run_id, family, size, dataset, non_embedding_params"
         runs = connection.sql(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rbpx.version import __version__ as __version__
 
-__all__ = ["Answer", "MeasureError", "Measurements", "RbpxError", "Status", "open"]
+__all__ = ["Answer", "MeasureError", "Measurements", "RbpxError", "Status", "Store", "open"]
 
 if TYPE_CHECKING:
     from rbpx.api.answer import Answer
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rbpx.api.measurements import open_measurements as open
     from rbpx.errors import MeasureError, RbpxError
     from rbpx.status import Status
+    from rbpx.store.store import Store
 else:
     _PLACES = {
         "Answer": ("api.answer", "Answer"),
@@ -23,6 +24,7 @@ else:
         "Measurements": ("api.measurements", "Measurements"),
         "RbpxError": ("errors", "RbpxError"),
         "Status": ("status", "Status"),
+        "Store": ("store.store", "Store"),
         "open": ("api.measurements", "open_measurements"),
     }
 

@@ -4,7 +4,6 @@ import errno
 import os
 import signal
 import sys
-from contextlib import suppress
 
 from rbpx.cli.argv import parse
 from rbpx.cli.stopped import Stopped, leave_no_heartbeat, stop_in_order, stop_no_more
@@ -99,9 +98,8 @@ def _do(argv: list[str]) -> int:
         return 0
     _check_folder()
     from rbpx.cli.messages import messages_on_stderr
-    from rbpx.store.named import opened_once
 
-    with messages_on_stderr(), opened_once():
+    with messages_on_stderr():
         from rbpx.cli.launch import launch
 
         outcomes = launch(line)
@@ -133,12 +131,6 @@ def cli() -> None:
     status = main(sys.argv[1:])
     if status <= 128:  # nothing is under way that SIGTERM would have to end in order
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    bounded = sys.modules.get("rbpx.store.sql.bounded")
-    if bounded is not None and bounded.is_computing():  # SQL that nothing interrupts, for which Python would wait
-        with suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(status)
     sys.exit(status)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["control_groups", "n_cores", "share_among_jobs", "share_cores"]
+__all__ = ["control_groups", "machine_mib", "n_cores", "share_among_jobs", "share_cores"]
 
 
 def is_main_process() -> bool:
@@ -58,8 +58,8 @@ def _first_numbers(group: Path, together: str, *apart: str) -> tuple[int, int]:
             words = [(group / name).read_text().strip() for name in apart]
         except OSError:
             return 0, 0
-    first, second = (int(word) if word.lstrip("-").isdecimal() else 0 for word in words)
-    return first, second
+    first, *rest = (int(word) if word.lstrip("-").isdecimal() else 0 for word in words)
+    return first, rest[0] if rest else 0
 
 
 def control_groups(controller: str) -> Iterator[Path]:
@@ -78,6 +78,15 @@ def control_groups(controller: str) -> Iterator[Path]:
         root = _GROUPS / controllers
         within = root / inner.lstrip("/")
         yield from (folder for folder in (within, *within.parents) if folder.is_relative_to(root) and folder.is_dir())
+
+
+def machine_mib() -> int:
+    """The memory of this machine, MiB, or of the control group (container) that this process is confined to."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for group in control_groups("memory"):
+        limit, _ = _first_numbers(group, "memory.max", "memory.limit_in_bytes", "memory.limit_in_bytes")
+        limits += [limit] if limit > 0 else []
+    return min(limits) // 2**20
 
 
 def share_cores() -> None:

@@ -40,10 +40,6 @@ class NotHereError(MeasureError):
         return f"{self.what}; fetch it where there is a network: {command}"
 
 
-class DamageError(MeasureError):
-    """A file of the store that failed while it was read; looked at again, it is found and left out."""
-
-
 class UnexpectedError(MeasureError):
     """An error that rbpx did not raise itself: of a model's code, of a library, or a mistake in rbpx.
 

@@ -12,7 +12,7 @@ from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import FAMILIES
 from rbpx.status import Status
 from rbpx.store import schema
-from rbpx.store.sql.relations import BY_FILE
+from rbpx.store.relations import BY_FILE
 
 
 def relations() -> str:

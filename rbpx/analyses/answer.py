@@ -13,7 +13,7 @@ from rbpx.analyses.registry import Analysis, analyses, analysis, question
 from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.display.progress import counted
-from rbpx.errors import DamageError, RbpxError
+from rbpx.errors import MeasureError, RbpxError
 from rbpx.groups.documents import document_ranks_kept, with_documents
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import evidence_kept
@@ -23,10 +23,7 @@ from rbpx.groups.select.sizes import select, select_alike, select_runs, with_eno
 from rbpx.groups.select.surfaces import select_surfaces
 from rbpx.groups.select.trainings import select_trainings
 from rbpx.laws.names import Axis, OnText
-from rbpx.store.index import refresh_index
-from rbpx.store.named import is_remote, open_store
-from rbpx.store.sql.bounded import SqlLimits
-from rbpx.store.sql.queries import connected_once, shared
+from rbpx.store.sql import SqlLimits, connected_once, shared
 from rbpx.store.store import Record, Store
 
 _LAW: Final = 3  # sizes of a law in S
@@ -54,7 +51,7 @@ def open_filled(name: str) -> Store:
     Raises:
         RbpxError: it holds nothing.
     """
-    store = open_store(name)
+    store = Store(name)
     if not any(store.records("cells")) and not store.import_files():
         what = "holds no runs" if store.root.is_dir() else "does not exist, so it holds no runs"
         raise RbpxError(
@@ -65,7 +62,7 @@ def open_filled(name: str) -> Store:
 
 
 def answer(name: str, grids: Sequence[Grid], required: bool = True) -> Answer:
-    """Ask one question about all grids as one, keep what was fitted, and bring the index up to date with it.
+    """Ask one question about all grids as one, and keep what was fitted.
 
     Args:
         name: the question.
@@ -82,8 +79,6 @@ def answer(name: str, grids: Sequence[Grid], required: bool = True) -> Answer:
         found = answer_all([name], grids, {name} if required else set())[name]
     if isinstance(found, RbpxError):
         raise found
-    for store in dict.fromkeys(request.store for request, _ in grids):
-        refresh_index(open_store(store), required=False)
     return found
 
 
@@ -93,7 +88,7 @@ def answer_all(
     required: Container[str],
     is_asked: Callable[[Group], bool] = lambda group: True,
 ) -> dict[str, Answer | RbpxError]:
-    """Ask several questions as `answer` does, without updating the index; an error of one is returned as its answer.
+    """Ask several questions as `answer` does; an error of one is returned as its answer.
 
     One process answers all questions about a group in a row, so that what is counted of the group serves all of them.
 
@@ -102,9 +97,6 @@ def answer_all(
         grids: what to look at.
         required: the questions for which having no law at all is an error.
         is_asked: whether to look at a group that the grids select.
-
-    Raises:
-        DamageError: a file of the store cannot be read.
     """
     asking = {name: _asking(name, grids, name in required, is_asked) for name in names}
     found: dict[str, Answer | RbpxError] = {}
@@ -115,7 +107,7 @@ def answer_all(
             calls[name] = asking[name].send(results)
         except StopIteration as end:
             found[name] = end.value
-        except DamageError:
+        except MeasureError:
             raise
         except RbpxError as problem:
             found[name] = problem
@@ -165,7 +157,7 @@ def _asking(
             tokens_known = tokens_known or any(group.is_measured for group in groups)
             groups = [group for group in groups if _suits(described, group) and is_asked(group)]
             asked.check(connection, store, groups, request)
-        if are_elsewhere() and not is_remote(request.store):
+        if are_elsewhere():
             request = request.but(store=str(store.root.resolve()))
         results, apart = list[OfGroup](), [groups] if described.across else [[group] for group in groups]
         for found in (yield [(name, of, request) for of in apart]) or ():
@@ -219,8 +211,7 @@ def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]
         with connected(request):
             pass
 
-    # Files of a remote store are fetched by threads, and a process with threads must not fork.
-    is_large = not is_remote(request.store) and len(open_store(request.store).record_files("cells")) >= 2 * _LAW
+    is_large = len(Store(request.store).record_files("cells")) >= 2 * _LAW
     if is_large:
         for name in names:
             question(name)  # imported once for all of them
@@ -230,7 +221,7 @@ def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]
 
 def connected(request: Request) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
     """A connection to the store of a request, shared by all questions that are asked within `connected_once`."""
-    return shared(open_store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
+    return shared(Store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
 
 
 def _analyse_row(calls: Sequence[Call]) -> list[Found]:
@@ -246,7 +237,7 @@ def _analyse(name: str, of: Sequence[Group], request: Request) -> Found:
             looks_at_tokens = analysis(name).across and analysis(name).tokens  # or at items, and fits no law to a text
             groups = [with_documents(connection, group, tests_order=not looks_at_tokens) for group in of]
             return question(name).analyse(connection, groups, request)
-    except DamageError:
+    except MeasureError:
         raise
     except RbpxError as problem:
         return problem

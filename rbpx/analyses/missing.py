@@ -8,7 +8,7 @@ from rbpx.analyses.registry import analysis
 from rbpx.config.options import did_you_mean
 from rbpx.config.request import Request
 from rbpx.errors import number_of
-from rbpx.store.named import open_store
+from rbpx.store.store import Store
 
 _THERE = """
     SELECT DISTINCT source, family, dataset, size, revision, variant, ties FROM observations WHERE source <> 'measured'
@@ -86,7 +86,7 @@ def no_groups(name: str, request: Request, tokens_known: bool) -> str:
             f"no two of the requested texts in store={request.store} were measured alike at 3 sizes of one family; "
             "measure another text: python -m rbpx measure model=ladder dataset=pydoc"
         )
-    n_runs = sum(1 for _ in open_store(request.store).records("cells"))
+    n_runs = sum(1 for _ in Store(request.store).records("cells"))
     return (
         f"no group of runs in store={request.store} has the {number_of(described.sizes, 'size')} that {name} needs "
         f"({number_of(n_runs, 'run')} in all); measure more: python -m rbpx model=ladder dataset=stdlib size=all"

@@ -18,7 +18,7 @@ from rbpx.config.overrides import quoted, searched
 from rbpx.config.request import KEYS, Asking, Request
 from rbpx.errors import RbpxError
 from rbpx.store.imports.kept import dataset_names
-from rbpx.store.named import open_store
+from rbpx.store.store import Store
 
 _GROUPS: Final = ("model", "dataset", "protocol")
 _GIVEN: Final = r"(?<![\w'\"])([\w.]+)='([\[{].*?[\]}])'"  # a list or a mapping in quotes
@@ -58,7 +58,7 @@ def requests(
     Args:
         asking: the verb and its keys.
         keys: values by name; keys of a group have a dot: `**{"model.revision": "step1000"}`.
-        store: folder or s3:// URL of the store.
+        store: folder of the store.
         config_dir: folder with a user's own model/NAME.yaml and dataset/NAME.yaml.
         fixed: further keys, which the method itself sets.
 
@@ -76,7 +76,7 @@ def requests(
     base = [f"store={quoted(store)}", *own, *overrides(fixed or {})]
     jobs = [overrides(dict(job)) for job in product(*combinations)]
     narrowed = any(names_dataset(asking.primary, job) for job in jobs)
-    held = dataset_names(open_store(store)) if narrowed else []
+    held = dataset_names(Store(store)) if narrowed else []
     try:
         return [compose(asking, [*base, *job], held) for job in jobs]
     except RbpxError as problem:

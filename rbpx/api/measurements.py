@@ -15,11 +15,10 @@ from rbpx.api.questions import Questions
 from rbpx.config.keys.runs import GRID
 from rbpx.config.request import Asking
 from rbpx.cores import share_cores
+from rbpx.store.export import export
 from rbpx.store.messages import collected_messages
-from rbpx.store.named import open_store, read_again
-from rbpx.store.sql.bounded import SqlLimits
-from rbpx.store.sql.export import export
-from rbpx.store.sql.queries import ask, ask_user, connect
+from rbpx.store.sql import SqlLimits, ask, ask_user, connect
+from rbpx.store.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,13 +43,12 @@ def open_measurements(
     setting when it is loaded.
 
     Args:
-        store: its folder, or s3://BUCKET/PATH, whose records are copied at once and whose tables when they are read.
+        store: its folder.
         config_dir: folder with model/NAME.yaml and dataset/NAME.yaml of your own, as --config-dir on the command line.
         create: whether to open a store that holds nothing yet, to measure into it.
 
     Raises:
         RbpxError: the store holds nothing, and `create` is not set.
-        MeasureError: object storage does not answer.
     """
     share_cores()
     if not create:
@@ -66,7 +64,7 @@ class Measurements(Questions):
     does, keeps its fits in `fits` as the verb does, and returns an `Answer` instead of printing it.
 
     Attributes:
-        store: its folder or URL.
+        store: its folder.
         config_dir: folder with a user's own models and datasets.
     """
 
@@ -157,7 +155,7 @@ class Measurements(Questions):
             check(request)
         grids, narrowed = [(request, None) for request in asked], " ".join(overrides(keys))
         with collected_messages():
-            return read_again(self.store, lambda: write_report(grids, narrowed))
+            return write_report(grids, narrowed)
 
     def export(self, what: str, output: str | Path) -> Path:
         """Write a relation or the answer to a query to a file, as the verb does.
@@ -172,12 +170,9 @@ class Measurements(Questions):
         Raises:
             RbpxError: there is no such relation, DuckDB refuses the query, or the file cannot be written.
         """
-        read_again(self.store, lambda: export(self.store, what, str(output)))
+        export(self.store, what, str(output))
         return Path(output).expanduser()
 
     def _ask(self, question: Any, limits: SqlLimits | None = None) -> Any:
-        def answer() -> Any:
-            with connect(open_store(self.store), limits=limits or SqlLimits()) as connection:
-                return question(connection)
-
-        return read_again(self.store, answer)
+        with connect(Store(self.store), limits=limits or SqlLimits()) as connection:
+            return question(connection)

@@ -10,8 +10,7 @@ from rbpx.display.vocabulary import number
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.results import Measured
 from rbpx.measure.runner import measure_grids
-from rbpx.store.named import own_store
-from rbpx.store.store import Record
+from rbpx.store.store import Record, Store
 
 
 def measure(requests: Sequence[Request]) -> tuple[list[Measured], list[Record]]:
@@ -36,7 +35,7 @@ def measure(requests: Sequence[Request]) -> tuple[list[Measured], list[Record]]:
 
 
 def _rows(measured: Measured) -> list[Record]:
-    store = own_store(measured.request.store)
+    store = Store(measured.request.store)
     rows: list[Record] = []
     for key in measured.cell_keys:
         record = store.cell(key)

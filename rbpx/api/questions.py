@@ -16,7 +16,6 @@ from rbpx.api.keywords import explained, requests, signature
 from rbpx.errors import MeasureError
 from rbpx.files.output import plain
 from rbpx.store.messages import collected_messages
-from rbpx.store.named import read_again
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Questions:
             for failure in failures[:1]:
                 raise MeasureError(f"{failure.cell} failed: {failure.error}")
             with asked_in_processes([verb], grids[0][0]):
-                found = read_again(self.store, lambda: answer(verb, grids))
+                found = answer(verb, grids)
         records = tuple({name: plain(value) for name, value in row.items()} for _, rows in found for row in rows)
         return Answer(verb, tuple(result for result, _ in found), records, tuple(messages))
 

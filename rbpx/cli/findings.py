@@ -17,8 +17,7 @@ from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.files.output import output_file
 from rbpx.files.visible import visible_line
-from rbpx.store.sql.bounded import Bounded, SqlLimits, close, limit
-from rbpx.store.sql.queries import is_one_select
+from rbpx.store.sql import SqlLimits, select_among
 from rbpx.store.store import Record
 from rbpx.version import __version__
 
@@ -80,22 +79,13 @@ def _answer(study: StudyConfig, records: Sequence[Record], limits: SqlLimits) ->
     names = list(dict.fromkeys(name for record in records for name in record))
     columns = {name: pa.array([_plain(record.get(name)) for record in records]) for name in names}
     query, place = study.result or "", f"experiment={study.name}: its study.result"
-    connection = duckdb.connect(":memory:")
-    spill = limit(connection, limits)
     try:
-        connection.register("found", pa.table(columns))
-        connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
-        connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
-        if not is_one_select(connection, query, pivots=True):
-            raise RbpxError(f"{place} is not one SELECT; give it one over found")
-        with Bounded(connection, limits) as bounded:
-            table: pa.Table = bounded.call(lambda: connection.sql(query).to_arrow_table())
-            return table
+        return select_among("found", pa.table(columns), query, limits)
     except duckdb.Error as problem:
         line = " ".join(str(problem).split("\n\n")[0].split())
         raise RbpxError(f"{place} is wrong: {line}") from None
-    finally:
-        close(connection, spill)
+    except RbpxError as problem:
+        raise RbpxError(f"{place}: {problem}") from None
 
 
 def _plain(value: Any) -> Any:

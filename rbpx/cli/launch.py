@@ -100,9 +100,9 @@ def _held(primary: str, overrides: list[str]) -> list[str]:
     if not names_dataset(primary, overrides):
         return []
     from rbpx.store.imports.kept import dataset_names
-    from rbpx.store.named import open_store
+    from rbpx.store.store import Store
 
-    return dataset_names(open_store(store_of(overrides)))
+    return dataset_names(Store(store_of(overrides)))
 
 
 def _run_job(line: CommandLine, read_request: Callable[[], Any], alone: bool = False, quiet: bool = False) -> Outcome:
@@ -139,9 +139,7 @@ def _outcome(line: CommandLine, read_request: Callable[[], Any], *how: Any) -> O
         job = Job(request, line, *how)
         if isinstance(described, Verb) and not described.needs_store:
             return Outcome(request, start(job))
-        from rbpx.store.named import read_again
-
-        return Outcome(request, read_again(request.store, lambda: start(job)))
+        return Outcome(request, start(job))
     except MeasureError as problem:
         return Outcome(error=str(problem), status=1)
     except RbpxError as problem:

@@ -80,18 +80,14 @@ def _ask(verb: str, requests: "Sequence[Request]") -> None:
     from rbpx.analyses.answer import answer, asked_in_processes
     from rbpx.analyses.told import perform
     from rbpx.report.output import write_answered
-    from rbpx.store.named import read_again
 
     grids = [(request, None) for request in requests]
 
-    def ask() -> None:
-        with asked_in_processes([verb], requests[0]):
-            if is_told(verb, requests[0]):
-                write_answered(verb, answer(verb, grids), requests[0])
-            else:
-                perform([verb], grids, writes=True)
-
-    read_again(requests[0].store, ask)
+    with asked_in_processes([verb], requests[0]):
+        if is_told(verb, requests[0]):
+            write_answered(verb, answer(verb, grids), requests[0])
+        else:
+            perform([verb], grids, writes=True)
 
 
 def _tell(verb: str, results: Sequence[Any], request: "Request") -> None:

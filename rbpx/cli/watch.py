@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rbpx.config.grid import Cell
     from rbpx.store.cell_states import CellState
 
-_EVERY_S, _EVERY_S_REMOTE = 1.0, 30.0  # a store in object storage is listed each time
+_EVERY_S = 1.0
 _MOST = 3  # cells that a line names
 
 
@@ -37,21 +37,20 @@ def _watch(jobs: Sequence[Callable[[], Any]], over: threading.Event) -> None:
     from rbpx.display.progress import GridProgress
     from rbpx.measure.results import pace
     from rbpx.store.cell_states import State
-    from rbpx.store.named import is_remote, open_store
+    from rbpx.store.store import Store
 
     stores = _cells(jobs)
     before = {state.cell: state for state in _states(stores)}
     waiting = {cell: store for cell, store in stores.items() if before[cell].state is not State.done}
-    every_s = _EVERY_S_REMOTE if any(is_remote(store) for store in stores.values()) else _EVERY_S
     began, ended = time.monotonic(), False
     with GridProgress("sweep", len(waiting)) as progress:
         while waiting and not ended:
-            ended = over.wait(every_s)
+            ended = over.wait(_EVERY_S)
             states = _states(waiting)
             for state in states:
                 cell = state.cell
                 if state.run_id is not None:
-                    run = open_store(waiting.pop(cell)).manifest(state.run_id)
+                    run = Store(waiting.pop(cell)).manifest(state.run_id)
                     progress.finish(f"{cell}: {pace(run)}")
                 elif state.state is State.failed and state.failed_at != before[cell].failed_at:
                     del waiting[cell]
@@ -64,13 +63,13 @@ def _watch(jobs: Sequence[Callable[[], Any]], over: threading.Event) -> None:
 def _cells(jobs: Sequence[Callable[[], Any]]) -> "dict[Cell, str]":
     """The cells of a sweep, each once, and the names of their stores; a job that is wrong has none."""
     from rbpx.measure.offline import grid_offline
-    from rbpx.store.named import open_store
+    from rbpx.store.store import Store
 
     cells: dict[Cell, str] = {}
     for read_request in jobs:
         try:
             request = read_request()
-            found = grid_offline(request, open_store(request.store), by_name=True)[0] if request.model else []
+            found = grid_offline(request, Store(request.store), by_name=True)[0] if request.model else []
         except RbpxError:  # the job itself tells it
             continue
         cells |= dict.fromkeys(found, request.store)
@@ -79,11 +78,11 @@ def _cells(jobs: Sequence[Callable[[], Any]]) -> "dict[Cell, str]":
 
 def _states(stores: "Mapping[Cell, str]") -> "list[CellState]":
     from rbpx.store.cell_states import cell_states
-    from rbpx.store.named import open_store
+    from rbpx.store.store import Store
 
     states = []
     for store in dict.fromkeys(stores.values()):
-        states += cell_states([cell for cell in stores if stores[cell] == store], open_store(store))
+        states += cell_states([cell for cell in stores if stores[cell] == store], Store(store))
     return states
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from filelock import FileLock
 
 from rbpx.config.options import Chunk, Draw, FewshotDraw
 from rbpx.config.text.dataset import DatasetConfig
@@ -23,12 +24,11 @@ from rbpx.data.items import Part
 from rbpx.data.parquet_parts import Tell
 from rbpx.errors import AbsentTextError, RbpxError, reason
 from rbpx.files.digest import digest
-from rbpx.store.checks.integrity import read_whole
-from rbpx.store.checks.values import SAMPLE_FACTS
-from rbpx.store.files.ledger import locked
 from rbpx.store.schema import columns_of
 from rbpx.store.store import Record, Store, now
+from rbpx.store.verify import read_whole
 
+SAMPLE_FACTS: Final = b"rbpx"  # in the metadata of a sample: its request, the commit of the hub and the time
 SAMPLE = columns_of("doc_id int32, source_id", pa.field("text", pa.large_string()))
 _OF_PARTS: Final = columns_of(
     "item int32, choice int32, correct bool, n_context int32, n_characters int32, n_answer_bytes int32, category, "
@@ -90,7 +90,7 @@ def keep_sample(dataset: DatasetConfig, limit: int, seed: int | None, store: Sto
     path = store.sample_file(digest(request))
     store.prepare()
     path.parent.mkdir(exist_ok=True)
-    with locked(store.root, f"samples/.{path.stem}.lock"):  # other processes with the same request wait for the first
+    with FileLock(path.with_name(f".{path.stem}.lock")):  # other processes with the same request wait for the first
         if not path.is_file():
             from_hub = read_hub(dataset, limit, seed, begin(f"{dataset.name} from the hub: {dataset.hub}"))
             if not from_hub.documents:
@@ -113,7 +113,7 @@ def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: St
             raise RbpxError(_empty(dataset, str(path)))
         return Sample(draw(source, limit, seed), None)
     sample_path = store.sample_file(digest(sample_request(dataset, limit, seed)))
-    return _read(store.fetch(sample_path)) if store.has_file(sample_path) else None
+    return _read(sample_path) if sample_path.is_file() else None
 
 
 def _table(documents: list[Document]) -> pa.Table:

@@ -55,6 +55,7 @@ def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
             _synchronise_folder(path.parent)
     finally:
         _remove(temporary)
+        temporary.with_name(f"{temporary.name}.wal").unlink(missing_ok=True)  # DuckDB's
 
 
 def atomic_write_text(path: Path, text: str, *, durable: bool = True) -> None:
@@ -64,10 +65,10 @@ def atomic_write_text(path: Path, text: str, *, durable: bool = True) -> None:
 
 
 def atomic_remove(folder: Path) -> None:
-    """Remove a folder: a reader sees it complete or not at all."""
+    """Remove a folder: a reader sees it complete or not at all. Of a link to a folder the link alone is removed."""
     temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.tmp")
     os.replace(folder, temporary)
-    shutil.rmtree(temporary)
+    _remove(temporary)
 
 
 def is_refusal(problem: OSError) -> bool:
@@ -191,15 +192,8 @@ def names_in(folder: Path, *, only_folders: bool = False) -> list[str]:
             return sorted(e.name for e in entries if e.name[0] != "." and (not only_folders or e.is_dir()))
     except FileNotFoundError:
         return []
-
-
-def stamp(path: Path | str) -> list[int] | None:
-    """Bytes, times (ns) and inode of a file or link, which change when it is written anew; None where it is not."""
-    try:
-        stat = os.lstat(path)
-    except FileNotFoundError:
-        return None
-    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+    except NotADirectoryError:
+        raise RbpxError(f"{folder} is a file where a store has a folder; move it elsewhere") from None
 
 
 def age_s(path: Path) -> float:

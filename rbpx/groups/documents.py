@@ -30,7 +30,7 @@ from rbpx.errors import number_of
 from rbpx.groups.group import Group
 from rbpx.laws.intervals.estimate import Z, document_t, document_weights
 from rbpx.laws.numeric import Floats
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 from rbpx.ties import Ties
 
 _MOST_BYTES: Final = 256 * 2**20  # of counts that are kept

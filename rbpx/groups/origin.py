@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rbpx.display.chart.figure import Origin
 from rbpx.groups.group import Group
-from rbpx.store.sql.queries import read_sql
+from rbpx.store.relations import read_sql
 
 _Literal = str | float | Sequence[str] | Sequence[int]
 

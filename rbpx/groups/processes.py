@@ -26,7 +26,7 @@ from uuid import uuid4
 from rbpx.cores import n_cores
 from rbpx.errors import RbpxError, first_line, number_of
 from rbpx.store.messages import LOGGER
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from rbpx.version import __version__
 
 if TYPE_CHECKING:

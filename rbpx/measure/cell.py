@@ -106,8 +106,8 @@ def measure_cell(
     )
     new: tuple[Record, Columns] | None = None
     best: pa.Table | None = None
-    is_new = not processes.broadcast(processes.is_main and store.take_run(run_id))
-    lacks_best = keeps_best and not processes.broadcast(store.has_file(store.beside_file("best", run_id)))
+    is_new = not processes.broadcast(processes.is_main and store.has_run(run_id))
+    lacks_best = keeps_best and not processes.broadcast(store.beside_file("best", run_id).is_file())
     advance = begin(n_rows * (is_new + lacks_best)) if is_new or lacks_best else lambda n: None
     once: Record = {}
 

@@ -16,7 +16,6 @@ from rbpx.data.samples import sample_here
 from rbpx.errors import AbsentTextError, RbpxError
 from rbpx.files.gguf import is_gguf
 from rbpx.models.folder import hash_model, local_folder
-from rbpx.store.sql import relations
 from rbpx.store.store import Store
 
 
@@ -63,10 +62,7 @@ def as_held(request: Request, text: str | None, store: Store) -> Request:
     dataset = request.dataset
     if dataset is None or text is None or not dataset.has_file_name or dataset.name == UNNAMED:
         return request
-    runs = relations.table(store, "runs")
-    names = {
-        name for name, of in zip(*(runs[c].to_pylist() for c in ("dataset", "text_hash")), strict=True) if of == text
-    }
+    names = {run["dataset"] for run in store.runs() if run["text_hash"] == text}
     held_unnamed = UNNAMED in names and dataset.name not in names
     return request.but(dataset=replace(dataset, name=UNNAMED)) if held_unnamed else request
 

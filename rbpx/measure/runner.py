@@ -27,8 +27,7 @@ from rbpx.measure.offline import as_held, hash_members, training_beside
 from rbpx.measure.results import Failure, Measured, not_measured, pace, told
 from rbpx.measure.run_tables import scored_share
 from rbpx.store.cell_states import heartbeat
-from rbpx.store.index import refresh_index
-from rbpx.store.named import own_store
+from rbpx.store.relations import write_views
 from rbpx.store.store import Record, Store, now
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def measure_grids(
             continue
         if is_main_process():
             for store in {grid.store.root: grid.store for grid in together.values()}.values():
-                refresh_index(store, required=False)
+                write_views(store)
             for grid in together.values():
                 _log_unscored(grid)
                 _warn_of_inner_padding(grid)
@@ -162,7 +161,7 @@ def _warn_of_inner_padding(grid: _Grid) -> None:
 
 def _grid(request: Request, quiet: bool, places: Collection[int] | None) -> _Grid:
     """The grid of a request: its cells, or only those at the given places, and the documents that they share."""
-    store, request = own_store(request.store), request.but(shard=None)
+    store, request = Store(request.store), request.but(shard=None)
     hashes = hash_members(request, store)
     texts = draw_sample(request, store, quiet)
     text = text_hash(texts.documents)
@@ -259,7 +258,7 @@ def _is_stored(cell: Cell, grid: _Grid) -> bool:
     record = grid.store.cell(cell.key)
     if record is None or not grid.request.best:
         return record is not None
-    return grid.store.has_file(grid.store.beside_file("best", record["run_id"]))
+    return grid.store.beside_file("best", record["run_id"]).is_file()
 
 
 def _note_training(grid: _Grid, cell_keys: Collection[str]) -> None:

@@ -25,10 +25,8 @@ from rbpx.groups.processes import in_processes
 from rbpx.laws.names import OnText
 from rbpx.report.across import figures_across
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
-from rbpx.store.index import refresh_index
-from rbpx.store.named import open_store
-from rbpx.store.sql.queries import connected_once
-from rbpx.store.store import Record, now
+from rbpx.store.sql import connected_once
+from rbpx.store.store import Record, Store, now
 from rbpx.version import __version__
 
 _SECTIONS: Final = 10  # % of the time of a report
@@ -154,7 +152,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
             f"axis={request.axis.value} is not of a report, whose laws are of one text; ask fit and predict, each with "
             "--format html"
         )
-    store = open_store(request.store)
+    store = Store(request.store)
     n_failed = sum(1 for _ in store.records("failures"))
     if not any(store.records("cells")) and not store.import_files():
         return assembled(request.store, narrowed, n_failed, [], (), {})
@@ -174,7 +172,6 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
             parts = _parts(answers, reasons, asked)
             of_gaps = _sections_across(answers, reasons) if asked is None or asked else ()
             across = figures_across(of_kind(answers["fit"], Laws)) if asked is not None else ()
-    refresh_index(store, required=False)
     return assembled(request.store, narrowed, n_failed, parts, of_gaps, answers, across)
 
 

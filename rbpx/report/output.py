@@ -10,7 +10,7 @@ from rbpx.config.request import Request
 from rbpx.display.vocabulary import in_bytes
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.output import check_output, opened
-from rbpx.store.named import open_store
+from rbpx.store.store import Store
 
 if TYPE_CHECKING:
     from rbpx.analyses.answer import Answer, Grid
@@ -36,7 +36,7 @@ def check(request: Request, verb: str = "report") -> None:
     Raises:
         RbpxError: the store does not exist, the format is not a report's, or the output exists and is not a report.
     """
-    if verb == "report" and not open_store(request.store).root.is_dir():
+    if verb == "report" and not Store(request.store).root.is_dir():
         raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
     form, path = _place(request, verb)
     if verb != "report" and request.output is None and form not in _FOLDERS:  # to stdout

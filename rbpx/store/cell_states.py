@@ -26,10 +26,8 @@ from rbpx.config.options import Bos
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.errors import RbpxError
 from rbpx.files.entries import atomic_write_text, plain_file
-from rbpx.store.checks.values import is_time
-from rbpx.store.files.inside import RUNNING, inside
 from rbpx.store.messages import warn_damage
-from rbpx.store.store import Record, Store, now
+from rbpx.store.store import RUNNING, Record, Store, now
 
 _LOGGER = logging.getLogger(__name__)
 _BEAT_S = 4.0
@@ -43,7 +41,7 @@ class Heartbeat:
     def __init__(self, store: Store, facts: Record) -> None:
         """Prepare the heartbeat of the cell whose `cell_key` is in `facts`."""
         self._store = store
-        self._path = inside(store.root, f"{RUNNING}/{facts['cell_key']}.json")
+        self._path = store.root / RUNNING / f"{facts['cell_key']}.json"
         self._facts = {**facts, "host": platform.node(), "pid": os.getpid(), "since": now()}
         self._n_tokens: int | None = None
         self._done, self._began = 0, 0.0
@@ -71,7 +69,7 @@ class Heartbeat:
         if self._thread.is_alive():  # else a signal came before it began, and it writes nothing more
             self._thread.join()
         with suppress(OSError):
-            self._store.end_heartbeat(self._path)
+            self._path.unlink(missing_ok=True)
         _SHOWN.discard(self)
 
     def _beat(self) -> None:
@@ -82,10 +80,7 @@ class Heartbeat:
             with suppress(
                 OSError, RbpxError
             ):  # a full disk or a store that went away is reported by what writes the run
-                atomic_write_text(
-                    inside(self._store.root, self._path), json.dumps(self._facts | progress), durable=False
-                )
-                self._store.send_heartbeat(self._path)
+                atomic_write_text(self._path, json.dumps(self._facts | progress), durable=False)
             self._over.wait(_BEAT_S)
 
 
@@ -165,7 +160,9 @@ def _is_heartbeat(facts: object) -> bool:
     maybe = all(
         name in facts and (facts[name] is None or _is_count(facts[name])) for name in ("n_tokens", "tokens_per_s")
     )
-    return texts and counts and maybe and is_time(facts.get("since")) and facts["tokens_done"] <= _most_done(facts)
+    return (
+        texts and counts and maybe and isinstance(facts.get("since"), str) and facts["tokens_done"] <= _most_done(facts)
+    )
 
 
 def _most_done(facts: Record) -> float:

@@ -1,23 +1,68 @@
-"""Merges stores: copies what another store has and this one lacks, and checks it; nothing is replaced."""
+"""Copies what another store holds and this one lacks: from a folder (`merge`) or from object storage (`pull`).
 
+What comes from elsewhere is checked where it enters, by the checks of `verify`; behind them it is trusted.
+"""
+
+import json
 import shutil
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final, Protocol
 
-from rbpx.errors import DamageError, MeasureError, RbpxError
-from rbpx.files.digest import read_sealed
-from rbpx.store.checks.integrity import checked_runs, fetched_fault, file_fault, run_fault
-from rbpx.store.checks.values import RecordError, read_record
-from rbpx.store.checks.verify import sums_fault
-from rbpx.store.forecasts import backdated
-from rbpx.store.imports.kept import adopt, imported_run_ids
-from rbpx.store.store import BESIDE, MANIFEST, RUN_TABLES, Record, Store
+from rbpx.errors import MeasureError, RbpxError, reason
+from rbpx.store.imports.kept import adopt
+from rbpx.store.store import BESIDE, MANIFEST, NO_ROWS, Record, Store, is_name, read_json
+from rbpx.store.verify import imported_runs, manifest_fault, read_own, record_fault, run_fault, runs_of
+
+RECORDS: Final = ("cells", "fits", "rank_fits", "failures", "forecasts")
+REFERRED: Final = ("vocab", "samples")  # to by runs, so that they come before them
+FILES: Final = (*BESIDE, "imports")
 
 
-class _CorruptCopy(Exception):
-    """A run whose copy does not match its manifest."""
+class Source(Protocol):
+    """Where a store is copied from."""
+
+    name: str
+
+    def names(self, kind: str) -> list[str]:
+        """The names in a folder of the store, without endings: of runs, records or Parquet files."""
+
+    def get(self, path: str, to: Path) -> None:
+        """Copy one file, by its path in a store."""
+
+    def get_table(self, run_id: str, name: str, sha256: str, to: Path) -> None:
+        """Copy one table of a run."""
+
+
+class Folder:
+    """A store on this machine."""
+
+    def __init__(self, store: Store) -> None:
+        """Copy from this store."""
+        self.name, self._root = store.name, store.root
+        self._runs = store.run_ids()
+
+    def names(self, kind: str) -> list[str]:
+        """As `Source`; a link is not followed, it may lead anywhere."""
+        if kind == "runs":
+            return self._runs
+        ending = ".json" if kind in RECORDS else ".parquet"
+        paths = sorted((self._root / kind).glob(f"[!.]*{ending}"))
+        return [path.stem for path in paths if not path.is_symlink() and path.stem != NO_ROWS]
+
+    def get(self, path: str, to: Path) -> None:
+        """As `Source`."""
+        source = self._root / path
+        if source.is_symlink() or (source.exists() and not source.is_file()):
+            raise ValueError(f"{path} is a link, or no file")
+        shutil.copyfile(source, to)
+
+    def get_table(self, run_id: str, name: str, sha256: str, to: Path) -> None:
+        """As `Source`."""
+        self.get(f"runs/{run_id}/{name}", to)
 
 
 @dataclass
@@ -25,8 +70,8 @@ class Merged:
     """What one store copied from another.
 
     Attributes:
-        copied: kind -> how many: runs, mended runs (damaged here before), cells, fits, rank_fits, failures, forecasts,
-            vocab, samples, temperatures, best, observations.
+        copied: kind -> how many: runs, cells, fits, rank_fits, failures, forecasts, vocab, samples, temperatures, best,
+            observations.
         already_here: kind -> how many were in this store before.
         skipped: a line for each thing that was not copied, and why.
     """
@@ -36,12 +81,12 @@ class Merged:
     skipped: list[str] = field(default_factory=list)
 
 
-def merge(store: Store, other: Store, advance: Callable[[], None] = lambda: None) -> Merged:
-    """Copy what another store has and this one lacks; a second merge copies nothing.
+def merge(store: Store, other: Source, advance: Callable[[], None] = lambda: None) -> Merged:
+    """Copy what another store has and this one lacks; a second merge copies nothing, and one that was stopped goes on.
 
     Args:
         store: the store that is added to.
-        other: the store that is read; it is not changed.
+        other: what is read; it is not changed.
         advance: called after each run.
 
     Raises:
@@ -50,138 +95,133 @@ def merge(store: Store, other: Store, advance: Callable[[], None] = lambda: None
     """
     merged = Merged()
     store.prepare()
-    for path in [*other.vocab_files(), *other.sample_files()]:  # named by their contents
-        _bring_file(store, other, path, path.parent.name, merged)
-    _, damaged = checked_runs(store)
-    for run_id in other.run_ids():
-        _bring_run(store, other, run_id, run_id in damaged, merged)
+    for kind in REFERRED:
+        for name in other.names(kind):
+            _bring_file(store, other, kind, name, merged)
+    for run_id in other.names("runs"):
+        _bring_run(store, other, run_id, merged)
         advance()
-    for kind in BESIDE:
-        for path in other.beside_files(kind):
-            if store.has_run(path.stem):
-                _bring_file(store, other, path, kind, merged)
-    for path in other.import_files():
-        _bring_import(store, path, merged)
-    _bring_records(store, other, merged)
+    for kind in FILES:
+        for name in other.names(kind):
+            if kind not in BESIDE or store.has_run(name):
+                _bring_file(store, other, kind, name, merged)
+    known = {*store.run_ids(), *imported_runs(store)}
+    for kind in RECORDS:
+        for name in other.names(kind):
+            _bring_record(store, other, kind, name, known, merged)
     return merged
 
 
-def _bring_run(store: Store, other: Store, run_id: str, is_damaged: bool, merged: Merged) -> None:
-    """Copy a run completely or not at all; one that is already here stays as it is, unless a table of it is damaged."""
-    kind = "runs"
-    if store.has_run(run_id):
-        if not _same_files(store, other, run_id):
-            merged.skipped.append(
-                f"run {run_id}: this store has it with other bytes and keeps those; to take the other copy, type "
-                f"rbpx store rm {run_id}, then merge again"
-            )
-            return
-        if not is_damaged and not store.is_damaged(run_id, other.run_folder(run_id)):
-            merged.already_here["runs"] += 1
-            return
-        kind = "mended runs"
+class _Refused(Exception):
+    """A run that is not what its manifest says."""
 
-    def copy(folder: Path) -> None:
+
+def _bring_run(store: Store, other: Source, run_id: str, merged: Merged) -> None:
+    """Copy a run completely or not at all; one that is already here stays as it is."""
+    if not is_name(run_id):
+        merged.skipped.append(f"run {run_id!r} has a name that no run has")
+        return
+
+    def fill(folder: Path) -> None:
         folder.mkdir()
-        for path in (other.run_folder(run_id) / MANIFEST, *(other.part(run_id, table) for table in RUN_TABLES)):
-            shutil.copyfile(path, folder / path.name)
-        fault = run_fault(store, run_id, folder)
-        if fault is None:  # a seal is no secret: what it says of its rows is held against them
-            fault = sums_fault(read_sealed(folder / MANIFEST), lambda table: folder / f"{table}.parquet")
+        facts = _manifest(other, run_id, folder)
+        for name, sha256 in facts["files"].items():
+            other.get_table(run_id, name, sha256, folder / name)
+        fault = run_fault(run_id, folder)
         if fault is not None:
-            raise _CorruptCopy(fault)
-        if kind != "runs":
-            store.clear_run(run_id)
+            raise _Refused(fault)
 
-    fault = run_fault(other, run_id)
-    if fault is None:
-        try:
-            store.place_run(run_id, copy)
-        except (_CorruptCopy, DamageError) as problem:
-            fault = str(problem)
-        except OSError as problem:
-            if not store.has_run(run_id):  # otherwise another process copied it meanwhile
-                raise store.unwritten(problem) from None
-    for each in (store, other):
-        each.drop_copies(run_id)
-    if fault is None:
-        merged.copied[kind] += 1
-    else:
-        merged.skipped.append(f"run {run_id}: it is corrupt: {fault}")
-
-
-def _same_files(store: Store, other: Store, run_id: str) -> bool:
     try:
-        return bool(store.manifest(run_id)["files"] == other.manifest(run_id)["files"])
-    except (OSError, ValueError, KeyError):
-        return False
+        if store.has_run(run_id):
+            if _differs(store, other, run_id):
+                merged.skipped.append(
+                    f"run {run_id}: this store has it with other bytes and keeps those; to take the other copy, type "
+                    f"rbpx store rm {run_id}, then merge again"
+                )
+            else:
+                merged.already_here["runs"] += 1
+            return
+        store.place_run(run_id, fill)
+        merged.copied["runs"] += 1
+    except (_Refused, ValueError) as problem:
+        merged.skipped.append(f"run {run_id}: it is corrupt: {problem}")
+    except FileNotFoundError as problem:
+        merged.skipped.append(f"run {run_id}: {Path(problem.filename or '').name} is missing")
+    except OSError as problem:
+        if not store.has_run(run_id):  # otherwise another process copied it meanwhile
+            raise store.unwritten(problem) from None
 
 
-def _bring_file(store: Store, other: Store, path: Path, kind: str, merged: Merged) -> None:
-    final = store.root / path.relative_to(other.root)
-    if store.has_file(final):
-        merged.already_here[kind] += 1
-        return
-    fault = fetched_fault(other, path)
+def _manifest(other: Source, run_id: str, folder: Path) -> Record:
+    other.get(f"runs/{run_id}/{MANIFEST}", folder / MANIFEST)
+    facts = read_json(folder / MANIFEST)
+    fault = manifest_fault(run_id, facts)
     if fault is not None:
-        merged.skipped.append(f"{kind}/{path.name}: it is corrupt: {fault}")
-        return
-    store.place_file(final, lambda copy: shutil.copyfile(path, copy))
-    merged.copied[kind] += 1
+        raise _Refused(fault)
+    return facts
 
 
-def _bring_import(store: Store, path: Path, merged: Merged) -> None:
-    try:
-        fault = file_fault(path)
-        n_new = 0 if fault else adopt(store, path)
-    except MeasureError:
-        raise
-    except RbpxError as problem:
-        fault = str(problem)
-    if fault is None:
-        merged.copied["observations"] += n_new
-        merged.already_here["imports"] += not n_new
-    else:
-        merged.skipped.append(f"imports/{path.name}: {fault}")
+def _differs(store: Store, other: Source, run_id: str) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        theirs = _manifest(other, run_id, Path(folder))
+    return bool(store.manifest(run_id).get("files") != theirs["files"])
 
 
-def _bring_records(store: Store, other: Store, merged: Merged) -> None:
-    """Copy requests whose run is here, fits whose runs are all here, failures that no run answers, and forecasts."""
-    for name, cell in _records(other, "cells", merged):
-        here = store.record("cells", name)
-        if here is not None and here["run_id"] != cell["run_id"]:
-            merged.skipped.append(f"cell {name}: run {here['run_id']} answers it here, run {cell['run_id']} there")
-        elif store.has_run(cell["run_id"]):
-            _bring_record(store, "cells", name, cell, merged)
-    all_run_ids = {*store.run_ids(), *imported_run_ids(store)}
-    for kind in ("fits", "rank_fits"):
-        for name, fit in _records(other, kind, merged):
-            if all_run_ids.issuperset(fit["run_ids"] if kind == "fits" else [fit["run_id"]]):
-                _bring_record(store, kind, name, fit, merged)
-    answered = {(cell["family"], cell["size"], cell["dataset"]) for cell in store.records("cells")}
-    for name, failure in _records(other, "failures", merged):
-        if (failure["family"], failure["size"], failure["dataset"]) not in answered:
-            _bring_record(store, "failures", name, failure, merged)
-    for name, forecast in _records(other, "forecasts", merged):
-        if early := backdated(store, forecast):
-            merged.skipped.append(f"forecasts/{name}.json: {early}")
-        else:
-            _bring_record(store, "forecasts", name, forecast, merged)
-
-
-def _records(other: Store, kind: str, merged: Merged) -> Iterator[tuple[str, Record]]:
-    for path in other.record_files(kind):
-        try:
-            yield path.stem, read_record(path)
-        except RecordError as problem:
-            merged.skipped.append(f"{kind}/{path.name}: {problem}")
-        except (OSError, ValueError) as problem:
-            merged.skipped.append(f"{kind}/{path.name}: it is corrupt ({problem})")
-
-
-def _bring_record(store: Store, kind: str, name: str, record: Record, merged: Merged) -> None:
-    if store.record(kind, name) is None:
-        store.write_record(kind, name, record)
-        merged.copied[kind] += 1
-    else:
+def _bring_file(store: Store, other: Source, kind: str, name: str, merged: Merged) -> None:
+    final = store.root / kind / f"{name}.parquet"
+    if final.is_file() or not is_name(name):
         merged.already_here[kind] += 1
+        return
+    with store.scratch() as folder:
+        copy = folder / f"{name}.parquet"
+        try:
+            other.get(f"{kind}/{name}.parquet", copy)
+            read_own(kind, copy)
+            if kind == "imports":
+                n_new = adopt(store, copy)
+                merged.copied["observations"] += n_new
+                merged.already_here["imports"] += not n_new
+                return
+        except MeasureError:
+            raise
+        except (RbpxError, OSError, ValueError, LookupError) as problem:
+            merged.skipped.append(f"{kind}/{name}.parquet: {reason(problem)}")
+            return
+        store.place_file(final, lambda to: shutil.copyfile(copy, to))
+        merged.copied[kind] += 1
+
+
+def _bring_record(store: Store, other: Source, kind: str, name: str, known: set[str], merged: Merged) -> None:
+    """Copy a request or a fit whose runs are here, a failure, or a forecast; one that is here stays as it is."""
+    if not is_name(name):
+        merged.skipped.append(f"{kind}/{name!r} has a name that no record has")
+        return
+    is_here = store.record_file(kind, name).exists()
+    if is_here and kind != "cells":
+        merged.already_here[kind] += 1
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            other.get(f"{kind}/{name}.json", Path(folder) / "record.json")
+            record = read_json(Path(folder) / "record.json")
+            json.dumps(record, allow_nan=False)
+            fault = record_fault(kind, name, record)
+        except (OSError, ValueError) as problem:
+            fault = reason(problem)
+    if fault is not None:
+        merged.skipped.append(f"{kind}/{name}.json: {fault}")
+    elif is_here:
+        here = store.record(kind, name)
+        if here is None or here["run_id"] == record["run_id"]:
+            merged.already_here[kind] += 1
+        else:
+            merged.skipped.append(f"cell {name}: run {here['run_id']} answers it here, run {record['run_id']} there")
+    elif known.issuperset(runs_of(kind, record)):
+        if kind != "failures" or not _is_answered(store, record):
+            store.write_record(kind, name, record)
+            merged.copied[kind] += 1
+
+
+def _is_answered(store: Store, failure: Record) -> bool:
+    names = ("family", "size", "dataset")
+    return any(all(cell[each] == failure[each] for each in names) for cell in store.records("cells"))

@@ -1,57 +1,68 @@
-"""The folder of a store: reads and writes runs, records and files, each of them complete or absent.
+"""A store: a folder of runs and of what was computed from them, each of them complete or absent.
 
-runs/<run_id>/        tokens, rank_counts, documents (Parquet) and manifest.json, renamed into place together
-cells/<cell_key>.json which run answers which request
-vocab/<hash>.parquet  the texts of a tokenizer's ids
-temperatures/<run_id>.parquet   losses of a run's documents at other temperatures
-best/<run_id>.parquet the best tokens at each place of a run, where they were asked for
-imports/<source>-<digest>.parquet   other people's observations, with their provenance
-samples/<key>.parquet   the documents drawn from a hub's dataset
-fits/ rank_fits/ failures/   one JSON record per file
-forecasts/            predictions registered before their model came (`forecasts`), a JSON record per file
-written/<kind>/<file>   what was written beside the runs (`ledger`), so that a deletion is noticed
+runs/RUN_ID/          manifest.json, tokens.parquet, rank_counts.parquet, documents.parquet, renamed into place together
+cells/KEY.json        which run answers which request
+fits/ rank_fits/ failures/ forecasts/               a JSON record a file
+vocab/ temperatures/ best/ imports/ samples/        a Parquet file each
+rbpx.duckdb           views over these files, for other clients (`views`)
+
+What cannot be parsed is named and passed over. Folders of other names, such as those of earlier versions, are not read.
 """
 
 import errno
 import hashlib
+import json
 import logging
 import os
+import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow.fs import LocalFileSystem
 
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.files.digest import read_sealed, write_sealed
-from rbpx.files.entries import NoFileError, atomic_remove, atomic_write, folder_at, is_full, is_refusal, names_in
-from rbpx.store.checks.values import RecordError, read_record
-from rbpx.store.files import ledger
-from rbpx.store.files.inside import (
-    check_folders,
-    clear_unfinished,
-    inside,
-    is_harmless,
-    is_plain,
-    unfinished,
-    whole_run,
+from rbpx.files.entries import (
+    age_s,
+    atomic_remove,
+    atomic_write,
+    atomic_write_text,
+    folder_at,
+    is_full,
+    is_refusal,
+    is_temporary,
+    names_in,
 )
 from rbpx.store.messages import warn_damage
 from rbpx.store.schema import FORMAT, LAYOUT
 
 Record = dict[str, Any]
 _LOGGER = logging.getLogger(__name__)
-RUN_TABLES = ("tokens", "rank_counts", "documents")
-MANIFEST = "manifest.json"  # of a run
-BESIDE = ("temperatures", "best")  # measured of a run on request, and kept beside it in a file of its name
-# Computed from runs, hundreds at once, and recomputed by the same command: waiting for the disk after each would take
-# longer than the fits (10 ms a record). After a crash of the machine the seal shows which of them were lost.
-_COMPUTED = ("fits", "rank_fits")
+RUN_TABLES: Final = ("tokens", "rank_counts", "documents")
+MANIFEST: Final = "manifest.json"  # of a run
+BESIDE: Final = ("temperatures", "best")  # measured of a run on request, a file of its name
+NO_ROWS: Final = (
+    "_columns"  # a file without rows in each folder of Parquet files, since a glob without files is an error
+)
+RUNNING: Final = "running"  # heartbeats, and parts of what is being measured
+NEEDED: Final = {  # by whoever reads a record of each kind
+    "cells": ("run_id", "cell_key", "family", "size", "dataset"),
+    "fits": ("fit_id", "run_ids", "params"),
+    "rank_fits": ("run_id", "distribution", "ties"),
+    "failures": ("family", "size", "dataset", "error", "at"),
+    "forecasts": ("name", "predictions"),
+}
+# Computed again by the same question, hundreds at once: to wait for the disk after each takes longer than the fits.
+_COMPUTED: Final = ("fits", "rank_fits")
+_NAME: Final = re.compile(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*")
+_LONGEST_BYTES: Final = 200  # of a name, to which endings are added; file systems take 255
+_UNFINISHED_S: Final = 24 * 3600  # no run takes that long to write
+_SCRATCH_S: Final = 30 * _UNFINISHED_S  # nor so long to measure, or to go on with what was measured of it
 
 
 def now() -> str:
@@ -59,26 +70,187 @@ def now() -> str:
     return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
+def is_name(name: object) -> bool:
+    """Whether a text may name a file or a folder in a store: it leads nowhere else, and file systems take it."""
+    return (
+        isinstance(name, str) and bool(_NAME.fullmatch(name)) and len(name.encode(errors="replace")) <= _LONGEST_BYTES
+    )
+
+
+def read_json(path: Path) -> Record:
+    """The object of a JSON file, without the seal that earlier versions wrote.
+
+    Raises:
+        OSError, ValueError: there is none.
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(record, dict):
+        raise ValueError("it is not an object")
+    record.pop("seal", None)
+    return record
+
+
 class Store:
-    """A folder of runs and what was computed from them. Any number of processes may write different runs at once.
+    """A folder of runs and of what was computed from them. Any number of processes may write different runs at once.
 
     Attributes:
         root: the folder.
         name: as users call it.
-        indexed: whether it has an index, which needs all of its files.
     """
 
-    indexed = True
-
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path | str) -> None:
         """Open a store; its folder is made when something is first written to it.
 
         Raises:
-            RbpxError: the path is a file, or none that a folder can have, or a link stands for a folder in it.
+            RbpxError: the path is empty, a URL, a file, or none that a folder can have.
         """
-        self.root = folder_at(root, f"store={root}")
+        if not str(root):
+            raise RbpxError(
+                "a store without a name would be this folder; give the path of a folder, or '.' for this one"
+            )
+        if "://" in str(root):
+            raise RbpxError(
+                f"store={root} is not a folder, and a store is one; to work with what is there: rbpx store pull {root} "
+                "--store DIR, and rbpx store push to send it back"
+            )
+        self.root = folder_at(Path(root), f"store={root}")
         self.name = str(self.root)
-        check_folders(self.root)
+
+    # -------------------------------------------------------------------------------------------------------- reading
+
+    def runs(self) -> list[Record]:
+        """The rows of the relation `runs`, a request each: who was measured on what, how, and with what result."""
+        from rbpx.store.relations import records_alone
+
+        with records_alone(self, "runs") as connection:
+            rows: list[Record] = connection.sql("FROM runs").to_arrow_table().to_pylist()
+        return rows
+
+    def sql(self, query: str) -> pa.Table:
+        """The answer to one SELECT over the relations of the store.
+
+        Raises:
+            RbpxError: it is not a SELECT, or DuckDB refuses it.
+            MeasureError: a file of the store cannot be read.
+        """
+        from rbpx.store.sql import ask_user, connect
+
+        with connect(self) as connection:
+            return ask_user(connection, query)
+
+    def records(self, kind: str) -> Iterator[Record]:
+        """All records of a kind (cells, fits, rank_fits, failures, forecasts), in name order."""
+        for path in self.record_files(kind):
+            record = self.record(kind, path.stem)
+            if record is not None:
+                yield record
+
+    def record(self, kind: str, name: str) -> Record | None:
+        """One record by its name; None where there is none, or where it cannot be parsed, which is logged."""
+        path = self.record_file(kind, name)
+        try:
+            record = read_json(path)
+            missing = [key for key in NEEDED[kind] if record.get(key) is None]
+            if not missing:
+                return record
+            fault = f"it has no {missing[0]}"
+        except FileNotFoundError:  # perhaps removed by another process since it was listed
+            return None
+        except (OSError, ValueError) as problem:
+            fault = str(problem)
+        self.warn(f"{kind}/{path.name}", fault, "remove that file, then run the line that made it again")
+        return None
+
+    def warn(self, what: str, fault: str, remedy: str) -> None:
+        """Name something that cannot be read and is passed over."""
+        warn_damage(_LOGGER, self.root, f"{what} in store={self.name} is left out: {fault}; {remedy}")
+
+    def record_files(self, kind: str) -> list[Path]:
+        """The files of all records of a kind, in name order."""
+        return self._files(kind, ".json")
+
+    def record_file(self, kind: str, name: str) -> Path:
+        """The path of a record, whether or not it exists."""
+        return self._path(kind, name, ".json")
+
+    def cell(self, cell_key: str) -> Record | None:
+        """The record of a request whose run exists, else None."""
+        record = self.record("cells", cell_key)
+        return record if record is not None and self.has_run(record["run_id"]) else None
+
+    def run_ids(self) -> list[str]:
+        """The runs of the store, in name order."""
+        folders = names_in(self.root / "runs", only_folders=True)
+        return [name for name in folders if is_name(name) and self.has_run(name)]
+
+    def has_run(self, run_id: str) -> bool:
+        """Whether the run exists; its folder appears in one rename, manifest included."""
+        return is_name(run_id) and os.path.isfile(f"{self.root}/runs/{run_id}/{MANIFEST}")
+
+    def run_folder(self, run_id: str) -> Path:
+        """The path of a run's folder, whether or not the run exists."""
+        return self._path("runs", run_id)
+
+    def manifest(self, run_id: str) -> Record:
+        """The facts of a run.
+
+        Raises:
+            OSError, ValueError: they cannot be read.
+        """
+        return read_json(self.run_folder(run_id) / MANIFEST)
+
+    def part(self, run_id: str, table: str) -> Path:
+        """The file of one table of a run."""
+        return self.run_folder(run_id) / f"{table}.parquet"
+
+    def run_bytes(self, run_id: str) -> int:
+        """The size of a run."""
+        return sum(path.stat().st_size for path in self.run_folder(run_id).iterdir())
+
+    def beside_file(self, kind: str, run_id: str) -> Path:
+        """The path of what is measured beside a run, one of `BESIDE`, whether or not the file exists."""
+        return self._path(kind, run_id, ".parquet")
+
+    def files(self, kind: str) -> list[Path]:
+        """The Parquet files of a folder beside the runs (vocab, temperatures, best, imports, samples), sorted."""
+        return self._files(kind, ".parquet")
+
+    def has_vocab(self, tokenizer_hash: str) -> bool:
+        """Whether the texts of a tokenizer's ids are in the store."""
+        return self._path("vocab", tokenizer_hash, ".parquet").is_file()
+
+    def import_files(self) -> list[Path]:
+        """The files of other people's observations, in name order."""
+        return self.files("imports")
+
+    def sample_file(self, key: str) -> Path:
+        """The path of the documents drawn from a hub's dataset, whether or not the file exists."""
+        return self._path("samples", key, ".parquet")
+
+    @property
+    def hashes(self) -> Path:
+        """The hashes of the files of models, by path, size and time."""
+        return self.root / "hashes.json"
+
+    def _path(self, kind: str, name: str, ending: str = "") -> Path:
+        """Where all paths of what a record names are made: none leads out of the store."""
+        if not is_name(name):
+            raise RbpxError(
+                f"{name!r} in {kind} of store={self.name} is not a valid name, as it leads elsewhere; remove it"
+            )
+        return self.root / kind / f"{name}{ending}"
+
+    def _files(self, kind: str, ending: str) -> list[Path]:
+        return [
+            self.root / kind / name
+            for name in names_in(self.root / kind)
+            if name.endswith(ending) and name != f"{NO_ROWS}{ending}"
+        ]
+
+    # -------------------------------------------------------------------------------------------------------- writing
 
     def prepare(self) -> None:
         """Make the folder, and remove unfinished files of processes that were killed long ago.
@@ -94,18 +266,16 @@ class Store:
             raise RbpxError(f"store={self.name} cannot be made: {problem.strerror}; name another folder") from None
         for folder in (self.root, *(self.root / name for name in ("runs", "cells", "vocab", "failures"))):
             if folder.is_dir() and not os.access(folder, os.W_OK):
-                read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
-                number = errno.EROFS if read_only else errno.EACCES
+                number = errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES
                 raise self.unwritten(OSError(number, os.strerror(number)))
-        self.clear_leftovers()
-
-    def clear_leftovers(self) -> None:
-        """Remove unfinished files of processes that were killed long ago."""
-        clear_unfinished(self.root)
+        for path in self.leftovers():
+            if age_s(path) > (_SCRATCH_S if path.name.startswith((".scratch.", ".parts.")) else _UNFINISHED_S):
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
     def leftovers(self) -> list[Path]:
         """Temporary files and folders of processes that are writing, or were killed while they wrote."""
-        return unfinished(self.root)
+        hidden = [*self.root.glob(".*.tmp*"), *self.root.glob("[!.]*/.*.tmp*")]
+        return sorted(path for path in hidden if is_temporary(path.name) or path.name.startswith(".scratch."))
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -114,16 +284,11 @@ class Store:
         with TemporaryDirectory(prefix=".scratch.", suffix=".tmp", dir=self.root, ignore_cleanup_errors=True) as folder:
             yield Path(folder)
 
-    def run_folder(self, run_id: str) -> Path:
-        """The path of a run's folder, whether or not the run exists."""
-        return self.root / "runs" / run_id
-
-    def has_run(self, run_id: str) -> bool:
-        """Whether the run exists; its folder appears in one rename, manifest included."""
-        return is_plain(run_id) and self.run_folder(run_id).is_dir()
-
     def write_run(self, run_id: str, facts: Record, tables: dict[str, pa.Table]) -> None:
-        """Write a run to a temporary folder and rename it. A run that another process wrote meanwhile stays."""
+        """Write a run to a temporary folder and rename it. A run that another process wrote meanwhile stays.
+
+        Its manifest names each table with its SHA-256, by which `verify` and `merge` check them.
+        """
 
         def fill(folder: Path) -> None:
             folder.mkdir()
@@ -131,9 +296,9 @@ class Store:
             for name in RUN_TABLES:
                 path = folder / f"{name}.parquet"
                 pq.write_table(tables[name], path, compression="zstd", write_page_checksum=True, **LAYOUT[name])
-                with path.open("rb") as file:
-                    files[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-            write_sealed(folder / MANIFEST, facts | {"format": FORMAT, "files": files}, in_lines=True)
+                files[path.name] = sha256_of(path)
+            text = json.dumps(facts | {"format": FORMAT, "files": files}, indent=1, allow_nan=False)
+            (folder / MANIFEST).write_text(text, encoding="utf-8")
 
         try:
             self.place_run(run_id, fill)
@@ -150,126 +315,8 @@ class Store:
         Raises:
             OSError: it cannot be written, or another process wrote the run meanwhile.
         """
-        with atomic_write(inside(self.root, self.run_folder(run_id))) as folder:
+        with atomic_write(self.run_folder(run_id)) as folder:
             fill(folder)
-
-    def clear_run(self, run_id: str) -> None:
-        """Remove the files of a run, and nothing beside them; it is seen complete or not at all."""
-        atomic_remove(whole_run(self.root, self.run_folder(run_id)))
-
-    def is_damaged(self, run_id: str, sound: Path) -> bool:
-        """Whether a table that is elsewhere is not the one in a sound folder of the run."""
-        return False
-
-    def take_run(self, run_id: str) -> bool:
-        """Whether the run exists by now, looked up where others may have written it since the store was opened."""
-        return self.has_run(run_id)
-
-    def part(self, run_id: str, table: str) -> Path:
-        """The file of one table of a run, to be read, as `fetch` brings it."""
-        return self.fetch(self.run_folder(run_id) / f"{table}.parquet")
-
-    def fetch(self, path: Path) -> Path:
-        """A file of a store that may be elsewhere, to be read.
-
-        Raises:
-            MeasureError: it is elsewhere, and cannot be fetched.
-        """
-        return path
-
-    def has_file(self, path: Path) -> bool:
-        """Whether there is a file, here or elsewhere."""
-        return path.is_file() or self.is_elsewhere(path)
-
-    def run_bytes(self, run_id: str) -> int:
-        """The size of a run."""
-        return sum(path.stat().st_size for path in self.run_folder(run_id).iterdir())
-
-    def is_elsewhere(self, path: Path) -> bool:
-        """Whether a file is not on this machine, but can be fetched."""
-        return False
-
-    def absence(self, path: Path) -> str:
-        """Why a file is not here, where it should be."""
-        return f"{path.name} is missing"
-
-    def file_system(self) -> Any:
-        """The file system by which Arrow reads the files of runs."""
-        return LocalFileSystem()
-
-    def finish(self) -> None:
-        """Send what could not be sent when it was written; nothing where the store is a folder."""
-
-    def remove(self, path: Path) -> None:
-        """Remove a file beside the runs, if it exists, and its entry in the ledger."""
-        ledger.remove(path)
-
-    def send_heartbeat(self, path: Path) -> None:
-        """Show the heartbeat that was just written to others."""
-
-    def end_heartbeat(self, path: Path) -> None:
-        """Remove a heartbeat."""
-        inside(self.root, path).unlink(missing_ok=True)
-
-    def drop_copies(self, run_id: str | None = None) -> None:
-        """Remove what is on this machine only to be read: of one run, or of all."""
-
-    def manifest(self, run_id: str) -> Record:
-        """The facts of a run.
-
-        Raises:
-            ValueError: they are not what was written.
-        """
-        return read_sealed(self.run_folder(run_id) / MANIFEST)
-
-    @property
-    def hashes(self) -> Path:
-        """The hashes of the files of models, a cache."""
-        return inside(self.root, "hashes.json")
-
-    def has_vocab(self, tokenizer_hash: str) -> bool:
-        """Whether the texts of a tokenizer's ids are in the store."""
-        return is_plain(tokenizer_hash) and (self.root / "vocab" / f"{tokenizer_hash}.parquet").is_file()
-
-    def write_vocab(self, tokenizer_hash: str, table: pa.Table) -> None:
-        """Write the texts of a tokenizer's ids, once."""
-        self._write_table(self.root / "vocab" / f"{tokenizer_hash}.parquet", table)
-
-    def beside_file(self, kind: str, run_id: str) -> Path:
-        """The path of what is measured beside a run, one of `BESIDE`, whether or not the file exists."""
-        return self.root / kind / f"{run_id}.parquet"
-
-    def write_beside(self, kind: str, run_id: str, table: pa.Table) -> None:
-        """Write what was measured beside a run, once."""
-        self._write_table(self.beside_file(kind, run_id), table)
-
-    def beside_files(self, kind: str, gone: bool = False) -> list[Path]:
-        """The Parquet files of a relation of `BESIDE` whose runs exist, or else those whose runs are `gone`."""
-        return [path for path in self._files(kind, ".parquet") if self.has_run(path.stem) is not gone]
-
-    def all_beside(self) -> list[Path]:
-        """The Parquet files of all relations of `BESIDE`."""
-        return [path for kind in BESIDE for path in self.beside_files(kind)]
-
-    def write_import(self, name: str, table: pa.Table) -> None:
-        """Write one file of other people's observations, once; its name contains a digest of its rows."""
-        self._write_table(self.root / "imports" / f"{name}.parquet", table)
-
-    def sample_file(self, key: str) -> Path:
-        """The path of the documents drawn from a hub's dataset, whether or not the file exists."""
-        return self.root / "samples" / f"{key}.parquet"
-
-    def sample_files(self) -> list[Path]:
-        """The documents drawn from datasets of a hub; other than Parquet in stores of early versions."""
-        return self._files("samples", "")
-
-    def write_sample(self, key: str, table: pa.Table) -> None:
-        """Write the documents drawn from a hub's dataset, once."""
-        self._write_table(self.sample_file(key), table)
-
-    def _write_table(self, path: Path, table: pa.Table) -> None:
-        if not path.is_file():
-            self.place_file(path, lambda to: pq.write_table(table, to, compression="zstd", write_page_checksum=True))
 
     def place_file(self, path: Path, fill: Callable[[Path], object]) -> None:
         """Let `fill` make a file beside the runs at a temporary path, and rename it.
@@ -279,15 +326,33 @@ class Store:
             RbpxError: the store is read-only.
         """
         try:
-            with atomic_write(inside(self.root, path)) as temporary:
+            with atomic_write(path) as temporary:
                 fill(temporary)
         except OSError as problem:
             raise self.unwritten(problem) from None
-        if path.parent.name in ledger.KINDS:
-            ledger.enter(path)
+
+    def write_vocab(self, tokenizer_hash: str, table: pa.Table) -> None:
+        """Write the texts of a tokenizer's ids, once."""
+        self._write_table(self._path("vocab", tokenizer_hash, ".parquet"), table)
+
+    def write_beside(self, kind: str, run_id: str, table: pa.Table) -> None:
+        """Write what was measured beside a run, once."""
+        self._write_table(self.beside_file(kind, run_id), table)
+
+    def write_import(self, name: str, table: pa.Table) -> None:
+        """Write one file of other people's observations, once; its name contains a digest of its rows."""
+        self._write_table(self._path("imports", name, ".parquet"), table)
+
+    def write_sample(self, key: str, table: pa.Table) -> None:
+        """Write the documents drawn from a hub's dataset, once."""
+        self._write_table(self.sample_file(key), table)
+
+    def _write_table(self, path: Path, table: pa.Table) -> None:
+        if not path.is_file():
+            self.place_file(path, lambda to: pq.write_table(table, to, compression="zstd", write_page_checksum=True))
 
     def write_record(self, kind: str, name: str, record: Record) -> None:
-        """Write one record of one of `KINDS`; a record of the same name is replaced.
+        """Write one record of a kind; a record of the same name is replaced.
 
         What is computed from runs is only logged as not kept where the store is read-only or the disk is full: the same
         question computes it again.
@@ -296,89 +361,36 @@ class Store:
             MeasureError: the disk fails, or is full and the record is not computed.
             RbpxError: the store is read-only, and the record is not computed.
         """
-        path = self.record_file(kind, name)
+        text, durable = json.dumps(record, allow_nan=False), kind not in _COMPUTED
         try:
-            write_sealed(inside(self.root, path), record, durable=kind not in _COMPUTED)
+            atomic_write_text(self.record_file(kind, name), text, durable=durable)
         except OSError as problem:
-            if kind not in _COMPUTED or not (is_refusal(problem) or is_full(problem)):
+            if durable or not (is_refusal(problem) or is_full(problem)):
                 raise self.unwritten(problem) from None
             _LOGGER.warning(f"store={self.name} cannot be written: {problem.strerror}; the answer is not kept in it")
-            return
-        if kind in ledger.KINDS:
-            ledger.enter(path)
 
     def unwritten(self, problem: OSError) -> RbpxError:
         """The error to raise where something cannot be written, with what to do about it."""
         line = f"store={self.name} cannot be written: {problem.strerror or problem}; {_next(problem)}"
         return RbpxError(line) if is_refusal(problem) else MeasureError(line)
 
-    def record(self, kind: str, name: str) -> Record | None:
-        """One record by its name; None where there is none, or where it is corrupt or another's, which is logged."""
-        path = self.record_file(kind, name)
-        try:
-            return read_record(path)
-        except FileNotFoundError:  # perhaps removed by another process since it was listed
-            return None
-        except RecordError as problem:
-            line = f"not counted: {problem}; {problem.remedy}"
-        except (OSError, ValueError) as problem:
-            what = f"corrupt ({problem})" if isinstance(problem, NoFileError) else "corrupt"
-            line = f"{what} and left out; remove that file, then run the line that made it again"
-        warn_damage(_LOGGER, self.root, f"{kind}/{path.name} in store={self.name} is {line}")
-        return None
-
     def drop_record(self, kind: str, name: str) -> None:
         """Remove one record, if it exists."""
-        self.remove(self.record_file(kind, name))
-
-    def record_file(self, kind: str, name: str) -> Path:
-        """The path of a record, whether or not it exists."""
-        if not is_plain(name):
-            raise RbpxError(
-                f"{name!r} in {kind} of store={self.name} is not a valid name, as it leads elsewhere; remove it"
-            )
-        return self.root / kind / f"{name}.json"
-
-    def records(self, kind: str) -> Iterator[Record]:
-        """All records of a kind, in name order."""
-        for path in self.record_files(kind):
-            record = self.record(kind, path.stem)
-            if record is not None:
-                yield record
-
-    def record_files(self, kind: str) -> list[Path]:
-        """The files of all records of a kind, in name order."""
-        return self._files(kind, ".json")
-
-    def cell(self, cell_key: str) -> Record | None:
-        """The record of a request whose run exists, else None."""
-        record = self.record("cells", cell_key)
-        return record if record is not None and self.has_run(record["run_id"]) else None
-
-    def run_ids(self) -> list[str]:
-        """Runs that were written completely, in name order; `integrity` checks which of them still are."""
-        return [name for name in names_in(self.root / "runs", only_folders=True) if not is_harmless(name)]
+        self.record_file(kind, name).unlink(missing_ok=True)
 
     def drop_run(self, run_id: str) -> None:
-        """Remove a run with nothing else in it, and the requests that it answers."""
-        whole_run(self.root, self.run_folder(run_id))
+        """Remove a run, what was measured beside it, and the requests that it answers."""
         for cell in [cell for cell in self.records("cells") if cell["run_id"] == run_id]:
             self.drop_record("cells", cell["cell_key"])
         for kind in BESIDE:
-            self.remove(self.beside_file(kind, run_id))
-        self.clear_run(run_id)
+            self.beside_file(kind, run_id).unlink(missing_ok=True)
+        atomic_remove(self.run_folder(run_id))
 
-    def vocab_files(self) -> list[Path]:
-        """The Parquet files of the relation `vocab`."""
-        return self._files("vocab", ".parquet")
 
-    def import_files(self) -> list[Path]:
-        """The Parquet files of other people's observations, in name order."""
-        return self._files("imports", ".parquet")
-
-    def _files(self, kind: str, ending: str) -> list[Path]:
-        folder = self.root / kind
-        return [folder / name for name in names_in(folder) if name.endswith(ending)]
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _next(problem: OSError) -> str:

@@ -23,7 +23,7 @@ from rbpx.analyses.attempts.passing import Known, grid_to, slope_in_k, slopes_at
 from rbpx.analyses.attempts.tails import Likelihood, fit_tail
 from rbpx.groups.points.items import Answers
 from rbpx.laws.intervals.estimate import document_weights
-from rbpx.store.sql.queries import connect
+from rbpx.store.sql import connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 from tests.support.asking import ask, imported, refused

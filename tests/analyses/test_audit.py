@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.analyses.audit.analysis import ROUNDING, Moves, count_moves
-from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.groups.shifts import shift
-from rbpx.store.sql.queries import ask_beside, connect
+from rbpx.store.sql import ask_beside, connect
 from rbpx.store.store import Store
 from tests.support.asking import Asked, Rows, refused
 from tests.support.audits import audit, covered_shifts, pairs_by_hand
 from tests.support.composed import here
-from tests.support.stores import Measured, columns_of, rank_by_hand, reseal, runs_by_size, snapshot
+from tests.support.damage import say
+from tests.support.stores import Measured, columns_of, manifests, rank_by_hand, reseal, runs_by_size, snapshot
 
 SIZES = ("xs", "s", "m")
 
@@ -111,8 +111,7 @@ def test_the_shift_of_alpha_is_that_between_two_lines(both: Path, found: Asked) 
 
 def change(store: Path, size: str, **facts: Any) -> None:
     """Let the float32 run of a size say something else about itself."""
-    path = store / "runs" / runs_by_size(store)[size]["run_id"] / "manifest.json"
-    write_sealed(path, read_sealed(path) | facts, in_lines=True)
+    say(store / "runs" / runs_by_size(store)[size]["run_id"] / "manifest.json", **facts)
 
 
 def rewrite(store: Path, size: str, **columns: Any) -> None:
@@ -167,7 +166,7 @@ def test_float32_runs_are_left_out_until_they_are_asked_for_or_are_of_other_vers
     assert asked.rows == []
     (line,) = asked.messages
     assert "dtype=float32" in line
-    run = read_sealed(own_store / "runs" / runs_by_size(own_store)["s"]["run_id"] / "manifest.json")
+    run = manifests(own_store)[runs_by_size(own_store)["s"]["run_id"]]
     change(own_store, "s", versions=run["versions"] | {"torch": "1.0"})
     asked, _ = audit(own_store)
     assert {row["size"] for row in asked.of_kind("run")} == {"s"}

@@ -35,7 +35,7 @@ def test_rows_are_those_of_every_form_and_measured_as_counted(drawn: Path, asked
     forms = asked.of_kind("form")
     assert {row["distribution"] for row in forms} == set(RANK_FORMS)
     assert [row["error_choice"] for row in forms] == sorted(row["error_choice"] for row in forms)
-    largest = sorted((drawn / "runs").iterdir())[-1]
+    largest = sorted((drawn / "runs").glob("[!_]*"))[-1]
     tokens = columns_of(largest, "tokens")
     rank = tokens["greater"] + tokens["ties"] + 1
     quantities = [row for row in asked.of_kind("quantity") if row["distribution"] == "power_law"]
@@ -78,7 +78,7 @@ def test_the_largest_size_judges_and_has_no_part_in_the_choice_and_a_form_more_i
 def test_the_error_of_the_choice_is_that_of_the_size_before_the_largest(drawn: Path, asked: Asked) -> None:
     """A power law of ranks whose exponent is a line in ln S, fitted to three sizes, at the fourth."""
     V = 100_000
-    runs = sorted((drawn / "runs").iterdir(), key=lambda run: float(run.name.removeprefix("synthetic")))
+    runs = sorted((drawn / "runs").glob("[!_]*"), key=lambda run: float(run.name.removeprefix("synthetic")))
     x = np.log([float(run.name.removeprefix("synthetic")) for run in runs])
     tokens = [columns_of(run, "tokens") for run in runs]
     ranks, ln_r = [each["greater"] + each["ties"] + 1 for each in tokens], np.log(np.arange(1, V + 1))
@@ -113,7 +113,7 @@ def test_with_three_sizes_none_is_left_to_choose_by() -> None:
 
 
 def test_the_separate_law_is_that_of_the_smaller_sizes(drawn: Path, asked: Asked) -> None:
-    runs = sorted((drawn / "runs").iterdir())
+    runs = sorted((drawn / "runs").glob("[!_]*"))
     S = [float(run.name.removeprefix("synthetic")) for run in runs]
     y = [-math.log(np.mean(columns_of(run, "tokens")["greater"] < 10)) for run in runs]
     said = math.exp(np.polyval(np.polyfit(np.log(S[:-1]), np.log(y[:-1]), 1), math.log(S[-1])))

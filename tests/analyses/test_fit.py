@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rbpx.status import Status
-from rbpx.store.sql.queries import connect
+from rbpx.store.sql import connect
 from rbpx.store.store import Store
 from tests.support.asking import Asked, Rows, ask, refused
 from tests.support.composed import here

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.store.sql.queries import connect
+from rbpx.store.sql import connect
 from rbpx.store.store import Store
 from tests.support.asking import Asked, ask, imported, refused
 

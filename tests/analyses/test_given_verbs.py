@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from tests.support import given
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.given import ALPHA, E

@@ -16,8 +16,8 @@ from rbpx.display.view import View
 from rbpx.display.view import text as column
 from rbpx.display.vocabulary import legible
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.store.sql.queries import ask as ask_sql
-from rbpx.store.sql.queries import connect
+from rbpx.store.sql import ask as ask_sql
+from rbpx.store.sql import connect
 from rbpx.store.store import Store
 from tests.support.asking import Asked, ask, refused
 from tests.support.composed import here

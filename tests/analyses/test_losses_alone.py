@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rbpx.analyses.registry import names
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from tests.support.asking import answer_or_refusal, ask, imported
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.losses.calibration import calibrate
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, Rows, ask, imported, refused
 from tests.support.losses import E_X, E_Y, KAPPA, K, S, losses, off, table
 from tests.support.stores import cell_records, columns_of

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.stores import cell_records, columns_of
 from tests.support.synthetic import TrueSurface, Truth, write_store, write_surface

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rbpx.analyses.registry import analysis, names
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from tests.support.asking import answer_or_refusal, ask
 from tests.support.synthetic import Truth, write_store
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, Rows, ask, ask_file, imported, refused
 from tests.support.composed import here
 from tests.support.stores import columns_of

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import linregress
 
 from rbpx.laws.families.pooled import fit_pooled
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from rbpx.store.store import Store
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.synthetic import Truth, write_store

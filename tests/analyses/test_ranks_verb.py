@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import linregress
 
 from rbpx.analyses.ranks.views import tables
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, Rows, ask, imported, refused
 from tests.support.drawn_answers import of_rank_distributions
 from tests.support.draws import fewest

@@ -15,8 +15,8 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.groups.select.sizes import select
 from rbpx.laws.intervals.estimate import document_weights
-from rbpx.store.sql.queries import ask as ask_sql
-from rbpx.store.sql.queries import connect, connected_once
+from rbpx.store.sql import ask as ask_sql
+from rbpx.store.sql import connect, connected_once
 from rbpx.store.store import Store
 from tests.support.asking import Asked, Rows, ask, refused
 from tests.support.composed import here

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rbpx.status import Status
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, ask, imported
 
 SIZES = [10**power for power in (5, 6, 7, 8, 9)]

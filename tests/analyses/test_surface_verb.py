@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from rbpx.store.store import Store
 from tests.support.asking import Asked, Rows, ask, imported, refused
 from tests.support.stores import cell_records, columns_of

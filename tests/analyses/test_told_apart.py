@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from tests.support import synthetic
 from tests.support.asking import Rows, ask, imported
 from tests.support.synthetic import TrueSurface, write_surface

@@ -11,7 +11,7 @@ import pytest
 
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.stores import cell_records, columns_of
 from tests.support.synthetic import TrueSurface, write_surface

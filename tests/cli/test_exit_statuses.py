@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rbpx.cli.stopped import stop_in_order
-from rbpx.store.store import Store
+from rbpx.store.cell_states import Heartbeat
 from tests.support.commands import here
 from tests.support.places import PROJECT
 from tests.support.stores import Family, run_folders
@@ -39,18 +39,18 @@ def test_a_command_that_is_stopped_ends_with_the_status_of_its_signal_and_the_sa
     number: signal.Signals, by: str, family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The signal comes between the first cell and the next, amid the removal of a heartbeat."""
-    remove, came = Store.end_heartbeat, list[Path]()
+    end, came = Heartbeat.end, list[Heartbeat]()
 
-    def remove_when_stopped(self: Store, path: Path) -> None:
-        came.append(path)
+    def end_when_stopped(self: Heartbeat) -> None:
+        came.append(self)
         if len(came) == 1:
             signal.raise_signal(number)
-        remove(self, path)
+        end(self)
 
     words = ("measure", *family.words("xs", "s"), "limit=2", "--store", tmp_path / "store")
     before: Any = signal.getsignal(signal.SIGTERM)
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "end_heartbeat", remove_when_stopped)
+        patch.setattr(Heartbeat, "end", end_when_stopped)
         try:
             stop_in_order()
             answer = here(*words, cwd=cwd, check=128 + number)

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import RbpxError
-from rbpx.store.index import refresh_index
-from rbpx.store.sql.export import export
-from rbpx.store.sql.queries import RELATIONS
+from rbpx.store.export import export
+from rbpx.store.relations import RELATIONS, write_views
 from tests.support.commands import here
 from tests.support.stores import columns_of, run_folders, snapshot
 from tests.support.synthetic import Truth, write_store
@@ -25,7 +24,7 @@ ONE_SIZE = "SELECT size, k, ties, rbp, revision FROM observations WHERE size = '
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("export") / "store"
-    refresh_index(write_store(root, Truth(S=(1_000, 10_000)), seed=1, n_documents=4, n_tokens=8))
+    write_views(write_store(root, Truth(S=(1_000, 10_000)), seed=1, n_documents=4, n_tokens=8))
     return root
 
 
@@ -93,7 +92,7 @@ def test_a_wrong_export_is_one_line_and_writes_nothing(store: Path, tmp_path: Pa
     for what, output, suffix, says in (
         ("nosuch", "out.csv", None, ["nosuch is not a relation", "observations", "fits"]),
         ("imports.csv", "out.csv", None, ["imports.csv is not a relation"]),
-        ("SELECT * FROM nosuch", "out.csv", None, ["nosuch does not exist", "relations: runs, tokens"]),
+        ("SELECT * FROM nosuch", "out.csv", None, ["nosuch does not exist", "relations: runs, fits"]),
         ("DELETE FROM runs", "out.csv", None, ["SELECT", "DELETE"]),
         ("runs", "out.xlsx", None, ["out.xlsx", ".csv, .json, .parquet"]),
         ("runs", "out.csv", ".json", ["out.csv", "format=json", "differ"]),

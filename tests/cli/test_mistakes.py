@@ -205,7 +205,9 @@ def test_a_mistake_of_each_stage_ends_a_command_with_that_line(store: Path, cwd:
         "show nosuch": "nosuch is not a run_id",
         "show": "id",
         "sql": "one query",
-        "store tidy": "tidy.*rebuild",
+        "store tidy": "tidy.*verify",
+        "store rebuild": "store rebuild is gone.*views",
+        "store publish hf://datasets/a/b": "store publish is gone.*store push",
     }.items():
         assert re.search(says, told(*line.split(), store=store, cwd=cwd)), line
     assert "no runs" in told("fit", store=cwd, cwd=cwd)
@@ -235,7 +237,7 @@ def test_a_question_that_memory_does_not_hold_is_one_line(
     assert answer.stderr.count("\n") == 1
     monkeypatch.undo()
     for mib in (2, 5):  # too little for the records of the runs, or for a question about them
-        monkeypatch.setattr("rbpx.store.sql.bounded.machine_mib", lambda mib=mib: mib)
+        monkeypatch.setattr("rbpx.store.sql.machine_mib", lambda mib=mib: mib)
         answer = here("fit", cwd=cwd, env={"RBPX_STORE": str(store)}, check=1)
         assert re.search(
             "rbpx: this question needs more memory than it may hold.*used.*ask for less at once", answer.stderr

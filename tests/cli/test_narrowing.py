@@ -11,6 +11,7 @@ import pytest
 import rbpx
 from rbpx.store.store import now
 from tests.support.commands import here
+from tests.support.stores import run_folders
 from tests.support.synthetic import Truth, write_store
 
 ASKED = ("laws=[rbp]", "k=1", "ties=optimistic", "resamples=25", "--format", "json")
@@ -126,4 +127,4 @@ def test_what_failed_of_a_mistyped_name_is_forgotten_by_that_name(store: Path, c
         answer = here("store", "rm", name, "--store", copy, cwd=cwd, check=0 if name == "gtp2" else 2)
         assert ("forgot 1 failure of gtp2" if name == "gtp2" else "mistyped is neither") in answer.stderr
     assert list((copy / "failures").glob("*.json")) == []
-    assert len(list((copy / "runs").iterdir())) == 5
+    assert len(run_folders(copy)) == 5

@@ -186,7 +186,7 @@ def test_a_server_that_fails_in_the_middle_of_a_cell_leaves_no_half_run(
         (line,) = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
         assert "mine xs on file by vllm failed: engine=vllm at http" in line
         assert "Traceback" not in answer.stderr
-        assert list((store / "runs").iterdir()) == []
+        assert run_folders(store) == {}
         (failure,) = (json.loads(path.read_text()) for path in (store / "failures").glob("*.json"))
         assert "with 500" in failure["error"]
         engine.mood = "well"

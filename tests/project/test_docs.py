@@ -20,7 +20,7 @@ from rbpx.config.request import KEYS
 from rbpx.laws.names import LAWS
 from rbpx.status import Status
 from rbpx.store import schema
-from rbpx.store.sql.relations import BY_FILE
+from rbpx.store.relations import BY_FILE
 from tests.support.places import DOCS, PROJECT
 from tests.support.right_requests import requests_of
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from rbpx.store.checks.verify import verify
-from rbpx.store.merge import merge
+from rbpx.store.merge import Folder, merge
 from rbpx.store.store import Store
+from rbpx.store.verify import verify
 from tests.support.composed import here
 
 BEFORE = Path(__file__).with_name("before.tar.gz")
@@ -51,7 +51,7 @@ def test_its_cells_are_done(folder: Path) -> None:
 def test_it_is_verified_merged_and_its_forecast_scored(folder: Path) -> None:
     before = Store(folder / "store")
     assert verify(before).faults == []
-    assert merge(Store(folder / "new"), before).skipped == []
+    assert merge(Store(folder / "new"), Folder(before)).skipped == []
     assert Store(folder / "new").run_ids() == before.run_ids()
     assert verify(Store(folder / "new")).faults == []
     forecast = next(row for row in rows("forecasts", folder=folder) if row["kind"] == "forecast")

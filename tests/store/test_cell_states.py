@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -201,7 +202,7 @@ CONFIG = {
 
 def done(store: Store, run_id: str, asked_at: str, **changed: Any) -> None:
     """A run, and the record that answers CELL by it, with some changes."""
-    (store.root / "runs" / run_id).mkdir(parents=True)
+    store.place_run(run_id, lambda folder: (folder.mkdir(), (folder / "manifest.json").write_text("{}")))
     key = run_id * 2
     record = {"cell_key": key, "run_id": run_id, "model": "m", "revision": None, "asked_at": asked_at, **CELL.names()}
     store.write_record("cells", key, {**record, "config": CONFIG, **changed, "cell_key": key})
@@ -214,7 +215,7 @@ def test_without_its_text_a_cell_is_answered_by_the_newest_of_the_same_requests(
     done(store, "c" * 8, "2026-02-01T00:00:00")
     (state,) = cell_states([CELL], store)
     assert (state.state, state.run_id) == ("done", "b" * 8)
-    (store.root / "runs" / ("b" * 8)).rmdir()  # its run is gone
+    shutil.rmtree(store.root / "runs" / ("b" * 8))  # its run is gone
     assert cell_states([CELL], store)[0].run_id == "c" * 8
     assert cell_states([replace(CELL, text_hash="0" * 16)], store)[0].state == "missing", "that one is known by its key"
 

@@ -3,9 +3,9 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rbpx.store.checks.verify import verify
-from rbpx.store.sql.queries import connect
+from rbpx.store.sql import connect
 from rbpx.store.store import Store
+from rbpx.store.verify import verify
 from tests.support.synthetic import Truth, write_store
 
 SIZES = (1000, 2000, 4000)
@@ -35,4 +35,4 @@ def test_four_writers_and_a_reader_at_once(tmp_path: Path) -> None:
     assert seen == sorted(seen), "what was there stays"
     found = verify(Store(root))
     assert (found.faults, found.leftovers) == ([], [])
-    assert (found.n_runs, found.n_cells, found.n_tokens) == (6, 6, 6 * N_TOKENS)
+    assert (found.n_runs, found.n_records, found.n_tokens) == (6, 6, 6 * N_TOKENS)

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.errors import DamageError
+from rbpx.errors import MeasureError
 from rbpx.groups.documents import document_ranks
 from rbpx.store import schema
-from rbpx.store.sql.queries import connect
+from rbpx.store.sql import connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 from tests.support.synthetic import Truth, write_store
@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
         whole = path.read_bytes()
         path.chmod(0o644)
         path.write_bytes(whole[:200] + bytes(200) + whole[400:])
-        with pytest.raises(DamageError, match=r"tokens cannot be read: .*; rbpx store verify names the file"):
+        with pytest.raises(MeasureError, match=r"tokens cannot be read: .*; rbpx store verify names the file"):
             document_ranks(connection, first, Ties.mid)
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from rbpx.errors import RbpxError
-from rbpx.store.checks.verify import verify
-from rbpx.store.sql.queries import ask_user, connect
+from rbpx.store.sql import ask_user, connect
 from rbpx.store.store import Store
+from rbpx.store.verify import verify
 from tests.support.commands import Answer
 from tests.support.imports import bring_words
 from tests.support.stores import runs_by_size

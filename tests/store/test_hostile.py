@@ -15,10 +15,8 @@ from rbpx.display.records import print_records, print_table
 from rbpx.display.terminal import console, grid, put
 from rbpx.files.output import rows_of
 from rbpx.files.visible import visible, visible_line
-from rbpx.store.sql.queries import connect
-from rbpx.store.store import Store
 from tests.support.composed import here
-from tests.support.stores import cell_records, snapshot
+from tests.support.stores import snapshot
 
 NASTY = [
     "[bold red]x[/bold red]", "[/]", "[link=http://evil]x[/link]", "[[x]]", "\\[b]", "x\\", ":smile: :warning:",
@@ -119,18 +117,6 @@ def test_no_id_leads_out_of_the_store(name: str, own_store: Path, cwd: Path, tmp
         assert f"in store={own_store}; see rbpx status" in line
     assert snapshot(own_store) == before
     assert [p for p in tmp_path.rglob("*") if own_store not in p.parents] == around
-
-
-def test_a_request_in_the_store_that_leads_elsewhere_is_not_followed(own_store: Path, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "manifest.json").write_text(json.dumps({"run_id": "x", "n_tokens": 1}))
-    for name in ("../../elsewhere", str(tmp_path / "elsewhere")):
-        request = cell_records(own_store)[0] | {"run_id": name, "size": "evil", "cell_key": "0" * 16}
-        Store(own_store).write_record("cells", "0" * 16, request)
-        with connect(Store(own_store)) as connection:
-            sizes = connection.execute("SELECT size FROM runs ORDER BY size").fetchall()
-        assert sizes == [("l",), ("m",), ("s",), ("xs",)]
-    assert (tmp_path / "elsewhere" / "manifest.json").exists()
 
 
 @pytest.mark.parametrize("source", ["../x", "a/b", "..", "x\x00", "[b]", "a b", "x" * 65])

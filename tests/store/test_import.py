@@ -22,7 +22,7 @@ from rbpx.config.imports import ImportConfig
 from rbpx.errors import RbpxError
 from rbpx.store.imports import table
 from rbpx.store.schema import TRAINING
-from rbpx.store.sql.queries import ask_user, connect
+from rbpx.store.sql import ask_user, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 from tests.support import imports

@@ -11,7 +11,7 @@ import pytest
 from rbpx.errors import RbpxError
 from rbpx.files.column_table import read_columns
 from rbpx.store.imports.chosen_rows import rows_where
-from rbpx.store.sql.bounded import SqlLimits
+from rbpx.store.sql import SqlLimits
 from tests.support import imports
 from tests.support.commands import Answer
 from tests.support.composed import here

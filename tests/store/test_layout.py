@@ -1,6 +1,5 @@
-"""How the files of a run lie on disk: what they take, that old ones are read, and which of them a question opens."""
+"""How the files of a run lie on disk: what they take, and which of them a question opens."""
 
-import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -8,48 +7,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.files.digest import read_sealed, write_sealed
 from rbpx.groups.documents import document_ranks
 from rbpx.groups.points.sizes import weigh
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.store import schema
-from rbpx.store.checks.verify import verify
-from rbpx.store.sql.queries import ask, connect
+from rbpx.store.sql import ask, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 from tests.support.synthetic import Truth, write_store
 
 TRUTH = Truth(S=(10**4, 10**5, 10**6, 10**7))
-
-
-def laid_out_as_before(store: Store) -> None:
-    """Every file with dictionaries for all columns and one value a line, as earlier versions wrote them."""
-    for run_id in store.run_ids():
-        folder = store.run_folder(run_id)
-        facts = read_sealed(folder / "manifest.json")
-        for name in facts["files"]:
-            table = pq.read_table(folder / name)
-            pq.write_table(table, folder / name, compression="zstd", write_page_checksum=True)
-            facts["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-        write_sealed(folder / "manifest.json", facts, in_lines=True)
-    for path in store.record_files("cells"):
-        write_sealed(path, read_sealed(path), in_lines=True)
-
-
-def test_a_store_of_an_earlier_layout_gives_the_same_rows(tmp_path: Path) -> None:
-    now, before = (write_store(tmp_path / name, TRUTH, seed=1, n_documents=5) for name in ("now", "before"))
-    laid_out_as_before(before)
-    assert before.record_files("cells")[0].read_text().count("\n") > 5
-    assert verify(before).faults == []
-    shares = "SELECT size, k, rbp, cross_entropy_nats FROM observations ORDER BY ALL"
-    tokens = "SELECT * FROM tokens ORDER BY ALL"
-    for asked, n_rows in ((shares, 4 * 7 * 3), (tokens, 4 * 5 * 60)):
-        answers = []
-        for store in (now, before):
-            with connect(store) as connection:
-                answers.append(connection.execute(asked).fetchall())
-        assert answers[0] == answers[1]
-        assert len(answers[0]) == n_rows
 
 
 def test_a_token_takes_less_than_seven_and_a_half_bytes_with_real_ranks(tmp_path: Path) -> None:

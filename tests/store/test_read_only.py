@@ -10,11 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.store import index
 from rbpx.store import store as store_module
-from rbpx.store.checks.verify import verify
 from rbpx.store.messages import collected_messages
 from rbpx.store.store import Store
+from rbpx.store.verify import verify
 from tests.support.composed import here
 from tests.support.mounts import read_only_copy
 from tests.support.stores import snapshot
@@ -54,7 +53,7 @@ def test_only_a_disk_that_fails_hinders_an_answer(number: str, tmp_path: Path, m
     def refuse(*_: object, **__: object) -> None:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(store_module, "write_sealed", refuse)
+    monkeypatch.setattr(store_module, "atomic_write_text", refuse)
     store = Store(tmp_path)
     with collected_messages() as said:
         if number == "EIO":
@@ -96,12 +95,8 @@ def test_what_changes_a_store_is_refused_in_one_line(words: list[str], read_only
     assert f"store={read_only} cannot be written: " in line
 
 
-def test_an_index_that_cannot_be_written_is_said_and_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise MeasureError("no room")
-
-    monkeypatch.setattr(index, "refresh_index", refuse)
-    index.refresh_if_writable(Store(tmp_path))
-    assert "no room" in caplog.text
+def test_views_that_cannot_be_written_hinder_no_command(read_only: Path, cwd: Path) -> None:
+    answer = here("status", "--store", read_only, cwd=cwd, check=0)
+    assert answer.stdout.count("done") == 4
+    assert "Traceback" not in answer.stderr
+    assert not (read_only / "rbpx.duckdb").exists()

@@ -4,15 +4,17 @@ import csv
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from rbpx import cores
+from rbpx.cores import machine_mib
 from rbpx.errors import RbpxError
-from rbpx.store.sql.bounded import Bounded, SqlLimits, machine_mib
-from rbpx.store.sql.queries import ask_user, connect
+from rbpx.store.sql import SqlLimits, ask_user, connect
 from rbpx.store.store import Store
 from tests.support.composed import here
 
@@ -23,8 +25,13 @@ ENDLESS = {
 }
 
 
-def spills() -> list[Path]:
-    return list(Path(tempfile.gettempdir()).glob("rbpx-spill-*"))
+@pytest.fixture(autouse=True)
+def spill(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each question leaves nothing in the folder of temporary files."""
+    folder = tmp_path_factory.mktemp("spill")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("query", ENDLESS)
@@ -36,7 +43,6 @@ def test_a_query_without_end_is_stopped_in_one_line(query: str, drawn: Path, cwd
     assert "longer than sql_timeout_s=0.5" in line
     assert "sql_timeout_s=5" in line
     assert answer.stdout == ""
-    assert spills() == []
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -68,7 +74,7 @@ def test_memory_is_limited_and_spilling_too(drawn: Path, cwd: Path) -> None:
             "SELECT current_setting('memory_limit'), current_setting('max_temp_directory_size')"
         ).fetchone()
     assert limits == ("100.0 MiB", "400.0 MiB")
-    assert spills() == []
+    assert list(cwd.iterdir()) == [], "DuckDB would spill into .tmp of the working directory"
 
 
 def test_a_whole_table_for_python_is_not_larger_than_the_limit(drawn: Path) -> None:
@@ -87,53 +93,29 @@ def test_a_limit_that_is_none_is_refused(value: str, drawn: Path, cwd: Path) -> 
     assert "sql_timeout_s" in line
 
 
-def test_no_thread_outlives_its_query(drawn: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DuckDB prints fifty lines about leaks when a process ends while a thread of it still holds a connection."""
-    serve = Bounded._serve
-
-    def slow(bounded: Bounded) -> None:
-        serve(bounded)
-        time.sleep(0.2)
-
-    monkeypatch.setattr(Bounded, "_serve", slow)
+def test_after_a_query_that_was_stopped_the_connection_answers_the_next(drawn: Path) -> None:
     with connect(Store(drawn)) as connection:
-        ask_user(connection, "SELECT 1")
-        with pytest.raises(RbpxError, match="longer than"):
-            ask_user(connection, ENDLESS["recursion"], SqlLimits(timeout_s=0.3))
-    assert "rbpx-sql" not in {thread.name for thread in threading.enumerate()}
+        for query, limits in (
+            (ENDLESS["recursion"], SqlLimits(timeout_s=0.3)),
+            ("FROM range(1000000)", SqlLimits(60, 1)),
+        ):
+            with pytest.raises(RbpxError, match=r"longer than|is larger"):
+                ask_user(connection, query, limits)
+            assert ask_user(connection, "SELECT 1 AS one").to_pylist() == [{"one": 1}]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("rbpx-sql")]
 
 
 def test_the_memory_of_a_container_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = machine_mib()
-    files = {
-        "/proc/self/cgroup": "3:cpu:/x\n0::/a/b\n",
-        "/sys/fs/cgroup/a/b/memory.max": "max\n",
-        "/sys/fs/cgroup/a/memory.max": f"{512 * 2**20}\n",
-    }
-
-    def read(path: Path, encoding: str = "utf-8") -> str:
-        if str(path) in files:
-            return files[str(path)]
-        raise FileNotFoundError(path)
-
-    monkeypatch.setattr(Path, "read_text", read)
-    assert machine_mib() == 512 < whole
-    files["/sys/fs/cgroup/a/memory.max"] = str(2**62)
-    assert machine_mib() <= whole or whole < 2**62
-    files |= {"/proc/self/cgroup": "4:memory:/c\n", "/sys/fs/cgroup/memory/c/memory.limit_in_bytes": str(300 * 2**20)}
+    whole, process = machine_mib(), tmp_path / "cgroup"
+    monkeypatch.setattr(cores, "_PROC", process)
+    monkeypatch.setattr(cores, "_GROUPS", tmp_path)
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "memory" / "c").mkdir(parents=True)
+    process.write_text("3:cpu:/x\n0::/a/b\n")
+    (tmp_path / "a" / "b" / "memory.max").write_text("max\n")
+    for n_bytes, told in ((512 * 2**20, 512), (2**62, whole)):
+        (tmp_path / "a" / "memory.max").write_text(f"{n_bytes}\n")
+        assert machine_mib() == told
+    process.write_text("4:memory:/c\n")
+    (tmp_path / "memory" / "c" / "memory.limit_in_bytes").write_text(f"{300 * 2**20}\n")
     assert machine_mib() == 300
-
-
-def test_old_spills_of_processes_that_are_gone_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    for name, days in (("999999999-old", 2), ("999999999-new", 0), (f"{os.getpid()}-mine", 2)):
-        folder = tmp_path / f"rbpx-spill-{name}"
-        folder.mkdir()
-        then = time.time() - days * 24 * 3600
-        os.utime(folder, (then, then))
-    with connect(Store(tmp_path / "none")):
-        names = {path.name for path in tmp_path.glob("rbpx-spill-*")}
-    assert names >= {"rbpx-spill-999999999-new", f"rbpx-spill-{os.getpid()}-mine"}
-    assert "rbpx-spill-999999999-old" not in names

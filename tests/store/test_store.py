@@ -1,8 +1,7 @@
-"""The store: whole runs, relations that equal counting by hand, identity, and an index that is never the only copy."""
+"""The store: whole runs, relations that equal counting by hand, and views of them."""
 
 import hashlib
 import json
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,13 @@ import duckdb
 import numpy as np
 import pytest
 
-from rbpx.store.sql.queries import ask_user, connect
+from rbpx.store.relations import write_views
+from rbpx.store.sql import ask_user, connect
 from rbpx.store.store import Store
 from tests.support.composed import here
 from tests.support.stores import (
     SHAPES,
     cell_records,
-    columns_of,
     rank_by_hand,
     run_folders,
     runs_by_size,
@@ -47,6 +46,7 @@ RULES = ("pessimistic", "optimistic", "mid")
 @pytest.fixture(scope="module")
 def ask(drawn: Path) -> Iterator[Any]:
     """`ask(SELECT)`: rows of an answer as dictionaries, as the verb `sql` gets them."""
+    write_views(Store(drawn))
     with connect(Store(drawn)) as connection:
         yield lambda query: ask_user(connection, query).to_pylist()
 
@@ -67,7 +67,7 @@ def test_a_run_is_a_manifest_and_three_parquet_files_that_the_manifest_vouches_f
 
 
 @pytest.mark.parametrize("relation", PROMISED)
-def test_a_relation_has_the_promised_columns_in_sql_and_in_the_index(relation: str, ask: Any, drawn: Path) -> None:
+def test_a_relation_has_the_promised_columns_in_sql_and_in_the_views(relation: str, ask: Any, drawn: Path) -> None:
     promised = set(PROMISED[relation].split(", "))
     query = f"SELECT column_name FROM (DESCRIBE {relation})"
     assert promised <= {row["column_name"] for row in ask(query)}
@@ -122,37 +122,13 @@ def test_a_removed_run_takes_its_fits_and_its_rows_with_it(own_store: Path, cwd:
     here("store", "rm", record["run_id"], "--store", own_store, cwd=cwd, check=0)
     assert record["run_id"] not in run_folders(own_store)
     assert not list((own_store / "fits").glob("*.json"))  # each of them was of all four sizes
-    assert index_of(own_store, "SELECT size FROM runs ORDER BY size") == [("m",), ("s",), ("xs",)]
+    assert seen_in(own_store, "SELECT size FROM runs ORDER BY size") == [("m",), ("s",), ("xs",)]
 
 
-# ----------------------------------------------------------------------------------------------------------- the index
+# ----------------------------------------------------------------------------------------------------------- the views
 
 
-def index_of(store: Path, query: str) -> list[Any]:
-    """What any DuckDB client answers from the index."""
+def seen_in(store: Path, query: str) -> list[Any]:
+    """What any DuckDB client answers from the views."""
     with duckdb.connect(str(store / "rbpx.duckdb"), read_only=True) as index:
         return index.execute(query).fetchall()
-
-
-def n_rows(store: Path) -> int:
-    return sum(len(columns_of(folder, "tokens")["position"]) for folder in run_folders(store).values())
-
-
-def test_the_index_answers_from_any_working_directory(
-    drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert index_of(drawn, "SELECT count(*) FROM tokens") == [(n_rows(drawn),)]
-    shares = index_of(drawn, "SELECT size, rbp FROM rbp_at(42, 'mid')")
-    runs = runs_by_size(drawn)
-    assert {size: pytest.approx(share) for size, share in shares} == {
-        size: np.mean(rank_by_hand(tokens, "mid") <= 42) for size, tokens in runs.items()
-    }
-    assert index_of(drawn, "SELECT count(*) FROM observations") == [(4 * 3 * 3,)]
-    assert index_of(drawn, "SELECT count(*) FROM vocab")[0][0] >= 299
-
-
-def test_the_index_is_in_a_storage_version_that_older_clients_open(drawn: Path) -> None:
-    header = (drawn / "rbpx.duckdb").read_bytes()[:20]
-    assert header[8:12] == b"DUCK"
-    assert struct.unpack("<Q", header[12:20]) == (64,)  # that of DuckDB 0.10 to 1.1

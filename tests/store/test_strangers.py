@@ -1,9 +1,10 @@
-"""Stores that somebody else prepared: what a record names and holds is checked before anything acts on it."""
+"""Stores that somebody else prepared: what a record names and holds is checked where it enters."""
 
 import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.files.digest import read_sealed, write_sealed
-from rbpx.store.checks.values import named_tables
-from rbpx.store.checks.verify import verify
-from rbpx.store.merge import merge
-from rbpx.store.messages import collected_messages
-from rbpx.store.sql.queries import connect
-from rbpx.store.store import Store
-from tests.support import fuzz_store
+from rbpx.errors import RbpxError
+from rbpx.store.merge import Folder, merge
+from rbpx.store.sql import connect
+from rbpx.store.store import Store, is_name
+from rbpx.store.verify import manifest_fault, record_fault, verify
 from tests.support.composed import here
+from tests.support.stores import reseal
 from tests.support.synthetic import Truth, write_store
 
-SHA256 = "0123456789abcdef" * 4
-TABLES = ("tokens.parquet", "rank_counts.parquet", "documents.parquet")
+DAY_S = 24 * 3600
+KEY = "0123456789abcdef"
 
 
 @pytest.fixture
@@ -33,123 +32,130 @@ def store(tmp_path: Path) -> Store:
 
 
 def change_manifest(store: Store, run_id: str, **values: Any) -> None:
-    """Make a run say something else of itself, sealed as rbpx seals."""
+    """Make a run say something else of itself."""
     path = store.run_folder(run_id) / "manifest.json"
-    write_sealed(path, read_sealed(path) | values, in_lines=True)
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
-def read(store: Store, tmp_path: Path) -> tuple[list[str], list[str], list[str]]:
-    """What is said where a store is merged into an empty one, the runs that came, and those that SQL sees."""
+def brought(store: Store, tmp_path: Path) -> tuple[list[str], list[str]]:
+    """What is said where a store is merged into an empty one, and the runs that came."""
     mine = Store(tmp_path / "mine")
-    said = merge(mine, store).skipped
-    with connect(store) as connection:
-        seen = connection.execute("SELECT run_id FROM runs ORDER BY ALL").fetchall()
-    return said, mine.run_ids(), [run_id for (run_id,) in seen]
+    return merge(mine, Folder(store)).skipped, mine.run_ids()
 
 
-@pytest.mark.parametrize("name", ["SECRET", "../VICTIM/tokens.parquet", "a\nb"])
-def test_a_run_that_names_another_file_is_left_out_of_what_is_read_and_merged(
-    name: str, store: Store, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [("a.json", True), ("a b (1)", True), ("", False), (".a", False), ("..", False), ("a/b", False), ("a\\b", False),
+     ("a\0", False), ("a\nb", False), ("é" * 100, True), ("é" * 101, False), (5, False), (None, False)],
+)  # fmt: skip
+def test_a_name_leads_nowhere_else(name: object, is_one: bool) -> None:
+    assert is_name(name) is is_one
+
+
+CELL = {"run_id": "r", "cell_key": "c", "family": "f", "size": "1", "dataset": "d", "failure_key": "k"}
+FIT = {"fit_id": "f", "run_ids": ["r"], "params": {}, "tokenizer_hash": "t"}
+RANK_FIT = {"run_id": "r", "distribution": "zipf", "ties": "mid"}
+ELSEWHERE: tuple[Any, ...] = ("../x", "/etc/passwd", "a\\b", "..", ".x", "", 5, ["r"], {}, "x" * 300, "a\x00b")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "record", "key"),
+    [
+        *(("cells", "c", CELL, key) for key in ("run_id", "cell_key", "failure_key")),
+        *(("fits", "f", FIT, key) for key in ("fit_id", "tokenizer_hash")),
+        ("rank_fits", "r", RANK_FIT, "run_id"),
+    ],
+)
+def test_a_record_that_names_what_lies_elsewhere_is_refused(kind: str, name: str, record: Any, key: str) -> None:
+    assert record_fault(kind, name, record) is None
+    for other in ELSEWHERE:
+        assert record_fault(kind, name, record | {key: other}), other
+
+
+def test_a_fit_or_a_forecast_of_no_plain_list_is_refused() -> None:
+    for run_ids in ("r", ["../x"], [5], [None], {"r": 1}, 5):
+        assert record_fault("fits", "f", FIT | {"run_ids": run_ids}) == "its run_ids are no names", run_ids
+    forecast = {"name": "n", "predictions": [{"y": 1}]}
+    assert record_fault("forecasts", "n-1", forecast) is None
+    wrong: tuple[Any, ...] = ([], {}, "x", [1], 5)
+    for each in wrong:
+        assert record_fault("forecasts", "n-1", forecast | {"predictions": each}) == "it has no predictions"
+    assert record_fault("cells", "other", CELL) == "it is the record c under another name"
+
+
+def test_a_manifest_names_the_tables_of_a_run_by_their_hashes_and_no_other_file(store: Store) -> None:
+    run_id = store.run_ids()[0]
+    facts = store.manifest(run_id)
+    files, sha256 = facts["files"], "0123456789abcdef" * 4
+    assert manifest_fault(run_id, facts) is None
+    for name in ("../VICTIM/tokens.parquet", "/etc/passwd", "manifest.json", "tokens.parquet ", "y" * 5000):
+        assert manifest_fault(run_id, facts | {"files": files | {name: sha256}}) == (
+            "manifest.json does not name the tables of a run"
+        )
+    hashes: tuple[Any, ...] = (sha256[1:], sha256 + "0", sha256.upper(), f"../../{sha256[6:]}", sha256 + "\n", None, 5)
+    for each in hashes:
+        assert manifest_fault(run_id, facts | {"files": files | {"tokens.parquet": each}}) == (
+            "manifest.json does not give the SHA-256 of each table"
+        ), each
+    values: dict[str, Any] = {"files": [], "tokenizer_hash": "../../secret", "run_id": "other", "n_tokens": None}
+    for key, value in values.items():
+        assert manifest_fault(run_id, facts | {key: value}), key
+    for newer in (99, "2", [2], None):
+        with pytest.raises(RbpxError, match="update rbpx"):
+            manifest_fault(run_id, facts | {"format": newer})
+
+
+def test_what_names_another_file_is_left_out_of_what_is_read_and_merged(store: Store, tmp_path: Path) -> None:
     secret = tmp_path / "secret.pem"
     secret.write_text("a private key")
     run_id, other = store.run_ids()
-    name = str(secret) if name == "SECRET" else name
-    files = store.manifest(run_id)["files"]
-    change_manifest(store, run_id, files=files | {name: hashlib.sha256(b"a private key").hexdigest()})
-    told = "manifest.json does not describe a run: its files names "
-    said, came, seen = read(store, tmp_path)
-    assert any(line.startswith(f"run {run_id}: it is corrupt: {told}") for line in said)
-    assert came == seen == [other]
-    assert told in next(fault.fault for fault in verify(store).faults if fault.name == run_id)
+    change_manifest(store, run_id, files={str(secret): hashlib.sha256(b"a private key").hexdigest()})
+    for name in ("../../elsewhere", str(tmp_path / "elsewhere")):
+        cell = {**CELL, "cell_key": KEY, "run_id": name, "size": "evil"}
+        (store.root / "cells" / f"{KEY}.json").write_text(json.dumps(cell))
+        with connect(store) as connection:
+            assert connection.execute("SELECT size FROM runs WHERE size = 'evil'").fetchall() == []
+        said, came = brought(store, tmp_path)
+        assert f"run {run_id}: it is corrupt: manifest.json does not name the tables of a run" in said
+        assert f"cells/{KEY}.json: it names what is no name" in said
+        assert came == [other]
+    assert {fault.name for fault in verify(store).faults} >= {run_id, KEY}
     store.drop_run(run_id)
     assert secret.read_text() == "a private key"
+    with pytest.raises(RbpxError, match="leads elsewhere"):
+        store.drop_run("../../elsewhere")
 
 
-def test_what_is_no_file_where_one_is_due_is_named_and_holds_nothing_up(tmp_path: Path) -> None:
-    store = Store(Path(shutil.copytree(fuzz_store.sound()[0].root, tmp_path / "store")))
-    whole, ids = store.run_ids()[0], {}
-    strange: dict[str, Callable[[Path], object]] = {
-        f"runs/{whole}/tokens.parquet": os.mkfifo,
-        "cells/*": lambda path: os.symlink("/dev/zero", path),
-        "fits/*": os.mkdir,
-        "rank_fits/*": lambda path: os.symlink(path, path),
-        "failures/*": lambda path: path.open("wb").truncate(2**40),
-    }
-    for place, make in strange.items():
-        path = min(store.root.glob(place))
-        path.unlink()
-        make(path)
-        ids[path] = whole if place.startswith("runs/") else path.stem
-    faults = [f"{fault.name} {fault.fault}" for fault in verify(store).faults]
-    with collected_messages() as messages:
-        said, came, seen = read(store, tmp_path)
-    for path, name in ids.items():
-        assert any(name in line for line in faults), path
-        assert any(name in line for line in said), path
-        assert path.is_symlink() or path.exists(), "what is not ours stays"
-    assert whole not in (*came, *seen)
-    assert messages
-    assert not any(each.is_symlink() or each.stat().st_size > 2**22 for each in (tmp_path / "mine").rglob("*"))
-
-
-def test_a_manifest_of_17_mib_is_not_read(store: Store, tmp_path: Path) -> None:
-    run_id, other = store.run_ids()
-    path = store.run_folder(run_id) / "manifest.json"
-    path.write_bytes(b'{"run_id": "' + b" " * (17 * 2**20))
-    said, came, seen = read(store, tmp_path)
-    long = "manifest.json is corrupt (17 MiB long, more than the 16 MiB allowed)"
-    assert any(line.startswith(f"run {run_id}: it is corrupt: {long}") for line in said)
-    assert came == seen == [other]
-
-
-def test_the_tables_of_a_manifest_are_those_of_the_format_by_64_digits() -> None:
-    whole = dict.fromkeys(TABLES, SHA256)
-    assert named_tables({"files": whole}) == whole
-    for sha256 in (SHA256[1:], SHA256 + "0", SHA256.upper(), f"../../{SHA256[6:]}", None, 5, [SHA256], b""):
-        with pytest.raises(ValueError, match=r"its files gives no SHA-256 of tokens\.parquet"):
-            named_tables({"files": whole | {"tokens.parquet": sha256}})
-    for name in ("manifest.json", "Tokens.parquet", "tokens.parquet ", "tokens", "/etc/passwd", "y" * 5000):
-        with pytest.raises(ValueError, match="which is no table of a run") as raised:
-            named_tables({"files": whole | {name: SHA256}})
-        assert len(str(raised.value)) < 300
-    for files in ([], 5, None, "x"):
-        with pytest.raises(ValueError, match="its files is not an object"):
-            named_tables({"files": files})
-
-
-def test_a_run_that_lacks_a_table_or_leads_elsewhere_by_its_tokenizer_is_left_out(store: Store, cwd: Path) -> None:
-    run_id, other = store.run_ids()
-    less = {name: sha256 for name, sha256 in store.manifest(run_id)["files"].items() if name != "tokens.parquet"}
-    change_manifest(store, run_id, files=less)
-    change_manifest(store, other, tokenizer_hash="../../secret")
-    answer = here("store", "verify", "--format", "json", "--store", store.root, cwd=cwd, check=1)
-    faults = {row["name"]: row["fault"] for row in json.loads(answer.stdout) if row["kind"] == "run"}
-    assert faults[run_id] == "manifest.json does not describe a run: its files does not name tokens.parquet"
-    assert faults[other] == "manifest.json does not describe a run: its tokenizer_hash is not a valid name"
-
-
-def test_samples_are_merged_as_what_they_were_drawn_as(store: Store, cwd: Path, tmp_path: Path) -> None:
-    whole = min((fuzz_store.sound()[0].root / "samples").iterdir())
-    (store.root / "samples").mkdir()
+def test_links_are_not_followed_out_of_a_store(store: Store, tmp_path: Path) -> None:
     key = tmp_path / "id_rsa"
-    key.write_text("a private key")
-    shutil.copy(whole, store.root / "samples" / whole.name)
-    shutil.copy(whole, store.root / "samples" / f"{'0' * 16}.parquet")
-    shutil.copy(next(store.root.glob("vocab/*")), store.root / "samples" / f"{'1' * 16}.parquet")
-    (store.root / "samples" / f"{'2' * 16}.parquet").symlink_to(key)
-    (store.root / "samples" / "key").symlink_to(key)
-    (store.root / "samples" / "folder").mkdir()
-    merged = here("store", "merge", store.root, "--store", tmp_path / "mine", cwd=cwd, check=1)
-    assert [path.name for path in (tmp_path / "mine" / "samples").iterdir()] == [whole.name]
-    for name, told in (
-        ("0" * 16 + ".parquet", f"it is a copy of samples/{whole.name}"),
-        ("1" * 16 + ".parquet", "it does not say what was asked for"),
-        ("2" * 16 + ".parquet", "a link, not a file"),
-        ("key", "a link, not a file"),
-        ("folder", "a folder, not a file"),
-    ):
-        assert f"kept out: samples/{name}: it is corrupt: {told}" in merged.stderr, merged.stderr
+    key.write_text(json.dumps(CELL | {"cell_key": KEY, "run_id": store.run_ids()[1]}))
+    first, second = store.run_ids()
+    table = store.part(first, "tokens")
+    shutil.move(table, tmp_path / "tokens")
+    table.symlink_to(tmp_path / "tokens")
+    (store.root / "cells" / f"{KEY}.json").symlink_to(key)
+    vocab = min((store.root / "vocab").glob("1*"))
+    (store.root / "samples").mkdir()
+    (store.root / "samples" / f"{KEY}.parquet").symlink_to(vocab)
+    said, came = brought(store, tmp_path)
+    assert came == [second]
+    assert [line for line in said if line.startswith(f"run {first}: ")]
+    assert not any(path.is_symlink() or path.stem == KEY for path in (tmp_path / "mine").rglob("*"))
+
+
+def test_what_is_no_file_where_one_is_due_is_named_and_holds_nothing_up(store: Store, tmp_path: Path) -> None:
+    places: dict[str, Callable[[Path], None]] = {
+        "cells": os.mkdir,
+        "fits": os.mkdir,
+        "failures": lambda path: os.symlink(path, path),
+    }
+    for kind, make in places.items():
+        (store.root / kind).mkdir(exist_ok=True)
+        make(store.root / kind / f"{KEY}.json")
+    with connect(store) as connection:
+        assert connection.execute("SELECT count(*) FROM runs").fetchall() == [(2,)]
+    assert [fault.name for fault in verify(store).faults] == [KEY] * 3
+    assert brought(store, tmp_path)[1] == store.run_ids()
 
 
 # ----------------------------------------------------------------------------------------- what a manifest says of rows
@@ -157,10 +163,9 @@ def test_samples_are_merged_as_what_they_were_drawn_as(store: Store, cwd: Path, 
 
 def forged(store: Store, run_id: str, table: str, change: Callable[[pa.Table], pa.Table]) -> None:
     """Give a run other rows, with the SHA-256 that they have."""
-    path = store.run_folder(run_id) / f"{table}.parquet"
+    path = store.part(run_id, table)
     pq.write_table(change(pq.read_table(path)), path, write_page_checksum=True)
-    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    change_manifest(store, run_id, files=store.manifest(run_id)["files"] | {path.name: sha256})
+    reseal(path.parent)
 
 
 def with_column(name: str, change: Callable[[Any], Any]) -> Callable[[pa.Table], pa.Table]:
@@ -176,12 +181,8 @@ LIES: dict[str, tuple[Callable[[Store, str], None], str]] = {
     "n_tokens": (lambda s, r: change_manifest(s, r, n_tokens=10**9), "60 rows of tokens, expected 1,000,000,000"),
     "n_bytes": (lambda s, r: change_manifest(s, r, n_bytes=7), "n_bytes in documents, expected 7"),
     "cross-entropy": (lambda s, r: change_manifest(s, r, cross_entropy_nats=0.5), "its manifest says 0.5"),
-    "S": (lambda s, r: change_manifest(s, r, non_embedding_params=0), "its non_embedding_params is 0, of "),
-    "S beyond all": (
-        lambda s, r: change_manifest(s, r, non_embedding_params=10**15, total_params=10**6),
-        "its non_embedding_params is 1,000,000,000,000,000, of 1,000,000 parameters in all",
-    ),
     "vocabulary": (lambda s, r: change_manifest(s, r, vocab_size=3), "tokens that no vocabulary of 3 has"),
+    "words for numbers": (lambda s, r: change_manifest(s, r, n_tokens="many"), "it is corrupt: "),
     "ranks": (
         lambda s, r: forged(s, r, "rank_counts", with_column("greater", lambda g: g + 1)),
         "ranks that rank_counts counts differently",
@@ -196,11 +197,20 @@ LIES: dict[str, tuple[Callable[[Store, str], None], str]] = {
     ),
     "another run's tokens": (
         lambda s, r: forged(s, r, "tokens", lambda _: pq.read_table(s.part(s.run_ids()[1], "tokens"))),
-        "rows of tokens, expected",
+        "0 rows of tokens, expected 60",
     ),
     "an id beyond": (
         lambda s, r: forged(s, r, "tokens", with_column("token_id", lambda _: 2**31 - 1)),
         "60 tokens that no vocabulary of",
+    ),
+    "a token twice": (
+        lambda s, r: forged(s, r, "tokens", lambda t: t.take([0, *range(t.num_rows - 1)])),
+        "59 different (doc_id, position), expected 60",
+    ),
+    "a token lost": (lambda s, r: forged(s, r, "tokens", lambda t: t.slice(1)), "59 rows of tokens, expected 60"),
+    "a document lost": (
+        lambda s, r: forged(s, r, "documents", lambda t: t.slice(1)),
+        "40 scored tokens in documents, expected 60",
     ),
     "no tables": (
         lambda s, r: forged(s, r, "documents", lambda t: t.select(["run_id"])),
@@ -214,8 +224,38 @@ def test_a_run_that_lies_of_its_rows_is_not_merged(lie: str, store: Store, tmp_p
     run_id, other = store.run_ids()
     tell, told = LIES[lie]
     tell(store, run_id)
-    mine = Store(tmp_path / "mine")
-    (line,) = [line for line in merge(mine, store).skipped if line.startswith("run ")]
+    said, came = brought(store, tmp_path)
+    (line,) = [line for line in said if line.startswith("run ")]
     assert line.startswith(f"run {run_id}: it is corrupt: ")
     assert told in line
-    assert mine.run_ids() == [other]
+    assert came == [other]
+
+
+# ----------------------------------------------------------------------------------------------------- what is not ours
+
+
+def test_gc_and_rm_leave_what_is_not_ours_and_remove_what_was_half_written(store: Store, cwd: Path) -> None:
+    strangers = {
+        *(store.root / name for name in (".draft.tmp", ".git.tmp/config", "notes/x.parquet", "cells/notes.txt")),
+        store.root / "cells" / ".swap.tmp",
+    }
+    for path in strangers:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    ours = [store.root / "cells" / f".{KEY}.json.{KEY[:8]}.tmp", store.root / ".scratch.abcd_123.tmp"]
+    for path in ours:
+        path.write_text("half")
+    for path in (*strangers, *ours):
+        os.utime(path, (time.time() - 40 * DAY_S,) * 2)
+    here("store", "gc", "--store", store.root, cwd=cwd, check=0)
+    here("store", "rm", store.run_ids()[0], "--store", store.root, cwd=cwd, check=0)
+    assert {path for path in strangers if not path.exists()} == set()
+    assert [path for path in ours if path.exists()] == []
+
+
+def test_a_file_in_the_place_of_a_folder_is_one_line(tmp_path: Path, cwd: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "cells").write_text("")
+    answer = here("sql", "FROM runs", "--store", tmp_path / "store", cwd=cwd, check=2)
+    assert answer.stderr.count("\n") == 1
+    assert f"{tmp_path / 'store' / 'cells'} is a file where a store has a folder; move it elsewhere" in answer.stderr

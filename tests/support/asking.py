@@ -21,7 +21,7 @@ from rbpx.errors import RbpxError
 from rbpx.files.output import plain
 from rbpx.store.imports.table import import_file
 from rbpx.store.messages import collected_messages
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 

@@ -21,7 +21,7 @@ THEIRS = 512  # tokens of a window
 
 def rows_of(store: Path) -> list[tuple[int, ...]]:
     """(doc_id, position, token_id, greater, ties) of the only run of a store."""
-    (run,) = (store / "runs").iterdir()
+    (run,) = (store / "runs").glob("[!_]*")
     table = pq.read_table(run / "tokens.parquet")
     names = ("doc_id", "position", "token_id", "greater", "ties")
     return list(zip(*(table[name].to_pylist() for name in names), strict=True))

@@ -1,11 +1,13 @@
 """What harms a file, and what is asked of a store that has one."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from rbpx.store.checks.verify import Fault, verify
 from rbpx.store.store import Store
+from rbpx.store.verify import Fault, verify
 from tests.support.stores import cell_records
 
 Harm = Callable[[Path], None]
@@ -20,6 +22,11 @@ def run_of(store: Path, size: str) -> str:
 def faults(store: Path) -> list[Fault]:
     """What `store verify` names."""
     return verify(Store(store)).faults
+
+
+def say(path: Path, **facts: Any) -> None:
+    """Let a JSON record say something else."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | facts))
 
 
 def flip(path: Path, at: int, bit: int = 3) -> None:

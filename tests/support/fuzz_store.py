@@ -1,56 +1,50 @@
 """Fuzz targets for what is read from a store: each puts any bytes in the place of one file and asks everything of it.
 
 The file is read, or left out with a line that says so, or refused in one line; whatever else lies in the store is read
-as before. A record without a seal, as early versions wrote them, and one that is sealed anew say what they like of
-themselves; any other change leaves the record out.
+as before. A record says what it likes of itself; of the tables of a run `verify` finds every change.
 """
 
 import hashlib
 import io
 import json
-import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from unittest.mock import patch
 
-import duckdb
+import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
+from obstore.store import MemoryStore
 
 from rbpx.config.grid import Cell
 from rbpx.config.imports import ImportConfig
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.samples import SAMPLE, sample_here, sample_request
-from rbpx.errors import DamageError, RbpxError
-from rbpx.files.digest import digest, read_sealed, write_sealed
+from rbpx.errors import RbpxError
+from rbpx.files.digest import digest
 from rbpx.files.entries import atomic_write_text
 from rbpx.files.visible import visible_line
-from rbpx.store import publish, schema
+from rbpx.store import schema
 from rbpx.store.cell_states import cell_states, read_heartbeats
-from rbpx.store.checks.integrity import doubt
-from rbpx.store.checks.verify import verify
-from rbpx.store.files.inside import KINDS, RUNNING, is_ours
 from rbpx.store.forecasts import register
 from rbpx.store.imports.kept import dataset_names, list_imports
 from rbpx.store.imports.table import import_file
-from rbpx.store.index import refresh_index
-from rbpx.store.merge import merge
+from rbpx.store.merge import RECORDS as KINDS
+from rbpx.store.merge import Folder, Source, merge
 from rbpx.store.messages import collected_messages
-from rbpx.store.remote import mirror
-from rbpx.store.remote.bucket import Bucket
-from rbpx.store.remote.outbox import Outbox
-from rbpx.store.sql import relations
-from rbpx.store.sql.queries import RELATIONS, ask_user, connect
-from rbpx.store.store import Store, now
+from rbpx.store.relations import BY_RECORD, RELATIONS, records_alone
+from rbpx.store.sql import ask_user, connect
+from rbpx.store.store import NO_ROWS, RUN_TABLES, RUNNING, Store, now
+from rbpx.store.transfer import Bucket, push
+from rbpx.store.verify import verify
 from rbpx.ties import Ties
-from tests.support.objects import Objects
+from tests.support.damage import say
 from tests.support.synthetic import Truth, write_store
 
 SECRET = b"a private key"
@@ -60,7 +54,6 @@ _CELL = {name: None for name in Cell.__dataclass_fields__} | {
     "deterministic": False,
 }  # fmt: skip
 _SECOND_HAND = ("cell", "fit", "rank_fit", "vocab")  # what names, or is named by, something that was kept out
-OF_RUNS = ("tokens", "rank_counts", "documents")
 _HUB = DatasetConfig(name="drawn", kind="hub", hub="ORG/drawn")
 Rows = dict[str, list[str]]
 
@@ -116,20 +109,16 @@ def sound() -> tuple[Store, Rows, tempfile.TemporaryDirectory[str]]:
 def of_records(store: Store) -> tuple[Rows, list[str], int]:
     """As `everything`, but for the relations that are made of records, without SQL and without a verification."""
     with collected_messages() as lines:
-        rows = {name: _written(relations.table(store, name)) for name in ("runs", *relations.BY_RECORD)}
+        with records_alone(store, *BY_RECORD) as connection:
+            rows = {name: _written(connection.sql(f"FROM {name}").to_arrow_table()) for name in BY_RECORD}
         cell_states([Cell(**_CELL)], store)
     return rows, lines, len(lines)
 
 
 def everything(store: Store) -> tuple[Rows, list[str], int]:
     """The rows of all relations, what was said while they were read, and how many faults are found."""
-    rows: Rows = {}
     with collected_messages() as lines:
-        try:
-            rows = _rows(store)
-        except DamageError:
-            doubt(store)
-            rows = _rows(store)
+        rows = _rows(store)
         read_heartbeats(store)
         cell_states([Cell(**_CELL)], store)
         with suppress(RbpxError):
@@ -163,30 +152,29 @@ def _instead(path: Path, content: bytes) -> Iterator[None]:
         path.write_bytes(before)
 
 
-def _hold(path: Path, content: bytes, exact: bool, whole: bool = True) -> None:
-    """What reads a store can do so with other bytes in a file; where it is `exact`, no row is other than it was."""
+def _hold(kind: str, path: Path, content: bytes, whole: bool = True) -> None:
+    """What reads a store can do so with other bytes in a file; the rows of other files are as they were, or missed."""
     store, expected, _ = sound()
+    is_other = content != path.read_bytes()
     with _instead(path, content):
         try:
             rows, lines, n_faults = (everything if whole else of_records)(store)
         except RbpxError as problem:
             _said(str(problem))
-            return
-        others = {name: [row for row in rows[name] if row not in expected[name]] for name in rows}
-        missed = sum(len(expected[name]) - len(rows[name]) for name in rows)
-        if exact:
-            assert not any(others.values()), others
-            assert not missed or (lines and n_faults), "rows are missing, and nothing says so"
+            rows, lines, n_faults = {}, [str(problem)], len(verify(store).faults) if whole else 0
+        missed = [name for name in rows if len(rows[name]) < len(expected[name])]
+        assert not missed or lines, f"rows of {missed} are missing, and nothing says so"
         if whole:
-            _merged(store)
+            assert n_faults or not is_other or kind not in RUN_TABLES, "verify finds what changed in a table"
+            _merged(Folder(store))
 
 
-def _merged(store: Store) -> None:
-    """What another store takes from it is sound."""
+def _merged(there: Source) -> None:
+    """What another store takes from one is sound."""
     with tempfile.TemporaryDirectory() as folder:
         other = Store(Path(folder) / "other")
         try:
-            skipped = merge(other, store).skipped
+            skipped = merge(other, there).skipped
         except RbpxError as problem:
             skipped = [str(problem)]
         _said(*skipped)
@@ -202,17 +190,7 @@ def record(kind: str, content: bytes, whole: bool = True) -> None:
 
     Not `whole`: for the relations that are made of records.
     """
-    store, *_ = sound()
-    path = _path(store, kind)
-    before = read_sealed(path)
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "a.json"
-        copy.write_bytes(content)
-        try:
-            now_there = read_sealed(copy)
-        except ValueError:
-            now_there = before
-    _hold(path, content, now_there == before, whole)
+    _hold(kind, _path(sound()[0], kind), content, whole)
 
 
 def _path(store: Store, kind: str) -> Path:
@@ -232,46 +210,26 @@ def heartbeat(content: bytes) -> None:
     assert len(beats) + len(lines) == 1, "it is read, or left out with a line"
 
 
-def ledger(content: bytes) -> None:
-    """A name in the ledger: what it names is missed, in one line; one that no file of a store has means nothing."""
-    store, expected, _ = sound()
-    name = os.fsdecode(content.replace(b"/", b"").replace(b"\0", b"")[:200])
-    if name in ("", ".", "..") or name.startswith("."):
-        return
-    entry = store.root / "written" / "fits" / name
-    existed, means = entry.exists(), int(is_ours("fits", name))
-    entry.touch()
-    try:
-        rows, lines, n_faults = everything(store)
-        assert rows == expected
-        assert existed or (len(lines) == means and n_faults == means)
-    finally:
-        if not existed:
-            entry.unlink()
-
-
 def table(kind: str, content: bytes) -> None:
-    """A Parquet file of `vocab`, `imports`, `temperatures` or, sealed anew or not, one of `OF_RUNS`."""
+    """A Parquet file of `vocab`, `imports`, `temperatures` or one of `RUN_TABLES`, as it is or as its manifest says."""
     path = table_path(kind)
-    if kind not in OF_RUNS:
-        _hold(path, content, exact=False)
-        return
-    _hold(path, content, exact=True)
-    manifest = path.with_name("manifest.json")
-    facts, before = read_sealed(manifest), manifest.read_bytes()
-    write_sealed(manifest, facts | {"files": facts["files"] | {path.name: hashlib.sha256(content).hexdigest()}})
-    try:
-        _hold(path, content, exact=False)
-    finally:
-        manifest.write_bytes(before)
+    _hold(kind, path, content)
+    if kind in RUN_TABLES:
+        manifest = path.with_name("manifest.json")
+        files, before = json.loads(manifest.read_text())["files"], manifest.read_bytes()
+        say(manifest, files=files | {path.name: hashlib.sha256(content).hexdigest()})
+        try:
+            _hold("", path, content)
+        finally:
+            manifest.write_bytes(before)
 
 
 def table_path(kind: str) -> Path:
     """The Parquet file of a kind that a target puts bytes in the place of."""
     store, *_ = sound()
-    if kind in OF_RUNS:
+    if kind in RUN_TABLES:
         return _path(store, "runs").parent / f"{kind}.parquet"
-    return sorted(store.root.glob(f"{kind}/*.parquet"))[0]
+    return next(path for path in sorted(store.root.glob(f"{kind}/*.parquet")) if path.stem != NO_ROWS)
 
 
 def sample(content: bytes) -> None:
@@ -284,7 +242,7 @@ def sample(content: bytes) -> None:
         except RbpxError as problem:
             _said(str(problem))
             drawn = None
-        _merged(store)
+        _merged(Folder(store))
     if drawn is None:
         return
     assert [d.doc_id for d in drawn.documents] == list(range(len(drawn.documents)))
@@ -293,81 +251,40 @@ def sample(content: bytes) -> None:
     assert drawn.commit is None or isinstance(drawn.commit, str)
 
 
-def index(content: bytes) -> None:
-    """The index, which is never the only copy: it is made again, with all rows."""
-    store, expected, _ = sound()
-    path = store.root / "rbpx.duckdb"
-    with _instead(path, content):
-        refresh_index(store)
-        with duckdb.connect(str(path), read_only=True) as connection:
-            for name in ("runs", *relations.BY_RECORD):
-                (n,) = connection.execute(f"SELECT count(*) FROM {name}").fetchone() or ()
-                assert n == len(expected[name]), name
-
-
-def push(content: bytes) -> None:
+def pushed(content: bytes) -> None:
     """A manifest of a run that is sent to a bucket: its own tables go there, and nothing else of this machine."""
-    store, *_ = sound()
-    path, bucket = _path(store, "runs"), Objects()
-    (store.root.parent / "secret.pem").write_bytes(SECRET)
-    victims = {f"runs/VICTIM/tokens-{hashlib.sha256(SECRET).hexdigest()[:16]}.parquet": b"theirs"}
-    with tempfile.TemporaryDirectory() as folder, collected_messages() as lines:
-        run = Path(shutil.copytree(path.parent, Path(folder).resolve() / "runs" / path.parent.name))
-        (run / "manifest.json").write_bytes(content)
-        bucket.held |= victims | {f"runs/{run.name}/manifest.json": path.read_bytes()}  # another machine was faster
-        Outbox(run.parent.parent, cast(Bucket, bucket)).send(run)
-    _said(*lines)
-    own = {each.read_bytes() for each in path.parent.iterdir()}
-    assert {bytes for name, bytes in bucket.held.items() if name not in victims} <= own
-    assert victims.items() <= bucket.held.items()
-    assert all(name.startswith(f"runs/{run.name}/") for _, name in bucket.done)
-
-
-def pull(content: bytes) -> None:
-    """A manifest of a run in a bucket: what is pulled from there is sound, and no run that is there is spoilt."""
-    store, *_ = sound()
-    manifest, bucket = _path(store, "runs"), Objects()
-    for path in store.root.rglob("*"):
-        if path.is_file() and is_ours(path.parent.relative_to(store.root).as_posix(), path.name):
-            bucket.held[path.relative_to(store.root).as_posix()] = path.read_bytes()
-    bucket.held[manifest.relative_to(store.root).as_posix()] = content
-    before = dict(bucket.held)
-    with tempfile.TemporaryDirectory() as cache, collected_messages() as lines:
-        instead = {"Bucket": lambda url: bucket, "cache_folder": lambda: Path(cache), "endpoint_of": lambda url: None}
-        with ExitStack() as patched:
-            for name, value in instead.items():
-                patched.enter_context(patch.object(mirror, name, value))
-            try:
-                there = mirror.Mirror(bucket.url, writes=False)
-            except RbpxError as problem:
-                _said(str(problem))
-            else:
-                _merged(there)
-    _said(*lines)
-    assert bucket.held == before
-
-
-def published(content: bytes) -> None:
-    """A manifest of a store that is published: no file of this machine, and no path of it, is sent."""
-    store, *_ = sound()
-    path = _path(store, "runs")
-    (store.root.parent / "secret.pem").write_bytes(SECRET)
-    sent: dict[str, bytes] = {}
-
-    def send(folder: Path, repo: str) -> None:
-        sent.update({each.relative_to(folder).as_posix(): each.read_bytes() for each in folder.rglob("*.*")})
-
-    with _instead(path, content), patch.object(publish, "_send", send), collected_messages() as lines:
+    whole, *_ = sound()
+    (whole.root.parent / "secret.pem").write_bytes(SECRET)
+    with tempfile.TemporaryDirectory() as folder, _bucket() as bucket, collected_messages() as lines:
+        store = Store(shutil.copytree(whole.root, Path(folder) / "store"))
+        path = _path(store, "runs")
+        path.write_bytes(content)
         try:
-            publish.publish(store, "hf://datasets/us/ours")
+            lines += push(store, bucket).skipped
         except RbpxError as problem:
-            _said(str(problem))
+            lines.append(str(problem))
+        own = {each.read_bytes() for each in store.root.rglob("*.*") if each.is_file()}
+        sent = {name: bytes(obstore.get(bucket._store, name).bytes()) for name in Bucket(bucket.name).paths}
     _said(*lines)
-    names = re.compile(
-        r"README\.md|(observations|runs|fits|vocab)\.parquet|(tokens|rank_counts|documents)/\w+\.parquet"
-    )
-    assert all(names.fullmatch(name) for name in sent), sent.keys()
-    assert not [name for name, each in sent.items() if SECRET in each or str(store.root.parent).encode() in each]
+    assert set(sent.values()) <= own
+    assert all(name.split("/")[0] in ("runs", *KINDS, "vocab", "samples", "imports", "temperatures") for name in sent)
+
+
+def pulled(content: bytes) -> None:
+    """A manifest of a run in a bucket: what is pulled from there is sound."""
+    store, *_ = sound()
+    with _bucket() as bucket, collected_messages() as lines:
+        push(store, bucket)
+        obstore.put(bucket._store, _path(store, "runs").relative_to(store.root).as_posix(), content)
+        _merged(Bucket(bucket.name))
+    _said(*lines)
+
+
+@contextmanager
+def _bucket() -> Iterator[Bucket]:
+    held = MemoryStore()
+    with patch("rbpx.store.transfer._connect", lambda url: held):
+        yield Bucket("s3://memory/store")
 
 
 # ------------------------------------------------------------------------------------------------------------- corpora
@@ -392,33 +309,26 @@ _STRANGE: list[Any] = [
 _STRANGE += ["y" * 5000, [], [None], ["x", 1], {}, {"a": {"b": []}}, "2026-01-01", "2026-01-01T00:00:00+01:00", "nan"]
 
 
-def _sealed(values: dict[str, Any]) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        write_sealed(Path(folder) / "a.json", values, durable=False)
-        return (Path(folder) / "a.json").read_bytes()
-
-
 @st.composite
 def changed_record(draw: st.DrawFn, kind: str) -> bytes:
-    """A record in which some values are others, or gone: sealed anew, or without a seal."""
+    """A record in which some values are others, or gone."""
     values = json.loads(_path(sound()[0], kind).read_bytes())
-    values.pop("seal", None)
     for name in draw(st.lists(st.sampled_from(sorted(values)), min_size=1, max_size=3)):
         if draw(st.booleans()):
             values[name] = draw(st.sampled_from(_STRANGE))
         else:
             values.pop(name, None)
-    return _sealed(values) if values and draw(st.booleans()) else json.dumps(values).encode()
+    return json.dumps(values).encode()
 
 
 def files_of(kind: str) -> list[bytes]:
     """Whole records of a kind, and what is no record."""
     whole = _path(sound()[0], kind).read_bytes()
-    unsealed = {name: value for name, value in json.loads(whole).items() if name != "seal"}
     deep = b'{"params": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     others = [b"", b"[]", b"{}", b"null", deep, b'{"a": NaN}', b'{"a": 1e999}', b'{"a": ' + b"9" * 5000 + b"}"]
-    named = [_sealed(unsealed | {"files": files}) for files in hostile_files(unsealed)] if kind == "runs" else []
-    return [whole, json.dumps(unsealed).encode(), whole[: len(whole) // 2], *others, *named]
+    facts = json.loads(whole)
+    named = [json.dumps(facts | {"files": each}).encode() for each in hostile_files(facts)] if kind == "runs" else []
+    return [whole, json.dumps(facts | {"seal": "0" * 16}).encode(), whole[: len(whole) // 2], *others, *named]
 
 
 def hostile_files(manifest: dict[str, Any]) -> list[Any]:
@@ -471,13 +381,6 @@ def changed_table(draw: st.DrawFn, kind: str) -> bytes:
     return sink.getvalue()
 
 
-def indexes() -> list[bytes]:
-    """A whole index, and what is none."""
-    store, *_ = sound()
-    whole = refresh_index(store).read_bytes()
-    return [whole, whole[: len(whole) // 2], whole[:4096], b"", b"DUCK"]
-
-
 def tables_of(kind: str) -> list[bytes]:
     """A whole file of a kind, and what is none."""
     whole = table_path(kind).read_bytes()
@@ -485,30 +388,24 @@ def tables_of(kind: str) -> list[bytes]:
 
 
 RECORDS = ("runs", *KINDS)
-TABLES = (*OF_RUNS, "vocab", "imports", "temperatures")
-NAMES = [b"f" * 16 + b".json", b"a.json", b"a\nb.json", b"\xff.json", b"x" * 200, b"=cmd()", b"\x1b[2J"]
+TABLES = (*RUN_TABLES, "vocab", "imports", "temperatures")
 Target = Callable[[bytes], None]
 TARGETS = [
     *(f"record {kind}" for kind in RECORDS),
     *(f"table {kind}" for kind in TABLES),
-    *("heartbeat", "ledger", "sample", "index", "push", "pull", "publish"),
+    *("heartbeat", "sample", "push", "pull"),
 ]
 
 
 def target_of(name: str, whole: bool) -> tuple[Target, list[bytes], st.SearchStrategy[bytes]]:
     """What takes any bytes, whole files to begin from, and changed ones; `whole` asks everything of the store."""
     what, _, kind = name.partition(" ")
-    if what == "ledger":
-        return ledger, NAMES, st.binary(max_size=40)
     if what == "sample":
         return sample, tables_of("samples"), changed_table("samples")
-    if what == "index":
-        return index, indexes(), st.binary(max_size=40)
     if what == "table":
         return partial(table, kind), tables_of(kind), changed_table(kind)
-    if what in ("push", "pull", "publish"):
-        run = {"push": push, "pull": pull, "publish": published}[what]
-        return run, files_of("runs"), changed_record("runs")
+    if what in ("push", "pull"):
+        return {"push": pushed, "pull": pulled}[what], files_of("runs"), changed_record("runs")
     kind = kind or f"{what}s"
     alone = heartbeat if what == "heartbeat" else partial(record, kind, whole=whole)
     return alone, files_of(kind), changed_record(kind)

@@ -17,9 +17,9 @@ def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0
 
 
 def bring_words(*words: object, cwd: Path, check: int | None = 0) -> Answer:
-    """`rbpx import WORDS`, but for the index, which is made of what is imported and takes longer than that."""
+    """`rbpx import WORDS`, but for the views, which take longer than an import."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rbpx.store.index.refresh_index", lambda store: None)
+        patch.setattr("rbpx.store.relations.write_views", lambda store: None)
         return here("import", *words, cwd=cwd, check=check)
 
 

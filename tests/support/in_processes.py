@@ -20,8 +20,7 @@ import joblib
 from rbpx.errors import RbpxError
 from rbpx.groups.processes import in_processes, several_processes
 from rbpx.store.messages import collected_messages
-from rbpx.store.sql.bounded import SqlLimits
-from rbpx.store.sql.queries import shared
+from rbpx.store.sql import SqlLimits, shared
 from rbpx.store.store import Store
 from tests.support.synthetic import Truth, write_store
 

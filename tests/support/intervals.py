@@ -10,7 +10,7 @@ from rbpx.analyses.klaw import analysis as klaw
 from rbpx.analyses.predict import analysis as predict
 from rbpx.config.request import Request
 from rbpx.groups.select.sizes import select
-from rbpx.store.sql.queries import connect
+from rbpx.store.sql import connect
 from tests.support.synthetic import Truth, write_store
 
 

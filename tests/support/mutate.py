@@ -41,7 +41,6 @@ _EQUIVALENT = {
         "ranks/tiles: _SLAB_ROWS = 253",
         "ranks/tiles: n_most = min(_SLAB_ROWS, max(2, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))",
         "ranks/cpu_kernel: NEAR_KEPT = 257",
-        "store/checks/integrity: _REMEMBERED_FROM_BYTES, _REMEMBERED_FROM_ITEMS = (1 << 29, 256)",
     ),
     "the bits of 1 are the least number above 0": ("ranks/cpu_kernel: top, absolute = (-_ABSOLUTE, i32(1))",),
     "a row is looked through once more": (
@@ -49,20 +48,18 @@ _EQUIVALENT = {
         "ranks/cpu_kernel: return (low_n < self._own_n) & (self._own_n <= high_n) & (self._n_near_n <= NEAR_KEPT)",
     ),
     "what is taken off is added again": ("ranks/cpu_kernel: if _float(absolute) >= top_n[i] + _SPREAD:",),
-    "results are remembered of smaller stores too": (
-        "store/checks/integrity: n_bytes = sum((seen[1] for of_one in stamps.values() for seen in of_one if seen))",
-    ),
     "many times what products move is still many times": ("ranks/tiles: _ROUNDING = 2.0 ** (-21)",),
     "one thread or several give the same": ("ranks/tiles: if len(shares) != 1:",),
     "how it lies in the file; what is read is the same": (
-        "files/digest: indent = 2 if in_lines else None",
         "files/digest: atomic_write_text(path, json.dumps(entries, indent=1), durable=False)",
+        "store/store: text = json.dumps(facts | {'format': FORMAT, 'files': files}, indent=2, allow_nan=False)",
     ),
     "it only waits longer": (
         "files/digest: atomic_write_text(path, json.dumps(entries, indent=0), durable=True)",
-        "store/remote/outbox: with suppress(OSError), atomic_write(folder, durable=True) as temporary:",
+        "store/relations: with atomic_write(path, durable=True) as temporary, duckdb.connect(':memory:') as "
+        "connection:",
+        "store/relations: with atomic_write(store.root / f'{place}.parquet', durable=True) as path:",
     ),
-    "how many names a line shows": ("store/checks/integrity: def _first(names: list[str], most: int=4) -> str:",),
     "each combination still has a number of its own": (
         "store/imports/identity: combined = combined * (len(encoded.dictionary) + 1) - "
         "encoded.indices.to_numpy(zero_copy_only=False)",

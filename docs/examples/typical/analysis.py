@@ -12,7 +12,7 @@ from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import Points
 from rbpx.laws.names import Method
 from rbpx.status import Status
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 from rbpx.store.store import Record, Store
 
 

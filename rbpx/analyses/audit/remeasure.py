@@ -30,8 +30,7 @@ from rbpx.measure.distributed import ProcessGroup, init_process_group
 from rbpx.measure.extract import measure_windows
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import refuse_launched
-from rbpx.store.named import open_store
-from rbpx.store.sql.queries import ask_beside, connect
+from rbpx.store.sql import ask_beside, connect
 from rbpx.store.store import Store
 
 _DECISIVE = ("torch", "transformers", "tokenizers")  # versions that can change what a model computes
@@ -44,7 +43,7 @@ def remeasure(request: Request) -> tuple[list[Audit], Measured]:
     Raises:
         RbpxError: no measured run is selected, the device is not available, or the engine is not the one that measured.
     """
-    store, dtype, engine = open_store(request.store), request.dtype and request.dtype.value, request.engine
+    store, dtype, engine = Store(request.store), request.dtype and request.dtype.value, request.engine
     audits, failures = list[Audit](), list[Failure]()
     with connect(store, with_fits=False) as connection:
         groups = [group for group in select(connection, request) if group.is_measured]

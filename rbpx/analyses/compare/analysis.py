@@ -18,8 +18,7 @@ from rbpx.groups.group import Group, Run
 from rbpx.groups.select.side import Side, name_of, runs_by_text
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.numeric import Floats
-from rbpx.store.sql.bounded import SqlLimits
-from rbpx.store.sql.queries import ask, ask_where
+from rbpx.store.sql import SqlLimits, ask, ask_where
 from rbpx.store.store import Record, Store
 
 DEFAULT_K: Final = (1, 10, 100)

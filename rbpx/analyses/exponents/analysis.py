@@ -23,7 +23,7 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Resampled, aroun
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)

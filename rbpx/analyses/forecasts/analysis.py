@@ -16,7 +16,7 @@ from rbpx.groups.points.sizes import size_points, weigh_group
 from rbpx.groups.select.sizes import family_name, is_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.predict.prediction import Score, coverage, score
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties
 
@@ -129,8 +129,9 @@ def _measured(
 
 def _scored(row: Record, run: Run, measured: float | None, times: dict[str, datetime]) -> Forecast:
     # The time that a record gives for itself proves little, but it cannot be earlier than the runs that it rests on.
-    registered = max([row["registered_at"], *(times[run_id] for run_id in _rested_on([row]) if run_id in times)])
-    if any(run_id in times and times[run_id] < registered for run_id in run.run_ids):
+    said = [] if row["registered_at"] is None else [row["registered_at"]]
+    known = [*said, *(times[run_id] for run_id in _rested_on([row]) if run_id in times)]
+    if known and any(run_id in times and times[run_id] < max(known) for run_id in run.run_ids):
         return Forecast(row, run, measured, None, Outcome.too_late)
     result = None if measured is None else score(row["y"], row["lo"], row["hi"], measured)
     if result is None:

@@ -1,7 +1,6 @@
 """Shows forecasts: a table for each registration, of what was predicted and what came; how often intervals held."""
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from typing import Final
 
 from rbpx.analyses.forecasts.analysis import Forecast, Forecasts, Outcome, analyse, keep
@@ -26,10 +25,9 @@ def tables(results: Sequence[Forecasts]) -> list[Table]:
 
 
 def _when(said: Record) -> str:
-    """When a forecast says it was registered; and when it was first seen here, if a day or more later."""
-    registered, seen = said["registered_at"], said["seen_at"]
-    is_old = seen is None or seen - registered < timedelta(days=1)
-    return f"{registered:%Y-%m-%d %H:%M}" + ("" if is_old else f" by its own account, here since {seen:%Y-%m-%d}")
+    """When a forecast says that it was registered; those of early versions do not say it."""
+    at = said["registered_at"]
+    return "at a time that it does not say" if at is None else f"{at:%Y-%m-%d %H:%M}"
 
 
 @one_by_one

@@ -21,8 +21,7 @@ from rbpx.errors import RbpxError
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import Points, size_points, weigh
 from rbpx.status import Status
-from rbpx.store.sql.bounded import SqlLimits
-from rbpx.store.sql.queries import ask, ask_where
+from rbpx.store.sql import SqlLimits, ask, ask_where
 
 DEFAULT_K: Final = (1, 10, 100)
 LOSSES: Final = ("rbp", "cross_entropy")

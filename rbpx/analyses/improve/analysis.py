@@ -15,7 +15,7 @@ from rbpx.errors import RbpxError
 from rbpx.groups.fits import alike
 from rbpx.groups.group import Group
 from rbpx.laws.intervals.estimate import Estimate, flat, from_stderr
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 from rbpx.store.store import Record, Store
 
 

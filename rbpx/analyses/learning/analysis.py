@@ -19,7 +19,7 @@ from rbpx.groups.origin import spelled
 from rbpx.groups.select.along import AlongGroup, best_of_budgets
 from rbpx.laws.names import Axis
 from rbpx.status import Status
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 
 DEFAULT_K: Final = (1, 10, 100)
 _FEWEST: Final = 3  # points

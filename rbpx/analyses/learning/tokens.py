@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rbpx.groups.group import Group, Run
 from rbpx.laws.numeric import Floats
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 
 Ints = NDArray[np.int64]
 _BITS: Final = (20, 21)  # of a position, of a token id; 22 are left for documents

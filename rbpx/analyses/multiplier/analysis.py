@@ -20,7 +20,7 @@ from rbpx.groups.select.trainings import TrainingGroup
 from rbpx.laws.families.multiplier import MultiplierLaw, Offset, fit_multiplier
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 from rbpx.store.store import Record, Store
 
 AnyGroup = TypeVar("AnyGroup", bound=Group)

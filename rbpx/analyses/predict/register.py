@@ -13,7 +13,6 @@ from rbpx.files.digest import digest
 from rbpx.groups.group import Group
 from rbpx.groups.select.sizes import BESIDE, NAMES, is_about, select_runs
 from rbpx.store.forecasts import refuse_known, register
-from rbpx.store.named import own_store
 from rbpx.store.store import Record, Store
 from rbpx.version import __version__
 
@@ -78,7 +77,7 @@ def register_answers(store: Store, name: str, group: Group, answers: Sequence[Re
     versions = {"rbpx": __version__, "python": platform.python_version()}
     versions |= {library: metadata.version(library) for library in _COMPUTE}
     facts = {fact: group.names()[fact] for fact in NAMES} | {"versions": versions}
-    known = register(own_store(store.name), name, facts, predictions)
+    known = register(Store(store.name), name, facts, predictions)
     _LOGGER.info(
         f"registered {number_of(len(predictions), 'prediction')} as {known}; note this id, which stands for all that "
         "they say; rbpx forecasts scores them when the model is measured"

@@ -15,9 +15,8 @@ from rbpx.config.request import Request
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.groups.group import Run
 from rbpx.groups.select.sizes import select
-from rbpx.store.named import open_store, own_store
-from rbpx.store.sql.queries import connect
-from rbpx.store.store import Record
+from rbpx.store.sql import connect
+from rbpx.store.store import Record, Store
 
 if TYPE_CHECKING:
     from rbpx.analyses.again import Again
@@ -31,11 +30,11 @@ def measure(request: Request) -> Measured:
     Raises:
         RbpxError: the store cannot be written, or the device is not available.
     """
-    store = open_store(request.store)
+    store = Store(request.store)
     with connect(store, with_fits=False) as connection:
         groups = [group for group in select(connection, request) if group.is_measured]
     runs = {run.run_id: run for group in groups for run in group.runs}
-    missing = [run for run in runs.values() if not store.has_file(store.beside_file("temperatures", run.run_id))]
+    missing = [run for run in runs.values() if not store.beside_file("temperatures", run.run_id).is_file()]
     done = tuple(run_id for run_id in runs if run_id not in {run.run_id for run in missing})
     if not missing:
         return Measured(done, ())
@@ -43,7 +42,7 @@ def measure(request: Request) -> Measured:
     from rbpx.analyses.again import measured_again
     from rbpx.measure.distributed import init_process_group
 
-    processes, own = init_process_group(request.device.value), own_store(request.store)
+    processes, own = init_process_group(request.device.value), Store(request.store)
     # Runs of one model stand together, so that it is loaded once for all of its texts.
     missing.sort(key=lambda run: (run.family, run.non_embedding_params, run.size, str(run.revision), str(run.dtype)))
     missing = processes.broadcast(missing)  # all must agree, or some would wait for runs that others skip

@@ -36,7 +36,7 @@ from rbpx.laws.counts.chances import (
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.numeric import Floats
 from rbpx.status import Status
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 from rbpx.store.store import Record, Store
 
 DEFAULT_K: Final = (1, 10)

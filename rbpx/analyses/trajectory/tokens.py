@@ -11,7 +11,7 @@ import numpy as np
 
 from rbpx.groups.group import Run
 from rbpx.laws.trajectory import History, histories, settled
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 from rbpx.ties import Ties
 
 

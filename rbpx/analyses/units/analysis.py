@@ -22,7 +22,7 @@ from rbpx.groups.documents import document_ranks
 from rbpx.groups.group import Group, Run
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, estimate
 from rbpx.laws.numeric import Floats
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 from rbpx.store.store import Record, Store
 
 PERCENTS: Final = (50, 90, 99)  # of the tokens have a rank of at most the quantile

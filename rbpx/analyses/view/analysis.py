@@ -13,7 +13,7 @@ from rbpx.errors import RbpxError
 from rbpx.groups.group import Group, Run
 from rbpx.groups.points.items import Answers, ItemView, documents_of_items, item_answers, item_views, telling_items
 from rbpx.groups.select.side import Side, name_of, runs_by_text
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 from rbpx.store.store import Record, Store
 
 _SHORTEST: Final = 32  # scored tokens that a document has, to be chosen

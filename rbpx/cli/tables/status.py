@@ -21,8 +21,7 @@ from rbpx.groups.group import MEASURED
 from rbpx.groups.select.sizes import choices
 from rbpx.store.cell_states import CellState, LastHeartbeat, State, read_heartbeats
 from rbpx.store.imports.kept import list_imports
-from rbpx.store.named import open_store
-from rbpx.store.sql import relations
+from rbpx.store.relations import records_alone
 from rbpx.store.store import Record, Store
 
 Row = tuple[str, str]  # family, size
@@ -147,7 +146,7 @@ def print_status(requests: Sequence[Request], cell_states: Sequence[CellState] |
         _print_grid(list({one.cell: one for one in cell_states}.values()), requests[0].format)
         return
     for name in dict.fromkeys(request.store for request in requests):
-        store = open_store(name)
+        store = Store(name)
         if not _print_store(store, requests):
             matches = f" that matches {narrowing}; drop that to see all" if narrowing else " yet; measure first"
             there = (
@@ -182,10 +181,11 @@ def _print_store(store: Store, requests: Sequence[Request]) -> bool:
         Whether it holds anything that the requests narrow to.
     """
     narrowed = [choices(request) for request in requests]
-    runs = [run for run in relations.table(store, "runs").to_pylist() if _meets(run, narrowed)]
+    runs = [run for run in store.runs() if _meets(run, narrowed)]
     imports = [one for one in list_imports(store) if _meets(one, narrowed)]
     failed = [failure for failure in store.records("failures") if _meets(failure, narrowed)]
-    failures = relations.table(store, "failures").to_pylist()
+    with records_alone(store, "failures") as connection:
+        failures = connection.sql("FROM failures").to_arrow_table().to_pylist()
     failures = [failure for failure in failures if failure["cell_key"] in {each["cell_key"] for each in failed}]
     answered = {run["cell_key"] for run in runs}
     heartbeats = {key: beat for key, beat in read_heartbeats(store).items() if key not in answered}

@@ -1,6 +1,7 @@
 """Write a relation or a query as CSV, JSON or Parquet.
 
 Takes the name of a relation or a SELECT. The suffix of --output gives the format; without it CSV is printed.
+`export FILE.duckdb` copies all relations as tables into one file, to give away.
 """
 
 from rbpx.cli.registry import Job, Verb
@@ -12,6 +13,7 @@ VERB = Verb(
     theme="store",
     examples=(
         "python -m rbpx export observations --output observations.parquet",
+        "python -m rbpx export mine.duckdb",
         'python -m rbpx export "SELECT size, cross_entropy_nats FROM runs" --output runs.csv',
     ),
     takes_words=True,
@@ -21,9 +23,9 @@ VERB = Verb(
 
 def start(job: Job) -> None:
     """Write a relation, or the answer to a query, to a file or to stdout."""
-    from rbpx.store.sql.bounded import SqlLimits
-    from rbpx.store.sql.export import export
-    from rbpx.store.sql.queries import RELATIONS
+    from rbpx.store.export import export
+    from rbpx.store.relations import RELATIONS
+    from rbpx.store.sql import SqlLimits
 
     request, words = job.request, job.words
     if len(words) != 1:

@@ -84,8 +84,8 @@ VERB = Verb(
 def start(job: Job) -> None:
     """Bring one file into the store, and say what it brought."""
     from rbpx.store.imports.table import import_file
-    from rbpx.store.index import refresh_index
-    from rbpx.store.named import own_store
+    from rbpx.store.relations import write_views
+    from rbpx.store.store import Store
 
     request = job.request
     if job.words[:1] in (("tokens",), ("samples",)):
@@ -103,13 +103,13 @@ def start(job: Job) -> None:
     file = _only(
         [*job.words, *([] if request.file is None else [request.file])], "import", "source=NAME ties=optimistic"
     )
-    store = own_store(request.store)
+    store = Store(request.store)
     imported = import_file(store, Path(file).expanduser(), request, request.dry_run)
     if request.dry_run:
         _preview(imported, request, file)
         return
     _report(imported, store, request, file)
-    refresh_index(store)
+    write_views(store)
 
 
 def _only(files: "Sequence[str]", words: str, keys: str) -> str:
@@ -126,11 +126,11 @@ def _only(files: "Sequence[str]", words: str, keys: str) -> str:
 def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
     """Bring the tokens of one file into the store, as a run."""
     from rbpx.store.imports.engine_runs import import_tokens
-    from rbpx.store.index import refresh_index
-    from rbpx.store.named import own_store
+    from rbpx.store.relations import write_views
+    from rbpx.store.store import Store
 
     file = _only(files, "import tokens", "engine=NAME")
-    store = own_store(request.store)
+    store = Store(request.store)
     run = import_tokens(store, Path(file).expanduser(), request)
     told = f"{number_of(run.n_tokens, 'token')} of {number_of(run.n_documents, 'document')} from {file}"
     if request.dry_run:
@@ -140,17 +140,17 @@ def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
         return
     already = "" if run.is_new else " (it was there already)"
     print(f"imported {told} into {store.name} as run {run.run_id}{already}: {run.told}", file=sys.stderr)
-    refresh_index(store)
+    write_views(store)
 
 
 def _import_samples(files: "Sequence[str]", request: "ImportRequest") -> None:
     """Bring the samples of one task into the store, as an observation."""
     from rbpx.store.imports.table import import_samples
-    from rbpx.store.index import refresh_index
-    from rbpx.store.named import own_store
+    from rbpx.store.relations import write_views
+    from rbpx.store.store import Store
 
     file = _only(files, "import samples", "source=NAME")
-    store = own_store(request.store)
+    store = Store(request.store)
     imported, scored = import_samples(store, Path(file).expanduser(), request)
     told = [f"{scored.metric} {scored.accuracy:.4f}"] if scored.accuracy is not None else []
     told += [f"{scored.bits_per_byte:.4f} bits per byte"] if scored.bits_per_byte is not None else []
@@ -160,7 +160,7 @@ def _import_samples(files: "Sequence[str]", request: "ImportRequest") -> None:
         return
     _report(imported, store, request, file)
     print(f"of {items}; such samples have no ranks, so no tokens were imported", file=sys.stderr)
-    refresh_index(store)
+    write_views(store)
 
 
 def import_study(request: "Request") -> None:
@@ -172,10 +172,10 @@ def import_study(request: "Request") -> None:
     from rbpx.config.yaml_paths import file_at
     from rbpx.cores import is_main_process
     from rbpx.store.imports.table import import_file
-    from rbpx.store.index import refresh_index
-    from rbpx.store.named import own_store
+    from rbpx.store.relations import write_views
+    from rbpx.store.store import Store
 
-    store = own_store(request.store)
+    store = Store(request.store)
     for number, config in enumerate(request.imports, 1):
         if config.file is None:
             raise RbpxError(f"import {number} of the study names no file; give it file: PATH")
@@ -183,7 +183,7 @@ def import_study(request: "Request") -> None:
         imported = import_file(store, path, config)
         if is_main_process():
             _report(imported, store, config, path.name)
-    refresh_index(store)
+    write_views(store)
 
 
 def _preview(imported: "Imported", request: "ImportRequest", file: str) -> None:

@@ -54,7 +54,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     """Measure and analyse as `run` does, then write the findings, unless something failed."""
     from rbpx.cli.findings import write_findings
     from rbpx.cores import is_main_process
-    from rbpx.store.sql.bounded import SqlLimits
+    from rbpx.store.sql import SqlLimits
 
     grids, requests, done = run.measured(outcomes)
     rows = run.analyse(requests, done) if requests and is_main_process() else []

@@ -38,7 +38,6 @@ def start(job: Job) -> None:
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
     """Write the page of all jobs together."""
     from rbpx.report.output import write_report
-    from rbpx.store.named import read_again
 
     grids = [(outcome.request, None) for outcome in outcomes]
-    read_again(outcomes[0].request.store, lambda: write_report(grids, line.narrowing))
+    write_report(grids, line.narrowing)

@@ -76,9 +76,7 @@ def measured(outcomes: Sequence[Outcome]) -> "tuple[list[Measured], list[Request
 
 def analyse(requests: "Sequence[Request]", done: Sequence[str], briefly: bool = False) -> "list[Record]":
     """Run and print the analyses of a study, over all cells of its sweep; returns the rows of their fits."""
-    from rbpx.store.named import read_again
-
-    return read_again(requests[0].store, lambda: _analyse(requests, done, briefly))
+    return _analyse(requests, done, briefly)
 
 
 def _analyse(requests: "Sequence[Request]", done: Sequence[str], briefly: bool) -> "list[Record]":

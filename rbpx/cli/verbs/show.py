@@ -23,16 +23,14 @@ VERB = Verb(
 def start(job: Job) -> None:
     """Print the record of a run, cell, fit or import; a fit is fitted again."""
     from rbpx.analyses.answer import open_filled
-    from rbpx.store.checks.integrity import sound_runs
     from rbpx.store.imports.kept import provenance_of
 
     store = open_filled(job.request.store)
     if len(job.words) != 1:
         raise RbpxError("show takes the id of one run or fit, as `sql` and --format json print them: rbpx show ID")
     (name,) = job.words
-    sound = sound_runs(store)
     cells = [c for c in store.records("cells") if name in (c["run_id"], c["cell_key"])]
-    records: list[Any] = [c | store.manifest(c["run_id"]) for c in cells if c["run_id"] in sound]
+    records: list[Any] = [c | store.manifest(c["run_id"]) for c in cells if store.has_run(c["run_id"])]
     records += [f | {"reproduced": reproduced(f)} for f in store.records("fits") if f["fit_id"] == name]
     imported = provenance_of(store, name)
     records += [] if imported is None else [imported]

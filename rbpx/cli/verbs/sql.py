@@ -26,19 +26,17 @@ VERB = Verb(
 def start(job: Job) -> None:
     """Answer the query."""
     from rbpx.display.records import print_table
-    from rbpx.store.index import refresh_if_writable
-    from rbpx.store.named import open_store
-    from rbpx.store.sql.bounded import SqlLimits
-    from rbpx.store.sql.export import known_complete
-    from rbpx.store.sql.queries import connect, user_rows
+    from rbpx.store.relations import write_views
+    from rbpx.store.sql import SqlLimits, connect, user_rows
+    from rbpx.store.store import Store
 
     request, words = job.request, job.words
     if len(words) != 1:
         raise RbpxError(f'sql takes one query in quotes, got {len(words)}: python -m rbpx sql "SELECT * FROM runs"')
-    store = open_store(request.store)
+    store = Store(request.store)
     if not store.root.is_dir():
         raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
-    refresh_if_writable(store)
+    write_views(store)
     limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
     with connect(store, limits=limits) as connection, user_rows(connection, words[0], limits) as rows:
-        print_table(known_complete(rows, store, request.output), request.format, request.output)
+        print_table(rows, request.format, request.output)

@@ -32,11 +32,11 @@ def start(job: Job) -> list[Any] | None:
     """The state of each cell of a grid; None where no grid is named."""
     from rbpx.measure.offline import grid_offline
     from rbpx.store.cell_states import cell_states
-    from rbpx.store.index import refresh_if_writable
-    from rbpx.store.named import open_store
+    from rbpx.store.relations import write_views
+    from rbpx.store.store import Store
 
-    store = open_store(job.request.store)
-    refresh_if_writable(store)
+    store = Store(job.request.store)
+    write_views(store)
     if job.request.model is None or job.request.dataset is None:
         return None
     return cell_states(grid_offline(job.request, store, by_name=True)[0], store)

@@ -41,7 +41,7 @@ class ShownKeys(Asked):
 
     fresh: Key[bool] = Key(bool, False, as_typed, "true").says("does nothing any more: every answer is computed")
     store: Key[str] = Key(str, "${oc.env:RBPX_STORE,store}", as_typed, "DIR", takes_path=True).says(
-        "folder of the store (--store DIR), or s3://BUCKET/PATH; default $RBPX_STORE or store/"
+        "folder of the store (--store DIR); default $RBPX_STORE or store/"
     )
     plot: Key[bool] = Key(bool, False, as_typed, "true", values=("true",)).says("small plots under the tables (--plot)")
     format: Key[Format] = Key(Format, Format.table, as_typed, "table").says(

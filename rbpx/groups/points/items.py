@@ -22,8 +22,8 @@ from rbpx.data.samples import sample_here
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.groups.group import Run
 from rbpx.laws.numeric import Floats
-from rbpx.store.named import open_store
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
+from rbpx.store.store import Store
 from rbpx.ties import Ties
 
 
@@ -183,7 +183,7 @@ def documents_of_items(connection: duckdb.DuckDBPyConnection, store: str, run_id
     try:
         request = restored(values, _ASKED)
         assert request.dataset is not None, "a run is of a text"
-        drawn = sample_here(request.dataset, request.limit, request.seed, open_store(store))
+        drawn = sample_here(request.dataset, request.limit, request.seed, Store(store))
     except (RbpxError, MeasureError):  # a file that has gone, a record of another version
         return {}
     if drawn is None or text_hash(drawn.documents) != row["text_hash"]:

@@ -6,7 +6,7 @@ import duckdb
 import numpy as np
 
 from rbpx.laws.numeric import Floats
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 
 
 @dataclass(frozen=True, eq=False)

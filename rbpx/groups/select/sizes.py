@@ -21,7 +21,7 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.groups.group import ALIKE, MEASURED, OF_TRAINING, Group, Run
 from rbpx.laws.names import IMPORTED, SizeBy
 from rbpx.store.schema import varied
-from rbpx.store.sql.queries import ask
+from rbpx.store.sql import ask
 from rbpx.ties import Ties, rule_of
 
 

@@ -27,7 +27,6 @@ from rbpx.measure.results import Failure, Measured, not_measured, told
 from rbpx.measure.shards import places_in
 from rbpx.models.folder import local_folder
 from rbpx.store.cell_states import CellState, State, cell_states
-from rbpx.store.named import own_store
 from rbpx.store.store import Record, Store
 
 _AT_ONCE: Final = 8  # files, as many as huggingface_hub fetches side by side
@@ -257,7 +256,7 @@ def _fill(grid: _Grid, places: Collection[int] | None, known: dict[Wanted, Neede
 
     request = grid.request.but(shard=None)
     try:
-        store = own_store(request.store)
+        store = Store(request.store)
         cells, _ = grid_offline(request, store)
         assert request.dataset is not None, "a grid has a dataset"
         for dataset, limit, seed, held in draws_from_hub(request.dataset, request.limit, request.seed, store):
@@ -292,7 +291,7 @@ def _is_done(state: CellState, request: Request, store: Store) -> bool:
     """Whether a cell is measured, with its best tokens where they are asked for."""
     if state.state is not State.done or state.run_id is None:
         return False
-    return not request.best or store.has_file(store.beside_file("best", state.run_id))
+    return not request.best or store.beside_file("best", state.run_id).is_file()
 
 
 def _check_room(n_bytes: int) -> None:

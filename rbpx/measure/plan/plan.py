@@ -20,8 +20,6 @@ from rbpx.measure.plan.tokens_read import find_tokens_read, tokens_read_of_run
 from rbpx.models.architecture import Architecture, look_up
 from rbpx.models.costs import flops, peak_mib
 from rbpx.store.cell_states import CellState, State, cell_states
-from rbpx.store.named import open_store
-from rbpx.store.sql import relations
 from rbpx.store.store import Record, Store
 
 _MIB = 2**20
@@ -87,11 +85,11 @@ def plan_grid(request: Request) -> list[Planned]:
     Raises:
         RbpxError: the request names no model or dataset, or a folder or file that does not exist.
     """
-    store = open_store(request.store)
+    store = Store(request.store)
     grid, documents = grid_offline(request, store)
     assert request.dtype is not None, "the grid of a request sets its dtype"
     free = free_memory(request.device.value, store.root)
-    runs = relations.table(store, "runs").to_pylist()
+    runs = store.runs()
     if request.calibrate:
         throughputs = [calibrate(free.device, request.dtype.value)]
     else:

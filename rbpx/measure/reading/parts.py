@@ -22,8 +22,7 @@ import numpy.typing as npt
 from rbpx.data.windows import Window
 from rbpx.errors import RbpxError
 from rbpx.files.entries import atomic_write
-from rbpx.store.files.inside import RUNNING, inside
-from rbpx.store.store import Store
+from rbpx.store.store import RUNNING, Store
 
 Rows = npt.NDArray[Any]
 SECONDS: Final = "RBPX_PART_S"  # the environment's: seconds from one part to the next
@@ -88,7 +87,7 @@ class Parts:
         wall_s = np.array(time.monotonic() - self._sealed_at, _WALL).tobytes()
         content = self._key.encode() + wall_s + np.concatenate([np.empty(0, self._kind), *self._open]).tobytes()
         with suppress(OSError, RbpxError):  # a full disk or a store that went away is reported by what writes the run
-            path = inside(self._store.root, f"{RUNNING}/.parts.{self._key}.{number:08x}.tmp")
+            path = self._store.root / RUNNING / f".parts.{self._key}.{number:08x}.tmp"
             with atomic_write(path, durable=False) as temporary:
                 temporary.write_bytes(hashlib.sha256(content).digest() + content)
             self._files.append(path)
@@ -98,13 +97,13 @@ class Parts:
         """Remove all parts, now that the run holds their rows."""
         for path in self._files:
             with suppress(OSError, RbpxError):
-                inside(self._store.root, path).unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
         self._files = []
 
     def _read(self, path: Path) -> Rows:
         """The rows of a part; none where it is not what was sealed."""
         try:
-            whole = inside(self._store.root, path).read_bytes()
+            whole = path.read_bytes()
         except OSError:
             return np.empty(0, self._kind)
         content = whole[_DIGEST_BYTES:]

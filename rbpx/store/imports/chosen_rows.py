@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 from rbpx.errors import RbpxError
 from rbpx.files.cells import is_no_value
 from rbpx.files.column_table import Column, ColumnTable
-from rbpx.store.sql.bounded import SqlLimits
-from rbpx.store.sql.queries import meets
+from rbpx.store.sql import SqlLimits, meets
 
 _LIMITS: Final = SqlLimits()
 _KINDS: Final = (pa.int64(), pa.float64(), pa.bool_())  # of a column of texts, the first that all of them are

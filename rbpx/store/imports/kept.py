@@ -1,32 +1,31 @@
 """Imported observations in a store: immutable Parquet files, each with where it comes from."""
 
 import json
-import logging
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock
 
 from rbpx.errors import RbpxError, reason
-from rbpx.files.entries import plain_file
 from rbpx.files.output import digest_of_rows
 from rbpx.store.cell_states import read_heartbeats
-from rbpx.store.files.ledger import locked
 from rbpx.store.imports.contradictions import fields_of, not_stored
 from rbpx.store.imports.identity import LATER, run_ids
 from rbpx.store.imports.observations import ROW
-from rbpx.store.messages import warn_damage
+from rbpx.store.relations import OWN_STEM
 from rbpx.store.schema import OBSERVATIONS, with_all, with_varied
 from rbpx.store.store import Record, Store
+from rbpx.store.verify import read_own, read_whole
 
 LOCK: Final = ".imports.lock"  # two imports at once must not contradict each other
 _NOTHING: Final = fields_of(OBSERVATIONS).empty_table()
-_LOGGER = logging.getLogger(__name__)
 _PROVENANCE: Final = b"rbpx.import"  # key in the metadata of the Parquet schema
-_MOST_MIB: Final = 1 << 16  # of a file
 
 
 def write(store: Store, new: pa.Table, origin: Record) -> None:
@@ -48,7 +47,7 @@ def provenance(path: Path) -> Record:
         RbpxError: it cannot be read, or was not imported by rbpx.
     """
     try:
-        metadata = pq.read_schema(plain_file(path, _MOST_MIB)).metadata or {}
+        metadata = pq.read_schema(path).metadata or {}
     except (OSError, ValueError, pa.ArrowException) as problem:
         raise RbpxError(f"{path} cannot be read: {reason(problem)}; move it out of the store") from None
     try:
@@ -60,7 +59,7 @@ def provenance(path: Path) -> Record:
     raise RbpxError(f"{path} was not imported by rbpx; move it out of the store and import it from there")
 
 
-def _read(path: Path) -> tuple[Record, pa.Table]:
+def _read(path: Path, read: Callable[[Path], pa.Table] = read_whole) -> tuple[Record, pa.Table]:
     """Where the observations of one file come from, and all of them.
 
     Raises:
@@ -68,31 +67,20 @@ def _read(path: Path) -> tuple[Record, pa.Table]:
     """
     origin = provenance(path)
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            return origin, file.read()
+        return origin, read(path)
     except (OSError, ValueError, LookupError, pa.ArrowException) as problem:
-        raise _corrupt(path, reason(problem)) from None
+        line = f"{path} is corrupt: {reason(problem)}; move it out of the store, and import its file again"
+        raise RbpxError(line) from None
 
 
-def _read_whole(path: Path) -> tuple[Record, pa.Table]:
-    """The same, where the rows are those of the file's name, or of that of a copy of it.
-
-    Raises:
-        RbpxError: they are not, or as in `_read`.
-    """
-    origin, table = _read(path)
-    if not path.stem.startswith(_name(origin, table)):
-        raise _corrupt(path, "its rows are not those of its name")
-    return origin, table
+def _read_own(path: Path) -> tuple[Record, pa.Table]:
+    """The same, where the rows are those of the file's name."""
+    return _read(path, partial(read_own, "imports"))
 
 
 def _name(origin: Record, rows: pa.Table) -> str:
     """The name of a file: its source, and a digest of all values of its rows."""
     return f"{origin['source']}-{digest_of_rows(rows)}"
-
-
-def _corrupt(path: Path, why: str) -> RbpxError:
-    return RbpxError(f"{path} is corrupt: {why}; move it out of the store, and import its file again")
 
 
 def _tables(store: Store) -> Iterator[tuple[Record, pa.Table]]:
@@ -101,7 +89,7 @@ def _tables(store: Store) -> Iterator[tuple[Record, pa.Table]]:
         try:
             yield _read(path)
         except RbpxError as problem:
-            warn_damage(_LOGGER, store.root, str(problem))
+            store.warn(f"imports/{path.name}", str(problem), "import its file again")
 
 
 def observations_of(store: Store, source: str) -> pa.Table:
@@ -110,10 +98,9 @@ def observations_of(store: Store, source: str) -> pa.Table:
     Raises:
         RbpxError: a file of imports is corrupt or not written by rbpx, so that its observations are unknown.
     """
-    tables = [
-        _NOTHING,
-        *(table for origin, table in map(_read_whole, store.import_files()) if origin["source"] == source),
-    ]
+    of_source = [path for path in store.import_files() if provenance(path)["source"] == source]
+    own = [path for path in of_source if re.fullmatch(OWN_STEM, path.stem)]  # the others are copies
+    tables = [_NOTHING, *(_read_own(path)[1] for path in own)]
     columns = with_varied(_NOTHING.schema, (name for table in tables for name in table.column_names))
     return pa.concat_tables([with_all(table, columns) for table in tables])
 
@@ -125,10 +112,10 @@ def adopt(store: Store, path: Path) -> int:
         RbpxError: it is corrupt, contradicts observations in this store, or was not imported by rbpx.
         MeasureError: the store cannot be written.
     """
-    origin, whole = _read_whole(path)
+    origin, whole = _read_own(path)
     read = with_all(whole, with_varied(_NOTHING.schema, whole.column_names))
     read = read.append_column(ROW, pa.array(np.arange(read.num_rows)))
-    with locked(store.root, LOCK):
+    with FileLock(store.root / LOCK):
         judged = not_stored(read, observations_of(store, origin["source"]), lambda row: f"row {row + 1}")
         faults = judged.faults.lines(lambda row: f"{path.name}, row {row + 1}")
         if faults:
@@ -142,15 +129,15 @@ def adopt(store: Store, path: Path) -> int:
 def remove_source(store: Store, source: str) -> int:
     """Remove all that was imported from a source; returns the number of imports removed."""
     n_removed = 0
-    with locked(store.root, LOCK):
+    with FileLock(store.root / LOCK):
         for path in store.import_files():
             try:
                 is_of_source = provenance(path)["source"] == source
             except RbpxError as problem:
-                warn_damage(_LOGGER, store.root, str(problem))
+                store.warn(f"imports/{path.name}", str(problem), "import its file again")
                 continue
             if is_of_source:
-                store.remove(path)
+                path.unlink(missing_ok=True)
                 n_removed += 1
     return n_removed
 
@@ -170,11 +157,6 @@ def list_imports(store: Store) -> list[Record]:
         contents = {name: _distinct(table, name) for name in ("family", "dataset", "size", "k", "n")}
         rows.append(origin | {"n_observations": table.num_rows} | contents)
     return sorted(rows, key=lambda row: (row["source"], row["imported_at"]))
-
-
-def imported_run_ids(store: Store) -> set[str]:
-    """The run_ids of imported observations, to which fits may refer."""
-    return {run_id for _, table in _tables(store) for run_id in _distinct(table, "run_id")}
 
 
 def provenance_of(store: Store, run_id: str) -> Record | None:

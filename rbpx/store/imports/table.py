@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
+from filelock import FileLock
 
 from rbpx.config.imports import ImportConfig, ImportRequest, told_runs
 from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.column_table import Column, ColumnTable, is_long, long_columns, read_columns, widened
 from rbpx.files.columns import Columns, ColumnsError, match_columns
-from rbpx.store.files.ledger import locked
 from rbpx.store.imports.chosen_rows import named_in, rows_where
 from rbpx.store.imports.contradictions import Judged, not_stored, sized
 from rbpx.store.imports.faults import Faults, refuse
@@ -106,7 +106,7 @@ def _bring(store: Store, table: ColumnTable, config: ImportConfig, dry_run: bool
     judged = _judged(reading, store, wide, columns, config)  # refused before a folder is made for a store
     if not dry_run:
         store.prepare()
-        with locked(store.root, LOCK):
+        with FileLock(store.root / LOCK):
             if store.import_files() != files:  # another process brought something meanwhile
                 judged = _judged(reading, store, wide, columns, config)
             if judged.new.num_rows:

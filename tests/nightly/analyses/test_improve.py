@@ -8,7 +8,7 @@ import pytest
 from rbpx.analyses.improve import analysis as improvement
 from rbpx.config.request import Request
 from rbpx.groups.select.sizes import select
-from rbpx.store.sql.queries import connect
+from rbpx.store.sql import connect
 from tests.support.synthetic import Truth, write_store
 
 

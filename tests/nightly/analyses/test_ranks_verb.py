@@ -8,7 +8,7 @@ import numpy as np
 from rbpx.analyses.entropy import analysis as entropy
 from rbpx.config.request import Request
 from rbpx.groups.select.sizes import select
-from rbpx.store.sql.queries import connect
+from rbpx.store.sql import connect
 from tests.support.commands import here
 from tests.support.drawn_answers import of_rank_distributions
 from tests.support.synthetic import Truth, V, write_store

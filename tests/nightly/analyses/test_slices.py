@@ -8,7 +8,7 @@ import numpy as np
 from rbpx.analyses.gaps import analysis as gaps
 from rbpx.config.request import Request
 from rbpx.groups.select.sizes import select
-from rbpx.store.sql.queries import connect
+from rbpx.store.sql import connect
 from tests.support.asking import ask, refused
 from tests.support.synthetic import Truth, write_store
 

@@ -73,7 +73,7 @@ def measuring(checkpoint: Path, texts: Path, store: Path) -> list[str]:
 
 
 def only_run(store: Path) -> Stored:
-    (folder,) = (store / "runs").iterdir()
+    (folder,) = (store / "runs").glob("[!_]*")
     return Stored(json.loads((folder / "manifest.json").read_text()), pq.read_table(folder / "tokens.parquet"))
 
 
@@ -178,7 +178,7 @@ def test_a_failure_that_one_process_meets_ends_all_and_keeps_no_run(
     assert len(complaints) == 1, outputs
     assert "non-finite logits" in complaints[0]
     assert "rbpx/measure/extract.py" not in "".join(outputs), "a traceback of ours"
-    assert not list((tmp_path / "store").glob("runs/*"))
+    assert not list((tmp_path / "store").glob("runs/[!_]*"))
     assert not list((tmp_path / "store").glob("cells/*"))
     (failure,) = (tmp_path / "store" / "failures").iterdir()
     assert "non-finite logits" in json.loads(failure.read_text())["error"]

@@ -34,7 +34,7 @@ def runs(store: Path) -> dict[str, tuple[dict[str, Any], Any]]:
     """The manifest and the rows of each run."""
     return {
         folder.name: (json.loads((folder / "manifest.json").read_text()), pq.read_table(folder / "tokens.parquet"))
-        for folder in (store / "runs").iterdir()
+        for folder in (store / "runs").glob("[!_]*")
     }
 
 
@@ -97,7 +97,7 @@ def test_a_model_that_cannot_be_split_fails_in_one_line(
     assert 0 not in [process.returncode for process in processes]
     assert errors.count(told) == 1
     assert "Traceback" not in errors
-    assert not list((tmp_path / "store").glob("runs/*"))
+    assert not list((tmp_path / "store").glob("runs/[!_]*"))
 
 
 def test_an_error_in_one_part_alone_ends_every_process(
@@ -115,7 +115,7 @@ def test_an_error_in_one_part_alone_ends_every_process(
     assert 0 not in [process.returncode for process in processes]
     assert errors.count("non-finite logits at document") == 1
     assert "Traceback" not in errors
-    assert not list((tmp_path / "store").glob("runs/*"))
+    assert not list((tmp_path / "store").glob("runs/[!_]*"))
 
 
 def test_groups_that_do_not_fill_the_launch_are_refused(checkpoints: list[Path], texts: Path, tmp_path: Path) -> None:
@@ -139,4 +139,4 @@ def test_what_cannot_be_asked_is_told_in_one_line(
     done = here(*asked(checkpoints[:1], texts, tmp_path / "store"), *parallel.split(), cwd=tmp_path)
     assert done.returncode != 0
     assert told in done.stderr
-    assert not (tmp_path / "store").exists() or not list((tmp_path / "store").glob("runs/*"))
+    assert not (tmp_path / "store").exists() or not list((tmp_path / "store").glob("runs/[!_]*"))

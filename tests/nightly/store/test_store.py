@@ -1,8 +1,7 @@
-"""The store: whole runs, relations that equal counting by hand, identity, and an index that is never the only copy."""
+"""The store: whole runs, relations that equal counting by hand, identity, and views that are never out of date."""
 
 import json
 import os
-import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from rbpx.store.sql.queries import ask_user, connect
+from rbpx.store.sql import ask_user, connect
 from rbpx.store.store import Store
 from tests.support.composed import here
 from tests.support.stores import (
@@ -142,7 +141,8 @@ def test_what_changes_results_makes_another_run(change: str, own_store: Path, fa
 
 @pytest.mark.parametrize("verb", ["run", "measure"])
 def test_measuring_again_measures_nothing(verb: str, own_store: Path, family: Family, cwd: Path) -> None:
-    here("fit", "--store", own_store, "resamples=50", cwd=cwd, check=0)  # the copy is indexed now
+    here("fit", "--store", own_store, "resamples=50", cwd=cwd, check=0)
+    here("status", "--store", own_store, cwd=cwd, check=0)  # views of the copy's place
     before = snapshot(own_store)
     few = ("resamples=50",) if verb == "run" else ()
     answer = here(verb, *family.words(), "--store", own_store, *few, cwd=cwd, check=0)
@@ -182,22 +182,11 @@ def test_a_model_under_another_family_name_is_another_row_of_the_same_run(
     assert rows[0]["run_id"] == rows[1]["run_id"]
 
 
-def test_a_removed_run_takes_its_fits_with_it_and_is_measured_again(own_store: Path, family: Family, cwd: Path) -> None:
-    (record,) = [record for record in cell_records(own_store) if record["size"] == "l"]
-    assert list((own_store / "fits").glob("*.json"))
-    here("store", "rm", record["run_id"], "--store", own_store, cwd=cwd, check=0)
-    assert record["run_id"] not in run_folders(own_store)
-    assert not list((own_store / "fits").glob("*.json"))  # each of them was of all four sizes
-    assert index_of(own_store, "SELECT size FROM runs ORDER BY size") == [("m",), ("s",), ("xs",)]
-    here("measure", *family.words(), "--store", own_store, cwd=cwd, check=0)
-    assert record["run_id"] in run_folders(own_store)
-
-
-# ----------------------------------------------------------------------------------------------------------- the index
+# ---------------------------------------------------------------------------------------------------------- rbpx.duckdb
 
 
 def index_of(store: Path, query: str) -> list[Any]:
-    """What any DuckDB client answers from the index."""
+    """What any DuckDB client answers from rbpx.duckdb."""
     with duckdb.connect(str(store / "rbpx.duckdb"), read_only=True) as index:
         return index.execute(query).fetchall()
 
@@ -206,48 +195,16 @@ def n_rows(store: Path) -> int:
     return sum(len(columns_of(folder, "tokens")["position"]) for folder in run_folders(store).values())
 
 
-NEXT = {
-    "fit": ["fit", "resamples=50"],
-    "sql": ["sql", "SELECT 1 AS one"],
-    "status": ["status"],
-    "rebuild": ["store", "rebuild"],
-}
-
-
-@pytest.mark.parametrize("following", [*NEXT, "measure"])
-def test_a_store_that_was_moved_is_indexed_anew_by_the_next_command(
-    following: str, measured: Measured, cwd: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(measured.store, tmp_path / "first")
-    here("store", "rebuild", "--store", tmp_path / "first", cwd=cwd, check=0)
-    shutil.move(tmp_path / "first", tmp_path / "second")
-    words = ["measure", *measured.family.words()] if following == "measure" else NEXT[following]
-    here(*words, "--store", tmp_path / "second", cwd=cwd, check=0)
-    assert index_of(tmp_path / "second", "SELECT count(*) FROM tokens") == [(n_rows(measured.store),)]
-
-
 @pytest.mark.parametrize("harm", ["deleted", "emptied", "cut short", "overwritten", "of another database"])
-def test_a_harmed_index_is_rebuilt(harm: str, own_store: Path, cwd: Path) -> None:
-    index = own_store / "rbpx.duckdb"
-    whole = index.read_bytes()
-    index.unlink()
+def test_views_that_were_harmed_are_made_again(harm: str, own_store: Path, cwd: Path) -> None:
+    views = own_store / "rbpx.duckdb"
+    whole = views.read_bytes()
+    views.unlink()
     if harm == "of another database":
-        with duckdb.connect(str(index)) as other:
+        with duckdb.connect(str(views)) as other:
             other.execute("CREATE TABLE runs AS SELECT 1 AS one")
     elif harm != "deleted":
-        index.write_bytes({"emptied": b"", "cut short": whole[: len(whole) // 3]}.get(harm, b"no database " * 999))
-    here("fit", "resamples=50", "--store", own_store, cwd=cwd, check=0)
+        views.write_bytes({"emptied": b"", "cut short": whole[: len(whole) // 3]}.get(harm, b"no database " * 999))
+    here("status", "--store", own_store, cwd=cwd, check=0)
     assert index_of(own_store, "SELECT count(*) FROM tokens") == [(n_rows(own_store),)]
     assert index_of(own_store, "SELECT count(*) FROM fits WHERE law = 'cross_entropy'") == [(1,)]
-
-
-def test_the_index_holds_what_the_last_command_added(own_store: Path, family: Family, cwd: Path) -> None:
-    here("measure", *family.words("xs"), "limit=4", "--store", own_store, cwd=cwd, check=0)
-    assert index_of(own_store, "SELECT count(*) FROM runs") == [(5,)]
-    assert index_of(own_store, "SELECT count(DISTINCT run_id) FROM tokens") == [(5,)]
-
-
-def test_a_store_with_a_quote_and_a_space_in_its_path_works(measured: Measured, cwd: Path, tmp_path: Path) -> None:
-    store = Path(shutil.copytree(measured.store, tmp_path / "it's my store"))
-    here("fit", "resamples=50", "--store", store, cwd=cwd, check=0)
-    assert index_of(store, "SELECT count(*) FROM tokens") == [(n_rows(store),)]

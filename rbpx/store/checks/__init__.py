@@ -1,1 +1,0 @@
-"""What is wrong with files of a store, and what to do about each."""

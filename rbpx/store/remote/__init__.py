@@ -1,1 +1,0 @@
-"""Stores in buckets and on hubs: what is there, what has to be sent, what was fetched."""

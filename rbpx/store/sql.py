@@ -1,0 +1,344 @@
+"""Runs SQL over a store: the project's own questions from .sql files, and what users write, within limits."""
+
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from rbpx.cores import machine_mib
+from rbpx.errors import RbpxError
+from rbpx.files.output import Rows
+from rbpx.store.problems import beyond, elsewhere, one_line, too_large, unheld, unread, untold
+from rbpx.store.relations import RELATIONS, read_sql, relations_of
+from rbpx.store.store import Store
+
+T = TypeVar("T")
+_MIB: Final = 2**20
+_ROWS: Final = 2048  # asked for at a time; DuckDB computes no fewer
+_SPILLS: Final = 4  # times the memory, on disk
+_SELECT: Final = "sql takes one SELECT and only reads"
+
+
+@dataclass(frozen=True)
+class SqlLimits:
+    """What a question may take.
+
+    Attributes:
+        timeout_s: seconds that computing a user's answer may take; None for no limit.
+        memory_mib: MiB that DuckDB may hold; None for half of the machine's memory.
+    """
+
+    timeout_s: float | None = 60.0
+    memory_mib: int | None = None
+
+    @property
+    def held_mib(self) -> int:
+        """The limit of memory as a number, MiB."""
+        return self.memory_mib or machine_mib() // 2
+
+    @property
+    def spilled_mib(self) -> int:
+        """The limit of temporary files, MiB: four times the memory, and at most half of what is free."""
+        free_mib = shutil.disk_usage(tempfile.gettempdir()).free // _MIB
+        return max(1, min(_SPILLS * self.held_mib, free_mib // 2))
+
+
+_LIMITS: Final = SqlLimits()
+_Connections = dict[tuple[Path, SqlLimits], duckdb.DuckDBPyConnection]
+_shared: ContextVar[tuple[ExitStack, _Connections] | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Connect to the relations of a store in memory; no statement reaches a file outside of it, or a setting.
+
+    Args:
+        store: the store.
+        with_fits: whether to include `fits`, `rank_fits` and `failures`.
+        limits: of the memory and the temporary files of all questions that it is asked.
+
+    Raises:
+        MeasureError: the records of the runs need more memory than that.
+    """
+    with _limited(limits) as connection:
+        try:
+            relations_of(connection, store, with_fits)
+        except duckdb.OutOfMemoryException as problem:
+            raise unheld(problem) or problem from None
+        _lock(connection, store.root)
+        yield connection
+
+
+@contextmanager
+def _limited(limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
+    with tempfile.TemporaryDirectory(prefix="rbpx-spill-", ignore_cleanup_errors=True) as spill:
+        with duckdb.connect(":memory:") as connection:
+            connection.execute("SET memory_limit = $1", [f"{limits.held_mib}MiB"])
+            connection.execute("SET temp_directory = $1", [spill])
+            connection.execute("SET max_temp_directory_size = $1", [f"{limits.spilled_mib}MiB"])
+            yield connection
+
+
+def _lock(connection: duckdb.DuckDBPyConnection, root: Path | None = None) -> None:
+    """Let no statement reach a file that is not in the store, an extension or a setting any more."""
+    if root is not None:
+        connection.execute("SET allowed_directories = $1", [[f"{root}/"]])
+    connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
+    connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+@contextmanager
+def connected_once() -> Iterator[None]:
+    """While the block lasts, questions share a connection (`shared`), and so the runs that the first of them found.
+
+    Within another such block this one does nothing.
+    """
+    if _shared.get() is not None:
+        yield
+        return
+    with ExitStack() as stack:
+        before = _shared.set((stack, {}))
+        try:
+            yield
+        finally:
+            _shared.reset(before)
+
+
+@contextmanager
+def shared(store: Store, limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
+    """As `connect` without fits; to make one anew for each question of a report takes seconds for thousands of runs."""
+    stack, connections = _shared.get() or (None, {})
+    if stack is None:
+        with connect(store, with_fits=False, limits=limits) as connection:
+            yield connection
+        return
+    key = (store.root, limits)
+    if key not in connections:
+        connections[key] = stack.enter_context(connect(store, with_fits=False, limits=limits))
+    yield connections[key]
+
+
+# ------------------------------------------------------------------------------------------- the project's questions
+
+
+def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
+    """The answer to one of the project's own questions, with its `$parameters` bound.
+
+    Raises:
+        MeasureError: a file of the store cannot be read, or it needs more memory than there is.
+    """
+    try:
+        return connection.sql(read_sql(name), params=parameters).to_arrow_table()
+    except (duckdb.Error, UnicodeDecodeError) as problem:
+        raise unread(problem) or untold(problem) or unheld(problem) or problem from None
+
+
+def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str, **parameters: Any) -> pa.Table:
+    """As `ask`, with rows that are not in the store; the question refers to them as `given`."""
+    connection.register("given", rows)
+    try:
+        return ask(connection, name, **parameters)
+    finally:
+        connection.unregister("given")
+
+
+def ask_where(
+    connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: str, name: str, limits: SqlLimits = _LIMITS
+) -> pa.Table:
+    """The answer to one question about the rows that meet a user's condition; the question calls them `chosen`.
+
+    DuckDB parses the condition as one expression, never as a statement.
+
+    Raises:
+        RbpxError: it is not a single boolean expression, DuckDB refuses it, or a limit was reached.
+    """
+
+    def choose() -> pa.Table:
+        chosen, _ = _meeting(connection, rows, condition)
+        answer = chosen.query("chosen", read_sql(name))
+        assert answer is not None, f"{name}.sql is not a SELECT"
+        return answer.to_arrow_table()
+
+    return _of_condition(connection, choose, limits)
+
+
+def meets(rows: pa.Table, condition: str, limits: SqlLimits) -> pa.ChunkedArray:
+    """Whether each row of a table meets a user's condition, which can reach nothing else; null where that is unknown.
+
+    Raises:
+        RbpxError: as in `ask_where`.
+    """
+    with _limited(limits) as connection:
+        _lock(connection)
+        truths: pa.Table = _of_condition(
+            connection, lambda: _meeting(connection, rows, condition)[1].to_arrow_table(), limits
+        )
+        return truths.column(0)
+
+
+def _meeting(
+    connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: str
+) -> tuple[duckdb.DuckDBPyRelation, duckdb.DuckDBPyRelation]:
+    """The rows that meet a condition, and of each row whether it does."""
+    relation = connection.from_arrow(rows)
+    chosen, truths = relation.filter(condition), relation.project(f"({condition}\n)")
+    (kind,) = truths.types
+    if kind != "BOOLEAN":
+        raise RbpxError(f"it is {kind}, not true or false")
+    return chosen, truths
+
+
+def _of_condition(connection: duckdb.DuckDBPyConnection, do: Callable[[], pa.Table], limits: SqlLimits) -> pa.Table:
+    with stoppable(connection, limits) as call:
+        try:
+            return call(do)
+        except duckdb.Error as problem:
+            raise unread(problem) or beyond(problem, limits) or RbpxError(one_line(problem)) from None
+
+
+# ---------------------------------------------------------------------------------------------------- users' queries
+
+
+@contextmanager
+def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimits = _LIMITS) -> Iterator[Rows]:
+    """The answer to a user's query, a part at a time: one SELECT over the relations, or EXPLAIN of one.
+
+    The first part is computed before any is given out, so that what is wrong with a query is known before a caller has
+    written anything.
+
+    Raises:
+        RbpxError: it is not a SELECT, DuckDB refuses it, or a limit was reached.
+        MeasureError: a file of the store cannot be read.
+    """
+    with _reading(connection), stoppable(connection, limits) as call:
+
+        def get(do: Callable[[], T]) -> T:
+            try:
+                return call(do)
+            # While rows are read, errors come from pyarrow; one that quotes bytes of a damaged file cannot be decoded.
+            except (duckdb.Error, OSError, pa.ArrowException, UnicodeDecodeError) as problem:
+                line = elsewhere(query, problem) or f"{one_line(problem)}; relations: {', '.join(RELATIONS)}"
+                wrong = RbpxError(f"this SQL is wrong: {line}")
+                raise unread(problem) or beyond(problem, limits) or wrong from None
+
+        select = get(lambda: select_of(connection, query))
+        reader = get(lambda: connection.sql(select).to_arrow_reader(_ROWS))
+        first = get(lambda: next(reader, None))
+
+        def parts() -> Iterator[pa.RecordBatch]:
+            part = first
+            while part is not None:
+                yield part
+                part = get(lambda: next(reader, None))
+
+        try:
+            yield Rows(reader.schema, parts())
+        finally:
+            reader.close()  # an answer that was not read to its end would keep the connection
+
+
+@contextmanager
+def _reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """A transaction that changes nothing: DuckDB calls a SELECT what deletes rows in its WITH."""
+    connection.execute("BEGIN TRANSACTION READ ONLY")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def ask_user(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimits = _LIMITS) -> pa.Table:
+    """As `user_rows`, all of it as one table, which may not be larger than the limit of memory."""
+    parts, n_bytes = [], 0
+    with user_rows(connection, query, limits) as reader:
+        for part in reader:
+            parts.append(part)
+            n_bytes += part.nbytes
+            if n_bytes > limits.held_mib * _MIB:
+                raise RbpxError(f"the answer is larger: {too_large(limits)}")
+        return pa.Table.from_batches(parts, reader.schema)
+
+
+def select_among(name: str, rows: pa.Table, query: str, limits: SqlLimits = _LIMITS) -> pa.Table:
+    """The answer to one SELECT about rows that are in no store, under their name; it reaches nothing else.
+
+    Raises:
+        RbpxError: it is not a SELECT, or a limit was reached.
+        duckdb.Error: DuckDB refuses it.
+    """
+    with _limited(limits) as connection:
+        connection.register(name, rows)
+        _lock(connection)
+        with stoppable(connection, limits) as call:
+            select = select_of(connection, query)
+            table: pa.Table = call(lambda: connection.sql(select).to_arrow_table())
+            return table
+
+
+@contextmanager
+def stoppable(connection: duckdb.DuckDBPyConnection, limits: SqlLimits) -> Iterator[Callable[[Callable[[], T]], T]]:
+    """A function that calls what uses the connection; Ctrl-C and the limit of time interrupt DuckDB.
+
+    DuckDB stops between two pieces of work, not within one, so that a single value of gigabytes is computed to its end.
+    """
+    used_s = 0.0
+    with ThreadPoolExecutor(1, "rbpx-sql") as thread:
+
+        def call(do: Callable[[], T]) -> T:
+            nonlocal used_s
+            future, began = thread.submit(do), time.monotonic()
+            try:
+                return future.result(None if limits.timeout_s is None else max(0.0, limits.timeout_s - used_s))
+            except TimeoutError:
+                if future.done():
+                    raise
+                raise RbpxError(
+                    f"this query took longer than sql_timeout_s={limits.timeout_s:g} and was stopped; narrow it with "
+                    f"WHERE or LIMIT, or give it more time: sql_timeout_s={10 * (limits.timeout_s or 0):g}"
+                ) from None
+            finally:
+                used_s += time.monotonic() - began
+                if not future.done():
+                    connection.interrupt()
+
+        yield call
+
+
+def select_of(connection: duckdb.DuckDBPyConnection, query: str) -> str:
+    """A query that is one SELECT, or EXPLAIN of one, as it may be executed.
+
+    DuckDB makes several statements of one that has PIVOT: as a subquery it can be nothing but a SELECT.
+
+    Raises:
+        RbpxError: it is another statement, or none, or several.
+    """
+    explain = re.match(r"\s*EXPLAIN\s+(ANALYZE\s+)?(\([^()]*\)\s*)?", query, re.IGNORECASE)
+    inner = query[explain.end() :] if explain else query
+    try:
+        kinds = [statement.type for statement in connection.extract_statements(inner)]
+    except ValueError:  # the Python client has no name for UPDATE EXTENSIONS and some other kinds
+        kinds = []
+    if kinds == [duckdb.StatementType.MULTI]:
+        inner = f"SELECT * FROM (\n{inner.strip().rstrip(';')}\n)"
+        kinds = [duckdb.StatementType.SELECT] if _parses(connection, inner) else []
+    if kinds != [duckdb.StatementType.SELECT]:
+        raise RbpxError(f"{_SELECT}, got: {query.strip()[:80]!r}; the store is not changed")
+    return f"{explain[0]}{inner}" if explain else inner
+
+
+def _parses(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
+    try:
+        return len(connection.extract_statements(query)) == 1
+    except duckdb.ParserException:
+        return False

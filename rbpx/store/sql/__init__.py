@@ -1,1 +1,0 @@
-"""SQL over a store: relations, queries, their limits."""

@@ -1,0 +1,194 @@
+"""Copies of a store in object storage (s3://, gs://, az://), by obstore: `push` sends what is missing there.
+
+There lies what lies in a folder, but for the names of the tables of a run, which say what they contain:
+runs/RUN_ID/tokens-SHA256.parquet, sixteen digits of it. So two machines that push the same run at once never mix their
+tables: each sends its own, then the manifest unless there is one. A run whose manifest is not there is not there.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.store.merge import FILES, RECORDS, REFERRED, Merged
+from rbpx.store.store import MANIFEST, NO_ROWS, Store
+from rbpx.store.verify import run_fault
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+T = TypeVar("T")
+_KNOWN: Final = ("s3://", "gs://", "az://")
+_CLIENT: Final[dict[str, Any]] = {"connect_timeout": "5s", "timeout": "60s", "allow_http": True}
+_RETRIES: Final[dict[str, Any]] = {  # of refusals (429, 5xx) and broken connections
+    "max_retries": 8,
+    "retry_timeout": timedelta(seconds=120),
+    "backoff": {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=10), "base": 2},
+}
+_CREDENTIALS: Final = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS, the path of a key or of what gcloud wrote",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+}
+_REFUSED: Final = (
+    "AccessDenied",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "401 Unauthorized",
+    "403 Forbidden",
+)
+
+
+def is_remote(name: str) -> bool:
+    """Whether a place is named by a URL."""
+    return "://" in name
+
+
+class Bucket:
+    """A store in object storage, to be merged from (`merge.Source`) and pushed to."""
+
+    def __init__(self, url: str) -> None:
+        """List what is there.
+
+        Raises:
+            RbpxError: the library is not installed, or there is no such bucket, or no access to it.
+            MeasureError: it does not answer.
+        """
+        import obstore
+
+        self.name = url.rstrip("/")
+        self._store = _connect(self.name)
+        pages = self._ask(lambda: list(obstore.list(self._store)))
+        self.paths = {str(each["path"]) for page in pages for each in page}
+
+    def names(self, kind: str) -> list[str]:
+        """As `Source`."""
+        ending = f"/{MANIFEST}" if kind == "runs" else ".json" if kind in RECORDS else ".parquet"
+        found = (re.fullmatch(rf"{kind}/([^/]+){re.escape(ending)}", path) for path in self.paths)
+        return sorted(match[1] for match in found if match)
+
+    def get(self, path: str, to: Path) -> None:
+        """As `Source`."""
+        import obstore
+
+        def read() -> None:
+            with to.open("wb") as file:
+                for part in obstore.get(self._store, path).stream():
+                    file.write(part)
+
+        self._ask(read)
+
+    def get_table(self, run_id: str, name: str, sha256: str, to: Path) -> None:
+        """As `Source`; a file of the plain name, as other programs copy a store, is taken too."""
+        named = _table(run_id, name, sha256)
+        self.get(named if named in self.paths else f"runs/{run_id}/{name}", to)
+
+    def put(self, path: str, file: Path) -> None:
+        """Send a file unless there is one of that name."""
+        import obstore
+
+        if path in self.paths:
+            return
+        mode: Any = "create" if path.endswith(MANIFEST) else "overwrite"
+        self._ask(partial(obstore.put, self._store, path, file, mode=mode))
+        self.paths.add(path)
+
+    def _ask(self, do: Callable[[], T]) -> T:
+        """The answer of the storage; what it could not give is raised as one of our errors."""
+        from obstore.exceptions import AlreadyExistsError, BaseError
+
+        try:
+            return do()
+        except AlreadyExistsError:
+            raise FileExistsError from None
+        except (BaseError, OSError) as problem:
+            raise self._error(str(problem)) from None
+
+    def _error(self, said: str) -> RbpxError:
+        if "NoSuchBucket" in said or "ContainerNotFound" in said:
+            return RbpxError(
+                f"{self.name}: there is no bucket {self.name.split('/')[2]}; make it first, or check its name"
+            )
+        if "169.254.169.254" in said or ("metadata" in said and "credential" in said.lower()):
+            return _no_credentials(self.name)
+        if "invalid path" in said:
+            return RbpxError(
+                f"{self.name} has a file whose name leads elsewhere; remove it ({' '.join(said.split())[:160]})"
+            )
+        found = (re.search(r"status code: (\d{3}[\w ]*)", said), re.search(r"<Code>(\w+)</Code>", said))
+        words = (
+            ", ".join(each[1].strip() for each in found if each)
+            or " ".join(said.split("Debug source")[0].split())[:160]
+        )
+        if any(refused in said for refused in _REFUSED):
+            return RbpxError(f"{self.name} refuses access ({words}); check the credentials and what they allow")
+        return MeasureError(f"{self.name} does not answer ({words}); run the same line again, which goes on")
+
+
+def push(store: Store, bucket: Bucket, advance: Callable[[], None] = lambda: None) -> Merged:
+    """Send what a bucket lacks; a run is checked before it is sent, and its manifest goes last.
+
+    Raises:
+        RbpxError: the bucket refuses.
+        MeasureError: it does not answer; the same call goes on.
+    """
+    sent = Merged()
+    _send(store, bucket, REFERRED, sent)
+    for run_id in store.run_ids():
+        manifest = f"runs/{run_id}/{MANIFEST}"
+        fault = None if manifest in bucket.paths else run_fault(run_id, store.run_folder(run_id))
+        if manifest in bucket.paths:
+            sent.already_here["runs"] += 1
+        elif fault is not None:
+            sent.skipped.append(f"run {run_id}: it is corrupt: {fault}")
+        else:
+            for name, sha256 in store.manifest(run_id)["files"].items():
+                bucket.put(_table(run_id, name, sha256), store.run_folder(run_id) / name)
+            try:
+                bucket.put(manifest, store.run_folder(run_id) / MANIFEST)
+                sent.copied["runs"] += 1
+            except FileExistsError:  # another machine was faster
+                sent.already_here["runs"] += 1
+        advance()
+    _send(store, bucket, (*FILES, *RECORDS), sent)
+    return sent
+
+
+def _send(store: Store, bucket: Bucket, kinds: Iterable[str], sent: Merged) -> None:
+    for kind in kinds:
+        for file in sorted((store.root / kind).glob("[!.]*.*")):
+            path = f"{kind}/{file.name}"
+            if file.stem == NO_ROWS or file.is_symlink():  # a link may lead anywhere
+                continue
+            (sent.already_here if path in bucket.paths else sent.copied)[kind] += 1
+            bucket.put(path, file)
+
+
+def _table(run_id: str, name: str, sha256: str) -> str:
+    return f"runs/{run_id}/{name.removesuffix('.parquet')}-{sha256[:16]}.parquet"
+
+
+def _no_credentials(url: str) -> RbpxError:
+    return RbpxError(f"{url}: no credentials; set {_CREDENTIALS.get(url.split(':')[0], _CREDENTIALS['s3'])}")
+
+
+def _connect(url: str) -> "ObjectStore":
+    if not url.startswith(_KNOWN):
+        raise RbpxError(f"{url} is no place that a store is copied to; known: a folder, {', '.join(_KNOWN)}")
+    try:
+        from obstore.exceptions import BaseError
+        from obstore.store import from_url
+    except ImportError:
+        raise RbpxError(f"{url} needs a library for object storage: pip install 'rbpx[bucket]'") from None
+    try:
+        connect: Any = from_url  # its overloads name the options of each kind of storage
+        store: ObjectStore = connect(url, client_options=_CLIENT, retry_config=_RETRIES)
+        return store
+    except (BaseError, ValueError) as problem:
+        if "Account must be specified" in str(problem):
+            raise _no_credentials(url) from None
+        raise RbpxError(f"{url} does not exist: {' '.join(str(problem).split())[:160]}") from None

@@ -1,0 +1,300 @@
+"""Verifies a store: hashes of tables against manifests, sums of rows, records against what they name.
+
+The same checks hold a run that comes from another store, and `record_fault` what its records may name.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rbpx.errors import RbpxError, first_line, reason
+from rbpx.files.output import digest_of_rows
+from rbpx.store.relations import BY_FILE, read_sql
+from rbpx.store.schema import FORMAT, with_all
+from rbpx.store.store import BESIDE, MANIFEST, NEEDED, RUN_TABLES, Record, Store, is_name, read_json, sha256_of
+
+_RELATIVE: Final = 1e-6  # logprob is kept in float32
+_UNREADABLE: Final = (OSError, ValueError, LookupError, pa.ArrowException)
+_FACTS: Final = (
+    *("protocol", "dtype", "vocab_size", "text_hash", "tokenizer_hash", "cross_entropy_nats"),
+    *("n_documents", "n_skipped", "n_tokens"),
+)
+_NAMES: Final = ("run_id", "cell_key", "fit_id", "failure_key", "tokenizer_hash")  # of files and folders of a store
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something wrong in a store.
+
+    Attributes:
+        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `temperatures`, `best`, `import`.
+        name: of the run, the record or the file.
+        fault: what is wrong.
+        remedy: what to do.
+    """
+
+    kind: str
+    name: str
+    fault: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The result of a verification.
+
+    Attributes:
+        faults: what is wrong, runs first.
+        n_runs: runs checked.
+        n_records: requests, fits, failures and forecasts checked.
+        n_files: vocabularies, imports, samples and what was measured beside runs.
+        n_bytes: read and hashed, of all runs.
+        n_tokens: rows of `tokens` in sound runs.
+        n_orphaned: sound runs that no cell names; the command that measured them links them again.
+        leftovers: files and folders that processes are writing, or left when they were killed.
+    """
+
+    faults: list[Fault]
+    n_runs: int
+    n_records: int
+    n_files: int
+    n_bytes: int
+    n_tokens: int
+    n_orphaned: int
+    leftovers: list[str]
+
+
+def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) -> Verified:
+    """Read every byte of a store, and check everything in it against manifests, names and counts.
+
+    Args:
+        store: the store.
+        advance: called with the number of bytes read.
+    """
+    faults: list[Fault] = []
+    run_ids, sound, n_bytes, n_tokens = store.run_ids(), set[str](), 0, 0
+    for run_id in run_ids:
+        fault = run_fault(run_id, store.run_folder(run_id))
+        if fault is None:
+            facts = store.manifest(run_id)
+            sound.add(run_id)
+            n_tokens += facts["n_tokens"]
+            if not store.has_vocab(facts["tokenizer_hash"]):
+                lost = f"vocab/{facts['tokenizer_hash']}.parquet is gone, to which it refers"
+                faults.append(Fault("run", run_id, lost, "rbpx store merge OTHER from a copy that has it"))
+        else:
+            again = f"rbpx store rm {run_id}, then run the line that measured it again"
+            faults.append(Fault("run", run_id, fault, again))
+        read = store.run_bytes(run_id)
+        n_bytes += read
+        advance(read)
+    named, n_records = set[str](), 0
+    for kind in NEEDED:
+        for path in store.record_files(kind):
+            n_records += 1
+            fault, remedy = _record_fault(store, kind, path, named)
+            if fault:
+                faults.append(Fault(kind.removesuffix("s"), path.stem, fault, remedy))
+    files = [(kind, path) for kind in ("vocab", "imports", "samples", *BESIDE) for path in store.files(kind)]
+    for kind, path in files:
+        try:
+            read_own(kind, path)
+        except _UNREADABLE as problem:
+            remedy = f"remove {kind}/{path.name}, and make it again"
+            faults.append(
+                Fault(
+                    kind.removesuffix("s") if kind in ("imports", "samples") else kind,
+                    path.stem,
+                    reason(problem),
+                    remedy,
+                )
+            )
+    leftovers = [str(path.relative_to(store.root)) for path in store.leftovers()]
+    n_orphaned = len(sound - named)
+    return Verified(faults, len(run_ids), n_records, len(files), n_bytes, n_tokens, n_orphaned, leftovers)
+
+
+def _record_fault(store: Store, kind: str, path: Path, named: set[str]) -> tuple[str | None, str]:
+    """What is wrong with a record, or with what it names, and what to do; the runs of requests are added to `named`."""
+    again = f"remove {kind}/{path.name}, then run the line that made it again"
+    try:
+        record = read_json(path)
+    except (OSError, ValueError) as problem:
+        return reason(problem), again
+    fault = record_fault(kind, path.stem, record)
+    if fault is not None:
+        return fault, again
+    if kind == "cells":
+        named.add(record["run_id"])
+        called = f"{record['family']} {record['size']} on {record['dataset']}"
+        lost = None if store.has_run(record["run_id"]) else f"its run {record['run_id']} ({called}) is missing"
+        return lost, "run the line that measured it again"
+    gone = [run_id for run_id in runs_of(kind, record) if not store.has_run(run_id)]
+    if kind in ("fits", "rank_fits") and gone and not set(gone) <= imported_runs(store):
+        return f"its run {gone[0]} is missing", "rbpx store gc"
+    if kind == "forecasts":
+        for run_id, sha256 in (record.get("runs") or {}).items():
+            if store.has_run(run_id) and sha256 != tables_hash(store.manifest(run_id)):
+                return f"it rests on run {run_id}, which is another one by now", "ask whoever wrote it"
+    return None, again
+
+
+def imported_runs(store: Store) -> set[str]:
+    """The run_ids of imported observations, to which fits may refer; a file that cannot be read is named."""
+    found = set[str]()
+    for path in store.import_files():
+        try:
+            found.update(pq.read_table(path, columns=["run_id"])["run_id"].unique().to_pylist())
+        except _UNREADABLE as problem:
+            store.warn(f"imports/{path.name}", reason(problem), "remove it, and import it again")
+    return found
+
+
+def runs_of(kind: str, record: Record) -> list[str]:
+    """The runs that a record names."""
+    if kind == "fits":
+        return list(record["run_ids"])
+    return [record["run_id"]] if kind in ("cells", "rank_fits") else []
+
+
+def tables_hash(manifest: Mapping[str, object]) -> str:
+    """What identifies the tables of a run: the SHA-256 of its tokens."""
+    files = manifest.get("files")
+    return str(files.get("tokens.parquet")) if isinstance(files, dict) else ""
+
+
+# --------------------------------------------------------------------------------------------------------- one by one
+
+
+def record_fault(kind: str, name: str, record: Record) -> str | None:
+    """What is wrong with a record that comes from elsewhere, or lay here; None if nothing is.
+
+    Whatever acts on the names in a record relies on this: each is a plain name, and its own that of its file.
+    """
+    missing = [key for key in NEEDED[kind] if record.get(key) is None]
+    if missing:
+        return f"it has no {missing[0]}"
+    if any(record.get(key) is not None and not is_name(record[key]) for key in _NAMES):
+        return "it names what is no name"
+    if kind == "fits" and not (isinstance(record["run_ids"], list) and all(map(is_name, record["run_ids"]))):
+        return "its run_ids are no names"
+    if kind == "forecasts" and not _are_predictions(record["predictions"]):
+        return "it has no predictions"
+    own = {"cells": "cell_key", "fits": "fit_id"}.get(kind)
+    if own is not None and record[own] != name:
+        return f"it is the record {record[own]} under another name"
+    return None
+
+
+def _are_predictions(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) for each in value)
+
+
+def manifest_fault(run_id: str, facts: Record) -> str | None:
+    """What is wrong with a manifest; None if nothing is.
+
+    Raises:
+        RbpxError: it has a newer format than this version reads.
+    """
+    if facts.get("run_id") != run_id:
+        return f"manifest.json is that of run {facts.get('run_id')!r}"
+    if not isinstance(facts.get("format", FORMAT), int) or facts.get("format", FORMAT) > FORMAT:
+        raise RbpxError(
+            f"run {run_id} has format {facts['format']}, but this rbpx reads formats up to {FORMAT}; update rbpx, or "
+            "name another store with --store DIR"
+        )
+    missing = [name for name in _FACTS if facts.get(name) is None]
+    if missing or not is_name(facts["tokenizer_hash"]):
+        return f"manifest.json has no {missing[0] if missing else 'tokenizer_hash'}"
+    files = facts.get("files")
+    hashes = files if isinstance(files, dict) else {}
+    if sorted(hashes) != sorted(f"{table}.parquet" for table in RUN_TABLES):
+        return "manifest.json does not name the tables of a run"
+    if not all(isinstance(each, str) and re.fullmatch("[0-9a-f]{64}", each) for each in hashes.values()):
+        return "manifest.json does not give the SHA-256 of each table"
+    return None
+
+
+def run_fault(run_id: str, folder: Path) -> str | None:
+    """What is wrong with the folder of a run; None if nothing is. Every byte is read.
+
+    Raises:
+        RbpxError: the run has a newer format than this version reads.
+    """
+    try:
+        facts = read_json(folder / MANIFEST)
+        fault = manifest_fault(run_id, facts)
+        if fault is not None:
+            return fault
+        for name, sha256 in facts["files"].items():
+            if (folder / name).is_symlink() or sha256_of(folder / name) != sha256:
+                return f"{name} has changed since it was written (its sha256 is not the manifest's)"
+    except FileNotFoundError as problem:
+        return f"{Path(problem.filename).name} is missing"
+    except (OSError, ValueError) as problem:
+        return f"it cannot be read ({reason(problem)})"
+    return sums_fault(facts, folder)
+
+
+def sums_fault(facts: Record, folder: Path) -> str | None:
+    """How the rows of a run differ from its manifest; None where they do not."""
+    try:
+        with duckdb.connect(":memory:") as connection:
+            for table in RUN_TABLES:
+                connection.register(table, with_all(read_whole(folder / f"{table}.parquet"), BY_FILE[table]))
+            limits = {"vocab_size": facts["vocab_size"], "relative": _RELATIVE, "run_id": facts["run_id"]}
+            (n,) = connection.sql(read_sql("run_counts"), params=limits).to_arrow_table().to_pylist()
+    except (*_UNREADABLE, duckdb.Error) as problem:
+        return f"its tables are not those of a run ({first_line(problem)})"
+    promised, mean = facts["n_tokens"], facts["cross_entropy_nats"]
+    sums = {
+        "rows of tokens": (n["n_tokens"], promised),
+        "different (doc_id, position)": (n["n_places"], n["n_rows"]),
+        "rows of another run": (n["n_strangers"], 0),
+        "tokens in rank_counts": (n["n_counted"], promised),
+        "ranks that rank_counts counts differently": (n["n_apart"], 0),
+        "scored tokens in documents": (n["n_scored"], promised),
+        "documents whose number of tokens is not what they state": (n["n_misplaced"], 0),
+        "documents": (n["n_documents"], facts["n_documents"] + facts["n_skipped"]),
+        "documents with scored tokens": (n["n_scored_documents"], facts["n_documents"]),
+        f"tokens that no vocabulary of {facts['vocab_size']:,} has, or without a log-probability": (n["n_beyond"], 0),
+        "ranks whose log-probabilities rank_counts adds up differently": (n["n_sums_apart"], 0),
+    }
+    for name in ("n_bytes", "n_bytes_scored"):
+        if None not in (n[name], facts.get(name)):
+            sums[f"{name} in documents"] = (n[name], facts[name])
+    apart = next(_apart(sums), None)
+    if apart is None and promised and abs(n["cross_entropy_nats"] - mean) > _RELATIVE * abs(mean):
+        return f"its tokens have a cross-entropy of {n['cross_entropy_nats']:.9g} nats, its manifest says {mean:.9g}"
+    return apart
+
+
+def _apart(sums: Mapping[str, tuple[int | None, int]]) -> Iterator[str]:
+    for what, (counted, expected) in sums.items():
+        if (counted or 0) != expected:
+            yield f"{counted or 0:,} {what}, expected {expected:,}"
+
+
+def read_whole(path: Path) -> pa.Table:
+    """A whole Parquet file of a store, with the checksums of its pages verified."""
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        return file.read()
+
+
+def read_own(kind: str, path: Path) -> pa.Table:
+    """As `read_whole`, of a folder beside the runs.
+
+    Raises:
+        ValueError: its rows are of another name, as those of a copy, or have changed.
+    """
+    table, column = read_whole(path), {"vocab": "tokenizer_hash", **dict.fromkeys(BESIDE, "run_id")}.get(kind)
+    is_other = kind == "imports" and path.stem.rpartition("-")[2] != digest_of_rows(table)
+    if is_other or (column and table[column].unique().to_pylist() != [path.stem]):
+        raise ValueError("its rows are of another name")
+    return table
