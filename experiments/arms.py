@@ -34,8 +34,8 @@ from rbpx.groups.points.items import item_answers
 from rbpx.groups.points.tempered import loss_curves
 from rbpx.laws.numeric import line
 from rbpx.laws.temperature import loss_at, minimum
-from rbpx.store.store import Store
 from rbpx.store.sql import ask, connect
+from rbpx.store.store import Store
 from rbpx.ties import Ties
 
 COLUMNS: Final = ["arm", "text", "size", "S", "seed", "quantity", "value"]

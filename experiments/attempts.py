@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.measure.again import Reopener, RunNames
 from rbpx.measure.distributed import init_process_group
-from rbpx.store.store import Store
 from rbpx.store.sql import connect
+from rbpx.store.store import Store
 
 COLUMNS: Final = ("family", "size", "S", "dataset", "item", "n_samples", "n_correct")
 N_SAMPLES: Final = 100
