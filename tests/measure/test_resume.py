@@ -33,7 +33,7 @@ def index_rows(store: Path, query: str, cwd: Path) -> list[dict[str, Any]]:
     import duckdb
 
     with duckdb.connect(str(store / "rbpx.duckdb"), read_only=True) as index:
-        return index.execute(query).to_arrow_table().to_pylist()
+        return index.sql(query).to_arrow_table().to_pylist()
 
 
 def wait_for(done: Callable[[], bool], what: str, timeout_s: float = 120.0) -> None:
