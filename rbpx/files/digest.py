@@ -19,6 +19,12 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def hash_files(paths: Iterable[Path], cache: Path | None = None) -> str:
     """One hash for the bytes of several files, in the order given; their names and folders do not matter."""
     return digest(file_hashes(paths, cache))
@@ -32,8 +38,7 @@ def file_hashes(paths: Iterable[Path], cache: Path | None = None) -> list[str]:
         stat = path.stat()
         label = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
         if label not in hashes_by_label or stat.st_size < _CACHED_FROM_BYTES:
-            with path.open("rb") as file:
-                content = hashlib.file_digest(file, "sha256").hexdigest()
+            content = sha256_of(path)
             hashes.append(content)
             if stat.st_size >= _CACHED_FROM_BYTES:
                 hashes_by_label[label] = content

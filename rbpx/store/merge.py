@@ -14,10 +14,9 @@ from typing import Final, Protocol
 
 from rbpx.errors import MeasureError, RbpxError, reason
 from rbpx.store.imports.kept import adopt
-from rbpx.store.store import BESIDE, MANIFEST, NO_ROWS, Record, Store, is_name, read_json
+from rbpx.store.store import BESIDE, MANIFEST, NO_ROWS, RECORDS, Record, Store, is_name, read_json
 from rbpx.store.verify import imported_runs, manifest_fault, read_own, record_fault, run_fault, runs_of
 
-RECORDS: Final = ("cells", "fits", "rank_fits", "failures", "forecasts")
 REFERRED: Final = ("vocab", "samples")  # to by runs, so that they come before them
 FILES: Final = (*BESIDE, "imports")
 
@@ -107,8 +106,9 @@ def merge(store: Store, other: Source, advance: Callable[[], None] = lambda: Non
                 _bring_file(store, other, kind, name, merged)
     known = {*store.run_ids(), *imported_runs(store)}
     for kind in RECORDS:
+        answered = {_asked(cell) for cell in store.records("cells")} if kind == "failures" else set()
         for name in other.names(kind):
-            _bring_record(store, other, kind, name, known, merged)
+            _bring_record(store, other, kind, name, known, answered, merged)
     return merged
 
 
@@ -191,7 +191,9 @@ def _bring_file(store: Store, other: Source, kind: str, name: str, merged: Merge
         merged.copied[kind] += 1
 
 
-def _bring_record(store: Store, other: Source, kind: str, name: str, known: set[str], merged: Merged) -> None:
+def _bring_record(
+    store: Store, other: Source, kind: str, name: str, known: set[str], answered: set[tuple[str, ...]], merged: Merged
+) -> None:
     """Copy a request or a fit whose runs are here, a failure, or a forecast; one that is here stays as it is."""
     if not is_name(name):
         merged.skipped.append(f"{kind}/{name!r} has a name that no record has")
@@ -216,12 +218,10 @@ def _bring_record(store: Store, other: Source, kind: str, name: str, known: set[
             merged.already_here[kind] += 1
         else:
             merged.skipped.append(f"cell {name}: run {here['run_id']} answers it here, run {record['run_id']} there")
-    elif known.issuperset(runs_of(kind, record)):
-        if kind != "failures" or not _is_answered(store, record):
-            store.write_record(kind, name, record)
-            merged.copied[kind] += 1
+    elif known.issuperset(runs_of(kind, record)) and (kind != "failures" or _asked(record) not in answered):
+        store.write_record(kind, name, record)
+        merged.copied[kind] += 1
 
 
-def _is_answered(store: Store, failure: Record) -> bool:
-    names = ("family", "size", "dataset")
-    return any(all(cell[each] == failure[each] for each in names) for cell in store.records("cells"))
+def _asked(record: Record) -> tuple[str, ...]:
+    return record["family"], record["size"], record["dataset"]

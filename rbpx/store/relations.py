@@ -28,7 +28,7 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
 from rbpx.files.entries import atomic_write
 from rbpx.store import schema
-from rbpx.store.store import BESIDE, NEEDED, NO_ROWS, RUN_TABLES, Record, Store
+from rbpx.store.store import BESIDE, NAMED_BY, NEEDED, NO_ROWS, RECORDS, RUN_TABLES, Store
 
 _LOGGER = logging.getLogger(__name__)
 INDEX: Final = "rbpx.duckdb"
@@ -49,8 +49,6 @@ BY_RECORD: Final = {
     "forecasts": schema.FORECASTS,
 }
 RELATIONS: Final = (*BY_RECORD, *BY_FILE, "vocab", "observations", *BESIDE)
-_KINDS: Final = ("cells", "fits", "rank_fits", "failures", "forecasts")
-_NAMED_BY: Final = {"cells": "cell_key", "fits": "fit_id"}
 _TYPES: Final = {
     "string": "VARCHAR",
     "int32": "INTEGER",
@@ -92,7 +90,7 @@ def relations_of(connection: duckdb.DuckDBPyConnection, store: Store, with_fits:
     Raises:
         RbpxError: a run has a newer format than this version reads.
     """
-    run_ids = _records(connection, store, ("runs", *(BY_RECORD if with_fits else ("forecasts",))))
+    run_ids = _records(connection, store, BY_RECORD if with_fits else ("runs", "forecasts"))
     for name, columns in BY_FILE.items():
         connection.register(name, _dataset([str(store.part(run_id, name)) for run_id in run_ids], columns, run_ids))
     for name, columns in _ALONE.items():
@@ -226,8 +224,8 @@ def _with_varied(name: str, columns: pa.Schema, paths: Iterable[str]) -> pa.Sche
 def _parse(source: str, kind: str) -> str:
     """SQL of the name and the JSON of each file; null where it lacks what readers need, or is a copy."""
     needs = [f"record->>'{key}' IS NOT NULL" for key in NEEDED.get(kind, ())]
-    if kind in _NAMED_BY:
-        needs.append(f"record->>'{_NAMED_BY[kind]}' = parse_filename(filename, true)")
+    if kind in NAMED_BY:
+        needs.append(f"record->>'{NAMED_BY[kind]}' = parse_filename(filename, true)")
     if kind == "manifests":
         needs = ["record->>'run_id' = parse_path(filename)[-2]"]
     elif kind == "forecasts":
@@ -322,7 +320,7 @@ def _state(path: Path) -> str | None:
 
 def _views(store: Store) -> list[str]:
     root = _pattern(str(store.root))
-    globs = {kind: f"{root}/{kind}/[!.]*.json" for kind in _KINDS} | {"manifests": f"{root}/runs/[!.]*/manifest.json"}
+    globs = {kind: f"{root}/{kind}/[!.]*.json" for kind in RECORDS} | {"manifests": f"{root}/runs/[!.]*/manifest.json"}
     statements = [
         f"CREATE VIEW parsed_{kind} AS FROM ({_parse(f'read_blob({_list([glob])})', kind)}) WHERE record IS NOT NULL"
         for kind, glob in globs.items()
@@ -357,16 +355,3 @@ def _write_empty(store: Store) -> None:
 
 def _folder(name: str) -> str:
     return "imports" if name == "imported" else name
-
-
-__all__ = [
-    "BY_FILE",
-    "BY_RECORD",
-    "INDEX",
-    "RELATIONS",
-    "Record",
-    "read_sql",
-    "records_alone",
-    "relations_of",
-    "write_views",
-]

@@ -4,13 +4,12 @@ runs/RUN_ID/          manifest.json, tokens.parquet, rank_counts.parquet, docume
 cells/KEY.json        which run answers which request
 fits/ rank_fits/ failures/ forecasts/               a JSON record a file
 vocab/ temperatures/ best/ imports/ samples/        a Parquet file each
-rbpx.duckdb           views over these files, for other clients (`views`)
+rbpx.duckdb           views over these files, for other clients (`relations.write_views`)
 
 What cannot be parsed is named and passed over. Folders of other names, such as those of earlier versions, are not read.
 """
 
 import errno
-import hashlib
 import json
 import logging
 import os
@@ -27,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbpx.errors import MeasureError, RbpxError
+from rbpx.files.digest import sha256_of
 from rbpx.files.entries import (
     age_s,
     atomic_remove,
@@ -46,9 +46,7 @@ _LOGGER = logging.getLogger(__name__)
 RUN_TABLES: Final = ("tokens", "rank_counts", "documents")
 MANIFEST: Final = "manifest.json"  # of a run
 BESIDE: Final = ("temperatures", "best")  # measured of a run on request, a file of its name
-NO_ROWS: Final = (
-    "_columns"  # a file without rows in each folder of Parquet files, since a glob without files is an error
-)
+NO_ROWS: Final = "_columns"  # a file without rows beside Parquet files, since a glob without files is an error
 RUNNING: Final = "running"  # heartbeats, and parts of what is being measured
 NEEDED: Final = {  # by whoever reads a record of each kind
     "cells": ("run_id", "cell_key", "family", "size", "dataset"),
@@ -57,6 +55,8 @@ NEEDED: Final = {  # by whoever reads a record of each kind
     "failures": ("family", "size", "dataset", "error", "at"),
     "forecasts": ("name", "predictions"),
 }
+RECORDS: Final = tuple(NEEDED)
+NAMED_BY: Final = {"cells": "cell_key", "fits": "fit_id"}  # what a record calls itself, and its file
 # Computed again by the same question, hundreds at once: to wait for the disk after each takes longer than the fits.
 _COMPUTED: Final = ("fits", "rank_fits")
 _NAME: Final = re.compile(r"[^./\\\x00-\x1f\x7f][^/\\\x00-\x1f\x7f]*")
@@ -68,6 +68,11 @@ _SCRATCH_S: Final = 30 * _UNFINISHED_S  # nor so long to measure, or to go on wi
 def now() -> str:
     """The current time in UTC, ISO 8601 without a zone, like all times in the store."""
     return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+
+
+def is_remote(name: str) -> bool:
+    """Whether a place is named by a URL, where no store can be but a copy of one."""
+    return "://" in name
 
 
 def is_name(name: object) -> bool:
@@ -111,7 +116,7 @@ class Store:
             raise RbpxError(
                 "a store without a name would be this folder; give the path of a folder, or '.' for this one"
             )
-        if "://" in str(root):
+        if is_remote(str(root)):
             raise RbpxError(
                 f"store={root} is not a folder, and a store is one; to work with what is there: rbpx store pull {root} "
                 "--store DIR, and rbpx store push to send it back"
@@ -385,12 +390,6 @@ class Store:
         for kind in BESIDE:
             self.beside_file(kind, run_id).unlink(missing_ok=True)
         atomic_remove(self.run_folder(run_id))
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _next(problem: OSError) -> str:

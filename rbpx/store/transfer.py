@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.store.merge import FILES, RECORDS, REFERRED, Merged
-from rbpx.store.store import MANIFEST, NO_ROWS, Store
+from rbpx.store.merge import FILES, REFERRED, Merged
+from rbpx.store.store import MANIFEST, NO_ROWS, RECORDS, Store
 from rbpx.store.verify import run_fault
 
 if TYPE_CHECKING:
@@ -41,11 +41,6 @@ _REFUSED: Final = (
     "401 Unauthorized",
     "403 Forbidden",
 )
-
-
-def is_remote(name: str) -> bool:
-    """Whether a place is named by a URL."""
-    return "://" in name
 
 
 class Bucket:

@@ -14,10 +14,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbpx.errors import RbpxError, first_line, reason
+from rbpx.files.digest import sha256_of
 from rbpx.files.output import digest_of_rows
 from rbpx.store.relations import BY_FILE, read_sql
 from rbpx.store.schema import FORMAT, with_all
-from rbpx.store.store import BESIDE, MANIFEST, NEEDED, RUN_TABLES, Record, Store, is_name, read_json, sha256_of
+from rbpx.store.store import (
+    BESIDE,
+    MANIFEST,
+    NAMED_BY,
+    NEEDED,
+    RECORDS,
+    RUN_TABLES,
+    Record,
+    Store,
+    is_name,
+    read_json,
+)
 
 _RELATIVE: Final = 1e-6  # logprob is kept in float32
 _UNREADABLE: Final = (OSError, ValueError, LookupError, pa.ArrowException)
@@ -94,11 +106,12 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
         read = store.run_bytes(run_id)
         n_bytes += read
         advance(read)
+    known = {*run_ids, *imported_runs(store)}
     named, n_records = set[str](), 0
-    for kind in NEEDED:
+    for kind in RECORDS:
         for path in store.record_files(kind):
             n_records += 1
-            fault, remedy = _record_fault(store, kind, path, named)
+            fault, remedy = _record_fault(store, kind, path, known, named)
             if fault:
                 faults.append(Fault(kind.removesuffix("s"), path.stem, fault, remedy))
     files = [(kind, path) for kind in ("vocab", "imports", "samples", *BESIDE) for path in store.files(kind)]
@@ -120,7 +133,7 @@ def verify(store: Store, advance: Callable[[int], None] = lambda n_bytes: None) 
     return Verified(faults, len(run_ids), n_records, len(files), n_bytes, n_tokens, n_orphaned, leftovers)
 
 
-def _record_fault(store: Store, kind: str, path: Path, named: set[str]) -> tuple[str | None, str]:
+def _record_fault(store: Store, kind: str, path: Path, known: set[str], named: set[str]) -> tuple[str | None, str]:
     """What is wrong with a record, or with what it names, and what to do; the runs of requests are added to `named`."""
     again = f"remove {kind}/{path.name}, then run the line that made it again"
     try:
@@ -135,8 +148,8 @@ def _record_fault(store: Store, kind: str, path: Path, named: set[str]) -> tuple
         called = f"{record['family']} {record['size']} on {record['dataset']}"
         lost = None if store.has_run(record["run_id"]) else f"its run {record['run_id']} ({called}) is missing"
         return lost, "run the line that measured it again"
-    gone = [run_id for run_id in runs_of(kind, record) if not store.has_run(run_id)]
-    if kind in ("fits", "rank_fits") and gone and not set(gone) <= imported_runs(store):
+    gone = [run_id for run_id in runs_of(kind, record) if run_id not in known]
+    if gone:
         return f"its run {gone[0]} is missing", "rbpx store gc"
     if kind == "forecasts":
         for run_id, sha256 in (record.get("runs") or {}).items():
@@ -186,7 +199,7 @@ def record_fault(kind: str, name: str, record: Record) -> str | None:
         return "its run_ids are no names"
     if kind == "forecasts" and not _are_predictions(record["predictions"]):
         return "it has no predictions"
-    own = {"cells": "cell_key", "fits": "fit_id"}.get(kind)
+    own = NAMED_BY.get(kind)
     if own is not None and record[own] != name:
         return f"it is the record {record[own]} under another name"
     return None

@@ -35,12 +35,11 @@ from rbpx.store.cell_states import cell_states, read_heartbeats
 from rbpx.store.forecasts import register
 from rbpx.store.imports.kept import dataset_names, list_imports
 from rbpx.store.imports.table import import_file
-from rbpx.store.merge import RECORDS as KINDS
 from rbpx.store.merge import Folder, Source, merge
 from rbpx.store.messages import collected_messages
 from rbpx.store.relations import BY_RECORD, RELATIONS, records_alone
 from rbpx.store.sql import ask_user, connect
-from rbpx.store.store import NO_ROWS, RUN_TABLES, RUNNING, Store, now
+from rbpx.store.store import NO_ROWS, RECORDS, RUN_TABLES, RUNNING, Store, now
 from rbpx.store.transfer import Bucket, push
 from rbpx.store.verify import verify
 from rbpx.ties import Ties
@@ -186,7 +185,7 @@ def _merged(there: Source) -> None:
 
 
 def record(kind: str, content: bytes, whole: bool = True) -> None:
-    """A record of one of `KINDS`, `runs` for a manifest, and what it means for the store.
+    """A record of one of `RECORDS`, `runs` for a manifest, and what it means for the store.
 
     Not `whole`: for the relations that are made of records.
     """
@@ -267,7 +266,7 @@ def pushed(content: bytes) -> None:
         sent = {name: bytes(obstore.get(bucket._store, name).bytes()) for name in Bucket(bucket.name).paths}
     _said(*lines)
     assert set(sent.values()) <= own
-    assert all(name.split("/")[0] in ("runs", *KINDS, "vocab", "samples", "imports", "temperatures") for name in sent)
+    assert all(name.split("/")[0] in ("runs", *RECORDS, "vocab", "samples", "imports", "temperatures") for name in sent)
 
 
 def pulled(content: bytes) -> None:
@@ -387,7 +386,7 @@ def tables_of(kind: str) -> list[bytes]:
     return [whole, whole[:-9], whole[: len(whole) // 2], b"", b"PAR1PAR1"]
 
 
-RECORDS = ("runs", *KINDS)
+RECORDS = ("runs", *RECORDS)
 TABLES = (*RUN_TABLES, "vocab", "imports", "temperatures")
 Target = Callable[[bytes], None]
 TARGETS = [

@@ -165,8 +165,8 @@ def _copy(action: str, place: str, name: str) -> None:
     from rbpx.display.progress import counted
     from rbpx.store.merge import Folder, merge
     from rbpx.store.relations import write_views
-    from rbpx.store.store import Store
-    from rbpx.store.transfer import Bucket, is_remote, push
+    from rbpx.store.store import Store, is_remote
+    from rbpx.store.transfer import Bucket, push
 
     source, target = (name, place) if action == "push" else (place, name)
     sends = action == "push" and is_remote(place)
