@@ -62,14 +62,13 @@ def _watch(jobs: Sequence[Callable[[], Any]], over: threading.Event) -> None:
 
 def _cells(jobs: Sequence[Callable[[], Any]]) -> "dict[Cell, str]":
     """The cells of a sweep, each once, and the names of their stores; a job that is wrong has none."""
-    from rbpx.measure.offline import grid_offline
-    from rbpx.store.store import Store
+    from rbpx.measure.grid import grid_here
 
     cells: dict[Cell, str] = {}
     for read_request in jobs:
         try:
             request = read_request()
-            found = grid_offline(request, Store(request.store), by_name=True)[0] if request.model else []
+            found = grid_here(request, by_name=True).cells if request.model else []
         except RbpxError:  # the job itself tells it
             continue
         cells |= dict.fromkeys(found, request.store)

@@ -5,22 +5,24 @@ A run records its request, and that is repeated: the same text, cut by the same 
 
 from dataclasses import asdict, astuple, dataclass, field, replace
 
-from rbpx.config.grid import Cell, cells
+from rbpx.config.grid import Cell
 from rbpx.config.hydra.compose import restored
 from rbpx.config.model.placement import EngineConfig, Split
-from rbpx.config.options import Dtype, Quantise
-from rbpx.data.corpus import Document, text_hash
+from rbpx.config.options import Dtype
+from rbpx.data.corpus import Document
+from rbpx.data.hub_texts import Sample
 from rbpx.errors import MeasureError, RbpxError, UnexpectedError
 from rbpx.files.digest import digest
+from rbpx.measure.cell import load_cell
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.engines.cell import Asked, reach
-from rbpx.measure.offline import hash_members
+from rbpx.measure.grid import open_grid
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
-from rbpx.measure.results import Failure
+from rbpx.measure.results import Failure, note_failure
 from rbpx.measure.runner import draw_sample
 from rbpx.models.described import Model
-from rbpx.models.load import LoadedModel, load_model
-from rbpx.store.store import Record, Store, now
+from rbpx.models.load import LoadedModel
+from rbpx.store.store import Record, Store
 
 _ASKED = ("model", "dataset", "protocol", "limit", "seed", "dtype")  # keys that decide which tokens are scored
 
@@ -41,7 +43,7 @@ class Reopener:
 
     store: Store
     processes: ProcessGroup
-    _texts: dict[str, list[Document]] = field(default_factory=dict)
+    _texts: dict[str, Sample] = field(default_factory=dict)
     _loaded: dict[object, LoadedModel] = field(default_factory=dict)
 
     def reopen(
@@ -91,14 +93,9 @@ class Reopener:
         if self.processes.world_size > 1:
             raise raised
         problem = UnexpectedError.of(raised, f"{verb} failed")
-        record = {n: value for n, value in self._record(run).items() if n in ("cell_key", "family", "size", "dataset")}
-        key = _failure_key(verb, run)
-        told = {"failure_key": key, "error": str(problem), "traceback": problem.traceback, "at": now()}
-        try:
-            self.store.write_record("failures", key, record | told)
-        except RbpxError:  # the store is read-only, so its runs can be measured again, but nothing is kept
-            return Failure(name, str(problem), request_is_wrong=False)
-        return Failure(name, f"{problem}; its traceback: python -m rbpx sql 'FROM failures'", request_is_wrong=False)
+        record = self._record(run)
+        names = {key: record[key] for key in ("cell_key", "family", "size", "dataset")}
+        return note_failure(self.store, _failure_key(verb, run), names, name, problem, str(problem))
 
     def succeeded(self, verb: str, run: RunNames) -> None:
         """Forget an earlier failure of the same run."""
@@ -132,11 +129,7 @@ class Reopener:
         key = (cell.model, revision, cell.precision, cell.pickled, split)
         if key not in self._loaded:
             self._loaded.clear()  # first, so that two models are never in memory
-            quantise = None if cell.quantise is None else Quantise(cell.quantise)
-            device, hashes = self.processes.device, self.store.hashes
-            self._loaded[key] = load_model(
-                cell.model, revision, cell.dtype, device, hashes, cell.pickled, split, quantise
-            )
+            self._loaded[key] = load_cell(cell, revision, self.processes.device, self.store, split)
         return self._loaded[key]
 
     def _record(self, run: RunNames) -> Record:
@@ -165,16 +158,19 @@ class Reopener:
             assert request.model is not None, "a run is of a model"
             request = request.but(dtype=dtype, model=replace(request.model, quantise=None))
         request = request.but(size=[record["size"]], store=str(self.store.root))
-        hashes = hash_members(request, self.store)
         key = digest([values["dataset"], values["limit"], values["seed"]])
-        if key not in self._texts:
-            self._texts[key] = draw_sample(request, self.store).documents
-        found = cells(request, text_hash(self._texts[key]), hashes)
+
+        def draw(store: Store) -> Sample:
+            if key not in self._texts:
+                self._texts[key] = draw_sample(request, store)
+            return self._texts[key]
+
+        found = open_grid(request, draw).cells
         if len(found) > 1:  # models of one size, as the files of one model in several quantisations
             own = record["model"], record["revision"]
             found = [cell for cell in found if (cell.model, cell.revision) == own]
         (cell,) = found
-        return cell, self._texts[key]
+        return cell, self._texts[key].documents
 
 
 def _failure_key(verb: str, run: RunNames) -> str:

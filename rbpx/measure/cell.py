@@ -18,6 +18,7 @@ import pyarrow as pa
 import torch
 
 from rbpx.config.grid import Cell
+from rbpx.config.model.placement import Split
 from rbpx.config.options import Quantise
 from rbpx.config.text.dataset import SHORTEST
 from rbpx.data.corpus import Document
@@ -37,8 +38,9 @@ from rbpx.measure.reading.reading import Reading
 from rbpx.measure.run_tables import Columns, run_tables, vocab_table
 from rbpx.models.devices import devices_of
 from rbpx.models.lengths import Lengths
-from rbpx.models.load import LoadedModel
+from rbpx.models.load import LoadedModel, load_model
 from rbpx.models.quantise import RECIPE
+from rbpx.models.tensor_parallel import TensorGroup
 from rbpx.store import schema
 from rbpx.store.store import Record, Store, now
 from rbpx.version import __version__
@@ -145,6 +147,14 @@ def measure_cell(
     if parts is not None:
         parts.remove()
     return processes.broadcast(record)
+
+
+def load_cell(
+    cell: Cell, revision: str | None, device: torch.device, store: Store, spread: TensorGroup | Split | None
+) -> LoadedModel:
+    """Load the model of a cell, whole on a device or with its parts spread; raises what `load_model` raises."""
+    quantise = None if cell.quantise is None else Quantise(cell.quantise)
+    return load_model(cell.model, revision, cell.dtype, device, store.hashes, cell.pickled, spread, quantise)
 
 
 def _has_kinds(loaded: LoadedModel, windows: Sequence[Window]) -> bool:

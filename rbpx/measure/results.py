@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rbpx.config.request import Request
-from rbpx.errors import MeasureError, NotHereError, RbpxError, number_of
+from rbpx.errors import MeasureError, NotHereError, RbpxError, UnexpectedError, number_of
+from rbpx.store.store import Record, Store, now
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,28 @@ class Measured:
 def not_measured(request: Request, problem: RbpxError) -> Measured:
     """The result of a grid of which nothing was tried."""
     return Measured(request, error=told(problem, request), status=1 if isinstance(problem, MeasureError) else 2)
+
+
+def note_failure(store: Store, key: str, names: Record, cell: str, problem: RbpxError, said: str) -> Failure:
+    """Write why a cell failed to `failures` of a store, with the traceback of an unexpected error.
+
+    Args:
+        store: that the cell is of; where it is read-only, nothing is written.
+        key: of the record.
+        names: of the cell, for the record.
+        cell: its name, for people.
+        problem: why.
+        said: the same in words.
+    """
+    traceback = problem.traceback if isinstance(problem, UnexpectedError) else None
+    where = "" if traceback is None else "; its traceback: python -m rbpx sql 'FROM failures'"
+    try:
+        store.write_record(
+            "failures", key, {**names, "failure_key": key, "error": said, "traceback": traceback, "at": now()}
+        )
+    except RbpxError:
+        where = ""
+    return Failure(cell, f"{said}{where}", not isinstance(problem, MeasureError))
 
 
 def told(problem: RbpxError, request: Request) -> str:

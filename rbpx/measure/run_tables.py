@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rbpx.config.text.dataset import HARNESS
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window
 from rbpx.store import schema
-from rbpx.store.store import Record, Store
+from rbpx.store.store import Record
 
 Columns = Mapping[str, Any]
 """Columns of the scored tokens, in order of (doc_id, position): NumPy arrays, or Arrow arrays where some are null."""
@@ -106,22 +105,3 @@ def vocab_table(tokenizer: Any, tokenizer_hash: str) -> pa.Table:
     texts = tokenizer.batch_decode([[i] for i in range(n_ids)])
     columns = {"tokenizer_hash": [tokenizer_hash] * n_ids, "token_id": list(range(n_ids)), "text": texts}
     return pa.table(columns, schema=schema.VOCAB)
-
-
-def scored_share(documents: Sequence[Document], store: Store, run_id: str) -> float | None:
-    """The share of the documents' bytes that the windows of a run cover; None if no document was cut.
-
-    A document was cut if its window is full and ends before the text does. A window that is not full may end before it
-    too, because some tokenizers leave out white space at the end.
-
-    Args:
-        documents: the sample that was measured, in order.
-        store: where the run is.
-        run_id: of a run that reads the first window of each document, or all of them.
-    """
-    window = store.manifest(run_id)["window"]
-    columns = pq.read_table(store.part(run_id, "documents"), columns=["n_tokens", "n_bytes"])
-    read = zip(columns["n_tokens"].to_pylist(), columns["n_bytes"].to_pylist(), strict=True)
-    sizes = [len(document.text.encode("utf-8", "surrogatepass")) for document in documents]
-    left_out = [size - n if n_tokens >= window else 0 for size, (n_tokens, n) in zip(sizes, read, strict=True)]
-    return 1 - sum(left_out) / sum(sizes) if any(left_out) else None

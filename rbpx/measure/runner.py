@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from rbpx.config.grid import INCOMPLETE, Cell, cells
+from rbpx.config.grid import INCOMPLETE, Cell
 from rbpx.config.model.placement import EngineConfig, Split
-from rbpx.config.options import Chunk, Device, Quantise
+from rbpx.config.options import Device, Quantise
 from rbpx.config.request import Request
 from rbpx.cores import is_lone_of_accelerate, is_main_process
-from rbpx.data.corpus import text_hash
 from rbpx.data.hub_texts import Sample
 from rbpx.data.parquet_parts import Tell
 from rbpx.data.samples import sample
-from rbpx.errors import AbsentModelError, MeasureError, RbpxError, UnexpectedError, number_of
-from rbpx.measure.harness_bos import log_scored_bos
-from rbpx.measure.offline import as_held, hash_members, training_beside
-from rbpx.measure.results import Failure, Measured, not_measured, pace, told
-from rbpx.measure.run_tables import scored_share
+from rbpx.errors import AbsentModelError, MeasureError, RbpxError, UnexpectedError
+from rbpx.measure.grid import Grid, open_grid
+from rbpx.measure.notes import log_notes
+from rbpx.measure.results import Failure, Measured, not_measured, note_failure, pace, told
 from rbpx.store.cell_states import heartbeat
 from rbpx.store.relations import write_views
-from rbpx.store.store import Record, Store, now
+from rbpx.store.store import Record, Store
 
 if TYPE_CHECKING:
     from rbpx.display.progress import GridProgress
@@ -42,16 +41,19 @@ _LONE: Final = (
 
 
 @dataclass(frozen=True, eq=False)
-class _Grid:
-    """A requested grid: its cells, the documents that they share, its store, and what has been done so far."""
+class _Measuring:
+    """A grid, and what has been done of it so far."""
 
-    request: Request
-    store: Store
-    cells: list[Cell]
+    grid: Grid
     sample: Sample
     cell_keys: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     new: list[Record] = field(default_factory=list)  # of the cells that were measured now
+
+    @property
+    def result(self) -> Measured:
+        """What has been done."""
+        return Measured(self.grid.request, tuple(self.cell_keys), tuple(self.failures), len(self.new))
 
 
 def measure_grids(
@@ -69,106 +71,51 @@ def measure_grids(
 
     Returns:
         A result for each request, in their order.
-
-    Raises:
-        MeasureError: the index of a store cannot be written.
     """
-    grids: dict[int, _Grid] = {}
-    stopped: dict[int, RbpxError] = {}
-    try:
-        parts = _parts(requests)
-    except RbpxError as problem:
-        return [not_measured(request, problem) for request in requests]
-    for i, (request, places) in enumerate(zip(requests, parts, strict=True)):
-        if places == ():
-            continue
+    opened = _open(requests, quiet)
+    ready = [each for each in opened if isinstance(each, _Measuring)]
+    stopped: dict[_Measuring, Measured] = {}
+    for (device, tensor), on_device in groupby(ready, key=lambda each: _placed(each.grid.request)):
+        together = list(on_device)
         try:
-            grids[i] = _grid(request, quiet, places)
-        except RbpxError as problem:
-            stopped[i] = problem
-    for (device, tensor), on_device in groupby(grids.items(), key=lambda numbered: _placed(numbered[1].request)):
-        together = dict(on_device)
-        try:
-            _measure_on(device, tensor, list(together.values()), number, n_jobs, quiet)
+            _measure_on(device, tensor, together, number, n_jobs, quiet)
         except RbpxError as problem:  # no such device, no torchao, nowhere to write: no cell is measured
-            stopped |= dict.fromkeys(together, problem)
+            stopped |= {each: not_measured(each.grid.request, problem) for each in together}
             continue
         if is_main_process():
-            for store in {grid.store.root: grid.store for grid in together.values()}.values():
+            for store in {each.grid.store.root: each.grid.store for each in together}.values():
                 write_views(store)
-            for grid in together.values():
-                _log_unscored(grid)
-                _warn_of_inner_padding(grid)
-                log_scored_bos(grid.new, grid.store)
-    return [
-        not_measured(request, stopped[i]) if i in stopped else _measured(request, grids.get(i))
-        for i, request in enumerate(requests)
-    ]
+            for each in together:
+                log_notes(each.grid.request.dataset, each.sample.documents, each.new, each.grid.store)
+    return [each if isinstance(each, Measured) else stopped.get(each, each.result) for each in opened]
 
 
-def _parts(requests: Sequence[Request]) -> Sequence[tuple[int, ...] | None]:
-    """The places in each request's grid of the cells to be measured; None for all of them."""
-    shard = requests[0].shard if requests else None
-    if shard is None:
-        return [None] * len(requests)
-    from rbpx.measure.shards import places_in
-
-    return places_in(requests, shard)
-
-
-def _measured(request: Request, grid: _Grid | None) -> Measured:
-    """The result of a request; without a grid, all of its cells belong to another machine's shard."""
-    if grid is None:
-        return Measured(request)
-    return Measured(grid.request, tuple(grid.cell_keys), tuple(grid.failures), len(grid.new))
-
-
-def _log_unscored(grid: _Grid) -> None:
-    """Say how much of a user's file was scored, where its documents are longer than the window."""
-    dataset = grid.request.dataset
-    if dataset is None or dataset.path is None or not grid.new:
-        return
-    record = grid.new[0]
-    if dataset.has_items:
-        return
-    share = scored_share(grid.sample.documents, grid.store, record["run_id"])
-    if share is None:
-        return
-    from rbpx.display.vocabulary import part
-
-    n_tokens = grid.store.manifest(record["run_id"])["n_tokens"]
-    chunk = "" if dataset.chunk is not Chunk.none else "; dataset.chunk=paragraph makes a document of each paragraph"
-    logging.getLogger(__name__).info(
-        f"{record['family']} on {record['dataset']}: scored {n_tokens:,} of about {n_tokens / share:,.0f} tokens "
-        f"({part(share)} % of {number_of(len(grid.sample.documents), 'document')}): protocol=rolling scores all of "
-        f"them{chunk}"
-    )
+def _open(requests: Sequence[Request], quiet: bool) -> list[_Measuring | Measured]:
+    """The grid of each request, of its shard alone; or what became of a request that is wrong or has no cell there."""
+    opened: list[_Measuring | Measured] = []
+    try:
+        own = None if all(request.shard is None for request in requests) else _shard_of(requests)
+    except RbpxError as problem:
+        return [not_measured(request, problem) for request in requests]
+    for number, request in enumerate(requests):
+        if own is not None and all(number != of for of, _ in own):
+            opened.append(Measured(request))
+            continue
+        try:
+            grid = open_grid(request.but(shard=None), partial(draw_sample, request, quiet=quiet))
+        except RbpxError as problem:
+            opened.append(not_measured(request, problem))
+            continue
+        assert grid.sample is not None, "it was drawn"
+        cells = [cell for at, cell in enumerate(grid.cells) if own is None or (number, at) in own]
+        opened.append(_Measuring(replace(grid, cells=cells), grid.sample))
+    return opened
 
 
-def _warn_of_inner_padding(grid: _Grid) -> None:
-    """Warn, once for a grid, where ranks of protocol=official may differ from those of the authors."""
-    for record in grid.new:
-        inner = grid.store.manifest(record["run_id"]).get("inner_padding")
-        if inner is not None:
-            logging.getLogger(__name__).warning(
-                f"{record['family']} on {record['dataset']}: {inner['documents']:,} of "
-                f"{number_of(len(grid.sample.documents), 'document')} contain {inner['text']}, with which "
-                "protocol=official pads windows; the authors' code masks it there too, so their ranks of the "
-                f"{number_of(inner['tokens'], 'token')} after it may differ"
-            )
-            return
+def _shard_of(requests: Sequence[Request]) -> frozenset[tuple[int, int]] | None:
+    from rbpx.measure.shards import shard_of  # which needs torch
 
-
-def _grid(request: Request, quiet: bool, places: Collection[int] | None) -> _Grid:
-    """The grid of a request: its cells, or only those at the given places, and the documents that they share."""
-    store, request = Store(request.store), request.but(shard=None)
-    hashes = hash_members(request, store)
-    texts = draw_sample(request, store, quiet)
-    text = text_hash(texts.documents)
-    request = as_held(request, text, store)
-    grid = cells(request, text, hashes, training_beside(request, hashes))
-    chosen = [cell for place, cell in enumerate(grid) if places is None or place in places]
-    return _Grid(request, store, chosen, texts)
+    return shard_of(requests)
 
 
 def draw_sample(request: Request, store: Store, quiet: bool = False) -> Sample:
@@ -195,22 +142,21 @@ def _placed(request: Request) -> tuple[Device, int | None]:
 
 
 def _measure_on(
-    device: Device, tensor: int | None, grids: Sequence[_Grid], number: int, n_jobs: int | None, quiet: bool
+    device: Device, tensor: int | None, grids: Sequence[_Measuring], number: int, n_jobs: int | None, quiet: bool
 ) -> None:
     """Measure the missing cells model by model; note a cell that fails, and go on with the others."""
-    engine = next((grid.request.engine for grid in grids if grid.request.engine is not None), None)
-    if engine is not None:
+    for engine in (grid.grid.request.engine for grid in grids if grid.grid.request.engine is not None):
         refuse_launched(engine)
     processes = _init_process_group(device, tensor) if _is_launched() else None
-    missing: list[tuple[_Grid, Cell]] = []
-    for grid in grids:
-        stored = [cell.key for cell in grid.cells if _is_stored(cell, grid)]
+    missing: list[tuple[_Measuring, Cell]] = []
+    for each in grids:
+        stored = [cell.key for cell in each.grid.cells if _is_stored(cell, each.grid)]
         if processes is not None:
             stored = processes.broadcast(stored)  # all must agree, or some would wait for cells that others skip
-        grid.cell_keys.extend(stored)
+        each.cell_keys.extend(stored)
         if is_main_process():
-            _note_training(grid, stored)
-        missing += [(grid, cell) for cell in grid.cells if cell.key not in stored]
+            _note_training(each.grid, stored)
+        missing += [(each, cell) for cell in each.grid.cells if cell.key not in stored]
     if not missing:
         return
     if is_lone_of_accelerate():
@@ -222,21 +168,23 @@ def _measure_on(
     for kind in dict.fromkeys(cell.quantise for _, cell in missing if cell.quantise is not None):
         check_installed(Quantise(kind))
     processes = processes or _init_process_group(device, tensor)
-    for store in {grid.store.root: grid.store for grid, _ in missing}.values():
+    for store in {each.grid.store.root: each.grid.store for each, _ in missing}.values():
         store.prepare()
     title = " on ".join(", ".join(dict.fromkeys(getattr(c, of) for _, c in missing)) for of in ("family", "dataset"))
     with GridProgress(title, len(missing), quiet or not processes.is_main, number, n_jobs) as progress:
         for same_model in _by_model(missing):
-            grid, cell = same_model[0]
+            grid, cell = same_model[0][0].grid, same_model[0][1]
             with split_of(grid.request, grid.store) as split:
                 load = _model_loader(cell, processes, grid.store, split)
-                texts = [(cell, grid.sample.documents) for grid, cell in same_model]
-                prefetches = _computes_on_gpu(processes) and cell.engine is None
+                texts = [(cell, each.sample.documents) for each, cell in same_model]
+                prefetches = (
+                    processes.device.type != "cpu" and cell.engine is None
+                )  # on a CPU it takes the model's time
                 with WindowPrefetcher(load, texts if prefetches else []) as prefetcher:
-                    for i, (grid, cell) in enumerate(same_model):
+                    for i, (each, cell) in enumerate(same_model):
                         prefetcher.wait()
                         start_next = partial(prefetcher.start_next, i)
-                        _measure(cell, grid, load, processes, progress, len(missing), start_next)
+                        _measure(cell, each, load, processes, progress, len(missing), start_next)
 
 
 def _is_launched() -> bool:
@@ -253,7 +201,7 @@ def refuse_launched(engine: EngineConfig) -> None:
         raise RbpxError(f"engine={engine.name} divides its work itself; start one process, without a launcher")
 
 
-def _is_stored(cell: Cell, grid: _Grid) -> bool:
+def _is_stored(cell: Cell, grid: Grid) -> bool:
     """Whether the store holds the run of a cell, and its best tokens if the request asks for them."""
     record = grid.store.cell(cell.key)
     if record is None or not grid.request.best:
@@ -261,14 +209,12 @@ def _is_stored(cell: Cell, grid: _Grid) -> bool:
     return grid.store.beside_file("best", record["run_id"]).is_file()
 
 
-def _note_training(grid: _Grid, cell_keys: Collection[str]) -> None:
+def _note_training(grid: Grid, cell_keys: Collection[str]) -> None:
     """Add what is now known of the training of models measured before to their records; known values stay."""
     for cell in grid.cells:
         record = grid.store.cell(cell.key) if cell.key in cell_keys else None
-        if record is None:
-            continue
-        news = {name: value for name, value in cell.training.known().items() if record.get(name) != value}
-        if news:
+        news = {} if record is None else {n: v for n, v in cell.training.known().items() if record.get(n) != v}
+        if record is not None and news:
             try:
                 grid.store.write_record("cells", cell.key, record | news)
             except RbpxError as problem:
@@ -283,18 +229,13 @@ def _init_process_group(device: Device, tensor: int | None) -> ProcessGroup:
     return init_process_group(device.value, tensor)
 
 
-def _computes_on_gpu(processes: ProcessGroup) -> bool:
-    """Whether to cut texts while a model computes; on a CPU that would take time from the model."""
-    return processes.device.type != "cpu"
-
-
-def _by_model(missing: Sequence[tuple[_Grid, Cell]]) -> list[list[tuple[_Grid, Cell]]]:
+def _by_model(missing: Sequence[tuple[_Measuring, Cell]]) -> list[list[tuple[_Measuring, Cell]]]:
     """The cells grouped by model, models in order of their first cell."""
-    groups: dict[tuple[object, ...], list[tuple[_Grid, Cell]]] = {}
-    for grid, cell in missing:
-        place = (grid.store.root, cell.engine)
+    groups: dict[tuple[object, ...], list[tuple[_Measuring, Cell]]] = {}
+    for each, cell in missing:
+        place = (each.grid.store.root, cell.engine)
         model = (*place, cell.model, cell.model_hash, cell.revision, cell.precision, cell.pickled)
-        groups.setdefault(model, []).append((grid, cell))
+        groups.setdefault(model, []).append((each, cell))
     return list(groups.values())
 
 
@@ -303,15 +244,10 @@ def _model_loader(cell: Cell, processes: ProcessGroup, store: Store, split: Spli
 
     @cache
     def load_once() -> LoadedModel | RbpxError:
-        from rbpx.models.load import load_model
+        from rbpx.measure.cell import load_cell
 
-        hashes = store.hashes
         try:
-            quantise = None if cell.quantise is None else Quantise(cell.quantise)
-            spread = processes.tensor or split
-            return load_model(
-                cell.model, cell.revision, cell.dtype, processes.device, hashes, cell.pickled, spread, quantise
-            )
+            return load_cell(cell, cell.revision, processes.device, store, processes.tensor or split)
         except RbpxError as problem:
             return problem
 
@@ -326,7 +262,7 @@ def _model_loader(cell: Cell, processes: ProcessGroup, store: Store, split: Spli
 
 def _measure(
     cell: Cell,
-    grid: _Grid,
+    measuring: _Measuring,
     load: Callable[[], LoadedModel],
     processes: ProcessGroup,
     progress: GridProgress,
@@ -339,7 +275,8 @@ def _measure(
     from rbpx.measure.engines.cell import measure_by_engine
 
     place = {"cell": progress.n_done + 1, "cells": n_cells}
-    store, config = grid.store, {name: _plain(value) for name, value in grid.request.typed.items()}
+    request, store, sample = measuring.grid.request, measuring.grid.store, measuring.sample
+    config = json.loads(json.dumps(request.typed, default=_plain))
     try:
         with heartbeat(store, cell.names() | place, processes.is_main) as beat:
 
@@ -348,12 +285,12 @@ def _measure(
                 advance = progress.begin(f"{cell.family} {cell.size}", n_tokens, processes.n_models)
                 return beat.follow(n_tokens, advance, processes.n_models)
 
-            engine, budget, keeps_best = grid.request.engine, grid.request.batch_budget, grid.request.best > 0
+            engine, budget, keeps_best = request.engine, request.batch_budget, request.best > 0
             if engine is not None:
-                record = measure_by_engine(cell, engine, grid.sample, store, budget, config, begin)
+                record = measure_by_engine(cell, engine, sample, store, budget, config, begin)
             else:
                 with repeatable() if cell.deterministic else nullcontext():
-                    record = measure_cell(cell, grid.sample, load, store, processes, budget, config, begin, keeps_best)
+                    record = measure_cell(cell, sample, load, store, processes, budget, config, begin, keeps_best)
     except BrokenPipeError:  # whoever read what is printed has seen enough
         raise
     except Exception as raised:
@@ -361,18 +298,22 @@ def _measure(
         shared = processes.tensor is not None and isinstance(problem, UnexpectedError)
         if shared or (problem is not raised and processes.world_size > 1):
             raise  # in this process alone, so the others wait for it: the launcher has to end them all
+        said = told(problem, request)
         if processes.is_main and not isinstance(problem, AbsentModelError):
-            why = {"error": told(problem, grid.request), "traceback": getattr(problem, "traceback", None), "at": now()}
-            store.write_record("failures", cell.failure_key, {**cell.names(), "failure_key": cell.failure_key, **why})
-        where = "; its traceback: python -m rbpx sql 'FROM failures'" if isinstance(problem, UnexpectedError) else ""
-        grid.failures.append(
-            Failure(str(cell), f"{told(problem, grid.request)}{where}", not isinstance(problem, MeasureError))
-        )
+            failure = note_failure(store, cell.failure_key, cell.names(), str(cell), problem, said)
+        else:
+            failure = Failure(str(cell), said, not isinstance(problem, MeasureError))
+        measuring.failures.append(failure)
         progress.finish(f"{cell} failed")
         return
-    grid.cell_keys.append(record["cell_key"])
-    grid.new.append(record)
+    measuring.cell_keys.append(record["cell_key"])
+    measuring.new.append(record)
     progress.finish(f"{cell}: {pace(store.manifest(record['run_id']))}")
+
+
+def _plain(value: Any) -> Any:
+    """The value of a key as JSON has it."""
+    return value.value if isinstance(value, Enum) else asdict(value)
 
 
 @contextmanager
@@ -383,16 +324,3 @@ def split_of(request: Request, store: Store) -> Iterator[Split | None]:
         return
     with store.scratch() as folder:
         yield Split(folder, request.memory)
-
-
-def _plain(value: Any) -> Any:
-    """The value of a key as it can be written as JSON."""
-
-    def simple(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        return {key: item.value if isinstance(item, Enum) else item for key, item in items}
-
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    if isinstance(value, Enum):
-        return value.value
-    return asdict(value, dict_factory=simple) if is_dataclass(value) and not isinstance(value, type) else value

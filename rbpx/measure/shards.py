@@ -10,14 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
 from rbpx.config.grid import Cell, cells
-from rbpx.config.keys.runs import Shard
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.measure.plan.tokens_read import BYTES_PER_TOKEN
 from rbpx.models.architecture import declared_architecture
 from rbpx.models.costs import flops, tokens_read
+
+T = TypeVar("T")
+Place = tuple[int, int]
+"""Where a cell stands in a sweep: the number of its request, and its place in that request's grid; from 0."""
 
 
 @dataclass(frozen=True)
@@ -25,31 +29,30 @@ class Load:
     """The part of a sweep that one machine measures.
 
     Attributes:
-        places: the places of its cells in the grid of each request of the sweep, in their order.
+        places: of its cells.
         cost: FLOPs that they take at most, by the request alone.
-        n_cells: number of cells.
     """
 
-    places: tuple[tuple[int, ...], ...]
-    cost: float
-    n_cells: int
-
-
-@dataclass(frozen=True)
-class _Item:
-    """A cell to be placed: the number of its request, its place in that request's grid, its model and its cost."""
-
-    request: int
-    place: int
-    model: tuple[object, ...]
+    places: frozenset[Place]
     cost: float
 
 
-def places_in(requests: Sequence[Request], shard: Shard | None) -> list[tuple[int, ...] | None]:
-    """The places of the cells of a shard in the grid of each request of a sweep; None where all of them are meant."""
+def shard_of(requests: Sequence[Request]) -> frozenset[Place] | None:
+    """The cells of the shard that the requests of a sweep name; None where they name none, so that all are meant.
+
+    Raises:
+        RbpxError: as in `divide`.
+    """
+    shard = requests[0].shard if requests else None
     if shard is None or shard.number is None:
-        return [None] * len(requests)
-    return list(divide(requests, shard.n_shards)[shard.number - 1].places)
+        return None
+    return divide(requests, shard.n_shards)[shard.number - 1].places
+
+
+def of_shard(requests: Sequence[Request], grids: Sequence[Sequence[T]]) -> list[T]:
+    """What stands for the cells of that shard in the grids of the requests, in their order."""
+    own = shard_of(requests)
+    return [of for n, grid in enumerate(grids) for at, of in enumerate(grid) if own is None or (n, at) in own]
 
 
 def divide(requests: Sequence[Request], n_shards: int) -> list[Load]:
@@ -65,38 +68,33 @@ def divide(requests: Sequence[Request], n_shards: int) -> list[Load]:
     Raises:
         RbpxError: a request is incomplete, or a model in a folder is not on this machine.
     """
-    items = sorted(_items(requests), key=lambda item: (-item.cost, item.request, item.place))
-    share = sum(item.cost for item in items) / n_shards
-    costs: list[float] = [0.0] * n_shards
-    held: list[list[_Item]] = [[] for _ in range(n_shards)]
-    where: dict[tuple[object, ...], list[int]] = {}
-    for item in items:
-        with_model = [at for at in where.get(item.model, []) if costs[at] + item.cost <= share]
-        at = min(with_model or range(n_shards), key=lambda at: (costs[at], at))
-        costs[at] += item.cost
-        held[at].append(item)
-        where.setdefault(item.model, []).append(at)
-    loads = []
-    for items_of, cost in zip(held, costs, strict=True):
-        places = [tuple(sorted(i.place for i in items_of if i.request == n)) for n in range(len(requests))]
-        loads.append(Load(tuple(places), cost, len(items_of)))
-    return loads
+    found = _cells(requests)
+    known = [cost for _, cost in found.values() if cost is not None]
+    typical = median(known) if known else 1.0
+    costed = [(typical if cost is None else cost, place, cell) for cell, (place, cost) in found.items()]
+    share = sum(cost for cost, *_ in costed) / n_shards
+    costs = [0.0] * n_shards
+    places: list[set[Place]] = [set() for _ in range(n_shards)]
+    with_model: dict[object, list[int]] = defaultdict(list)
+    for cost, place, (cell, _) in sorted(costed, key=lambda each: (-each[0], each[1])):
+        held = with_model[cell.model, cell.revision, cell.dtype]
+        room = [at for at in held if costs[at] + cost <= share]
+        at = min(room or range(n_shards), key=lambda at: (costs[at], at))
+        costs[at] += cost
+        places[at].add(place)
+        held.append(at)
+    return [Load(frozenset(own), cost) for own, cost in zip(places, costs, strict=True)]
 
 
-def _items(requests: Sequence[Request]) -> list[_Item]:
-    """The cells of a sweep, each once."""
-    known: dict[object, tuple[int, int, Cell, float | None]] = {}
+def _cells(requests: Sequence[Request]) -> dict[tuple[Cell, str], tuple[Place, float | None]]:
+    """The cells of a sweep, each once, with the text that it is about: its first place, and its cost."""
+    found: dict[tuple[Cell, str], tuple[Place, float | None]] = {}
     for number, request in enumerate(requests):
         for place, cell in enumerate(_named(request)):
-            identity = (cell, repr(request.dataset))
-            if identity not in known:
-                known[identity] = (number, place, cell, _cost(cell, request))
-    costs = [cost for *_, cost in known.values() if cost is not None]
-    typical = median(costs) if costs else 1.0
-    return [
-        _Item(number, place, (cell.model, cell.revision, cell.dtype), typical if cost is None else cost)
-        for number, place, cell, cost in known.values()
-    ]
+            identity = cell, repr(request.dataset)
+            if identity not in found:
+                found[identity] = (number, place), _cost(cell, request)
+    return found
 
 
 def _named(request: Request) -> list[Cell]:

@@ -10,7 +10,6 @@ takes long. `status` reads these files.
 
 import json
 import logging
-import math
 import os
 import platform
 import threading
@@ -24,7 +23,6 @@ from typing import Final
 from rbpx.config.grid import Cell
 from rbpx.config.options import Bos
 from rbpx.config.text.dataset import ProtocolConfig
-from rbpx.errors import RbpxError
 from rbpx.files.entries import atomic_write_text, plain_file
 from rbpx.store.messages import warn_damage
 from rbpx.store.store import RUNNING, Record, Store, now
@@ -40,7 +38,6 @@ class Heartbeat:
 
     def __init__(self, store: Store, facts: Record) -> None:
         """Prepare the heartbeat of the cell whose `cell_key` is in `facts`."""
-        self._store = store
         self._path = store.root / RUNNING / f"{facts['cell_key']}.json"
         self._facts = {**facts, "host": platform.node(), "pid": os.getpid(), "since": now()}
         self._n_tokens: int | None = None
@@ -60,7 +57,7 @@ class Heartbeat:
 
     def begin(self) -> None:
         """Write the heartbeat and keep it fresh."""
-        _SHOWN.add(self)
+        _LIVE.add(self)
         self._thread.start()
 
     def end(self) -> None:
@@ -70,26 +67,23 @@ class Heartbeat:
             self._thread.join()
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
-        _SHOWN.discard(self)
+        _LIVE.discard(self)
 
     def _beat(self) -> None:
         while not self._over.is_set():
-            took_s = time.monotonic() - self._began if self._done else 0.0
-            pace = self._done / took_s if took_s else None
+            pace = self._done / (time.monotonic() - self._began) if self._done else None
             progress: Record = {"n_tokens": self._n_tokens, "tokens_done": self._done, "tokens_per_s": pace}
-            with suppress(
-                OSError, RbpxError
-            ):  # a full disk or a store that went away is reported by what writes the run
+            with suppress(OSError):  # a full disk or a store that went away is reported by what writes the run
                 atomic_write_text(self._path, json.dumps(self._facts | progress), durable=False)
             self._over.wait(_BEAT_S)
 
 
-_SHOWN: Final = set[Heartbeat]()
+_LIVE: Final = set[Heartbeat]()
 
 
 def end_heartbeats() -> None:
     """End those of this process that a signal left, as it came amid the end of one."""
-    for beat in list(_SHOWN):
+    for beat in list(_LIVE):
         beat.end()
 
 
@@ -132,45 +126,31 @@ class LastHeartbeat:
         return float((self.facts["n_tokens"] - self.facts["tokens_done"]) / self.facts["tokens_per_s"])
 
 
+_TEXT, _COUNT = (str,), (int,)
+_FACTS: Final = {  # of a heartbeat, and the kinds of their values
+    **dict.fromkeys(("cell_key", "family", "size", "dataset", "host", "since"), _TEXT),
+    **dict.fromkeys(("pid", "tokens_done", "cell", "cells"), _COUNT),
+    **dict.fromkeys(("n_tokens", "tokens_per_s"), (int, float, type(None))),
+}
+
+
 def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
-    """The heartbeats in a store, by cell_key."""
+    """The heartbeats in a store, by cell_key; a file that is none is left out, and named in a warning."""
     heartbeats = {}
     for path in sorted((store.root / RUNNING).glob("[!.]*.json")):
         try:
             facts, written = json.loads(plain_file(path, _MOST_MIB).read_text(encoding="utf-8")), path.stat().st_mtime
         except FileNotFoundError:  # it ended since it was listed
             continue
-        except (OSError, ValueError, RecursionError):  # torn when the machine stopped: it is not waited for
-            facts, written = None, 0.0
-        if not _is_heartbeat(facts):
+        except (OSError, ValueError, RecursionError):  # torn when the machine stopped
+            facts, written = {}, 0.0
+        if not isinstance(facts, dict) or not all(isinstance(facts.get(n, ...), kind) for n, kind in _FACTS.items()):
             line = f"{RUNNING}/{path.name} in store={store.name} is not a heartbeat and is left out; remove that file"
             warn_damage(_LOGGER, store.root, line)
             continue
         alive = abs(time.time() - written) < _SILENT_S and _may_live(facts)  # two clocks may differ, but not by more
         heartbeats[facts["cell_key"]] = LastHeartbeat(facts, alive)
     return heartbeats
-
-
-def _is_heartbeat(facts: object) -> bool:
-    """Whether a file is a heartbeat as this version writes them, with all that readers rely on."""
-    if not isinstance(facts, dict):
-        return False
-    texts = all(isinstance(facts.get(name), str) for name in ("cell_key", "family", "size", "dataset", "host"))
-    counts = all(_is_count(facts.get(name)) for name in ("pid", "tokens_done", "cell", "cells"))
-    maybe = all(
-        name in facts and (facts[name] is None or _is_count(facts[name])) for name in ("n_tokens", "tokens_per_s")
-    )
-    return (
-        texts and counts and maybe and isinstance(facts.get("since"), str) and facts["tokens_done"] <= _most_done(facts)
-    )
-
-
-def _most_done(facts: Record) -> float:
-    return math.inf if facts["n_tokens"] is None else float(facts["n_tokens"])
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def _may_live(facts: Record) -> bool:
@@ -279,16 +259,19 @@ def _same_request(cell: Cell, record: Record) -> bool:
     request = record.get("config")
     if not request or not _ASKED <= request.keys():  # not one that a version of rbpx wrote
         return False
-    if not isinstance(request["model"], dict) or not isinstance(request["protocol"], dict):
-        return False
-    if any(getattr(cell, n) != record.get(n) for n in ("family", "size", "model", "revision", "dataset")):
+    model, engine = request["model"], request.get("engine") or {}
+    if not isinstance(model, dict) or not isinstance(request["protocol"], dict):
         return False
     protocol = {**vars(ProtocolConfig()), "padding": ProtocolConfig().padding.value, **request["protocol"]}
-    theirs = {**{name: request[name] for name in ("dtype", "limit", "seed")}, "bos": request["model"].get("bos")}
-    theirs["quantise"] = request["model"].get("quantise")
-    engine = request.get("engine") or {}
-    theirs |= {"engine": engine.get("name"), "engine_version": engine.get("version")}
-    theirs |= {"protocol": protocol.get("name"), **{n: protocol[n] for n in ("window", "whole", "stride", "padding")}}
-    theirs["deterministic"] = request.get("deterministic", False)
-    theirs["bos"] = theirs["bos"] or Bos.tokenizer.value
+    theirs = {
+        **{name: record.get(name) for name in ("family", "size", "model", "revision", "dataset")},
+        **{name: request[name] for name in ("dtype", "limit", "seed")},
+        **{name: protocol[name] for name in ("window", "whole", "stride", "padding")},
+        "protocol": protocol.get("name"),
+        "bos": model.get("bos") or Bos.tokenizer.value,
+        "quantise": model.get("quantise"),
+        "engine": engine.get("name"),
+        "engine_version": engine.get("version"),
+        "deterministic": request.get("deterministic", False),
+    }
     return all(getattr(cell, name) == value for name, value in theirs.items())

@@ -9,7 +9,7 @@ import pytest
 from rbpx.cli.registry import asking
 from rbpx.config.hydra.compose import Overrides, requests
 from rbpx.config.keys.runs import Shard
-from rbpx.measure.shards import divide, places_in
+from rbpx.measure.shards import divide, of_shard
 from tests.support.commands import here
 
 
@@ -28,21 +28,22 @@ def test_the_shards_of_a_sweep_are_disjoint_and_together_all_of_it(known: list[A
     whole = {(place, cell) for place, n in n_cells.items() for cell in range(n)}
     for n_shards in (1, 2, 7, len(whole) + 3):
         parts = [load.places for load in divide(known, n_shards)]
-        assert places_in(known, Shard(n_shards, n_shards)) == list(parts[-1])
-        seen = Counter((place, cell) for part in parts for place, cells in enumerate(part) for cell in cells or ())
-        assert seen == Counter(whole)
+        of_last = [request.but(shard=Shard(n_shards, n_shards)) for request in known]
+        cells = of_shard(of_last, [[(place, cell) for cell in range(n)] for place, n in n_cells.items()])
+        assert set(cells) == parts[-1]
+        assert Counter(place for part in parts for place in part) == Counter(whole)
 
 
 def test_no_shard_has_more_than_an_equal_share_and_one_cell_and_models_stay_together(known: list[Any]) -> None:
     (whole,) = divide(known, 1)
-    largest = divide(known, whole.n_cells)[0].cost
+    largest = divide(known, len(whole.places))[0].cost
     for n_shards in (2, 5, 11):
         loads = divide(known, n_shards)
         assert sum(load.cost for load in loads) == pytest.approx(whole.cost)
         assert max(load.cost for load in loads) <= whole.cost / n_shards + largest
-    models = [{(r.model.family, i) for r, of in zip(known, load.places, strict=True) for i in of} for load in loads]
+    models = [{(known[n].model.family, at) for n, at in load.places} for load in loads]
     n_models = sum(len(request.model.sizes) for request in known[:1]) + len(known[-1].model.sizes)
-    assert sum(len(each) for each in models) < whole.n_cells / 2  # of 4 texts and limits, not a model for each
+    assert sum(len(each) for each in models) < len(whole.places) / 2  # of 4 texts and limits, not a model for each
     assert len(set().union(*models)) == n_models
 
 
@@ -61,7 +62,7 @@ def test_what_a_store_or_a_hub_holds_does_not_move_a_cell(tmp_path: Path, monkey
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     (tmp_path / "two" / "samples").mkdir(parents=True)
     assert divide(requests_of(*words, f"store={tmp_path}/two"), 2) == before
-    assert [load.n_cells for load in before] == [2, 2]
+    assert [len(load.places) for load in before] == [2, 2]
 
 
 @pytest.mark.parametrize(

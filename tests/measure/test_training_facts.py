@@ -11,7 +11,7 @@ from rbpx.config.grid import members
 from rbpx.config.model.family import ModelConfig
 from rbpx.config.model.training import Training
 from rbpx.errors import RbpxError
-from rbpx.measure.offline import read_training
+from rbpx.measure.grid import read_training
 from tests.support.commands import here
 from tests.support.places import CONF
 from tests.support.stores import Family, build_member

@@ -166,7 +166,7 @@ def print_jobs(requests: Sequence[Request], line: "CommandLine") -> None:
     shard = requests[0].shard
     if shard is not None and shard.number is not None:
         raise RbpxError(f"shard={shard} is one of the commands that --format jobs prints; give their number, shard=16")
-    n_cells = divide(requests, 1)[0].n_cells
+    n_cells = len(divide(requests, 1)[0].places)
     n_shards = min(n_cells, _SHARDS) if shard is None else shard.n_shards
     if n_shards > n_cells:
         raise RbpxError(
@@ -177,7 +177,7 @@ def print_jobs(requests: Sequence[Request], line: "CommandLine") -> None:
     for number in range(1, n_shards + 1):
         print(f"{command} shard={number}/{n_shards}")
     costs = [load.cost for load in loads]
-    counts = [load.n_cells for load in loads]
+    counts = [len(load.places) for load in loads]
     told = f"{number_of(n_shards, 'shard')} of {number_of(n_cells, 'cell')}: {_range(counts, '{:,}')} cells, "
     told += f"{_range(costs, '{:.1e}')} FLOPs each if all documents fill a window"
     print(told, file=sys.stderr)

@@ -39,20 +39,13 @@ def start(job: Job) -> list[Any]:
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
     """Print each cell of the whole sweep, or of a part of it, once; or the commands that measure its parts."""
-    from rbpx.cli.tables.plan import show
-    from rbpx.measure.shards import places_in
-
     requests = [outcome.request for outcome in outcomes]
     if requests[0].format is Format.jobs:
         from rbpx.cli.tables.plan import print_jobs
 
         print_jobs(requests, line)
         return
-    parts = places_in(requests, requests[0].shard)
-    planned = [
-        cell
-        for outcome, places in zip(outcomes, parts, strict=True)
-        for place, cell in enumerate(outcome.answer)
-        if places is None or place in places
-    ]
-    show(planned, requests[0].format)
+    from rbpx.cli.tables.plan import show
+    from rbpx.measure.shards import of_shard
+
+    show(of_shard(requests, [outcome.answer for outcome in outcomes]), requests[0].format)

@@ -30,7 +30,7 @@ VERB = Verb(
 
 def start(job: Job) -> list[Any] | None:
     """The state of each cell of a grid; None where no grid is named."""
-    from rbpx.measure.offline import grid_offline
+    from rbpx.measure.grid import grid_here
     from rbpx.store.cell_states import cell_states
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
@@ -39,7 +39,7 @@ def start(job: Job) -> list[Any] | None:
     write_views(store)
     if job.request.model is None or job.request.dataset is None:
         return None
-    return cell_states(grid_offline(job.request, store, by_name=True)[0], store)
+    return cell_states(grid_here(job.request, by_name=True).cells, store)
 
 
 def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
@@ -47,16 +47,11 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
     from rbpx.cli.tables.status import print_status
 
     requests = [outcome.request for outcome in outcomes]
-    parts: Sequence[tuple[int, ...] | None] = [None] * len(requests)
+    grids = [outcome.answer or [] for outcome in outcomes]
+    states = [state for grid in grids for state in grid]
     if requests[0].shard is not None:
-        from rbpx.measure.shards import places_in
+        from rbpx.measure.shards import of_shard  # which needs torch
 
-        parts = places_in(requests, requests[0].shard)
-    states = [
-        state
-        for outcome, places in zip(outcomes, parts, strict=True)
-        for place, state in enumerate(outcome.answer or [])
-        if places is None or place in places
-    ]
+        states = of_shard(requests, grids)
     named = any(outcome.answer is not None for outcome in outcomes)
     print_status(requests, states if named else None, line.narrowing)

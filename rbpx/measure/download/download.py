@@ -22,9 +22,9 @@ from rbpx.display.vocabulary import in_bytes
 from rbpx.errors import MeasureError, RbpxError, number_of
 from rbpx.files.hub_cache import HubFile, cache_folder, silent
 from rbpx.measure.download.wanted import Found, Wanted, WantedModel, WantedText
-from rbpx.measure.offline import grid_offline
+from rbpx.measure.grid import grid_here
 from rbpx.measure.results import Failure, Measured, not_measured, told
-from rbpx.measure.shards import places_in
+from rbpx.measure.shards import shard_of
 from rbpx.models.folder import local_folder
 from rbpx.store.cell_states import CellState, State, cell_states
 from rbpx.store.store import Record, Store
@@ -112,13 +112,15 @@ class Download:
         """Ask the hub what there is to fetch; what is wrong with a request is part of its result."""
         known: dict[Wanted, Needed] = {}
         self._grids = [_Grid(request) for request in requests]
+        own: Collection[tuple[int, int]] | None = None
         try:
-            parts = places_in(requests, requests[0].shard if requests else None)
+            own = shard_of(requests)
         except RbpxError as problem:
             self._stop(problem)
-            parts = []
-        for grid, places in zip(self._grids, parts, strict=False):
-            if places != ():
+            own = ()
+        for number, grid in enumerate(self._grids):
+            places = None if own is None else {at for n, at in own if n == number}
+            if places is None or places:
                 _fill(grid, places, known)
         self._needed = list(known.values())
         with silent():
@@ -257,7 +259,7 @@ def _fill(grid: _Grid, places: Collection[int] | None, known: dict[Wanted, Neede
     request = grid.request.but(shard=None)
     try:
         store = Store(request.store)
-        cells, _ = grid_offline(request, store)
+        cells = grid_here(request).cells
         assert request.dataset is not None, "a grid has a dataset"
         for dataset, limit, seed, held in draws_from_hub(request.dataset, request.limit, request.seed, store):
             wanted = WantedText(

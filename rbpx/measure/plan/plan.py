@@ -13,7 +13,7 @@ from rbpx.config.request import Request
 from rbpx.data.corpus import Document
 from rbpx.errors import RbpxError
 from rbpx.files.gguf import is_gguf
-from rbpx.measure.offline import grid_offline
+from rbpx.measure.grid import grid_here
 from rbpx.measure.plan.memory import FreeMemory, free_memory, what_fits
 from rbpx.measure.plan.throughput import Throughput, calibrate, nearest
 from rbpx.measure.plan.tokens_read import find_tokens_read, tokens_read_of_run
@@ -85,8 +85,8 @@ def plan_grid(request: Request) -> list[Planned]:
     Raises:
         RbpxError: the request names no model or dataset, or a folder or file that does not exist.
     """
-    store = Store(request.store)
-    grid, documents = grid_offline(request, store)
+    grid = grid_here(request)
+    store, documents = grid.store, None if grid.sample is None else grid.sample.documents
     assert request.dtype is not None, "the grid of a request sets its dtype"
     free = free_memory(request.device.value, store.root)
     runs = store.runs()
@@ -94,7 +94,7 @@ def plan_grid(request: Request) -> list[Planned]:
         throughputs = [calibrate(free.device, request.dtype.value)]
     else:
         throughputs = _throughputs(runs, store, request.dtype, free)
-    states = cell_states(grid, store)
+    states = cell_states(grid.cells, store)
     return [_plan(state, request, documents, runs, throughputs, free, store) for state in states]
 
 

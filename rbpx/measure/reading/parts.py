@@ -1,6 +1,6 @@
-"""Keeps what is measured of a cell before all of it is: parts, sealed as they are finished, from which it goes on.
+"""Keeps what is measured of a cell before all of it is, in parts, from which it goes on after it was stopped.
 
-running/.parts.<key>.<number>.tmp   a digest of all that follows, the key, seconds, and rows of scored tokens, in bytes
+running/.parts.<key>.<number>.tmp   a checksum of the key and of what follows: seconds, and rows of scored tokens
 
 The key is a hash of what the rows are: of the run (model, tokenizer, text, protocol) and of what decides its batches
 (tokens a batch, number of processes, versions, devices). A part holds the rows of whole batches, so those that are left
@@ -27,8 +27,7 @@ from rbpx.store.store import RUNNING, Store
 Rows = npt.NDArray[Any]
 SECONDS: Final = "RBPX_PART_S"  # the environment's: seconds from one part to the next
 _SECONDS: Final = 30.0
-_DIGEST_BYTES: Final = 32
-_WALL: Final = np.dtype("<f8")
+_CHECKSUM_BYTES: Final = 32
 
 
 class Parts:
@@ -84,37 +83,36 @@ class Parts:
     def seal(self) -> None:
         """Write the rows that are in no part yet."""
         number = 1 + max((int(path.name.split(".")[-2], 16) for path in self._files), default=-1)
-        wall_s = np.array(time.monotonic() - self._sealed_at, _WALL).tobytes()
-        content = self._key.encode() + wall_s + np.concatenate([np.empty(0, self._kind), *self._open]).tobytes()
-        with suppress(OSError, RbpxError):  # a full disk or a store that went away is reported by what writes the run
+        wall_s = np.float64(time.monotonic() - self._sealed_at)
+        content = wall_s.tobytes() + np.concatenate(self._open).tobytes()
+        with suppress(OSError):  # a full disk or a store that went away is reported by what writes the run
             path = self._store.root / RUNNING / f".parts.{self._key}.{number:08x}.tmp"
             with atomic_write(path, durable=False) as temporary:
-                temporary.write_bytes(hashlib.sha256(content).digest() + content)
+                temporary.write_bytes(self._checksum(content) + content)
             self._files.append(path)
         self._open, self._sealed_at = [], time.monotonic()
 
     def remove(self) -> None:
         """Remove all parts, now that the run holds their rows."""
         for path in self._files:
-            with suppress(OSError, RbpxError):
+            with suppress(OSError):
                 path.unlink(missing_ok=True)
         self._files = []
 
     def _read(self, path: Path) -> Rows:
-        """The rows of a part; none where it is not what was sealed."""
-        try:
+        """The rows of a part; none where it is not what was written under this key."""
+        with suppress(OSError):
             whole = path.read_bytes()
-        except OSError:
-            return np.empty(0, self._kind)
-        content = whole[_DIGEST_BYTES:]
-        wall, body = np.split(np.frombuffer(content[len(self._key) :], np.uint8), [_WALL.itemsize])
-        is_own = content.startswith(self._key.encode()) and len(body) % self._kind.itemsize == 0
-        if not is_own or hashlib.sha256(content).digest() != whole[:_DIGEST_BYTES]:
+            content = whole[_CHECKSUM_BYTES:]
+            if whole[:_CHECKSUM_BYTES] == self._checksum(content):
+                self.wall_s += float(np.frombuffer(content, np.float64, 1)[0])
+                return np.frombuffer(content, self._kind, offset=np.float64().nbytes)
             line = f"{RUNNING}/{path.name} in store={self._store.name} is damaged; what it held is measured again"
             logging.getLogger(__name__).warning(line)
-            return np.empty(0, self._kind)
-        self.wall_s += float(wall.view(_WALL)[0])
-        return body.view(self._kind)
+        return np.empty(0, self._kind)
+
+    def _checksum(self, content: bytes) -> bytes:
+        return hashlib.sha256(self._key.encode() + content).digest()
 
 
 def _seconds() -> float:

@@ -1,9 +1,12 @@
-"""Makes the grid of a request from what is on this machine: downloads, measures and writes nothing."""
+"""The grid of a request: its cells, which know their models and their text by hash, and the documents that they share.
+
+`measure` draws what is missing from a hub; `plan`, `download` and `status` know what is on this machine alone.
+"""
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +14,8 @@ from rbpx.config.grid import INCOMPLETE, Cell, cells, members
 from rbpx.config.model.training import Training, checked_training
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import UNNAMED, ProtocolConfig
-from rbpx.data.corpus import Document, text_hash
+from rbpx.data.corpus import text_hash
+from rbpx.data.hub_texts import Sample
 from rbpx.data.samples import sample_here
 from rbpx.errors import AbsentTextError, RbpxError
 from rbpx.files.gguf import is_gguf
@@ -19,45 +23,71 @@ from rbpx.models.folder import hash_model, local_folder
 from rbpx.store.store import Store
 
 
-def grid_offline(request: Request, store: Store, by_name: bool = False) -> tuple[list[Cell], Sequence[Document] | None]:
-    """The cells of a request and their documents; these and `text_hash` are None if the text is not on this machine.
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The cells of one request.
 
-    Args:
-        request: with a model and a dataset.
-        store: keeps hashes, and the documents that were drawn from a hub.
-        by_name: whether a dataset may be a name alone: of the store, or of a missing file, which is then said.
+    Attributes:
+        request: whose dataset has the name under which the store holds its text.
+        store: of the request.
+        cells: in order of family, size and checkpoint.
+        sample: the documents that they share; None where those are not on this machine.
+    """
+
+    request: Request
+    store: Store
+    cells: list[Cell]
+    sample: Sample | None
+
+
+def open_grid(request: Request, draw: Callable[[Store], Sample | None]) -> Grid:
+    """The grid of a request with the documents that `draw` finds for a store.
 
     Raises:
-        RbpxError: the request names no model or no dataset, or a folder or file that does not exist.
+        RbpxError: the request names no model or no dataset, none of its models can be read, or a `training.json` is
+            not what it should be; or what `draw` raises.
     """
     if request.dataset is None:
         raise RbpxError(INCOMPLETE)
+    store = Store(request.store)
     hashes = hash_members(request, store)
-    is_name = by_name and request.dataset.kind == "file" and request.dataset.path is None
-    try:
-        sample = None if is_name else sample_here(request.dataset, request.limit, request.seed, store)
-    except AbsentTextError as problem:
-        if not by_name:
-            raise
-        logging.getLogger(__name__).warning(str(problem))
-        sample = None
-    documents = None if sample is None else sample.documents
-    if request.protocol is None:
-        request = request.but(protocol=ProtocolConfig())
-    text = None if documents is None else text_hash(documents)
-    return cells(as_held(request, text, store), text, hashes), documents
+    sample = draw(store)
+    text = None if sample is None else text_hash(sample.documents)
+    request = _as_held(request, text, store)
+    pickled = request.model is not None and request.model.pickled
+    folders = {name: local_folder(name, pickled) for name, of in hashes.items() if of is not None}
+    training = {name: read_training(folder) for name, folder in folders.items() if folder is not None}
+    return Grid(request, store, cells(request, text, hashes, training), sample)
 
 
-def as_held(request: Request, text: str | None, store: Store) -> Request:
+def grid_here(request: Request, by_name: bool = False) -> Grid:
+    """The same from what is on this machine: downloads, measures and writes nothing.
+
+    Args:
+        request: with a model and a dataset.
+        by_name: whether a dataset may be a name alone: of the store, or of a missing file, which is then said.
+    """
+    dataset = request.dataset
+
+    def draw(store: Store) -> Sample | None:
+        if dataset is None or (by_name and dataset.kind == "file" and dataset.path is None):
+            return None
+        try:
+            return sample_here(dataset, request.limit, request.seed, store)
+        except AbsentTextError as problem:
+            if not by_name:
+                raise
+            logging.getLogger(__name__).warning(str(problem))
+            return None
+
+    return open_grid(request if request.protocol else request.but(protocol=ProtocolConfig()), draw)
+
+
+def _as_held(request: Request, text: str | None, store: Store) -> Request:
     """The request with the dataset's name under which the store holds its text, so that no cell is measured twice.
 
     A file is named after its path. Earlier versions called every file `file`; a text that a store holds by that name
     keeps it there, so that models measured later can be compared with those measured then.
-
-    Args:
-        request: with a dataset.
-        text: `text_hash` of its documents; None where they are not here.
-        store: where it is looked up.
     """
     dataset = request.dataset
     if dataset is None or text is None or not dataset.has_file_name or dataset.name == UNNAMED:
@@ -65,21 +95,6 @@ def as_held(request: Request, text: str | None, store: Store) -> Request:
     names = {run["dataset"] for run in store.runs() if run["text_hash"] == text}
     held_unnamed = UNNAMED in names and dataset.name not in names
     return request.but(dataset=replace(dataset, name=UNNAMED)) if held_unnamed else request
-
-
-def training_beside(request: Request, hashes: Mapping[str, str | None]) -> dict[str, Training]:
-    """The facts about the training of each model of a request, from `training.json` in its folder.
-
-    Args:
-        request: with a model.
-        hashes: of the same request, as `hash_members` returned them.
-
-    Raises:
-        RbpxError: a `training.json` is not what it should be.
-    """
-    pickled = request.model is not None and request.model.pickled
-    folders = {name: local_folder(name, pickled) for name, of in hashes.items() if of is not None}
-    return {name: read_training(folder) for name, folder in folders.items() if folder is not None}
 
 
 def hash_members(request: Request, store: Store) -> dict[str, str | None]:
