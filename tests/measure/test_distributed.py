@@ -1,5 +1,7 @@
 """Several processes: real ones on the CPU, whose runs are those that a single process makes; or nothing."""
 
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -65,6 +67,23 @@ def test_two_processes_make_the_runs_of_one(
         np.testing.assert_allclose(ours["logprob"], of_one["logprob"], rtol=0, atol=1e-4)
     assert n_rows > 1500
     assert n_moved <= n_rows / 1000
+
+
+def test_where_one_process_is_killed_the_other_ends_and_keeps_no_run(
+    tiny_checkpoint: Callable[..., Path], tiny_text: list[str], tmp_path: Path
+) -> None:
+    store, text = tmp_path / "store", write_jsonl(tmp_path / "t.jsonl", *(f"{n} {tiny_text[6]}" for n in range(250)))
+    asked = ["measure", "model=hub", f"model.id={tiny_checkpoint('gpt2')}", "device=cpu", "tokens_per_batch=1"]
+    one, other = launch([*asked, "dataset=file", f"dataset.path={text}", "--store", str(store)], tmp_path)
+    while not [*store.glob("running/*.json")]:
+        assert one.poll() is None, one.communicate()[1]
+        time.sleep(0.01)
+    other.send_signal(signal.SIGKILL)
+    stderr = one.communicate()[1]
+    other.communicate()
+    assert other.returncode == -signal.SIGKILL
+    assert one.returncode == 1, stderr
+    assert not [*store.glob("runs/[!_.]*"), *store.glob("cells/*")]
 
 
 def test_a_process_that_does_not_meet_the_others_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
