@@ -12,12 +12,12 @@ from tests.support.stores import Family, cell_records, run_folders
 def test_a_model_is_loaded_once_for_all_texts_of_a_sweep(
     family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rbpx.models import load as module
+    from rbpx.measure import cell as module
 
     loaded: list[str] = []
     plain = module.load_model
 
-    def load(name: str, *more: Any) -> module.LoadedModel:
+    def load(name: str, *more: Any) -> Any:
         loaded.append(Path(name).name)
         return plain(name, *more)
 
