@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.cli.tables.status import lines_of_heartbeats, of_store
+from rbpx.cli.tables.status import lines_of_heartbeats, store_table
 from rbpx.config.grid import Cell
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.store import cell_states as module
@@ -129,7 +129,6 @@ def test_a_mark_that_lacks_a_word_is_left_out_and_said_or_is_told_without_it(nam
     assert [line.startswith("running: mine xl on file, 25% of") for line in lines_of_heartbeats([*found.values()])] == [
         True
     ] * len(found)
-    assert (of_store([], [], found) is None) == (not found)
 
 
 @pytest.mark.parametrize("changed", [{"tokens_done": None}, {"n_tokens": []}, {"n_tokens": ""}, {"tokens_per_s": {}}])
@@ -161,8 +160,7 @@ def test_a_size_measured_on_one_text_is_missing_on_the_other_and_one_that_failed
         for size, text, dtype in cells
     ]
     failed = [usual | {"size": "xl", "dataset": "file", "dtype": "float32"}]
-    shown = of_store(runs, failed, {})
-    assert shown is not None
+    shown, _ = store_table(runs, failed, [])
     assert [column.header for column in shown.columns] == ["family", "size", "file", "pydoc", "pydoc bfloat16"]
     rows = zip(*(list(column.cells) for column in shown.columns), strict=True)
     assert {row[1]: row[2:] for row in rows} == {
@@ -252,11 +250,24 @@ def test_many_revisions_of_a_text_are_counted_in_one_column() -> None:
     cells += [("s", "a", f"step{n}") for n in range(12)] + [("m", "a", "step0")]
     runs = [usual | {"size": size, "dataset": text, "revision": revision} for size, text, revision in cells]
     failed = [usual | {"size": "m", "dataset": "a", "revision": "step1"}]
-    shown = of_store(runs, failed, {})
-    assert shown is not None
+    shown, _ = store_table(runs, failed, [])
     assert [column.header for column in shown.columns] == ["family", "size", "a", "b"]
     rows = zip(*(list(column.cells) for column in shown.columns), strict=True)
     assert {row[1]: row[2:] for row in rows} == {"s": ("13 done", "missing"), "m": ("1 failed, 2 done", "done")}
-    few = of_store([run for run in runs if run["revision"] in (None, "step0")], [], {})
-    assert few is not None
+    few, _ = store_table([run for run in runs if run["revision"] in (None, "step0")], [], [])
     assert [column.header for column in few.columns] == ["family", "size", "a", "a step0", "b"]
+
+
+def test_of_many_models_those_that_are_done_everywhere_are_counted() -> None:
+    runs = [
+        {"family": f"f{n}", "size": "s", "dataset": text, "revision": None, "non_embedding_params": 1000}
+        for n in range(70)
+        for text in ("a", "b")
+    ]
+    failed = [{"family": f"f{n}", "size": "l", "dataset": "a"} for n in range(65)]
+    shown, lines = store_table(runs, failed[:2], [])
+    assert shown.row_count == 2
+    assert lines == ["70 of 72 models are done on all texts of their families, and not shown."]
+    shown, lines = store_table(runs, failed, [])
+    assert shown.row_count == 60
+    assert lines[1] == "5 more that are not; narrow with family=, size= or dataset=."

@@ -30,8 +30,6 @@ VERB = Verb(
 
 def start(job: Job) -> list[Any] | None:
     """The state of each cell of a grid; None where no grid is named."""
-    from rbpx.measure.grid import grid_here
-    from rbpx.store.cell_states import cell_states
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
 
@@ -39,6 +37,9 @@ def start(job: Job) -> list[Any] | None:
     write_views(store)
     if job.request.model is None or job.request.dataset is None:
         return None
+    from rbpx.measure.grid import grid_here  # which reads texts
+    from rbpx.store.cell_states import cell_states
+
     return cell_states(grid_here(job.request, by_name=True).cells, store)
 
 
