@@ -165,20 +165,25 @@ def _write_page(name: str, results: Sequence[OfGroup], output: str | None) -> No
         file.write(page(results))
 
 
+_DETAILS: Final = frozenset("objective_name delta aic bic alpha_stderr created_at seen_at versions".split())
+_HOW: Final = frozenset("window stride padding bos engine training_flops unique_tokens training_seed".split())
+
+
 def plain_rows(name: str, results: Sequence[OfGroup], rows: Sequence[Record]) -> list[Record]:
     """The rows of an answer with what its tables show, exact, and what identifies a row.
 
-    What only `--details` has stays out: constants of how runs were read, ids of runs, nested values. A number that a
-    table shows and that is nested in `params` comes out of it.
+    What is nested is left to `--details`, and how runs were read where all rows agree in it. A number that a table
+    shows and that is nested in `params` comes out of it.
     """
     shown = dict.fromkeys(key for table in tables(name, results) for column in table.columns for key in column.keys)
     columns = dict.fromkeys(key for row in rows for key in row)
-    nested = {key for row in rows for key, value in row.items() if isinstance(value, dict | list)}
-    kept = [key for key in columns if key in shown or key not in _DETAILS | nested]
+    left = _DETAILS | {key for row in rows for key, value in row.items() if isinstance(value, dict | list)}
+    left |= {key for key in _HOW if len({row.get(key) for row in rows}) == 1}
     inner = [dict(_leaves(row.get("params"))) for row in rows]
     lifted = [key for key in shown if key not in columns and any(key in of for of in inner)]
     return [
-        {key: row[key] for key in kept if key in row} | {key: of.get(key) for key in lifted}
+        {key: row[key] for key in columns if key in row and (key in shown or key not in left)}
+        | {key: of.get(key) for key in lifted}
         for row, of in zip(rows, inner, strict=True)
     ]
 
@@ -187,12 +192,6 @@ def _leaves(value: object) -> Iterator[tuple[str, object]]:
     """What is nested in mappings, each by its own name."""
     for key, each in value.items() if isinstance(value, dict) else ():
         yield from _leaves(each) if isinstance(each, dict) else [] if isinstance(each, list) else [(key, each)]
-
-
-_DETAILS: Final = frozenset(
-    "text_hash window stride padding bos engine training_flops unique_tokens training_seed objective_name delta aic "
-    "bic alpha_stderr created_at seen_at versions".split()
-)
 
 
 def print_results(name: str, results: Sequence[OfGroup], request: Request) -> None:

@@ -21,7 +21,8 @@ PROGRAM = """
 import json, os, sys
 from rbpx.display.section import Passage, Piece, Reading
 from rbpx.display.terminal import console, grid, print_passages, put
-text = Passage("text", "a text", "", "", (Reading("xs", "of two tokens", (Piece("known ", 0, ""), Piece("new", 3, ""))),))
+pieces = (Piece("known ", 0, ""), Piece("new", 3, ""))
+text = Passage("text", "a text", "", "", (Reading("xs", "of two tokens", pieces),))
 for at, variables in enumerate(({}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}, {"ascii": "1"})):
     for name in ("NO_COLOR", "FORCE_COLOR"):
         os.environ.pop(name, None)
