@@ -9,9 +9,7 @@ NumPy, and `rank_counts` against the tokens.
     python benchmarks/analysis.py --store FOLDER [--rows 1e6 1e7 1e8] [--everything] [--demo STORE] [--times 3]
 
 The stores (large_store.py) are made once, in FOLDER: 100 million rows take 0.6 GB and a minute. `--everything` adds the
-verbs over all 192 runs, which take minutes. With stores of
-several sizes, the verbs' processor time is plotted against the rows.
-
+verbs over all 192 runs, which take minutes.
 `--demo` prints a table of its own for a copy of the store of `make demo`: the cost of each command when it is typed
 first and when it is typed again, each the best of `--times`, beside its goal. Commands keep their compiled modules, as
 an installed rbpx does. Where Python may not write them, it compiles them each time, which takes longer than many a
@@ -35,14 +33,12 @@ import duckdb
 import numpy as np
 import pyarrow.dataset
 import pyarrow.parquet as pq
-from rich.console import Console
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from large_store import DATASETS, FAMILIES, N_CELLS, large_store  # noqa: E402
 
-from rbpx.display.plot import MOST, Axis, Series, print_plot  # noqa: E402
 from rbpx.store.store import Store  # noqa: E402
 from tests.support.synthetic import Truth, write_store  # noqa: E402
 
@@ -304,20 +300,6 @@ def large(options: argparse.Namespace) -> None:
     for name, costs in {"start-up: `fit` of 3 x 20 tokens": [started] * len(costs_by_store), **by_name}.items():
         cells = " | ".join(map(_cells, costs, by_name[READING]))
         print(f"| {name} | {cells} | {_growth(options.rows, costs, started)} |")
-    if len(options.rows) > 1:
-        drawn = {name.replace("`", ""): costs for name, costs in by_name.items() if name.startswith(DRAWN)}
-        draw_growth(options.rows, {READING.replace("`", ""): by_name[READING]} | drawn)
-
-
-DRAWN = ("`fit` of one group, all", "`ranks` of one", "`emergence` of one", "`regimes`", "`fit` of all", "`report`")
-
-
-def draw_growth(rows: Sequence[float], costs_by_name: dict[str, list[Cost]]) -> None:
-    """Plot processor time, including start-up, against rows on logarithmic axes."""
-    x_N = np.array(rows, dtype=np.float64)
-    series = [Series(name, x_N, np.array([_cpu_s(cost) for cost in costs])) for name, costs in costs_by_name.items()]
-    title = "Processor seconds of a command against rows of tokens"
-    print_plot(Console(), title, series[:MOST], Axis("rows"), Axis("CPU s"))
 
 
 def _by_name(costs_by_store: Sequence[Sequence[tuple[str, Cost]]]) -> list[tuple[str, list[Cost]]]:

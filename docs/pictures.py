@@ -52,7 +52,7 @@ def draw(picture: Picture, store: Path) -> None:
         printed_by(shlex.split(command)[3:], store)
     place = DOCS / PLACE / picture.name
     place.parent.mkdir(exist_ok=True)
-    rows = printed_by([*(word for word in picture.words if word != "--plot"), "--format", "csv"], store)
+    rows = printed_by([*picture.words, "--format", "csv"], store)
     place.with_name(f"{picture.name}.csv").write_text(of_model(rows, picture.model), encoding="utf-8")
     for theme in THEMES:
         drawn = chart(picture, store, theme) if picture.kind == "chart" else terminal(picture, store, theme)

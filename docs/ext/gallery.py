@@ -79,16 +79,10 @@ PICTURES: Final = (
     Picture(
         "next",
         "What will the next model do?",
-        "terminal",
-        (
-            "downstream",
-            "source=olmo",
-            "dataset=hellaswag",
-            "held_out=[peteish7_eval_anneal,peteish13_eval_final]",
-            "--plot",
-        ),
-        "A terminal: a table of the predicted and measured accuracy of models of 7B and 13B on HellaSwag, and a plot "
-        "of both against the size of the model, with intervals.",
+        "chart",
+        ("downstream", "source=olmo", "dataset=hellaswag", "held_out=[peteish7_eval_anneal,peteish13_eval_final]"),
+        "Accuracy on HellaSwag against the size of the model: small models that were fitted, and what was predicted "
+        "and measured of models of 7B and 13B, with intervals.",
         "Success of two large models on a task, predicted from sixteen small trainings of the OLMo ladder, beside what "
         "they reached.",
         "howto/downstream.md",

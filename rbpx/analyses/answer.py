@@ -1,7 +1,7 @@
 """Asks the store questions and keeps what is fitted, in the same way for every question."""
 
 import logging
-from collections.abc import Callable, Container, Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
@@ -37,9 +37,6 @@ Answer = list[tuple[OfGroup, list[Record]]]
 
 Call = tuple[str, Sequence[Group], Request]
 """What one question asks of one group, or across all."""
-
-Place = tuple[str, int]
-"""A call: its question, and its index among the calls of that question."""
 
 Found = Sequence[OfGroup] | RbpxError
 """What a call finds, or the error that it ends with."""
@@ -98,79 +95,88 @@ def answer_all(
         required: the questions for which having no law at all is an error.
         is_asked: whether to look at a group that the grids select.
     """
-    asking = {name: _asking(name, grids, name in required, is_asked) for name in names}
     found: dict[str, Answer | RbpxError] = {}
-    calls: dict[str, list[Call]] = {}
-
-    def advance(name: str, results: list[Found] | None) -> None:
+    asked: dict[str, tuple[list[Call], bool]] = {}
+    for name in names:
         try:
-            calls[name] = asking[name].send(results)
-        except StopIteration as end:
-            found[name] = end.value
+            asked[name] = _calls(name, grids, is_asked)
         except MeasureError:
             raise
         except RbpxError as problem:
             found[name] = problem
-
-    for name in names:
-        advance(name, None)
-    while calls:
-        rows = _rows(calls)
-        in_rows = [([calls[name][at] for name, at in row],) for row in rows]
-        with counted(f"{names[0]}: groups of runs", len(rows)) as count:
-            found_in = in_processes(_analyse_row, in_rows, count, sum(map(len, rows)) >= _MANY)
-        results = {
-            place: each for row, of in zip(rows, found_in, strict=True) for place, each in zip(row, of, strict=True)
-        }
-        asked, calls = calls, {}
-        for name, of in asked.items():
-            advance(name, [results[name, at] for at in range(len(of))])
+    results = _found([call for calls, _ in asked.values() for call in calls])
+    for name, (calls, tokens_known) in asked.items():
+        own = [results.pop(0) for _ in calls]
+        try:
+            answered = _kept(calls, own)
+            _check_sizes(name, answered, grids[0][0], tokens_known, name in required)
+            found[name] = answered
+        except MeasureError:
+            raise
+        except RbpxError as problem:
+            found[name] = problem
     return {name: found[name] for name in names}
 
 
-def _rows(calls: dict[str, list[Call]]) -> list[list[Place]]:
-    """Group the calls of several questions: all about one group in a row, each across groups by itself.
-
-    A row is divided where it is longer than the share of one process, as with more cores than groups.
-    """
-    rows: dict[Hashable, list[Place]] = {}
-    for name, of in calls.items():
-        for at, (_, groups, _) in enumerate(of):
-            key = (name, at) if analysis(name).across else groups[0].key
-            rows.setdefault(key, []).append((name, at))
-    share = -(-sum(map(len, rows.values())) // n_processes())
-    return [row[begin : begin + share] for row in rows.values() for begin in range(0, len(row), share)]
-
-
-def _asking(
-    name: str, grids: Sequence[Grid], required: bool, is_asked: Callable[[Group], bool]
-) -> Generator[list[Call], list[Found] | None, Answer]:
-    """Ask one question: yields its calls, is sent what they found, and returns its answer."""
-    described, asked = analysis(name), question(name)
-    answered: Answer = []
-    tokens_known = False
-    for alike in _alike(grids) if described.across else [[grid] for grid in grids]:
+def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[Group], bool]) -> tuple[list[Call], bool]:
+    """What a question asks of the groups that grids select, and whether the tokens of any of them are known."""
+    across, calls, tokens_known = analysis(name).across, list[Call](), False
+    for alike in _alike(grids) if across else [[grid] for grid in grids]:
         request = alike[0][0]
         store = open_filled(request.store)
         with connected(request) as connection:
             groups = _groups(connection, name, alike)
             tokens_known = tokens_known or any(group.is_measured for group in groups)
-            groups = [group for group in groups if _suits(described, group) and is_asked(group)]
-            asked.check(connection, store, groups, request)
+            groups = [group for group in groups if _suits(analysis(name), group) and is_asked(group)]
+            question(name).check(connection, store, groups, request)
         if are_elsewhere():
             request = request.but(store=str(store.root.resolve()))
-        results, apart = list[OfGroup](), [groups] if described.across else [[group] for group in groups]
-        for found in (yield [(name, of, request) for of in apart]) or ():
-            if isinstance(found, RbpxError):
-                raise found
-            results += found
-        answered += [(result, asked.keep(store, result)) for result in results]
-    if not any(group is not None and len(group.runs) >= described.sizes for group in (r.group for r, _ in answered)):
-        if required:
-            raise RbpxError(no_groups(name, grids[0][0], tokens_known))
-        if not described.small:
-            logging.getLogger(__name__).warning(no_groups(name, grids[0][0], tokens_known))
-    return answered
+        calls += [(name, of, request) for of in ([groups] if across else [[group] for group in groups])]
+    return calls, tokens_known
+
+
+def _found(calls: Sequence[Call]) -> list[Found]:
+    """What each call finds; those about one group are made in a row by one process, each across groups by itself.
+
+    A row is divided where it is longer than the share of one process, as with more cores than groups.
+    """
+    if not calls:
+        return []
+    rows: dict[Hashable, list[int]] = {}
+    for at, (name, groups, _) in enumerate(calls):
+        rows.setdefault(at if analysis(name).across else groups[0].key, []).append(at)
+    share = -(-len(calls) // n_processes())
+    parts = [row[begin : begin + share] for row in rows.values() for begin in range(0, len(row), share)]
+    with counted(f"{calls[0][0]}: groups of runs", len(parts)) as count:
+        in_parts = in_processes(
+            _analyse_row, [([calls[at] for at in part],) for part in parts], count, len(calls) >= _MANY
+        )
+    found = {at: each for part, of in zip(parts, in_parts, strict=True) for at, each in zip(part, of, strict=True)}
+    return [found[at] for at in range(len(calls))]
+
+
+def _kept(calls: Sequence[Call], results: Sequence[Found]) -> Answer:
+    """The results of a question with their rows, which are written to the store."""
+    for each in results:
+        if isinstance(each, RbpxError):
+            raise each
+    return [
+        (result, question(name).keep(Store(request.store), result))
+        for (name, _, request), found in zip(calls, results, strict=True)
+        if not isinstance(found, RbpxError)
+        for result in found
+    ]
+
+
+def _check_sizes(name: str, answered: Answer, request: Request, tokens_known: bool, required: bool) -> None:
+    """Say, or where a law is required raise, that no group has the sizes that a law needs."""
+    described = analysis(name)
+    if any(group is not None and len(group.runs) >= described.sizes for group in (r.group for r, _ in answered)):
+        return
+    if required:
+        raise RbpxError(no_groups(name, request, tokens_known))
+    if not described.small:
+        logging.getLogger(__name__).warning(no_groups(name, request, tokens_known))
 
 
 def groups_of(name: str, grids: Sequence[Grid]) -> list[Group]:

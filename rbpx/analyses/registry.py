@@ -136,7 +136,7 @@ def asking(name: str) -> Asking:
     """
     described = analysis(name)
     narrows = _NARROWS if described.raw else (*_NARROWS, "checkpoints")
-    shows = (*(("plot", *LOOKS) if described.draws else ()), *(() if described.measures else ("fresh",)), *_SHOWS)
+    shows = (*(LOOKS if described.draws else ()), "details", *(() if described.measures else ("fresh",)), *_SHOWS)
     return Asking(name, described.primary, tuple(dict.fromkeys((*narrows, *described.keys, *shows))))
 
 
@@ -148,7 +148,7 @@ def own_keys(name: str) -> tuple[str, ...]:
 def report_keys() -> tuple[str, ...]:
     """The keys of a report: those of its questions, without those that make sense for one question alone."""
     asked = [asking(name).names for name, each in analyses().items() if each.in_report]
-    one = ("D", "register", "plot", "spreadsheet")
+    one = ("D", "register", "details", "spreadsheet")
     return tuple(dict.fromkeys(("group", *(key for names in asked for key in names if key not in one))))
 
 

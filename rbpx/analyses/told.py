@@ -1,8 +1,8 @@
 """Asks questions and shows the answers, on a terminal or in sections of a page, from the same tables and sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from rbpx.analyses.answer import Grid, answer
 from rbpx.analyses.question import OfGroup
@@ -13,7 +13,6 @@ from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.section import Doubt, Section
 from rbpx.display.terminal import console, print_passages, print_tables, print_under
 from rbpx.display.view import Table
-from rbpx.display.vocabulary import plain_signs
 from rbpx.errors import RbpxError
 from rbpx.files.output import opened
 from rbpx.groups.group import Group
@@ -70,18 +69,6 @@ def _title(name: str, results: Sequence[OfGroup]) -> str:
 
 def _groups(results: Sequence[OfGroup]) -> list[Group]:
     return [result.group for result in results if result.group is not None]
-
-
-def plot(name: str, results: Sequence[OfGroup]) -> None:
-    """Print the figures of a question in characters."""
-    from rbpx.display.plot import print_chart  # which nothing else needs
-
-    screen = console()
-    for each in together(name, results):
-        for figure in question(name).figures(each, ()):
-            if isinstance(figure, Figure) and not figure.chart.y.names:
-                print_chart(screen, f"{_title(name, each)}: {figure.title}", figure.chart, figure.values)
-                screen.print(plain_signs(figure.says), markup=False, soft_wrap=True)
 
 
 def section(name: str, results: Sequence[OfGroup], fit_ids: Sequence[str]) -> Section:
@@ -154,14 +141,13 @@ def perform(
     request, rows = grids[0][0], list[Record]()
     for name in names:
         answered = answer(name, grids, required)
-        results = [result for result, _ in answered]
-        rows += [{"analysis": name, **row} for _, found in answered for row in found]
+        results, found = [result for result, _ in answered], [row for _, of in answered for row in of]
+        is_plain = request.format in (Format.csv, Format.json) and not request.details
+        rows += [{"analysis": name, **row} for row in (plain_rows(name, results, found) if is_plain else found)]
         if request.format is Format.html:
             _write_page(name, results, request.output)
         elif results and request.format is Format.table:
             show(name, results, briefly)
-            if request.plot:
-                plot(name, results)
     if request.format not in (Format.table, Format.html):
         from rbpx.display.records import print_records
 
@@ -179,12 +165,42 @@ def _write_page(name: str, results: Sequence[OfGroup], output: str | None) -> No
         file.write(page(results))
 
 
+_DETAILS: Final = frozenset("objective_name delta aic bic alpha_stderr created_at seen_at versions".split())
+_HOW: Final = frozenset("window stride padding bos engine training_flops unique_tokens training_seed".split())
+
+
+def plain_rows(name: str, results: Sequence[OfGroup], rows: Sequence[Record]) -> list[Record]:
+    """The rows of an answer with what its tables show, exact, and what identifies a row.
+
+    What is nested is left to `--details`, and how runs were read where all rows agree in it. A number that a table
+    shows and that is nested in `params` comes out of it.
+    """
+    shown = dict.fromkeys(key for table in tables(name, results) for column in table.columns for key in column.keys)
+    columns = dict.fromkeys(key for row in rows for key in row)
+    left = _DETAILS | {key for row in rows for key, value in row.items() if isinstance(value, dict | list)}
+    left |= {key for key in _HOW if len({row.get(key) for row in rows}) == 1}
+    inner = [dict(_leaves(row.get("params"))) for row in rows]
+    lifted = [key for key in shown if key not in columns and any(key in of for of in inner)]
+    return [
+        {key: row[key] for key in columns if key in row and (key in shown or key not in left)}
+        | {key: of.get(key) for key in lifted}
+        for row, of in zip(rows, inner, strict=True)
+    ]
+
+
+def _leaves(value: object) -> Iterator[tuple[str, object]]:
+    """What is nested in mappings, each by its own name."""
+    for key, each in value.items() if isinstance(value, dict) else ():
+        yield from _leaves(each) if isinstance(each, dict) else [] if isinstance(each, list) else [(key, each)]
+
+
 def print_results(name: str, results: Sequence[OfGroup], request: Request) -> None:
     """Print results that are in no store, as the question's tables or as rows for programs."""
     if request.format is not Format.table:
         from rbpx.display.records import print_records
 
-        print_records(rows_of(name, results), request.format)
+        rows = rows_of(name, results)
+        print_records(rows if request.details else plain_rows(name, results, rows), request.format)
     elif results:
         show(name, results)
 

@@ -34,20 +34,22 @@ class Answer(Generic[Result]):
     Attributes:
         verb: the verb.
         results: frozen dataclasses, one for each group of runs (or pair of groups).
-        records: rows as they are kept in `fits` and printed as JSON; a value that is not known is None.
+        records: rows as they are printed as JSON: what the tables show, exact; a value that is not known is None.
         messages: what the command line prints on stderr, for example that a damaged run was left out.
+        details: the rows with all that is known of each, as `--details` prints them; empty where there is no more.
     """
 
     verb: str
     results: tuple[Result, ...]
     records: tuple[Record, ...]
     messages: tuple[str, ...] = ()
+    details: tuple[Record, ...] = ()
 
     def arrow(self) -> pa.Table:
-        """The rows as an Arrow table; nested values such as `params` are JSON, as in the relation `fits`."""
+        """The rows with all details as an Arrow table; nested values such as `params` are JSON, as in `fits`."""
         import pyarrow as pa
 
-        rows = [{name: _flat(value) for name, value in record.items()} for record in self.records]
+        rows = [{name: _flat(value) for name, value in record.items()} for record in self.details or self.records]
         return pa.Table.from_pylist(rows)
 
     def frame(self) -> pd.DataFrame:
@@ -114,9 +116,8 @@ class Answer(Generic[Result]):
 
     def _repr_html_(self) -> str:
         """The rows and messages as HTML, which a notebook shows for a cell that ends with an answer."""
-        shown: Any = self.frame().drop(columns=["params", "run_ids"], errors="ignore")
         paragraphs = "".join(f"<p>{escape(message)}</p>" for message in self.messages)
-        return paragraphs + str(shown.to_html(max_rows=40, index=False, na_rep="–"))
+        return paragraphs + str(self.frame().to_html(max_rows=40, index=False, na_rep="–"))
 
 
 def _flat(value: Any) -> Any:

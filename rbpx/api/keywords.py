@@ -22,7 +22,7 @@ from rbpx.store.store import Store
 
 _GROUPS: Final = ("model", "dataset", "protocol")
 _GIVEN: Final = r"(?<![\w'\"])([\w.]+)='([\[{].*?[\]}])'"  # a list or a mapping in quotes
-_HERE: Final = ("store", "format", "output", "fresh", "plot", "spreadsheet")  # not taken: answers are values here
+_HERE: Final = ("store", "format", "output", "fresh", "details", "spreadsheet")  # not taken: answers are values here
 
 
 def signature(asking: Asking) -> Signature:

@@ -11,6 +11,7 @@ from typing import Any
 
 from rbpx.analyses.answer import answer, asked_in_processes
 from rbpx.analyses.registry import analyses, analysis, asking, question
+from rbpx.analyses.told import plain_rows
 from rbpx.api.answer import Answer
 from rbpx.api.keywords import explained, requests, signature
 from rbpx.errors import MeasureError
@@ -39,8 +40,10 @@ class Questions:
                 raise MeasureError(f"{failure.cell} failed: {failure.error}")
             with asked_in_processes([verb], grids[0][0]):
                 found = answer(verb, grids)
-        records = tuple({name: plain(value) for name, value in row.items()} for _, rows in found for row in rows)
-        return Answer(verb, tuple(result for result, _ in found), records, tuple(messages))
+        results = tuple(result for result, _ in found)
+        details = [{name: plain(value) for name, value in row.items()} for _, rows in found for row in rows]
+        records = plain_rows(verb, results, details)
+        return Answer(verb, results, tuple(records), tuple(messages), tuple(details))
 
 
 def _method(verb: str) -> Callable[..., Answer[Any]]:

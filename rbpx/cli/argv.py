@@ -32,7 +32,7 @@ FLAGS = (
     "--format",
     "--store",
     "--output",
-    "--plot",
+    "--details",
     "--multirun",
     "--cfg",
     "--config-dir",
@@ -132,8 +132,10 @@ def parse(argv: list[str]) -> CommandLine:
             trusts = True
         elif word == "--dry-run" and verb == "import":
             overrides.append("dry_run=true")
-        elif word == "--plot":
-            overrides.append("plot=true")
+        elif word == "--details":
+            overrides.append("details=true")
+        elif word in ("--plot", "plot=true"):
+            raise RbpxError(f"{word} is gone; in its place: --format svg --output FOLDER, or --format html")
         elif flag in _VALUED:
             flags.append(word)
             if not value and rest:

@@ -155,7 +155,7 @@ def close_output() -> None:
 
 
 def _check_shown(verb: str, request: Request) -> None:
-    """Refuse a format or a plot that the verb does not have, which would be passed over in silence."""
+    """Refuse a format that the verb does not have, which would be passed over in silence."""
     form = request.format
     if form is Format.jobs and verb != "plan":
         raise RbpxError("format=jobs is of a plan: python -m rbpx plan ... --format jobs")
@@ -167,11 +167,5 @@ def _check_shown(verb: str, request: Request) -> None:
             "table, csv or json"
         )
     if form in (Format.svg, Format.pdf) and verb in analyses() and not analysis(verb).draws:
-        raise RbpxError(f"{verb} draws no figures for --format {form.value}; ask one of {_drawing()}")
-    questions = request.analyses if verb in ("run", "record") else [verb]
-    if request.plot and not any(name in analyses() and analysis(name).draws for name in questions):
-        raise RbpxError(f"{', '.join(questions)} has no plot; drop --plot, or ask one of {_drawing()}")
-
-
-def _drawing() -> str:
-    return ", ".join(name for name, each in analyses().items() if each.draws)
+        drawing = ", ".join(name for name, each in analyses().items() if each.draws)
+        raise RbpxError(f"{verb} draws no figures for --format {form.value}; ask one of {drawing}")

@@ -193,7 +193,7 @@ def print_tables(screen: Console, tables: Iterable[Table]) -> list[str]:
 
 def print_passages(screen: Console, passages: Sequence[Passage]) -> None:
     """Print texts with each token in the colour of its rank, or marked where there are no colours."""
-    coloured = screen.color_system is not None
+    coloured = screen.color_system is not None and not screen.no_color
     for passage in passages:
         for reading in passage.readings:
             heading = f"{passage.title}, {reading.model}: {reading.about}. {passage.rule}"

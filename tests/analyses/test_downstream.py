@@ -251,11 +251,12 @@ def test_models_that_are_not_above_chance_say_nothing(tmp_path: Path) -> None:
     assert "at_chance" in row["reasons"]
 
 
-def test_both_steps_are_drawn(store: Path, cwd: Path) -> None:
-    drawn = here("downstream", "--plot", "--store", store, cwd=cwd, check=0).stdout
-    forecast, second = drawn.split("Forecast of success")[1].split("Step 2")
-    assert {"● fitted", "■ predicted", "▲ actual", "◆ chance"} <= {line.strip() for line in forecast.splitlines()}
-    assert "● fitted, sigmoid" in second
+def test_both_steps_are_drawn(store: Path, cwd: Path, tmp_path: Path) -> None:
+    here("downstream", "--format", "svg", "--output", tmp_path / "drawn", "--store", store, cwd=cwd, check=0)
+    drawn = {path.stem.rsplit("--")[-1]: path.read_text() for path in (tmp_path / "drawn").glob("*.svg")}
+    assert set(drawn) == {"forecast-arc_easy", "step2-arc_easy"}
+    for kind in ("fitted", "predicted", "actual"):
+        assert kind in drawn["forecast-arc_easy"], kind
 
 
 @pytest.mark.parametrize("keys", [{}, {"bounds": {"b": [1.0, 1.0]}}], ids=["free", "held"])

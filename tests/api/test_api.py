@@ -177,7 +177,7 @@ def test_the_picture_goes_through_the_points_and_within_its_band(store: Path, la
 
 def test_another_figure_is_drawn_by_its_name(laws: Any) -> None:
     points = drawn(laws.plot("cross_entropy").to_dict())[-1]
-    first = next(row for row in laws.records if row["law"] == "cross_entropy")
+    first = next(row for row in laws.details if row["law"] == "cross_entropy")
     assert [float(row["nats"]) for row in points] == pytest.approx(first["params"]["y"], rel=1e-4)
     with pytest.raises(
         rbpx.RbpxError, match=r"fit has no figure 'cros_entropy'.*did you mean cross_entropy.*known: rbp"
@@ -202,3 +202,16 @@ def test_a_method_lists_the_keys_of_its_verb() -> None:
     assert {"k", "ties", "axis", "dataset"} <= set(parameters)
     assert {"chance", "store", "format"}.isdisjoint(parameters)
     assert parameters["resamples"].default == 1000
+
+
+def test_plain_rows_are_what_tables_show_and_what_tells_rows_apart(store: Path) -> None:
+    asked = {"dataset": "synthetic", "laws": ["rbp"], "k": [1, 10], "resamples": 25}
+    answer = rbpx.open(store).fit(**asked)
+    assert [row["fit_id"] for row in answer.records] == [row["fit_id"] for row in answer.details]
+    (shown,) = (table for name, table in answer.tables().items() if name == "laws")
+    for row, whole, cells in zip(answer.records, answer.details, shown.to_dict("records"), strict=True):
+        assert not {"params", "run_ids", "created_at"} & set(row)
+        assert {"family", "dataset", "law", "k", "alpha", "alpha_lo", "alpha_hi", "C_lo", "status"} <= set(row)
+        assert all(row[name] == cells[name] for name in ("alpha", "alpha_lo", "C", "C_lo", "r2_hi", "status"))
+        assert row["C_lo"] == whole["params"]["C_lo"]
+        assert len(row) < len(whole)

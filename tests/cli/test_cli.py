@@ -173,7 +173,7 @@ def test_an_answer_without_rows_still_is_json_and_csv(store: Path, cwd: Path) ->
 
 
 def test_show_prints_where_a_run_and_a_fit_come_from(store: Path, cwd: Path) -> None:
-    words = ("fit", "laws=[cross_entropy]", RESAMPLES, "--store", store)
+    words = ("fit", "laws=[cross_entropy]", RESAMPLES, "--details", "--store", store)
     as_json = here(*words, "--format", "json", cwd=cwd, check=0)
     as_csv = here(*words, "--format", "csv", cwd=cwd, check=0)
     (row,), (line,) = rows_of(as_json), cells_of(as_csv)

@@ -50,7 +50,7 @@ def test_verbs_keys_and_flags_are_offered(script: Path) -> None:
     assert {f"{key}=" for key in keys} <= set(found)
     assert offered(script, "me") == ["measure", "memory=", "method="]
     assert offered(script, "fit", "--fo") == ["--format"]
-    assert offered(script, "fit", "--pl") == ["--plot"]
+    assert offered(script, "fit", "--de") == ["--details"]
 
 
 def test_names_are_offered_after_their_key(script: Path) -> None:

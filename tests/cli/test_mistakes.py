@@ -79,7 +79,7 @@ COMPOSED = {
     "measure ++limit=": "^limit= is not a whole number.*as in limit=100",
     "measure limit=null": "limit=null is no value",
     "fit size=1e3": "size=1000.0 was read as a number; quote it",
-    "fit plot=maybe": "neither true nor false",
+    "fit details=maybe": "neither true nor false",
     "fit ties=optimist": "did you mean optimistic",
     "measure device=gpu": "did you mean cuda",
     "measure parallel=null": "parallel=null is no value",

@@ -47,7 +47,7 @@ def test_a_law_and_a_question_are_one_new_file_and_one_new_folder(tmp_path: Path
     assert len(others) > 400
     assert [path for path in others if knows.search(path.read_text())] == []
     store = write_store(tmp_path / "store", Truth(scatter=0.02), seed=5, n_documents=30).root
-    asked = ("ties=optimistic", "resamples=100", "--store", store, "--format", "json")
+    asked = ("ties=optimistic", "resamples=100", "--store", store, "--format", "json", "--details")
     (law,) = json.loads(clone.rbpx(tmp_path, "fit", "laws=[reciprocal_rank]", *asked))
     (question,) = json.loads(clone.rbpx(tmp_path, "typical", *asked))
     assert "how the typical rank of the true token falls with size" in clone.rbpx(tmp_path, "--help")

@@ -62,7 +62,9 @@ class Ask:
 
     def found(self, stores: Path) -> list[Row]:
         """The rows that it is answered now, in a copy of `STORES`."""
-        answer = here(*self.words(), "--format", "json", "--store", stores / self.store, cwd=stores, check=0)
+        answer = here(
+            *self.words(), "--format", "json", "--details", "--store", stores / self.store, cwd=stores, check=0
+        )
         return [flat(row) for row in json.loads(answer.stdout)]
 
 

@@ -16,7 +16,7 @@ from tests.support.once import once_a_session
 
 ASKS = asks()
 # Keys that change no number: what is printed, how it looks, where it goes, and how long it may take.
-NO_NUMBER = {"plot", "width", "font_size", "font", "legend", "fresh", "store", "format", "spreadsheet", "output"}
+NO_NUMBER = {"details", "width", "font_size", "font", "legend", "fresh", "store", "format", "spreadsheet", "output"}
 NO_NUMBER |= {"sql_memory_mib", "sql_timeout_s", "device", "tokens_per_batch", "register", "top"}
 # Keys that choose runs, and what all intervals share: asked of some verb, not of each.
 OF_SOME = {"model", "size", "dataset", "protocol", "family", "source", "variant", "checkpoints", "resamples"}

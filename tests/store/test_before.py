@@ -29,6 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def rows(*words: str, folder: Path) -> list[dict[str, Any]]:
+    words = (*words, "--details") if words[0] == "fit" else words
     done = here(*words, "--format", "json", "--store", "store", cwd=folder, check=0, writes=True)
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found

@@ -28,6 +28,7 @@ def store(tmp_path: Path, cwd: Path) -> Path:
 
 
 def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
+    words = words if words[0] in ("sql", "status") else (*words, "--details")
     answer = here(*words, "--format", "json", "--store", store, cwd=cwd, check=0)
     found: list[dict[str, Any]] = json.loads(answer.stdout)
     return found

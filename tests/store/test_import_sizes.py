@@ -31,6 +31,7 @@ def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0
 
 
 def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
+    words = words if words[0] in ("sql", "status") else (*words, "--details")
     rows: list[dict[str, Any]] = json.loads(here(*words, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
     return rows
 

@@ -20,7 +20,7 @@ ANALYSIS = Analysis(
     theme="tasks",
     examples=(
         "python -m rbpx downstream",
-        "python -m rbpx downstream source=olmo features='[bits_per_byte]' held_out='[7B,13B]' --plot",
+        "python -m rbpx downstream source=olmo features='[bits_per_byte]' held_out='[7B,13B]'",
         "python -m rbpx downstream dataset=arc_easy k='[1,10]' S=1e9 --format json",
     ),
     title="Tasks in two steps",

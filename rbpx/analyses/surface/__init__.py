@@ -25,7 +25,7 @@ ANALYSIS = Analysis(
     after="predict",
     examples=(
         "python -m rbpx surface",
-        "python -m rbpx surface laws='[cross_entropy]' form=all budgets='[1e18,1e20]' --plot",
+        "python -m rbpx surface laws='[cross_entropy]' form=all budgets='[1e18,1e20]'",
         "python -m rbpx surface pin='{E: 1.69, alpha: 0.34 +- 0.02}'",
         "python -m rbpx surface source=them checkpoints=last delta=1e-4 --format json",
         "python -m rbpx surface source=sweep frontier=true",

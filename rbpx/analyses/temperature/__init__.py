@@ -17,7 +17,7 @@ ANALYSIS = Analysis(
     after="entropy",
     examples=(
         "python -m rbpx temperature dataset=pydoc",
-        "python -m rbpx temperature model=ladder dataset=stdlib --plot",
+        "python -m rbpx temperature model=ladder dataset=stdlib",
     ),
     title="Temperature",
     completes=True,

@@ -16,7 +16,7 @@ ANALYSIS = Analysis(
     examples=(
         "python -m rbpx trajectory",
         "python -m rbpx trajectory size=25k k=1 warm_up=1e6",
-        "python -m rbpx trajectory source=them laws='[cross_entropy]' --plot",
+        "python -m rbpx trajectory source=them laws='[cross_entropy]'",
     ),
     title="Along training",
     sizes=3,

@@ -43,7 +43,9 @@ class ShownKeys(Asked):
     store: Key[str] = Key(str, "${oc.env:RBPX_STORE,store}", as_typed, "DIR", takes_path=True).says(
         "folder of the store (--store DIR); default $RBPX_STORE or store/"
     )
-    plot: Key[bool] = Key(bool, False, as_typed, "true", values=("true",)).says("small plots under the tables (--plot)")
+    details: Key[bool] = Key(bool, False, as_typed, "true", values=("true",)).says(
+        "in csv and json, all columns of every row, not only those of tables (--details)"
+    )
     format: Key[Format] = Key(Format, Format.table, as_typed, "table").says(
         "or csv, json, html, md, tex, svg, pdf (--format F)",
         "or csv, json, html, md, tex; svg and pdf: its figures (--format F)",

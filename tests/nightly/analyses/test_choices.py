@@ -53,7 +53,7 @@ def found(ways: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
 
 
 def choices(store: Path, cwd: Path, *words: str) -> Rows:
-    words = (f"resamples={B}", "k=[1,10,50]", *words, "--store", str(store), "--format", "json")
+    words = (f"resamples={B}", "k=[1,10,50]", *words, "--store", str(store), "--format", "json", "--details")
     return list(json.loads(here("choices", *words, cwd=cwd, check=0).stdout))
 
 

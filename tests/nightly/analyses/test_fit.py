@@ -15,7 +15,7 @@ Fit = dict[str, Any]
 
 def fit(store: Path, cwd: Path, *words: str) -> list[Fit]:
     """The rows of `fit --format json`."""
-    answer = here("fit", RESAMPLES, *words, "--store", store, "--format", "json", cwd=cwd, check=0)
+    answer = here("fit", RESAMPLES, *words, "--store", store, "--format", "json", "--details", cwd=cwd, check=0)
     return list(json.loads(answer.stdout))
 
 

@@ -29,6 +29,7 @@ def gathered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(store: Path, cwd: Path, *words: object) -> Rows:
+    words = words if words[0] == "sql" else (*words, "--details")
     answer = here(*words, "--store", store, "--format", "json", cwd=cwd, check=0)
     return list(json.loads(answer.stdout, parse_constant=lambda name: pytest.fail(f"{name} in json")))
 

@@ -120,7 +120,7 @@ def few(verb: str) -> list[str]:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_number_is_inside_its_interval(verb: str, busy: Path, cwd: Path) -> None:
-    words = (verb, *WORDS.get(verb, []), *few(verb), "--store", busy, "--format", "json")
+    words = (verb, *WORDS.get(verb, []), *few(verb), "--store", busy, "--format", "json", "--details")
     rows = json.loads(here(*words, cwd=cwd, check=0).stdout)
     places = [place for row in rows for place in numbers_with_intervals(row, _name(row))]
     assert places, "no interval in any row, so this says nothing"

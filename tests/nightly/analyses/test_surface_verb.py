@@ -22,7 +22,7 @@ def ask(store: Path, cwd: Path, verb: str, *words: object, check: int = 0) -> An
 
 
 def rows(store: Path, cwd: Path, verb: str, *words: object) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(ask(store, cwd, verb, *words, "--format", "json").stdout)
+    found: list[dict[str, Any]] = json.loads(ask(store, cwd, verb, *words, "--format", "json", "--details").stdout)
     return found
 
 

@@ -109,7 +109,7 @@ def test_a_report_measures_nothing_and_says_what_to_type(own_store: Path, cwd: P
 
 
 def test_what_is_printed_fits_and_a_run_that_is_removed_takes_its_losses_along(own_store: Path, cwd: Path) -> None:
-    answer = here("temperature", QUICK, "--plot", "--store", own_store, cwd=cwd, check=0)
+    answer = here("temperature", QUICK, "--store", own_store, cwd=cwd, check=0)
     lines = answer.stdout.splitlines()
     assert [line for line in lines if len(line) > 80 and line.startswith(" ")] == []  # sentences wrap, tables do not
     assert "mine on file, window 64: Temperatures" in lines

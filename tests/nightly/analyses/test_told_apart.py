@@ -68,7 +68,7 @@ def asked(store: Path, cwd: Path, verb: str, *words: str) -> list[dict[str, Any]
     """The rows of a question, without when they were written and what several groups are tested together by."""
     more = ["n=[1,2]"] if verb == "emergence" else []
     given = ["resamples=20", *([] if verb == "entropy" else ["k=[1,3,10]"]), *more, *words]
-    rows = json.loads(here(verb, *given, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
+    rows = json.loads(here(verb, *given, "--format", "json", "--details", "--store", store, cwd=cwd, check=0).stdout)
     for row in rows:
         row.pop("created_at", None)
         (row.get("params") or {}).pop("p_adjusted", None)

@@ -50,7 +50,16 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rows_of(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
     answer = here(
-        *words, "laws=cross_entropy", "ties=optimistic", "--store", store, "--format", "json", cwd=cwd, check=0
+        *words,
+        "laws=cross_entropy",
+        "ties=optimistic",
+        "--store",
+        store,
+        "--format",
+        "json",
+        "--details",
+        cwd=cwd,
+        check=0,
     )
     return list(json.loads(answer.stdout))
 

@@ -57,11 +57,13 @@ def test_an_answer_has_the_numbers_that_the_verb_prints(
     verb: str, keys: dict[str, Any], words: list[str], store: Path, own: Path, tmp_path: Path
 ) -> None:
     asked = [f"dataset={keys['dataset']}"] if "dataset" in keys else words
-    printed = here(verb, *asked, FEW, "--config-dir", own, "--store", store, "--format", "json", cwd=tmp_path, check=0)
+    printed = here(
+        verb, *asked, FEW, "--config-dir", own, "--store", store, "--format", "json", "--details", cwd=tmp_path, check=0
+    )
     answer = getattr(rbpx.open(store, own), verb)(resamples=60, **keys)
     assert len(answer.records) > 0
     shown = json.loads(printed.stdout)
-    assert without_time(json.loads(json.dumps(answer.records))) == without_time(shown)
+    assert without_time(json.loads(json.dumps(answer.details))) == without_time(shown)
     for column in {"alpha", "r2", "nats", "y"} & set(shown[0]):
         known = [row[column] for row in shown if row[column] is not None]
         assert answer.frame()[column].dropna().tolist() == answer.arrow()[column].drop_null().to_pylist() == known

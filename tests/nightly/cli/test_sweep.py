@@ -22,7 +22,7 @@ def other_text(tmp_path: Path) -> Path:
 
 def swept(words: list[str], store: Path, cwd: Path, check: int = 0) -> tuple[list[dict[str, Any]], str]:
     """The rows of the laws that a sweep ends with, and what it says on stderr."""
-    answer = here("-m", *words, RESAMPLES, "--store", store, "--format", "json", cwd=cwd, check=check)
+    answer = here("-m", *words, RESAMPLES, "--store", store, "--format", "json", "--details", cwd=cwd, check=check)
     rows = json.loads(answer.stdout) if answer.stdout else []
     return [row for row in rows if row["law"] == "cross_entropy"], answer.stderr
 

@@ -54,11 +54,11 @@ def test_facts_of_models_measured_before_come_in_without_measuring_and_seeds_are
     here("measure", *words, *store, cwd=cwd, check=0)
     assert {row["size"]: row["training_seed"] for row in rows(here(*listed, cwd=cwd, check=0))} == seeds
 
-    fits = rows(here("fit", RESAMPLES, "--format", "json", *store, cwd=cwd, check=0))
+    fits = rows(here("fit", RESAMPLES, "--format", "json", "--details", *store, cwd=cwd, check=0))
     entropy = next(row for row in fits if row["law"] == "cross_entropy")
     assert entropy["n_points"] == 6
     assert entropy["params"]["replicates"]["dof_rest"] == 2
-    predicted = rows(here("predict", RESAMPLES, "--format", "json", *store, cwd=cwd, check=0))
+    predicted = rows(here("predict", RESAMPLES, "--format", "json", "--details", *store, cwd=cwd, check=0))
     assert {row["n_fitted"] for row in predicted if row["kind"] == "backtest"} == {5}
     for verb in ("emergence", "klaw", "choices", "ranks", "entropy", "improve", "regimes"):
         few = () if verb == "improve" else (RESAMPLES,)

@@ -143,7 +143,7 @@ def test_imported_losses_without_a_share_have_a_report_and_no_regimes(
     (row,) = [row for row in read(page).tables["glance"] if row["group"] == "toy on c4 (them)"]
     assert float(row["alpha_ce"]) == pytest.approx(0.1)
     assert row["supported_k"] == ""
-    shown = here("regimes", FAST, "--plot", "--store", store, cwd=place, check=0).stdout
+    shown = here("regimes", FAST, "--store", store, cwd=place, check=0).stdout
     assert "toy on c4 (them): RBP_k is not known at any k of the grid." in shown
     found = json.loads(here("regimes", FAST, "--store", store, "--format", "json", cwd=place, check=0).stdout)
     assert {row["source"] for row in found} == ({"measured"} if beside_shares else set())
