@@ -174,7 +174,7 @@ def datasets() -> str:
 def studies() -> str:
     """The named studies and what they ask."""
     rows = []
-    for path in experiments("measure"):
+    for path in experiments():
         study = yaml.safe_load(path.read_text(encoding="utf-8")).get("study", {})
         rows.append([name(path.stem), plain(study.get("question"))])
     return table(["study", "question"], rows)

@@ -6,10 +6,11 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rbpx.config.keys.shown import LOOKS
 from rbpx.config.request import Asking
+from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
     from rbpx.analyses.question import OfGroup, Question
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 THEMES = ("measure", "fit", "predict", "compare", "tokens", "tasks", "store")
 """The parts of the list of verbs, in order."""
+GONE: Final[Mapping[str, str]] = {"train": "python experiments/ladder/train.py"}
+"""What to type in place of a verb that there is no more."""
 _HERE = Path(__file__).resolve().parent
 _NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant")
 _SHOWS = ("sql_memory_mib", "store", "format", "spreadsheet", "output")
@@ -121,6 +124,16 @@ def analysis(name: str) -> Analysis:
     described: Analysis = folder.ANALYSIS
     summary, page = taught(folder)
     return replace(described, summary=summary, help=page, in_report=described.in_report or described.draws)
+
+
+def refuse_gone(name: str) -> None:
+    """Refuse a verb that there is no more.
+
+    Raises:
+        RbpxError: it is one of `GONE`.
+    """
+    if name in GONE:
+        raise RbpxError(f"{name} is no verb any more; in its place: {GONE[name]}")
 
 
 def taught(described: ModuleType) -> tuple[str, str]:

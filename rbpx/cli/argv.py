@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from rbpx.analyses.registry import refuse_gone
 from rbpx.cli.registry import names, takes_words, verbs
 from rbpx.config.hydra.trust import FLAG as TRUST
 from rbpx.config.options import did_you_mean, near
@@ -168,6 +169,7 @@ def parse(argv: list[str]) -> CommandLine:
 def _known_verb(word: str) -> str:
     if word in names():
         return word
+    refuse_gone(word)
     meant = near(word, names())
     hint = _word_advice(word) or (f"did you mean '{meant}'?" if meant else f"known: {', '.join(verbs())}.")
     raise RbpxError(f"unknown verb {word!r}; {hint} Overrides look like key=value; see python -m rbpx --help")

@@ -19,26 +19,17 @@ def folder(name: str) -> Path:
     raise RbpxError(f"the folder {name}/ is missing beside {_PACKAGE}; install rbpx again")
 
 
-def experiments(primary: str, own: Sequence[Path] = ()) -> list[Path]:
-    """The named studies for a primary configuration, by name; one of a user's replaces ours of the same name.
+def experiments(own: Sequence[Path] = ()) -> list[Path]:
+    """The named studies, by name; one of a user's replaces ours of the same name.
 
     Args:
-        primary: the file of conf/ that a request begins from.
         own: folders of a user's configuration, whose studies are in experiment/; of two with one name the first counts.
     """
     found: dict[str, Path] = {}
     for place in (*(each / "experiment" for each in own), folder("experiments")):
         for path in place.glob("*.yaml"):
-            if is_study_for(primary, path):
-                found.setdefault(path.stem, path)
+            found.setdefault(path.stem, path)
     return [found[name] for name in sorted(found)]
-
-
-def is_study_for(primary: str, path: Path) -> bool:
-    """Whether a study is for a primary configuration: `# verb: train` among its first lines marks those of `train`."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        heading = [file.readline().strip() for _ in range(2)]  # the other may be `# @package _global_`
-    return ("# verb: train" in heading) == (primary == "train")
 
 
 def study_file(name: str, own: Sequence[Path]) -> Path:
@@ -47,14 +38,14 @@ def study_file(name: str, own: Sequence[Path]) -> Path:
     Raises:
         RbpxError: there is none of that name.
     """
-    found = {path.stem: path for path in experiments("measure", own)}
+    found = {path.stem: path for path in experiments(own)}
     if name not in found:
         raise RbpxError(f"no study is called {name}; known: {', '.join(found)}")
     return found[name]
 
 
-def options(group: str, own: Sequence[Path] = (), primary: str = "measure") -> list[str]:
+def options(group: str, own: Sequence[Path] = ()) -> list[str]:
     """The names that `group=` takes: of files in conf/ and in the folders of a user, or of studies."""
     if group == "experiment":
-        return [path.stem for path in experiments(primary, own)]
+        return [path.stem for path in experiments(own)]
     return sorted({path.stem for place in (folder("conf"), *own) for path in (place / group).glob("*.yaml")})

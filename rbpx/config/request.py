@@ -20,7 +20,7 @@ __all__ = ["KEYS", "Asking", "Request"]
 
 
 class Request(RunKeys, MeasuringKeys, LawKeys, PredictionKeys, TaskKeys, TokenKeys, ShownKeys, StudyKeys):
-    """A request of any verb but `import` and `train`; a key that its verb does not have has its default.
+    """A request of any verb but `import`; a key that its verb does not have has its default.
 
     Attributes:
         download: the command that fetches what it needs of the hub, with the words that were typed; None where it was

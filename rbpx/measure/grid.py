@@ -122,7 +122,7 @@ def hash_members(request: Request, store: Store) -> dict[str, str | None]:
     return hashes
 
 
-_NAMES: Final = {"training_tokens": "tokens", "training_step": "steps"}  # as `rbpx train` calls them
+_NAMES: Final = {"training_tokens": "tokens", "training_step": "steps"}  # as experiments/ladder/train.py calls them
 
 
 def read_training(folder: Path) -> Training:

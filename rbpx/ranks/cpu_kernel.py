@@ -10,27 +10,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
 NEAR_KEPT = 256  # logits of a row that are kept because they lie within the bounds of the target's; 1 KiB a row
 
 f32, i32 = np.float32, np.int32
-
-
-def _bits_of(_: Any, x: Any) -> Any:
-    """The bits of a float32 as an int32."""
-    return types.int32(types.float32), lambda context, builder, sig, args: builder.bitcast(args[0], ir.IntType(32))
-
-
-def _float_of(_: Any, bits: Any) -> Any:
-    """The float32 of an int32's bits."""
-    return types.float32(types.int32), lambda context, builder, sig, args: builder.bitcast(args[0], ir.FloatType())
-
-
-_bits: Any = intrinsic(_bits_of)
-_float: Any = intrinsic(_float_of)
 
 
 _ABSOLUTE = i32(0x7FFFFFFF)  # all bits of a float32 but its sign
@@ -55,7 +39,7 @@ def exponential(x: Any) -> Any:
     p = p * r + f32(5.0000001201e-1)
     p = p * r + f32(1.0)
     p = p * r + f32(1.0)
-    return _float(_bits(p) + (i32(k) << i32(23)))
+    return i32(f32(p).view(i32) + (i32(k) << i32(23))).view(f32)
 
 
 # A compiler does not split the largest of floats over a vector's lanes, whose NaN would follow no order, but that of
@@ -65,13 +49,14 @@ def largest(z_v: Any) -> Any:
     """The largest value, and the bits of the largest absolute one, where NaN and infinities exceed all numbers."""
     top, absolute = -_ABSOLUTE, i32(0)
     for v in range(z_v.shape[0]):
-        bits = _bits(z_v[v])
+        bits = f32(z_v[v]).view(i32)
         top = max(top, i32(bits ^ ((bits >> i32(31)) & _ABSOLUTE)))  # ordered as the floats are
         absolute = max(absolute, i32(bits & _ABSOLUTE))
-    return _float(i32(top ^ ((top >> i32(31)) & _ABSOLUTE))), absolute
+    return i32(top ^ ((top >> i32(31)) & _ABSOLUTE)).view(f32), absolute
 
 
-@njit(nogil=True, cache=True)
+# What `add_tile` calls becomes a part of it, else a process that compiles would add in another order than later ones.
+@njit(forceinline=True)
 def _counts(z_v: Any, low: Any, high: Any) -> Any:
     """How many are at least `low`, how many exceed `high`, and the bits of the largest absolute value."""
     least, above, absolute = i32(0), i32(0), i32(0)
@@ -79,11 +64,11 @@ def _counts(z_v: Any, low: Any, high: Any) -> Any:
         z = z_v[v]
         least += i32(z >= low)
         above += i32(z > high)
-        absolute = max(absolute, i32(_bits(z) & _ABSOLUTE))
+        absolute = max(absolute, i32(f32(z).view(i32) & _ABSOLUTE))
     return least, above, absolute
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "contract"})
+@njit(forceinline=True, fastmath={"reassoc", "nsz", "contract"})
 def _sum_of_exponentials(z_v: Any, top: Any) -> Any:
     """The sum of exp(z - top), in any order."""
     total = f32(0.0)
@@ -121,7 +106,7 @@ def add_tile(
             finite_n[i] = False
         if not finite_n[i]:
             continue
-        if _float(absolute) > top_n[i] + _SPREAD:
+        if i32(absolute).view(f32) > top_n[i] + _SPREAD:
             top, _ = largest(z_v)
             if top > top_n[i]:
                 sum_n[i] *= np.exp(np.float64(top_n[i]) - np.float64(top))

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from numba import njit
 from torch import Tensor
 
 from rbpx.ranks.cpu_kernel import INFINITE, exponential, largest
 from rbpx.ranks.definition import Map
 from rbpx.ranks.tempered import BETAS, STEP, Floats, losses_of
-from rbpx.ranks.tiles import add_tiles
+from rbpx.ranks.tiles import add_tiles, joined
 
 f32 = np.float32
 
@@ -101,12 +100,7 @@ def temper_tiles(
     hidden_ND: Tensor, targets_N: Tensor, weight_VD: Tensor, bias_V: Tensor | None = None, finish: Map | None = None
 ) -> Floats:
     """As `temper_hidden`, for a head that is a matrix product; arguments and errors as in `rank_tiles`."""
-    if len(hidden_ND) != len(targets_N):
-        raise ValueError(f"{len(hidden_ND)} hidden states for {len(targets_N)} targets")
-    if len(hidden_ND) == 0:
-        return np.empty((0, 3, len(BETAS)))
-    hidden_ND, targets_N = hidden_ND.to("cpu", torch.float32), targets_N.to("cpu", torch.int64)
-    slabs = add_tiles(hidden_ND, targets_N, weight_VD, bias_V, finish, lambda _, target_n: _Moments(target_n.numpy()))
-    moments_N3J = np.concatenate([slab.moments_n3J for slab in slabs])
-    top_N, own_N = (np.concatenate([getattr(slab, name) for slab in slabs]) for name in ("top_n", "own_n"))
+    head = (weight_VD, bias_V, finish)
+    slabs = add_tiles(hidden_ND.float(), targets_N, head, lambda _, target_n: _Moments(target_n.numpy()))
+    moments_N3J, top_N, own_N = (joined(slabs, name) for name in ("moments_n3J", "top_n", "own_n"))
     return losses_of(moments_N3J, top_N.astype(np.float64), own_N.astype(np.float64))

@@ -10,10 +10,10 @@ where more than `NEAR_KEPT` entries lie inside, are ranked again with all of the
 Shapes: N positions, n of them in a slab of one thread, D hidden width, V vocabulary, v entries in a tile.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -47,33 +47,31 @@ def rank_tiles(
         NonFiniteLogits: a row of logits contains NaN, +inf or -inf; its `row` counts from the first of all N.
         ValueError: there is not one target per position.
     """
-    if len(hidden_ND) != len(targets_N):
-        raise ValueError(f"{len(hidden_ND)} hidden states for {len(targets_N)} targets")
-    if len(hidden_ND) == 0:
-        return rank_hidden(hidden_ND, targets_N, lambda h_nD: h_nD.new_empty(0, len(weight_VD)), len(weight_VD))
-    hidden_ND, targets_N = hidden_ND.to("cpu"), targets_N.to("cpu", torch.int64)
+    head = (weight_VD, bias_V, finish)
 
     def begin(hidden_nD: Tensor, targets_n: Tensor) -> TileCounter:
-        low_n, high_n = _bounds(hidden_nD, targets_n, weight_VD, bias_V, finish)
+        low_n, high_n = _bounds(hidden_nD, targets_n, *head)
         return TileCounter(targets_n.numpy(), low_n.numpy(), high_n.numpy())
 
-    counters = add_tiles(hidden_ND, targets_N, weight_VD, bias_V, finish, begin)
-    finite_N = np.concatenate([counter.finite_n for counter in counters])
+    counters = add_tiles(hidden_ND, targets_N, head, begin)
+    finite_N = joined(counters, "finite_n")
     if not finite_N.all():
         raise NonFiniteLogits(int(finite_N.argmin()))
     greater_N, ties_N, logprob_N, exact_N = (
-        np.concatenate([getattr(counter, column) for counter in counters])
-        for column in ("greater_n", "ties_n", "logprob_n", "exact_n")
+        joined(counters, name) for name in ("greater_n", "ties_n", "logprob_n", "exact_n")
     )
     if not exact_N.all():
         (again,) = np.nonzero(~exact_N)
-        whole_logits = _whole_logits(weight_VD, bias_V, finish)
+        states, targets = hidden_ND.cpu()[again], targets_N.cpu()[again]
         try:
-            ranks = rank_hidden(hidden_ND[again], targets_N[again], whole_logits, len(weight_VD))
+            ranks = rank_hidden(states, targets, lambda h_nD: _whole_logits(h_nD, *head), len(weight_VD))
         except NonFiniteLogits as problem:
             raise NonFiniteLogits(int(again[problem.row])) from None
         greater_N[again], ties_N[again], logprob_N[again] = ranks.greater, ranks.ties, ranks.logprob
     return TokenRanks(greater_N, ties_N, logprob_N)
+
+
+HeadMatrix = tuple[Tensor, Tensor | None, Map | None]  # weights, bias, and what follows them
 
 
 class Sums(Protocol):
@@ -87,49 +85,49 @@ Counter = TypeVar("Counter", bound=Sums)
 
 
 def add_tiles(
-    hidden_ND: Tensor,
-    targets_N: Tensor,
-    weight_VD: Tensor,
-    bias_V: Tensor | None,
-    finish: Map | None,
-    begin: Callable[[Tensor, Tensor], Counter],
+    hidden_ND: Tensor, targets_N: Tensor, head: HeadMatrix, begin: Callable[[Tensor, Tensor], Counter]
 ) -> list[Counter]:
     """Form the logits of each slab of positions tile by tile, and add them up; slabs are divided among threads.
 
     Args:
-        hidden_ND: float32 on the CPU, at least one position.
-        targets_N: int64 on the CPU.
-        weight_VD: as in `rank_tiles`.
-        bias_V: the same.
-        finish: the same.
+        hidden_ND: as in `rank_tiles`.
+        targets_N: the same.
+        head: its last three arguments.
         begin: hidden states and targets of a slab -> what its tiles are added to.
 
     Returns:
-        What `begin` returned for each slab, in the order of the positions.
+        What `begin` returned for each slab, in the order of the positions; one of no rows where there are none.
+
+    Raises:
+        ValueError: there is not one target per position.
     """
+    if len(hidden_ND) != len(targets_N):
+        raise ValueError(f"{len(hidden_ND)} hidden states for {len(targets_N)} targets")
     n_threads = torch.get_num_threads()
     n_most = min(_SLAB_ROWS, max(1, _ALL_TILES_BYTES // (4 * _TILE_ENTRIES * n_threads)))
     n_each = max(_FEWEST_ROWS, -(-len(targets_N) // n_threads))
     n_rows = -(-n_each // -(-n_each // n_most))  # slabs of a thread are of one size
     n_rows += -n_rows % ROWS
-    hidden_ND = hidden_ND.to(best_dtype(hidden_ND, weight_VD))
+    hidden_ND, targets_N = hidden_ND.to("cpu", best_dtype(hidden_ND, head[0])), targets_N.to("cpu", torch.int64)
     slabs = list(zip(torch.split(hidden_ND, n_rows), torch.split(targets_N, n_rows), strict=True))
     n_slabs = -(-len(slabs) // n_threads)
     shares = [slabs[first : first + n_slabs] for first in range(0, len(slabs), n_slabs)]
-    add = partial(_add_slabs, weight_VD, bias_V, finish, begin)
+    add = partial(_add_slabs, head, begin)
     if len(shares) == 1:
         return add(slabs)
     with ThreadPoolExecutor(n_threads, initializer=lambda: torch.set_num_threads(1)) as threads:
         return [counter for counters in threads.map(add, shares) for counter in counters]
 
 
+def joined(counters: Sequence[Sums], name: str) -> npt.NDArray[Any]:
+    """One column of what was counted, over all slabs."""
+    return np.concatenate([getattr(counter, name) for counter in counters])
+
+
 def _add_slabs(
-    weight_VD: Tensor,
-    bias_V: Tensor | None,
-    finish: Map | None,
-    begin: Callable[[Tensor, Tensor], Counter],
-    slabs: list[tuple[Tensor, Tensor]],
+    head: HeadMatrix, begin: Callable[[Tensor, Tensor], Counter], slabs: list[tuple[Tensor, Tensor]]
 ) -> list[Counter]:
+    weight_VD, bias_V, finish = head
     with torch.inference_mode():  # each thread has a mode of its own
         counters = [begin(hidden_nD.float(), targets_n) for hidden_nD, targets_n in slabs]
         states = [whole_blocks(hidden_nD.contiguous()) for hidden_nD, _ in slabs]
@@ -159,11 +157,7 @@ def _bounds(
     return bounds[0], bounds[1]
 
 
-def _whole_logits(weight_VD: Tensor, bias_V: Tensor | None, finish: Map | None) -> Map:
-    """Hidden states [n, D] -> float32 logits [n, V]."""
-
-    def logits(hidden_nD: Tensor) -> Tensor:
-        plain_nV = linear_float32(hidden_nD, weight_VD, bias_V)
-        return plain_nV if finish is None else finish(plain_nV)
-
-    return logits
+def _whole_logits(hidden_nD: Tensor, weight_VD: Tensor, bias_V: Tensor | None, finish: Map | None) -> Tensor:
+    """Float32 logits [n, V]."""
+    logits_nV = linear_float32(hidden_nD, weight_VD, bias_V)
+    return logits_nV if finish is None else finish(logits_nV)

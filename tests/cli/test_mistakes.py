@@ -37,6 +37,7 @@ WORDS = {
     "--model gpt2": "a key has no dashes: model=gpt2",
     "--tokens-per-batch=64": "a key has no dashes: tokens_per_batch=64",
     "-k 10": "a key has no dashes: k=10",
+    "train size=3k": "train is no verb any more; in its place: python experiments/ladder/train.py",
     "--fit": "a verb has no dashes: python -m rbpx fit",
     "--frmat json": "--frmat.*--help",
     "fit --json": "did you mean --format json",
@@ -58,7 +59,6 @@ OVERRIDES = {
     "measure ~store": "set store=",
     "measure ~model": "set model=",
     "fit -m ~experiment": "set experiment=",
-    "train ~seed": "set seed=",
     "import x.csv ~source": "set source=",
     "measure --config-dir /nosuch/folder": "/nosuch/folder is not a folder",
 }
@@ -89,7 +89,7 @@ COMPOSED = {
     "fit dataset=pydoc ~model.sizes.70m k=[1,10]": "^~model.sizes.70m cannot be read",
     "fit model.bos=add": "model.bos=add is a key of a model, and none is named; add model=NAME",
     "run experiment=rbp_figure3": "did you mean rbp_figure_3",
-    "run experiment=ladder": "type python -m rbpx train experiment=ladder",
+    "run experiment=ladder": "experiment=ladder is unknown; did you mean",
     "multiplier base=7 variant=x": "base=7 was read as a number; quote it",
     "fit -m dataset=pydoc,42": "dataset=42 was read as a number; quote it",
 }

@@ -98,15 +98,6 @@ def test_what_there_is_includes_the_users_own(own: Path) -> None:
         assert ours in str(problem.value)
 
 
-def test_a_study_of_a_training_is_said_to_be_one(own: Path) -> None:
-    (own / "experiment" / "deep.yaml").write_text("# @package _global_\n# verb: train\nfamily: deep\n")
-    with pytest.raises(RbpxError, match=r"python -m rbpx train experiment=deep"):
-        of(own, "experiment=deep")
-    with pytest.raises(RbpxError, match=r"python -m rbpx run experiment=demo"):
-        compose(asking("train"), ["experiment=demo"])
-    assert of(own, "experiment=deep", verb="train").family == "deep"
-
-
 def test_a_file_of_the_user_replaces_ours_of_the_same_name(own: Path) -> None:
     (own / "model" / "mine.yaml").rename(own / "model" / "ladder.yaml")
     (own / "experiment" / "demo.yaml").write_text(STUDY.replace("mine", "ladder"))

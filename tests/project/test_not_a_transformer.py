@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from omegaconf import OmegaConf
+import torch
 
-from rbpx.config.recipe import Recipe
-from rbpx.train.design import total_params
+from experiments.ladder.model import build_model
+from experiments.ladder.train import read_recipe
+from rbpx.models.architecture import non_embedding_params, total_params
 from tests.support.places import EXPERIMENTS
 
 BUDGETS = {"1.24m": (6, 6), "8m": (6, 7)}  # sizes of Mamba-2 and of the transformer
@@ -20,16 +21,16 @@ POINTS = {
 @pytest.mark.parametrize("tokens", BUDGETS)
 def test_the_points_are_of_the_shapes_of_the_recipe_and_of_equal_tokens(tokens: str) -> None:
     points = POINTS[tokens]
-    shapes = OmegaConf.merge(*(OmegaConf.load(EXPERIMENTS / f"{name}.yaml").shapes for name in ("ladder", "mamba2")))
-    recipe = Recipe(shapes=OmegaConf.to_container(shapes))  # type: ignore[arg-type]
+    recipe = read_recipe("mamba2")  # with the shapes of the ladder
     assert (
         len({(row["family"], row["size"], row["dataset"]) for row in points}) == len(points) == 2 * sum(BUDGETS[tokens])
     )
     assert len({row["D"] for row in points}) == 1
     for row in points:
-        shape = recipe.shapes[row["size"]]
-        assert int(row["S"]) == shape.non_embedding_params
-        assert int(row["total_params"]) == total_params(recipe, shape)
+        with torch.device("meta"):
+            model = build_model(recipe, recipe.shapes[row["size"]], 0)
+        assert int(row["S"]) == non_embedding_params(model)
+        assert int(row["total_params"]) == total_params(model)
         assert float(row["C"]) == 6 * int(row["total_params"]) * int(row["D"])
     sizes = [int(row["S"]) for row in points if row["family"] == "mamba2"]
     assert math.log10(max(sizes) / min(sizes)) > 2.5

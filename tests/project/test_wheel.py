@@ -30,6 +30,7 @@ def test_a_wheel_carries_all_that_a_command_reads_and_nothing_beside_the_package
     assert wanted - packed == set()
     assert {"rbpx/py.typed", "rbpx/_experiments/published/gemstones_checkpoints.csv"} <= packed
     assert {path.partition("/")[0] for path in packed} == {"rbpx"}
+    assert not {path for path in packed if path.startswith("rbpx/_experiments/ladder/")}
     models = bundled_folders()
     assert len(models) >= 7
     for model in models:

@@ -47,7 +47,7 @@ _EQUIVALENT = {
         "ranks/cpu_kernel: least, above, absolute = (i32(1), i32(0), i32(0))",
         "ranks/cpu_kernel: return (low_n < self._own_n) & (self._own_n <= high_n) & (self._n_near_n <= NEAR_KEPT)",
     ),
-    "what is taken off is added again": ("ranks/cpu_kernel: if _float(absolute) >= top_n[i] + _SPREAD:",),
+    "what is taken off is added again": ("ranks/cpu_kernel: if i32(absolute).view(f32) >= top_n[i] + _SPREAD:",),
     "many times what products move is still many times": ("ranks/tiles: _ROUNDING = 2.0 ** (-21)",),
     "one thread or several give the same": ("ranks/tiles: if len(shares) != 1:",),
     "how it lies in the file; what is read is the same": (

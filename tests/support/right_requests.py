@@ -55,7 +55,7 @@ def requests_of(words: Sequence[str], own: Path | None = None) -> list[Any]:
     if asked.primary == "import":
         overrides = [with_condition(re.sub(r"^(dataset|protocol|engine)=", r"plain.\1=", word)) for word in overrides]
     jobs = _jobs(line, overrides)
-    by_hydra = any(_BY_HYDRA.match(word) for word in overrides) or asked.primary == "train"
+    by_hydra = any(_BY_HYDRA.match(word) for word in overrides)
     if not by_hydra and all(_file(word, own) for job in jobs for word in job if _is_group(word)):
         return [_read(asked, job, own) for job in jobs]
     folders = [] if own is None else [f"--config-dir={own}"]
@@ -68,8 +68,8 @@ def request_of_study(path: Path, verb: str) -> Any:
     Raises:
         RbpxError, or an error of OmegaConf's: something in the file is wrong.
     """
-    asked, node = asking(verb), _schema(verb, verb != "train").copy()
-    said = OmegaConf.to_container(read_study(path, False, asked.primary))
+    asked, node = asking(verb), _schema(verb, True).copy()
+    said = OmegaConf.to_container(read_study(path, False))
     lines = [line for line in said.pop("defaults", []) if isinstance(line, dict)]
     own = {key.removeprefix("override /"): name for line in lines for key, name in line.items()}
     for group, name in (_chosen(asked.primary) | own).items():

@@ -1,18 +1,19 @@
 """Trainings that take moments: a text of one installed package, a recipe of one tiny model, what they leave behind."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
+import yaml
+from omegaconf import OmegaConf
 from safetensors.torch import load_file
 
-from rbpx.config.recipe import LadderSize, Recipe, TextConfig
+from experiments.ladder.train import main, read_recipe
 
-KEYS = (
-    "~experiment", "+text.packages.corpus='1.0'", "+shapes.tiny={hidden: 8, layers: 1, heads: 1}",
-    "vocab_size=300", "context=32", "windows_per_step=4", "warmup_steps=4",
-    "device=cpu", "threads=1",
-)  # fmt: skip
+GPT_NEOX = {"hidden": 8, "layers": 1, "heads": 1}
+MAMBA_2 = {"architecture": "mamba2", "hidden": 8, "layers": 2, "heads": 2}
 
 
 def a_site(folder: Path, files: dict[str, str]) -> Path:
@@ -34,11 +35,20 @@ def written(n: int, word: str) -> str:
     )
 
 
-def recipe_for(site: Path, version: str = "") -> Recipe:
-    """A recipe of one model, 8 wide."""
-    shapes = {"tiny": LadderSize(8, 1, 1)}
-    small = {"vocab_size": 300, "tokens": 2048, "context": 32, "windows_per_step": 4, "warmup_steps": 4}
-    return Recipe("test", TextConfig(str(site), {"corpus": version}), shapes, **small)
+def recipe_file(folder: Path, site: Path, shape: Mapping[str, Any] = GPT_NEOX, **keys: Any) -> Path:
+    """A recipe in a file: that of the ladder, but for one size, `tiny`, steps of 128 tokens, the text `corpus`."""
+    recipe: dict[str, Any] = OmegaConf.to_container(read_recipe("ladder"))  # type: ignore[assignment]
+    recipe["text"] |= {"site": str(site), "packages": {"corpus": "1.0"}}
+    recipe |= {"device": "cpu", "threads": 1, "vocab_size": 300, "context": 32, "windows_per_step": 4}
+    recipe |= {"tokens": 1280, "budgets": None, "checkpoints": None, "seeds": None, "warmup_steps": 4}
+    path = folder / "tiny.yaml"
+    path.write_text(yaml.safe_dump(recipe | {"learning_rate": 0.04, "shapes": {"tiny": dict(shape)}} | keys))
+    return path
+
+
+def trained(*words: object, check: int = 0) -> None:
+    """Train in this process; `check` is the exit status that it must have."""
+    assert main([str(word) for word in words]) == check
 
 
 def weights_of(folder: Path) -> dict[str, dict[str, torch.Tensor]]:

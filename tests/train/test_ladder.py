@@ -9,11 +9,11 @@ import pytest
 from omegaconf import OmegaConf
 from safetensors import safe_open
 
-from rbpx.train.design import token_count
+from experiments.ladder.train import token_count
 from tests.support.ladder import SIZES, bundled_folder, tokenizer_folder
 from tests.support.places import CONF, EXPERIMENTS, LADDER
 
-STUDY = OmegaConf.load(EXPERIMENTS / "ladder.yaml")
+STUDY = OmegaConf.load(EXPERIMENTS / "ladder" / "ladder.yaml")
 
 
 def facts_of(folder: Path) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def test_a_bundled_model_is_what_the_family_says(size: str) -> None:
 
 def test_every_size_saw_the_same_tokens_with_one_tokenizer_and_bigger_is_better() -> None:
     facts = [facts_of(bundled_folder(size)) for size in SIZES]
-    assert {fact["tokens"] for fact in facts} == {token_count(STUDY.tokens, "tokens") // (16 * 512) * 16 * 512}
+    assert {fact["tokens"] for fact in facts} == {token_count(STUDY.tokens) // (16 * 512) * 16 * 512}
     losses = [fact["final_loss_nats"] for fact in facts]
     assert losses == sorted(losses, reverse=True)
     tokenizers = {tokenizer_folder(bundled_folder(size)) / "tokenizer.json" for size in SIZES}

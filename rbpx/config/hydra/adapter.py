@@ -31,7 +31,7 @@ from omegaconf.errors import OmegaConfBaseException
 from rbpx.config.hydra.files import read, read_study
 from rbpx.config.hydra.texts import check_file
 from rbpx.config.hydra.trust import ADVICE, LAUNCHER, PACKAGES
-from rbpx.config.places import GROUPS, folder, is_study_for
+from rbpx.config.places import GROUPS, folder
 from rbpx.config.yaml_files import read_yaml
 from rbpx.errors import RbpxError
 
@@ -210,7 +210,7 @@ def register(
         trusts: whether files of the user may name code.
         own: folders of the user's configuration.
     """
-    _check_files(primary, trusts, own, nodes[0][2])
+    _check_files(trusts, own, nodes[0][2])
     store = ConfigStore.instance()
     for group in ("dataset", "experiment"):
         store.repo.pop(group, None)
@@ -218,7 +218,7 @@ def register(
         store.store(group=group or None, name=name, node=node, package=package)
 
 
-def _check_files(primary: str, trusts: bool, own: Sequence[Path], schema: type) -> None:
+def _check_files(trusts: bool, own: Sequence[Path], schema: type) -> None:
     """Let Hydra read files through the checks of `trust` and `texts`; of those in conf/, ours, the bounds alone.
 
     A study, experiment/NAME.yaml, sets any key of a request, whether or not it begins with `# @package _global_`. A
@@ -233,7 +233,7 @@ def _check_files(primary: str, trusts: bool, own: Sequence[Path], schema: type) 
             if Path(self.path).resolve() == ours:
                 is_replaced = top in GROUPS and any(Path(folder, name).is_file() for folder in own)
                 return path.is_file() and not is_replaced
-            return path.is_file() and (top != "experiment" or is_study_for(primary, path))
+            return path.is_file()
 
         def load_config(self, config_path: str) -> ConfigResult:
             name = self._normalize_file_name(config_path)
@@ -253,7 +253,7 @@ def _check_files(primary: str, trusts: bool, own: Sequence[Path], schema: type) 
                 raise RbpxError(f"{path} is for the package {header['package']}; {ADVICE}")
             package = header.get("package") or "_group_"
             place = {"_group_": group, "_global_": ""}.get(package, package)
-            node = read_study(path, is_trusted, primary) if top == "experiment" else read(path, is_trusted, place)
+            node = read_study(path, is_trusted) if top == "experiment" else read(path, is_trusted, place)
             if not is_ours:
                 check_file(schema, path, place, OmegaConf.to_container(node, resolve=False), read_yaml(path))
             return ConfigResult(

@@ -145,18 +145,18 @@ class Overrides:
                 yield
 
     def register(self) -> None:
-        """Tell Hydra of the verb's schema, of our studies of its kind, and of the datasets that the store holds.
+        """Tell Hydra of the verb's schema, of our studies, and of the datasets that the store holds.
 
         Studies are read only where one may be asked for, or what there is: that takes a third of a second. -m alone
-        asks for neither. A ladder is always trained by a study.
+        asks for neither.
         """
         primary, own = self.asking.primary, config_folders(self.words)
         self.check_texts(self.values)
         nodes: list[tuple[str, str, Any, str | None]] = [("", _SCHEMA, self._schema, None)]
-        if primary == "train" or self.names_study or any(_PRINTS.match(word) for word in self.words):
-            for path in experiments(primary, own):
+        if self.names_study or any(_PRINTS.match(word) for word in self.words):
+            for path in experiments(own):
                 if path.parent == folder("experiments"):  # those of the user Hydra finds in their folder
-                    nodes.append(("experiment", path.stem, read_study(path, self.trusts, primary), "_global_"))
+                    nodes.append(("experiment", path.stem, read_study(path, self.trusts), "_global_"))
         written = options("dataset", own)
         for name in self.held:
             *folders, option = f"dataset/{name}".split("/")
@@ -268,7 +268,6 @@ def check_overrides(asking: Asking, overrides: Sequence[str]) -> None:
         RbpxError: a list is given to a group, dataset.split, subset or revision stands beside dataset.path, or a key is
             deleted, which a request then has all the same.
     """
-    undone = () if asking.primary == "train" else ("experiment",)  # a training has one unless it is deleted
     for override in overrides:
         names_list = re.fullmatch(r"(model|dataset|protocol|experiment)=\[(.*)\]", override)
         if names_list:  # Hydra would quietly merge the files of a list into one
@@ -277,7 +276,7 @@ def check_overrides(asking: Asking, overrides: Sequence[str]) -> None:
                 f"{override} is a list where one {names_list[1]} is meant; sweep with -m {names_list[1]}={names}"
             )
         key = override[1:].partition("=")[0]
-        if override.startswith("~") and key in (*asking.names, *(() if asking.kind else KEYS), *undone):
+        if override.startswith("~") and key in (*asking.names, *(() if asking.kind else KEYS), "experiment"):
             raise RbpxError(undeletable(override))
     reads_file = any(re.match(r"\+?dataset\.path=(?!null$)", override) for override in overrides)
     hubs = [override for override in overrides if re.match(r"\+?dataset\.(split|subset|revision)=(?!null$)", override)]
@@ -289,13 +288,8 @@ def with_groups(primary: str, overrides: Sequence[str]) -> list[str]:
     """Overrides with the groups that narrowing keys of a question to the store need, where they are not named.
 
     There is no model and no dataset where a question looks at all that the store holds; model.revision, model.family,
-    model.quantise, dataset.name and dataset.path then narrow by themselves. A study may name a model itself. A list
-    comes after null in a recipe, whose mapping it may replace: Hydra would merge the one into the other.
+    model.quantise, dataset.name and dataset.path then narrow by themselves. A study may name a model itself.
     """
-    if primary == "train":
-        named = (re.match(r"\w+=\[", override) and override.partition("=")[0] for override in overrides)
-        pairs = zip(named, overrides, strict=True)
-        return [each for key, override in pairs for each in ([f"{key}=null"] if key else []) + [override]]
     keys = [override.partition("=")[0].lstrip("+") for override in overrides]
     if primary not in _NARROWING or "experiment" in keys:
         return list(overrides)

@@ -120,11 +120,7 @@ def _needs_group(overrides: Sequence[str]) -> str:
 
 
 def _unknown_option(group: str, option: str, primary: str, held: Sequence[str], overrides: Sequence[str]) -> str:
-    own_folders = config_folders(overrides)
-    known = options(group, own_folders, primary)
-    verb, other = ("run", "measure") if primary == "train" else ("train", "train")
-    if group == "experiment" and option in options(group, own_folders, other):
-        return f"experiment={option} is a study of {verb}; type python -m rbpx {verb} experiment={option}"
+    known = options(group, config_folders(overrides))
     if group == "dataset" and held:
         hint = did_you_mean(option, [*held, *known])
         return f"dataset={option} is unknown; {hint}the store holds {', '.join(held)}; known: {', '.join(known)}"

@@ -26,9 +26,8 @@ def read(path: Path, trusts: bool, package: str) -> Any:
     return OmegaConf.create(with_absolute_paths(OmegaConf.to_container(node, resolve=False), path, package))
 
 
-def read_study(path: Path, trusts: bool, primary: str) -> Any:
+def read_study(path: Path, trusts: bool) -> Any:
     """The configuration in the file of a named study; raises as `read`."""
     node = read(path, trusts, "")
-    if primary != "train":
-        OmegaConf.update(node, "study.name", path.stem)
+    OmegaConf.update(node, "study.name", path.stem)
     return node

@@ -35,7 +35,7 @@ def tokens_of(run: Run) -> float | None:
 def is_state(revision: str | None) -> bool:
     """Whether a revision names a state of a training; any other one is a model of its own.
 
-    Those of a training are None, main, stepN and raw-D as `rbpx train` names them.
+    Those of a training are None, main, stepN and raw-D as experiments/ladder/train.py names them.
     """
     return revision is None or re.fullmatch(r"step\d+|main|raw-.*", revision) is not None
 

@@ -60,7 +60,6 @@ UNKNOWN = {
     "protocol": ("protocol=rollng", ["protocol=rollng", "paper"]),
     "key": ("limti=3", ["limti", "limit"]),
     "key of a group": ("dataset=pydoc dataset.pth=x", [r"dataset\.pth", r"dataset\.path"]),
-    "key under train": ("train tokns=3", ["tokns", "tokens"]),
     "verb": ("mesure dataset=pydoc", ["mesure", "measure"]),
     "flag": ("--frmat json", ["--frmat", "--help"]),
     "law": ("fit laws=[rbp,nosuch] --store @store", ["nosuch", "cross_entropy"]),

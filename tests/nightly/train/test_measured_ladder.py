@@ -2,22 +2,25 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.commands import here
-from tests.support.trainings import KEYS, a_site, written
+from tests.support.trainings import a_site, recipe_file, trained, written
 
 
 @pytest.mark.usefixtures("small_evaluation")
 def test_checkpoints_of_a_trained_ladder_are_measured_with_the_facts_of_their_training(
-    cwd: Path, tmp_path: Path
+    cwd: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site = a_site(tmp_path / "site", {"corpus/own.py": written(6000, "matrix")[:95_000]})
-    words = ("train", f"text.site={site}", *KEYS, "tokens=1280", f"output={tmp_path / 'mine'}")
-    here(*words, cwd=cwd, check=0)
-    answer = here(*words, "budgets=[2560]", "checkpoints=2", "seeds=[7]", "unique_tokens=null", cwd=cwd, check=0)
-    assert f"--config-dir {tmp_path / 'mine'} model=mine model.revision=all" in answer.stderr
+    output = f"output={tmp_path / 'mine'}"
+    trained("--recipe", recipe_file(tmp_path, site), output)
+    grid: dict[str, Any] = {"budgets": {"tiny": [2560]}, "checkpoints": {"tiny": 2}, "seeds": {"tiny": [7]}}
+    capsys.readouterr()
+    trained("--recipe", recipe_file(tmp_path, site, **grid), output)
+    assert f"--config-dir {tmp_path / 'mine'} model=mine model.revision=all" in capsys.readouterr().out
     (tmp_path / "text.txt").write_text(written(30, "ring"))
     of = ("--config-dir", tmp_path / "mine", "model=mine", "dataset=file", f"dataset.path={tmp_path / 'text.txt'}")
     store = ("--store", tmp_path / "store")
