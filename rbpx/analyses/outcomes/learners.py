@@ -160,5 +160,5 @@ def _learn(
         unseen = tokens.fold_T == fold
         z_T[unseen] = tokens.x_TF[unseen][:, : len(learned.theta_F)] @ learned.theta_F
     coefficients = dict(zip(tokens.names, np.mean(thetas, axis=0).tolist(), strict=False))
-    judged = judge(z_T, hit_T, tokens.document_T)
+    judged: dict[str, Any] = judge(z_T, hit_T, tokens.document_T)
     return replace(about, status=Status.ok, coefficients=coefficients, **judged), z_T
