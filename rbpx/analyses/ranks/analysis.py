@@ -14,17 +14,16 @@ from typing import Final
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 
 from rbpx.analyses.ranks import closure
 from rbpx.analyses.ranks.closure import Closure, closure_of
-from rbpx.analyses.ranks.compare import Rival, best, compare, counted
+from rbpx.analyses.ranks.compare import Counted, Rival, best, compare, counted
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import spread
 from rbpx.groups.documents import RankBin, document_ranks, rank_edges
 from rbpx.groups.fits import keep_fits, power_law_of, record_of, write_rank_fit
 from rbpx.groups.group import Group, Run
-from rbpx.groups.points.sizes import Points, size_points, weigh_group
+from rbpx.groups.points.sizes import Curves, Points, size_points, weigh_group
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name, reaching
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, neg_ln
@@ -49,14 +48,12 @@ class RunRanks:
     Attributes:
         run: the run.
         rivals: the published fit first, then the distributions over 1..V.
-        measured: -ln RBP_k at each k, then cross-entropy.
-        error_entropy_nats: plug-in entropy of the measured ranks, which that of a true distribution would equal.
+        measured: RBP_k, cross-entropy, and the plug-in entropy of the ranks, which that of a true distribution equals.
     """
 
     run: Run
-    rivals: tuple[Rival, ...]
-    measured: Floats
-    error_entropy_nats: float
+    rivals: list[Rival]
+    measured: Curves
 
     def rival(self, distribution: str) -> Rival:
         """The one with this name."""
@@ -168,13 +165,11 @@ class Ranks:
 
     @property
     def without_closure(self) -> str:
-        """Why there is no closure; empty where there is one."""
-        if self.closure is not None:
-            return ""
+        """Why there is no closure, where there is none."""
         if self.group.ties is Ties.mid:
-            return f"{Status.mid_ranks.label}: {Status.mid_ranks.remedy}"
-        few = f"that needs {closure.LEAST_SIZES} sizes"
-        return few if self.group.n_sizes < closure.LEAST_SIZES else "no form has a likelihood"
+            return f"{Status.mid_ranks.label}. {Status.mid_ranks.remedy}"
+        few = self.group.n_sizes < closure.LEAST_SIZES
+        return f"that needs {closure.LEAST_SIZES} sizes." if few else "no form has a likelihood."
 
     @property
     def ends(self) -> list[RunRanks]:
@@ -190,13 +185,9 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     counts = [document_ranks(connection, run.run_id, group.ties) for run in group.runs]
     of_runs = [counted(each, group.n_documents) for each in counts]
     # One after another: the steps are so small that two threads would mostly wait for the interpreter's lock.
-    rivals = [
-        compare(of_run, weights_BD, k_grid, run.vocab_size or 0, group.n_resampled)
-        for run, of_run in zip(group.runs, of_runs, strict=True)
-    ]
     runs = tuple(
-        RunRanks(run, tuple(of_run), np.append(neg_ln(of["rbp"]), of["cross_entropy"]), float(of["error_entropy"]))
-        for run, of_run, of in zip(group.runs, rivals, (each.measured for each in evidence), strict=True)
+        RunRanks(run, compare(of, weights_BD, k_grid, run.vocab_size or 0, group.n_resampled), each.measured)
+        for run, of, each in zip(group.runs, of_runs, evidence, strict=True)
     )
     totals = _totals(runs)
     derived, trends, closes = list[Derived](), dict[str, PowerLawFit](), None
@@ -209,7 +200,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
         if group.n_sizes >= closure.LEAST_SIZES and group.ties is not Ties.mid:
             closes = closure_of(group, k_grid, evidence, measured, of_runs, weights_BD)
     edges = rank_edges(max(run.vocab_size or 1 for run in spread(group.runs, 2)), _PER_DECADE)
-    drawn = zip(spread(group.runs, 2), spread(counts, 2), strict=True)
+    drawn = zip(spread(group.runs, 2), spread(of_runs, 2), strict=True)
     binned = tuple(found for run, of_run in drawn for found in _binned(run, of_run, edges))
     return Ranks(group, tuple(k_grid), runs, totals, tuple(derived), trends, tuple(edges), binned, closes)
 
@@ -224,12 +215,11 @@ def _totals(runs: Sequence[RunRanks]) -> tuple[Total, ...]:
     return tuple(sorted(totals, key=lambda total: total.aic))
 
 
-def _binned(run: Run, counts: pa.Table, edges: Sequence[int]) -> list[SizeBin]:
+def _binned(run: Run, of: Counted, edges: Sequence[int]) -> list[SizeBin]:
     """Count the tokens of a run in bins, as `rank_shares` does."""
-    n_tokens = counts["n_tokens"].to_numpy()
-    in_bins, _ = np.histogram(counts["rank"].to_numpy(), edges, weights=n_tokens)
+    in_bins, _ = np.histogram(of.rank_R, edges, weights=of.n_R)
     return [
-        SizeBin(first, end - 1, int(n), run.size, float(n / n_tokens.sum() / (end - first)))
+        SizeBin(first, end - 1, int(n), run.size, float(n / of.n_R.sum() / (end - first)))
         for (first, end), n in zip(pairwise(edges), in_bins, strict=True)
         if n > 0
     ]
@@ -310,9 +300,10 @@ def _implied(rival: Rival, of: RunRanks, ranks: Ranks) -> Record:
     if rival.curve is not None:
         implied |= {"derived_neg_ln_rbp": dict(zip(map(str, ranks.k_grid), rival.curve[:-1].tolist(), strict=True))}
         implied |= {"derived_entropy_nats": float(rival.curve[-1])}
-    *shares, nats = finite_or_none(of.measured)
+    *shares, nats = finite_or_none(np.append(neg_ln(of.measured["rbp"]), of.measured["cross_entropy"]))
     implied |= {"measured_neg_ln_rbp": dict(zip(map(str, ranks.k_grid), shares, strict=True))}
-    return implied | {"measured_cross_entropy_nats": nats, "measured_error_entropy_nats": of.error_entropy_nats}
+    entropy = float(of.measured["error_entropy"])
+    return implied | {"measured_cross_entropy_nats": nats, "measured_error_entropy_nats": entropy}
 
 
 def _record(group: Group, law: Derived) -> Record:

@@ -16,13 +16,13 @@ import numpy as np
 
 from rbpx.analyses.ranks.compare import Counted
 from rbpx.analyses.ranks.forms import FormResult, Residual, Sizes, judge_forms, typical
-from rbpx.groups.fits import fit_points, largest_standing
+from rbpx.groups.fits import fit_points, largest_standing, power_law_of
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import Evidence, Points
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Recipe, by_name, estimate, few_documents, flat
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, line, neg_ln
-from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.law import PowerLawFit
 from rbpx.store.store import Record
 
 LEAST_SIZES: Final = 4
@@ -83,8 +83,7 @@ def closure_of(
     with np.errstate(divide="ignore", invalid="ignore"):  # a share of 0 or 1 has no law, and no error
         separate = typical((np.log(separate_Y) - sizes.ln_y_Y(S_N.max()))[scored_Y])
     of = {(each.law, each.k): each for each in points}
-    ratio = of["rbp", 1].over(of["cross_entropy", None]) if 1 in k_grid else None
-    exponents = None if ratio is None else fit_power_law(S_N, ratio.y_N, ratio.resampled)
+    exponents = power_law_of(group, of["rbp", 1].over(of["cross_entropy", None])) if 1 in k_grid else None
     chosen_on = [run.size for run in group.runs if run.non_embedding_params in sizes.choosing_S]
     return Closure(reach, list(dict.fromkeys(chosen_on)), separate, exponents, forms, residuals)
 

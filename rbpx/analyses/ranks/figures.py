@@ -4,6 +4,7 @@ Source: RBP paper (arXiv 2510.20387), eq. 9, figures 8a to 8c.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -34,7 +35,7 @@ from rbpx.display.vocabulary import decimals, law_title, number
 from rbpx.groups.documents import BINS
 from rbpx.groups.group import Group
 from rbpx.groups.origin import from_fits, from_shares, spelled
-from rbpx.laws.numeric import Floats, ln_sum_exp
+from rbpx.laws.numeric import Floats
 from rbpx.laws.ranks.distribution import ln_shares
 
 _SQUEEZED: Final = 30  # times below all points, where a curve would squeeze them
@@ -64,7 +65,7 @@ def figures(ranks: Ranks, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
     yield _distribution(ranks)
     if ranks.closure is None:
         yield from (
-            Undrawn(name, title, f"No form was fitted: {ranks.without_closure}.") for name, title in _TITLES.items()
+            Undrawn(name, title, f"No form was fitted: {ranks.without_closure}") for name, title in _TITLES.items()
         )
     else:
         yield _errors(ranks.closure, ranks.group, ranks.k_grid)
@@ -125,15 +126,10 @@ def _curve(each: RunRanks, form: str, edges: Sequence[int], least: float) -> lis
 
 
 def _shares(each: RunRanks, form: str) -> Floats | None:
-    fit, V = each.rival(form).fit, each.run.vocab_size or 1
-    if form != PAPER:
-        return None if fit.loglik is None else np.exp(ln_shares(fit, V))
-    beta, gamma = fit.params["beta"], fit.params["gamma"]
-    if beta is None or gamma is None:
-        return None
-    t_V = np.log(np.arange(1, V + 1, dtype=np.float64))
-    ln_weight_V = -beta * t_V - gamma * t_V**2
-    return np.asarray(np.exp(ln_weight_V - ln_sum_exp(ln_weight_V, axis=0)))
+    fit = each.rival(form).fit
+    if form == PAPER:  # over all ranks, as the paper draws it
+        fit = replace(fit, distribution="lognormal_full")
+    return None if fit.loglik is None else np.exp(ln_shares(fit, each.run.vocab_size or 1))
 
 
 def _errors(closure: Closure, group: Group, k_grid: Sequence[int]) -> Figure:

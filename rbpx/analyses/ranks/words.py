@@ -46,7 +46,7 @@ def sentences(ranks: Ranks) -> Iterator[str]:
                 f"{law.level.value:.2f} times the measured one."
             )
     if ranks.closure is None:
-        yield f"Whether all laws follow from one distribution was not tested: {ranks.without_closure}."
+        yield f"Whether all laws follow from one distribution was not tested: {ranks.without_closure}"
     else:
         yield from _closes(ranks.closure, ranks.group.runs[-1].size)
 
