@@ -300,7 +300,7 @@ def _implied(rival: Rival, of: RunRanks, ranks: Ranks) -> Record:
     if rival.curve is not None:
         implied |= {"derived_neg_ln_rbp": dict(zip(map(str, ranks.k_grid), rival.curve[:-1].tolist(), strict=True))}
         implied |= {"derived_entropy_nats": float(rival.curve[-1])}
-    *shares, nats = finite_or_none([*neg_ln(of.measured["rbp"]), of.measured["cross_entropy"]])
+    *shares, nats = finite_or_none(np.append(neg_ln(of.measured["rbp"]), of.measured["cross_entropy"]))
     implied |= {"measured_neg_ln_rbp": dict(zip(map(str, ranks.k_grid), shares, strict=True))}
     entropy = float(of.measured["error_entropy"])
     return implied | {"measured_cross_entropy_nats": nats, "measured_error_entropy_nats": entropy}
