@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import current_process
 from pathlib import Path
 
 import psutil
@@ -139,7 +140,7 @@ def print_costs(place: Path, kinds: list[str], questions: list[str], n: int) -> 
 
 
 def _task(at: int) -> int:
-    if at == 5:
+    if at == 5 and current_process().name != "MainProcess":
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(0.05)
     return at
@@ -151,15 +152,16 @@ def kill(kind: str) -> None:
 
     import joblib
 
-    from rbpx.groups.forks import Forks
+    from rbpx.groups.processes import in_processes, several_processes
 
+    if kind == "forks":
+        with joblib.parallel_config(n_jobs=2), several_processes(lambda: None):
+            in_processes(_task, [(at,) for at in range(20)])
+        print("is noticed, and this process computes what is left")
+        return
     tasks = [joblib.delayed(_task)(at) for at in range(20)]
     try:
-        if kind == "forks":
-            with Forks(2, lambda: None) as backend:
-                joblib.Parallel(2, backend, batch_size=1)(tasks)
-        else:
-            joblib.Parallel(2, "loky" if kind == "loky" else "multiprocessing", batch_size=1)(tasks)
+        joblib.Parallel(2, "loky" if kind == "loky" else "multiprocessing", batch_size=1)(tasks)
     except BrokenExecutor as problem:
         print(f"raises {type(problem).__name__}")
 

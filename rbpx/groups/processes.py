@@ -1,36 +1,41 @@
-"""Makes calls about groups of runs in several processes, by joblib, and returns their results in order.
+"""Makes calls about groups of runs in several processes, and returns their results in order.
 
 Laws are fitted by many short steps, which Python takes one at a time. What is computed does not depend on the number of
 processes, nor on which of them computed it. A call carries what it is about and where the store is, never a connection:
-a process connects when it is first asked and stays connected for as long as it works for the same block
-(`several_processes`).
+a fork connects once, a worker of joblib for each call.
 
-A `joblib.parallel_config` of the user's own decides who computes: loky, or Dask on other machines. Else forks do
-(`rbpx.groups.forks`), which begin before the store is opened, or where no fork is safe, and only for many calls, loky.
-benchmarks/README.md (processes.py) says what each of them costs, and why joblib's `multiprocessing` is refused.
+A `joblib.parallel_config` of the user's own decides who computes: loky, or Dask on other machines. Else forks do, which
+begin before the store is opened, or where no fork is safe, and only for many calls, loky. benchmarks/README.md
+(processes.py) says what each of them costs, and why joblib's `multiprocessing` is refused.
 """
 
+import ctypes
 import logging
+import os
+import pickle
+import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
-from contextvars import Context, ContextVar, copy_context
+from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
+from logging.handlers import QueueHandler
+from multiprocessing import active_children, current_process, get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
-from uuid import uuid4
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+from typing import Any, Final, TypeVar
 
 from rbpx.cores import n_cores
 from rbpx.errors import RbpxError, first_line, number_of
-from rbpx.store.messages import LOGGER
+from rbpx.store.messages import LOGGER, attached
 from rbpx.store.sql import connected_once
 from rbpx.version import __version__
-
-if TYPE_CHECKING:
-    import joblib
 
 __all__ = ["are_elsewhere", "in_processes", "n_processes", "several_processes"]
 
@@ -39,32 +44,31 @@ T = TypeVar("T")
 _MOST: Final = 8  # processes, where the user named no number; each holds libraries of 100 MiB
 
 
+_END_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG of Linux
+_TURN: Final = threading.Lock()  # a worker of Dask may have several threads
+_KEPT: Final = ExitStack()  # the connection of a fork
+
+Outcome = tuple[Any, Exception | None, list[logging.LogRecord]]
+"""What came of a call: its value or the error that it raised, and what it logged."""
+Run = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], Iterator[tuple[int, Outcome]]]
+
+
 @dataclass(eq=False)
 class _Workers:
     """Who computes while a block lasts.
 
     Attributes:
-        block: the name of the block, unique.
-        parallel: what makes calls in other processes; None where this one makes all of them.
-        n: how many these are.
-        is_users: whether the user chose it.
-        only_many: whether it is slow to start, so that few calls are made here.
+        run: makes calls in other processes, and yields the number and outcome of each as it ends; None where this
+            process makes all of them.
+        n: how many processes there are.
+        is_users: whether the user chose them.
+        only_many: whether they are slow to start, so that few calls are made here.
     """
 
-    block: str
-    parallel: "joblib.Parallel | None" = None
+    run: Run | None = None
     n: int = 1
     is_users: bool = False
     only_many: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class _Outcome:
-    """What came of a call: its value or the error that it raised, and what it logged."""
-
-    value: Any
-    problem: Exception | None
-    records: list[logging.LogRecord]
 
 
 _WORKERS: ContextVar[_Workers | None] = ContextVar("workers", default=None)
@@ -85,14 +89,11 @@ def several_processes(prepare: Callable[[], object], pays: bool = True) -> Itera
         yield
         return
     with ExitStack() as stack:
-        workers = _users_own() or (_own(prepare, stack) if pays else _Workers(""))
-        token = _WORKERS.set(workers)
+        token = _WORKERS.set(_workers(prepare, pays, stack))
         try:
             yield
         finally:
             _WORKERS.reset(token)
-            with _TURN:
-                _leave(workers.block)
 
 
 def in_processes(
@@ -113,131 +114,139 @@ def in_processes(
         Exception: that of the first call that raised one.
         RbpxError: the processes that the user chose have failed.
     """
-    workers = _WORKERS.get()
-    if workers is None or workers.parallel is None or len(calls) < 2 or (workers.only_many and not are_many):
-        results = []
-        for arguments in calls:
+    workers, outcomes = _WORKERS.get(), dict[int, Outcome]()
+    if workers is not None and workers.run is not None and len(calls) > 1 and (are_many or not workers.only_many):
+        workers.only_many = False
+        try:
+            for at, outcome in workers.run(function, calls):
+                outcomes[at] = outcome
+                advance(1)
+        except BrokenExecutor:
+            workers.run = None
+            left = number_of(len(calls) - len(outcomes), "task")
+            logging.getLogger(__name__).warning(
+                f"a process was killed while computing, as happens when memory is short; {left} of {len(calls)}, those "
+                "that it had begun included, are computed one after another"
+            )
+    results = []
+    for at, arguments in enumerate(calls):
+        if at not in outcomes:
             results.append(function(*arguments))
             advance(1)
-        return results
-    outcomes: dict[int, _Outcome] = {}
-    workers.only_many = False
-    try:
-        for at, outcome in _shared_out(workers, function, calls):
-            outcomes[at] = outcome
-            advance(1)
-    except BrokenExecutor:
-        workers.parallel = None
-        left = number_of(len(calls) - len(outcomes), "task")
-        logging.getLogger(__name__).warning(
-            f"a process was killed while computing, as happens when memory is short; {left} of {len(calls)}, those "
-            "that it had begun included, are computed one after another"
-        )
-        for at in range(len(calls)):
-            if at not in outcomes:
-                outcomes[at] = _outcome(function, calls[at])
-                advance(1)
-    for at in range(len(calls)):
-        for record in outcomes[at].records:
+            continue
+        value, problem, records = outcomes[at]
+        for record in records:
             logger = logging.getLogger(record.name)
             if logger.isEnabledFor(record.levelno):
                 logger.handle(record)
-        problem = outcomes[at].problem
         if problem is not None:
             raise problem
-    return [outcomes[at].value for at in range(len(calls))]
+        results.append(value)
+    return results
 
 
 def n_processes() -> int:
     """How many processes make calls side by side."""
     workers = _WORKERS.get()
-    return 1 if workers is None or workers.parallel is None else workers.n
+    return 1 if workers is None or workers.run is None else workers.n
 
 
 def are_elsewhere() -> bool:
     """Whether calls are made by workers of the user's, perhaps on other machines, where no relative path leads."""
     workers = _WORKERS.get()
-    return workers is not None and workers.is_users and workers.parallel is not None
-
-
-def _shared_out(
-    workers: _Workers, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
-) -> Iterator[tuple[int, _Outcome]]:
-    """Each call's number and outcome, as they end."""
-    from joblib import delayed
-
-    assert workers.parallel is not None, "somebody computes"
-    tasks = [delayed(_work)(workers.block, __version__, at, function, of) for at, of in enumerate(calls)]
-    try:
-        yield from workers.parallel(tasks)
-    except (BrokenExecutor, RbpxError):
-        raise
-    except Exception as problem:
-        if not workers.is_users:
-            raise
-        what = f"{type(problem).__name__}: {first_line(problem)}"
-        raise RbpxError(f"the workers that joblib.parallel_config names have failed: {what}") from problem
+    return workers is not None and workers.is_users and workers.run is not None
 
 
 # ---------------------------------------------------------------------------------------------------- who computes
 
 
-def _users_own() -> _Workers | None:
-    """The workers that a `joblib.parallel_config` around this names; None where it names none."""
-    if "joblib" not in sys.modules:
-        return None
-    import joblib
-    from joblib.parallel import MultiprocessingBackend, ParallelBackendBase
+def _workers(prepare: Callable[[], object], pays: bool, stack: ExitStack) -> _Workers:
+    """Who computes: a backend of joblib that the user named; else forks, or where these are not safe, loky.
 
-    with joblib.parallel_config() as config:
-        backend = config["backend"]
-    if not isinstance(backend, ParallelBackendBase):
-        return None
-    if type(backend) is MultiprocessingBackend:
-        raise RbpxError(
-            "parallel_config(backend='multiprocessing') waits for ever once a process is killed; name 'loky'"
-        )
-    parallel = joblib.Parallel(batch_size=1, pre_dispatch="all", return_as=_as_they_end(backend))
-    try:
-        n_jobs = backend.effective_n_jobs(parallel.n_jobs)
-    except TimeoutError as problem:
-        raise RbpxError(f"joblib.parallel_config: {first_line(problem)}") from problem
-    if n_jobs > 1 and getattr(backend, "uses_threads", False):
-        raise RbpxError("parallel_config: laws are fitted in processes, not in threads; name 'loky', or 'dask'")
-    return _Workers(uuid4().hex, parallel if n_jobs > 1 else None, n_jobs, is_users=True)
-
-
-def _own(prepare: Callable[[], object], stack: ExitStack) -> _Workers:
-    """Forks, or where these are not safe, loky; nobody but this process where it has one core."""
-    n = _n_own()
-    if n < 2:
-        return _Workers("")
-    import joblib
-
-    block, is_forked = uuid4().hex, _may_fork()
-    backend: Any = "loky"
-    if is_forked:
-        from rbpx.groups.forks import Forks
-
-        backend = stack.enter_context(Forks(n, lambda: _work(block, __version__, 0, prepare, ())))
-    parallel = joblib.Parallel(n, backend, "generator_unordered", batch_size=1, pre_dispatch="all")
-    return _Workers(block, parallel, n, only_many=not is_forked)
-
-
-def _as_they_end(backend: Any) -> str:
-    return "generator_unordered" if backend.supports_return_generator else "list"
-
-
-def _n_own() -> int:
-    """One a core; or as many as a `parallel_config` of the user's says that names no backend."""
+    Of these there is one a core, or as many as a `parallel_config` of the user's says that names no backend.
+    """
+    n, named = min(_MOST, n_cores()), False
     if "joblib" in sys.modules:
         import joblib
+        from joblib.parallel import MultiprocessingBackend, ParallelBackendBase
 
         with joblib.parallel_config() as config:
-            n_jobs = config["n_jobs"]
-        if isinstance(n_jobs, int):
-            return n_jobs if n_jobs > 0 else max(1, n_cores() + 1 + n_jobs)
-    return min(_MOST, n_cores())
+            backend, n_jobs = config["backend"], config["n_jobs"]
+        named = isinstance(backend, ParallelBackendBase)
+        try:
+            if named or isinstance(n_jobs, int):
+                n = joblib.effective_n_jobs(n_jobs if isinstance(n_jobs, int) else None)
+        except TimeoutError as problem:
+            raise RbpxError(f"joblib.parallel_config: {first_line(problem)}") from problem
+        waits = getattr(backend, "uses_threads", False) or type(backend) is MultiprocessingBackend
+        if named and n > 1 and waits:
+            raise RbpxError(
+                "joblib.parallel_config: laws are fitted in processes, not in threads, and those of 'multiprocessing' "
+                "wait for ever once one is killed; name 'loky', or 'dask'"
+            )
+    if n < 2 or not (named or pays):
+        return _Workers()
+    if named:
+        return _Workers(partial(_by_joblib, n, None), n, is_users=True)
+    if _may_fork():
+        return _Workers(stack.enter_context(_forks(n, prepare)), n)
+    return _Workers(partial(_by_joblib, n, "loky"), n, only_many=True)
+
+
+def _by_joblib(
+    n: int, backend: str | None, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+) -> Iterator[tuple[int, Outcome]]:
+    """The number and outcome of each call as it ends, made by a backend of joblib or, where it is None, the user's."""
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(n, backend, "generator_unordered", batch_size=1, pre_dispatch="all")
+    try:
+        yield from parallel(delayed(_in_worker)(__version__, at, function, of) for at, of in enumerate(calls))
+    except BrokenExecutor:
+        raise
+    except Exception as problem:
+        what = f"{type(problem).__name__}: {first_line(problem)}"
+        raise RbpxError(f"the workers that joblib.parallel_config names have failed: {what}") from problem
+
+
+@contextmanager
+def _forks(n: int, prepare: Callable[[], object]) -> Iterator[Run]:
+    """Forks of this process, as it is now: all begin at once, before a thread is started."""
+    others = set(active_children())
+    with (
+        TemporaryDirectory(prefix=f"rbpx-tasks-{os.getpid()}-") as folder,
+        ProcessPoolExecutor(n, get_context("fork"), _begin, (prepare,)) as pool,
+    ):
+        with warnings.catch_warnings():
+            # The one other thread is of the allocator of Arrow, which forks safely.
+            warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+            pool.submit(os.getpid)  # the first task makes all of them
+        forks = set(active_children()) - others
+        try:
+            yield partial(_by_forks, pool, Path(folder))
+        except BaseException:
+            for fork in forks:
+                fork.kill()
+            raise
+
+
+def _by_forks(
+    pool: ProcessPoolExecutor, folder: Path, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+) -> Iterator[tuple[int, Outcome]]:
+    """The number and outcome of each call as it ends.
+
+    A call and its outcome lie in a file, and pipes carry no more than its path: a process that is killed amid a message
+    of megabytes would leave the others to wait for the rest of it.
+    """
+    tasks = {}
+    for at, arguments in enumerate(calls):
+        file = folder / str(at)
+        file.write_bytes(pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL))
+        tasks[pool.submit(_in_fork, file)] = at, file
+    for task in as_completed(tasks):
+        task.result()
+        at, file = tasks[task]
+        yield at, pickle.loads(file.read_bytes())
 
 
 def _may_fork() -> bool:
@@ -245,8 +254,6 @@ def _may_fork() -> bool:
 
     All threads of the system count, those of libraries too, but for that of Arrow's allocator, which forks safely.
     """
-    from multiprocessing import current_process
-
     if sys.platform != "linux" or current_process().daemon:  # those may have no forks
         return False
     threads = [path.read_text(encoding="utf-8").strip() for path in Path("/proc/self/task").glob("*/comm")]
@@ -256,75 +263,41 @@ def _may_fork() -> bool:
 # --------------------------------------------------------------------------------------- in a process that computes
 
 
-@dataclass(frozen=True, eq=False)
-class _At:
-    """The block that this process computes for, and what is open for it."""
-
-    block: str
-    context: Context
-    stack: ExitStack
-
-
-_TURN = threading.Lock()  # a worker of Dask may have several threads
-_at: _At | None = None
-
-
-def _work(
-    block: str, version: str, at: int, function: Callable[..., Any], arguments: tuple[Any, ...]
-) -> tuple[int, _Outcome]:
-    """Make a call for a block of another process, connected once for all calls of the block."""
+def _in_worker(version: str, at: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[int, Outcome]:
+    """Make a call in a worker of joblib."""
     if version != __version__:
-        return at, _Outcome(None, RbpxError(f"a worker has rbpx {__version__}, and this process {version}"), [])
-    with _TURN:
-        outcome = _arrive(block).context.run(_outcome, function, arguments)
-    if outcome.problem is not None:  # its traceback does not travel with it
-        outcome.problem.add_note("".join(traceback.format_exception(outcome.problem)))
-    return at, outcome
-
-
-def _arrive(block: str) -> _At:
-    global _at
-    if _at is None or _at.block != block:
-        _leave()
-        from multiprocessing.util import Finalize
-
-        _at = _At(block, copy_context(), ExitStack())
-        _at.context.run(_WORKERS.set, _Workers(block))  # what it calls is computed here
-        _at.context.run(_at.stack.enter_context, connected_once())
-        Finalize(None, _leave, exitpriority=1)
-    return _at
-
-
-def _leave(block: str | None = None) -> None:
-    """Close what is open for a block, or for any."""
-    global _at
-    if _at is not None and block in (None, _at.block):
-        _at.context.run(_at.stack.close)
-        _at = None
-
-
-def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> _Outcome:
-    """Make a call, and hold back what it logs until it is its turn."""
-    logger, records = logging.getLogger(LOGGER), list[logging.LogRecord]()
-    handlers, propagates, level = logger.handlers, logger.propagate, logger.level
-    logger.handlers, logger.propagate = [_Collector(records)], False
-    logger.setLevel(min(level or logging.INFO, logging.INFO))
+        return at, (None, RbpxError(f"a worker has rbpx {__version__}, and this process {version}"), [])
+    token = _WORKERS.set(_Workers())  # what it calls is computed here
     try:
-        return _Outcome(function(*arguments), None, records)
-    except Exception as problem:
-        return _Outcome(None, problem, records)
+        with _TURN, connected_once():
+            return at, _outcome(function, arguments)
     finally:
-        logger.handlers, logger.propagate = handlers, propagates
-        logger.setLevel(level)
+        _WORKERS.reset(token)
 
 
-class _Collector(logging.Handler):
-    """Keeps records in a form that another process can read."""
+def _begin(prepare: Callable[[], object]) -> None:
+    """What a fork does first; it stays connected until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the first one ends the others
+    ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGKILL)
+    logging.getLogger(LOGGER).handlers.clear()  # what a call logs is shown by the first process
+    _WORKERS.set(_Workers())
+    _KEPT.enter_context(connected_once())
+    _outcome(prepare, ())
 
-    def __init__(self, records: list[logging.LogRecord]) -> None:
-        super().__init__()
-        self._records = records
 
-    def emit(self, record: logging.LogRecord) -> None:
-        record.msg, record.args, record.exc_info = record.getMessage(), None, None
-        self._records.append(record)
+def _in_fork(file: Path) -> None:
+    function, arguments = pickle.loads(file.read_bytes())
+    file.write_bytes(pickle.dumps(_outcome(function, arguments), pickle.HIGHEST_PROTOCOL))
+
+
+def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
+    """Make a call, and hold back what it logs until it is its turn."""
+    logged: SimpleQueue[logging.LogRecord] = SimpleQueue()
+    value = problem = None
+    with attached(QueueHandler(logged)):
+        try:
+            value = function(*arguments)
+        except Exception as raised:
+            raised.add_note("".join(traceback.format_exception(raised)))  # its traceback does not travel with it
+            problem = raised
+    return value, problem, [logged.get() for _ in range(logged.qsize())]

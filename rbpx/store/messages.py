@@ -52,7 +52,7 @@ class MessageHandler(logging.Handler):
 
 
 @contextmanager
-def attached(handler: MessageHandler) -> Iterator[None]:
+def attached(handler: logging.Handler) -> Iterator[None]:
     """Show messages with this handler for as long as the block takes."""
     logger = logging.getLogger(LOGGER)
     level = logger.level

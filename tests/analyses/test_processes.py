@@ -56,8 +56,8 @@ def test_what_a_call_calls_is_computed_where_it_is(several: tuple[int, Path, Fou
 
 def test_threads_and_what_waits_for_ever_are_refused() -> None:
     found = in_processes.refused()
-    assert "not in threads; name 'loky'" in found["threading"]
-    assert "waits for ever once a process is killed" in found["multiprocessing"]
+    for name in ("threading", "multiprocessing"):
+        assert "in processes, not in threads, and those of 'multiprocessing' wait for ever" in found[name]
 
 
 def test_this_process_computes_alone_outside_of_a_block_and_where_more_do_not_pay() -> None:

@@ -169,11 +169,11 @@ def refused() -> dict[str, Any]:
     return found
 
 
-def connections(*backend: str) -> dict[str, Any]:
+def connections() -> dict[str, Any]:
     """The process and the connection of each call, in two blocks."""
     found = {}
     for block in ("first", "second"):
-        with joblib.parallel_config(*backend, n_jobs=2), several_processes(_ready):
+        with joblib.parallel_config(n_jobs=2), several_processes(_ready):
             calls = [(at, str(FOLDER)) for at in range(20)]
             found[block] = in_processes(_connection, calls) + in_processes(_connection, calls)
     return found
@@ -215,7 +215,6 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "threads": threads,
     "refused": refused,
     "connections": connections,
-    "connections-loky": lambda: connections("loky"),
     "dask": dask,
 }
 

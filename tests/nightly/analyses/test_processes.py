@@ -64,9 +64,8 @@ def test_a_process_with_threads_is_not_forked_and_has_others_for_many_calls(tmp_
     assert processes(found["few afterwards"]) <= others
 
 
-@pytest.mark.parametrize("case", ["connections", "connections-loky"])
-def test_a_process_connects_once_for_a_block_and_anew_for_the_next(case: str, store: Path) -> None:
-    found = done(case, store)
+def test_a_fork_connects_once(store: Path) -> None:
+    found = done("connections", store)
     for block in ("first", "second"):
         of_process: dict[int, set[int]] = {}
         for process, connection in found[block]:
