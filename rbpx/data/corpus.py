@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from rbpx.config.options import Chunk
 from rbpx.config.text.items import RowChoice
 from rbpx.config.yaml_paths import given_by
 from rbpx.data.items import Part, in_order

@@ -21,7 +21,6 @@ from rbpx.analyses.outcomes.recovery import Counts, OutcomeLaws, OutcomesResult,
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.cells import whole_number
-from rbpx.files.columns import ALIASES, TRIAL_FIELDS, named_columns
 from rbpx.files.rows import Row, Rows, read_table
 from rbpx.groups.documents import text_ranks
 from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document
@@ -32,6 +31,7 @@ from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.predict.verdict import judged
 from rbpx.status import Status
+from rbpx.store.imports.columns import ALIASES, TRIAL_FIELDS, named_columns
 from rbpx.store.store import Record, Store
 
 _NEEDED: Final = ("non_embedding_params", "n", "passed")

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.config.imports import ImportConfig
-from rbpx.files.columns import OF_ITEM, Columns
 from rbpx.files.rows import Rows
 from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, Wrong, is_rounded, type_of, value_of
+from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.faults import Faults, Mask
 from rbpx.store.imports.plausible import check_attempts, check_counts, check_sizes
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_varied

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.files.cells import as_written
-from rbpx.files.columns import OF_ITEM, Columns
 from rbpx.store.imports.cells import last_digit
+from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.faults import Faults
 
 Fields = dict[str, pa.Array]
@@ -72,7 +72,7 @@ def check_counts(cells: Sequence[Any], name: str, share: pa.Array, n_tokens: pa.
     p = pc.fill_null(share, 0).to_numpy(zero_copy_only=False)
     off = np.abs(p - np.rint(p * n) / np.maximum(n, 1)) * (n > 0)
     rows = np.flatnonzero(off > np.maximum(_FLOAT32 * p, 2.0**-52))
-    last_digits = np.array([last_digit(cells[row]) for row in rows])
+    last_digits = np.array([last_digit(cells[row]) for row in rows.tolist()])
 
     def text(row: int) -> str:
         count = int(np.floor(p[row] * n[row]))

@@ -10,9 +10,9 @@ from filelock import FileLock
 from rbpx.config.imports import ImportConfig, ImportRequest, told_runs
 from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError, number_of
-from rbpx.files.columns import Columns, ColumnsError, match_columns
 from rbpx.files.rows import Row, Rows, read_table
 from rbpx.store.imports.chosen_rows import named_in, rows_where
+from rbpx.store.imports.columns import Columns, match_columns
 from rbpx.store.imports.contradictions import Judged, not_stored, sized
 from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
@@ -97,7 +97,8 @@ def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Im
 def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Imported:
     if is_of_harness(table.columns):
         raise RbpxError(
-            f"{table.path} has the samples of lm-evaluation-harness; type python -m rbpx import samples FILE source=NAME"
+            f"{table.path} has the samples of lm-evaluation-harness; type python -m rbpx import samples FILE "
+            "source=NAME"
         )
     named = _long(table.columns, config)
     of_fields = {name: column for name, column in (config.columns or {}).items() if name not in named}
@@ -177,18 +178,13 @@ def _columns(names: Sequence[str], chosen: dict[str, str], path: Path, config: I
     Raises:
         RbpxError: some will not do, or what every row needs is neither among them nor given.
     """
-    lines, columns = list[str](), None
     runs = {name: run.columns for name, run in config.wide_runs().items()}
-    try:
-        columns = match_columns(names, chosen, str(path), config.texts, runs)
-    except ColumnsError as problem:
-        lines += problem.lines
-    if columns is not None and columns.has_rbp and config.ties is None and "ties" not in columns.named:
+    columns, lines = match_columns(names, chosen, str(path), config.texts, runs)
+    if not lines and columns.has_rbp and config.ties is None and "ties" not in columns.named:
         lines.append(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
     found = {name.strip().lower() for name in (*names, *chosen)}
     for name, is_given in (("family", config.family), ("dataset", config.dataset or config.texts)):
         if not is_given and name not in found:
             lines.append(f"{path}: the {name} is missing; add a column {name}, or give {name}=NAME")
     refuse(lines, len(lines), path)
-    assert columns is not None
     return columns
