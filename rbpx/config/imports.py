@@ -85,9 +85,9 @@ def read_facts(path: Path) -> dict[str, dict[str, Any]]:
     Raises:
         RbpxError: it cannot be read, has no column model, run or name, or says a run twice.
     """
-    from rbpx.files.column_table import read_columns
+    from rbpx.files.rows import read_table
 
-    table = read_columns(path.expanduser())
+    table = read_table(path.expanduser())
     known = ("column", *_POSITIVE, *_NAMES, *_COUNTS)
     by_name = {column.strip().lower(): column for column in table.columns}
     of_name = next((by_name[name] for name in _RUN if name in by_name), None)
@@ -95,12 +95,11 @@ def read_facts(path: Path) -> dict[str, dict[str, Any]]:
         raise RbpxError(f"{path} has no column {', '.join(_RUN[:-1])} or {_RUN[-1]}, which names the run of each row")
     fields = {name: by_name[name.lower()] for name in known if name.lower() in by_name}
     told: dict[str, dict[str, Any]] = {}
-    for row in range(table.n_rows):
-        values = {name: column.values[column.codes[row]] for name, column in table.columns.items()}
-        run = str(values[of_name])
-        if run in told or values[of_name] is None:
-            raise RbpxError(f"{table.place(row)}: {of_name} is {run}; give each run one row of its own")
-        told[run] = {name: values[column] for name, column in fields.items() if values[column] is not None}
+    for row in table.rows:
+        run = str(row.values.get(of_name))
+        if run in told or row.values.get(of_name) is None:
+            raise RbpxError(f"{row.place}: {of_name} is {run}; give each run one row of its own")
+        told[run] = {name: row.values[of] for name, of in fields.items() if row.values.get(of) is not None}
     return told
 
 

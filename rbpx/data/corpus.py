@@ -14,15 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from rbpx.config.options import Chunk
 from rbpx.config.text.items import RowChoice
 from rbpx.config.yaml_paths import given_by
 from rbpx.data.items import Part, in_order
 from rbpx.data.python_items import items_of
-from rbpx.data.texts import Content, Source, Text, bounds_of, texts
+from rbpx.data.texts import Content, Source, Text, texts
 from rbpx.errors import AbsentTextError, RbpxError
-from rbpx.files.rows import format_of, read_rows
-from rbpx.files.unpacked import read_bytes
+from rbpx.files.rows import format_of, read_rows, unpacked
 
 _ITEMS = "python_"  # kinds of items made of the standard library
 
@@ -111,13 +109,13 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
     wanted = wanted or RowChoice(tuple(fields))
     if format_of(path) is None:
         return _read_plain(path, wanted)
-    rows = {str(row.number): row for row in read_rows(path, one_object=True, bounds=bounds_of(wanted)).rows}
+    rows = {str(row.number): row for row in read_rows(path, one_object=True, file_mib=wanted.file_mib).rows}
 
     def place(name: str) -> str:
         line = rows[name].line
         return f"row {name} of {path}" + ("" if line is None else f" (line {line})")
 
-    is_csv = format_of(path) == ".csv"
+    is_csv = format_of(path) in (".csv", ".tsv")
     named = ((name, _with_nan(row.values, wanted.columns) if is_csv else row.values) for name, row in rows.items())
     return list(texts(named, wanted, place))
 
@@ -128,10 +126,8 @@ def _with_nan(values: dict[str, Any], fields: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_plain(path: Path, wanted: RowChoice) -> Source:
-    in_pieces = wanted.articles or wanted.chunk is not Chunk.none
     try:
-        content, _ = read_bytes(path, bounds_of(wanted), None if in_pieces else wanted.row_mib)
-        whole = content.decode("utf-8-sig")
+        whole = unpacked(path, wanted.file_mib).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, ValueError) as problem:
         raise RbpxError(f"dataset.path={path} cannot be read: {problem}; check that it is what its name says") from None
     if wanted.where:

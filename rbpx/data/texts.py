@@ -10,7 +10,7 @@ from rbpx.config.options import Chunk
 from rbpx.config.text.items import RowChoice
 from rbpx.data.items import Item, item_of
 from rbpx.errors import RbpxError
-from rbpx.files.unpacked import MIB, Bounds
+from rbpx.files.rows import MIB
 
 Text = tuple[str, str]  # (source_id, text)
 Content = str | Item  # what a row becomes
@@ -55,11 +55,6 @@ def chunks(name: str, text: str, chunk: Chunk) -> Iterator[Text]:
             yield f"{name}:{part[0][0]}", "\n".join(line for _, line in part).removesuffix("\r")
 
 
-def bounds_of(wanted: RowChoice) -> Bounds:
-    """What a file, and a row of it, may hold."""
-    return Bounds(wanted.row_mib, wanted.file_mib, "if that is meant, give dataset.{key}=N with a larger N")
-
-
 def content_of(row: Any, wanted: RowChoice, name: str, place: Place) -> Content:
     """The text of one row, or its item.
 
@@ -91,7 +86,10 @@ def text_of(row: Any, wanted: RowChoice, name: str, place: Place) -> str:
 
 def _bounded(text: str, wanted: RowChoice, name: str, place: Place) -> str:
     if len(text) > wanted.row_mib * MIB:
-        raise bounds_of(wanted).row_too_long(_at(name, place))
+        raise RbpxError(
+            f"{_at(name, place)} holds more than {wanted.row_mib:,} MiB; if that is meant, give dataset.row_mib=N with "
+            "a larger N"
+        )
     return text
 
 

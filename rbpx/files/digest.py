@@ -1,22 +1,58 @@
-"""Digests of values and files, and caches of them."""
+"""Digests of values, of the rows of a table, and of files; and caches of them."""
 
 import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from rbpx.files.entries import atomic_write_text, plain_file
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _CACHED_FROM_BYTES = 1 << 24  # smaller files are hashed faster than a cache is read
 _CACHE_MIB = 256
+_DIGESTED_ROWS: Final = 50_000  # written as JSON at once
 
 
 def digest(value: Any) -> str:
     """Sixteen hexadecimal digits that identify a JSON-serialisable value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def digest_of_rows(table: "pa.Table") -> str:
+    """What `digest` gives for the rows of a table as records: a list of objects whose keys are sorted."""
+    names = sorted(table.column_names)
+    content, before = hashlib.sha256(b"["), ""
+    for rows in _as_json(table, names, [f"{json.dumps(name)}: " for name in names]):
+        content.update((before + ", ".join(f"{{{row}}}" for row in rows)).encode())
+        before = ", "
+    content.update(b"]")
+    return content.hexdigest()[:16]
+
+
+def digests_of_rows(table: "pa.Table", names: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """[R], what `digest` gives for each row as a list of its values in some columns, as the number that it writes."""
+    rows = (f"[{row}]".encode() for rows in _as_json(table, names, [""] * len(names)) for row in rows)
+    digests = b"".join(hashlib.sha256(row).digest()[:8] for row in rows)
+    return np.frombuffer(digests, ">u8").astype(np.uint64)
+
+
+def _as_json(table: "pa.Table", names: Sequence[str], before: Sequence[str]) -> Iterator[Iterator[str]]:
+    """Each row: its values as JSON, each with what stands before it; a block of rows at a time."""
+    for at in range(0, table.num_rows, _DIGESTED_ROWS):
+        columns = []
+        for name, label in zip(names, before, strict=True):
+            distinct = table[name].slice(at, _DIGESTED_ROWS).combine_chunks().dictionary_encode("encode")
+            texts = np.array([label + json.dumps(value) for value in distinct.dictionary.to_pylist()], object)
+            columns.append(texts[distinct.indices.to_numpy()])
+        yield map(", ".join, zip(*columns, strict=True))
 
 
 def sha256_of(path: Path) -> str:

@@ -1,41 +1,37 @@
-"""Reads users' tables by rows: CSV, JSON Lines, JSON or Parquet, plain or gzipped; the only reader of them.
+"""Reads users' tables by rows: CSV, TSV, JSON, JSON Lines or Parquet, plain or gzipped; the only reader of them.
 
 `read_rows` gives values as they are written, for texts. `read_table` gives a table of values: cells without surrounding
-white space, None for empty ones, column names that differ in more than case. `scan_table` gives its records alone.
-
-A Parquet file is read a batch at a time, and never beyond what it may hold. A value that is written once may stand in
-every row, so that a small file holds terabytes: the lengths of texts are added up from their dictionary before any row
-is made.
+white space, None for empty ones, column names that differ in more than case.
 """
 
 import csv
+import gzip
+import hashlib
+import io
 import json
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import repeat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rbpx.errors import RbpxError, number_of, reason
-from rbpx.files.unpacked import MIB, Bounds, Lines, Unpacked, unpacked
 
-FORMATS: Final = (".csv", ".parquet", ".json", ".jsonl")
-_ROWS: Final = 10_000  # of a batch of Parquet
-_NESTED_ROWS: Final = 100  # of one with lists or structs, whose texts are not counted before
+FORMATS: Final = (".csv", ".parquet", ".json", ".jsonl", ".tsv")
+FILE_MIB: Final = 1024  # what a packed file may hold once it is unpacked
+MIB: Final = 2**20
+_VALUE: Final = 64  # bytes that a value takes in memory, however little it takes in its file
+_BATCH: Final = 100  # rows of Parquet that are in memory before their bytes are counted
 
-Check = Callable[[Sequence[str]], object]
-_Records = Iterable[tuple[int | None, Any]]  # as `Scan` has them
+_Records = Iterable[tuple[int | None, dict[str, Any]]]  # the line on which each begins, and its values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One row of a file.
 
@@ -52,9 +48,14 @@ class Row:
     values: dict[str, Any]
 
     @property
+    def within(self) -> str:
+        """Where it is in its file."""
+        return f"row {self.number}" if self.line is None else f"line {self.line}"
+
+    @property
     def place(self) -> str:
         """Where it is, for errors."""
-        return f"{self.path}, row {self.number}" if self.line is None else f"{self.path}, line {self.line}"
+        return f"{self.path}, {self.within}"
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Rows:
 
     Attributes:
         path: the file.
-        sha256: of its bytes.
+        sha256: of its bytes, once they are unpacked.
         columns: their names, in order.
         rows: in order.
     """
@@ -71,11 +72,15 @@ class Rows:
     path: Path
     sha256: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
+
+    def cells(self, column: str) -> list[Any]:
+        """The cells of one column, None in rows that lack it."""
+        return [row.values.get(column) for row in self.rows]
 
 
 def format_of(path: Path) -> str | None:
-    """`.csv`, `.parquet`, `.json` or `.jsonl` by a file's name, ignoring `.gz` and case; None for any other."""
+    """One of `FORMATS` by a file's name, ignoring `.gz` and case; None for any other."""
     last = next((suffix for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), "").lower()
     return last if last in FORMATS else None
 
@@ -84,57 +89,18 @@ def read_table(path: Path) -> Rows:
     """Read a table of values; rows without any are left out.
 
     Raises:
-        RbpxError: as in `scan_table`.
+        RbpxError: as in `read_rows`, or two columns differ only in case, or it has no values.
     """
-    scan = scan_table(path)
+    read = read_rows(path)
+    check_names(read.columns, path)
     rows = []
-    for number, (line, values) in enumerate(scan.records, 1):
-        cells = {name: stripped(cell) for name, cell in scan.named(values).items()}
-        if any(value is not None for value in cells.values()):
-            rows.append(Row(path, number, line, cells))
+    for row in read.rows:
+        values = {name: (cell.strip() or None) if isinstance(cell, str) else cell for name, cell in row.values.items()}
+        if any(value is not None for value in values.values()):
+            rows.append(Row(path, row.number, row.line, values))
     if not rows:
-        raise no_rows(path)
-    return Rows(path, scan.sha256, scan.columns, tuple(rows))
-
-
-def scan_table(path: Path, check: Check = lambda names: None) -> "Scan":
-    """Read a table of values, with its values as written.
-
-    Args:
-        path: the file.
-        check: is given the names of the columns and raises where they will not do; before the rows are read, where
-            the file has its names first.
-
-    Raises:
-        RbpxError: it is missing, is not what its suffix says, has too many values, or two columns differ only in case.
-    """
-
-    def check_all(names: Sequence[str]) -> None:
-        check_names(names, path)
-        check(names)
-
-    check_table(path)
-    return _scan(path, Bounds(), False, check_all)
-
-
-def no_rows(path: Path) -> RbpxError:
-    """The error for a table without a value."""
-    return RbpxError(f"{path} has no rows; give a file with at least one observation")
-
-
-def check_table(path: Path) -> None:
-    """Refuse a path that names no table.
-
-    Raises:
-        RbpxError: it is missing, or has another suffix.
-    """
-    if not path.is_file():
-        raise RbpxError(f"{path} is not a file; give the path of a CSV, Parquet, JSON or JSONL file")
-    if format_of(path) is None:
-        raise RbpxError(
-            f"{path} has {f'the suffix {path.suffix.lower()!r}' if path.suffix else 'no suffix'}; "
-            f"known: {', '.join(FORMATS)}, each also with .gz; rename the file"
-        )
+        raise RbpxError(f"{path} has no rows; give a file with at least one observation")
+    return replace(read, rows=rows)
 
 
 def check_names(columns: Sequence[str], path: Path) -> None:
@@ -149,114 +115,110 @@ def check_names(columns: Sequence[str], path: Path) -> None:
         raise RbpxError(f"{path} has two columns named {duplicate!r}, ignoring case; rename one of them")
 
 
-def stripped(value: Any) -> Any:
-    """A cell without surrounding white space; None where nothing is left."""
-    return value.strip() or None if isinstance(value, str) else value
-
-
-def read_rows(path: Path, *, one_object: bool = False, bounds: Bounds | None = None) -> Rows:
+def read_rows(path: Path, *, one_object: bool = False, file_mib: int = FILE_MIB) -> Rows:
     """Read a file in one of `FORMATS`, with its values as written.
 
     Args:
         path: the file.
         one_object: whether a JSON file may be a single object, which is then its only row.
-        bounds: what it may hold; None: the default bounds.
+        file_mib: what a packed file (.gz, Parquet) may hold once it is unpacked, MiB; a value counts at least 64 bytes.
 
     Raises:
-        RbpxError: it is not what its suffix says, or holds more than it may.
+        RbpxError: it is missing, is not what its suffix says, or holds more than it may.
     """
-    scan = _scan(path, bounds or Bounds(), one_object)
-    rows = (Row(path, number, line, scan.named(values)) for number, (line, values) in enumerate(scan.records, 1))
-    return Rows(path, scan.sha256, scan.columns, tuple(rows))
-
-
-@dataclass(frozen=True)
-class Scan:
-    """The records of a file.
-
-    Attributes:
-        sha256: of its bytes.
-        columns: their names, in order.
-        records: the line on which each begins, and its values: of each column, or by name where records name them.
-    """
-
-    sha256: str
-    columns: tuple[str, ...]
-    records: list[tuple[int | None, Any]]
-
-    def named(self, values: Any) -> dict[str, Any]:
-        """The values of a record by name."""
-        return values if isinstance(values, dict) else dict(zip(self.columns, values, strict=True))
-
-
-def _scan(path: Path, bounds: Bounds, one_object: bool, check: Check | None = None) -> Scan:
-    suffix = format_of(path)
-    if suffix is None:
-        raise ValueError(f"{path} is not a table")
-    read: list[tuple[int | None, Any]] = []
-    n_values = 0
+    if not path.is_file():
+        raise RbpxError(f"{path} is not a file; give the path of a CSV, TSV, Parquet, JSON or JSONL file")
+    kind = format_of(path)
+    if kind is None:
+        raise RbpxError(
+            f"{path} has {f'the suffix {path.suffix.lower()!r}' if path.suffix else 'no suffix'}; "
+            f"known: {', '.join(FORMATS)}, each also with .gz; rename the file"
+        )
+    is_packed = path.suffix.lower() == ".gz"
+    n_values, names, rows = 0, dict[str, None](), []
     try:
-        with unpacked(path, bounds) as file:
-            names, records = _opened(file, suffix, one_object, path, bounds)
-            if check and names is not None:
-                check(names)
-            for record in records:
-                read.append(record)
-                n_values += len(record[1])
-                if check and n_values > bounds.most_values:
-                    raise bounds.too_many_values(path)
-            if names is None:
-                names = tuple(dict.fromkeys(column for _, values in read for column in values))
-                if check:
-                    check(names)
-            return Scan(file.sha256.hexdigest(), names, read)
+        content = unpacked(path, file_mib)
+        columns, records = _opened(content, kind, one_object, path, file_mib)
+        for number, (line, values) in enumerate(records, 1):
+            rows.append(Row(path, number, line, values))
+            n_values += len(values)
+            if is_packed and n_values * _VALUE > file_mib * MIB:
+                raise _too_large(path, file_mib)
+            if columns is None:
+                names.update(dict.fromkeys(values))
     except _READING as problem:
         why = "it is nested too deeply" if isinstance(problem, RecursionError) else reason(problem, 300)
         raise RbpxError(f"{path} cannot be read: {why}; check that it is what its suffix says") from None
+    return Rows(path, hashlib.sha256(content).hexdigest(), tuple(names if columns is None else columns), rows)
 
 
 # What reading raises: Arrow's, JSON's and encoding errors are ValueErrors; JSON may be nested deeper than Python calls.
 _READING = (OSError, EOFError, zlib.error, ValueError, csv.Error, RecursionError, OverflowError, MemoryError)
 
 
+def unpacked(path: Path, file_mib: int = FILE_MIB) -> bytes:
+    """The bytes of a file, decompressed where its name ends in .gz, and then never more of them than it may hold.
+
+    Raises:
+        RbpxError: it holds more.
+    """
+    if path.suffix.lower() != ".gz":
+        return path.read_bytes()
+    with gzip.open(path) as file:
+        content = file.read(file_mib * MIB + 1)
+    if len(content) > file_mib * MIB:
+        raise _too_large(path, file_mib)
+    return content
+
+
+def _too_large(path: Path, file_mib: int) -> RbpxError:
+    return RbpxError(
+        f"{path} holds more than {file_mib:,} MiB once it is unpacked, {_VALUE} bytes a value at the least; check the "
+        "file, split it, or, where it is a dataset and that is meant, give dataset.file_mib=N with a larger N"
+    )
+
+
 def _opened(
-    file: Unpacked, suffix: str, one_object: bool, path: Path, bounds: Bounds
-) -> tuple[tuple[str, ...] | None, _Records]:
+    content: bytes, kind: str, one_object: bool, path: Path, file_mib: int
+) -> tuple[Sequence[str] | None, _Records]:
     """The columns of a file, None where its rows name them, and its records."""
-    if suffix == ".csv":
-        return _of_csv(Lines(file, path, bounds, newline=""), path)
-    if suffix == ".jsonl":
-        return None, _of_json_lines(Lines(file, path, bounds, newline="\n"), path)
-    content = file.readall()
-    if suffix == ".json":
-        return None, _of_json(content, path, one_object)
-    return _of_parquet(content, path, bounds)
+    if kind == ".parquet":
+        return _of_parquet(content, path, file_mib)
+    text = content.decode("utf-8-sig")
+    if kind == ".json":
+        return None, _of_json(text, path, one_object)
+    if kind == ".jsonl":
+        return None, _of_json_lines(text, path)
+    return _of_csv(text, path, "\t" if kind == ".tsv" else ",")
 
 
-def _of_csv(lines: Lines, path: Path) -> tuple[tuple[str, ...], _Records]:
-    csv.field_size_limit(sys.maxsize)  # `lines` bounds a row
-    reader = csv.reader(lines, strict=True)
-    columns = next((cells for cells in reader if any(cell.strip() for cell in cells) or len(cells) > 1), [])
-    return tuple(columns), _csv_rows(lines, reader, len(columns), path)
+def _of_csv(text: str, path: Path, delimiter: str) -> tuple[Sequence[str], _Records]:
+    csv.field_size_limit(sys.maxsize)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    columns = next((cells for cells in reader if not _is_blank(cells)), [])
+    return columns, _csv_rows(reader, columns, path)
 
 
-def _csv_rows(lines: Lines, reader: Iterator[list[str]], n_columns: int, path: Path) -> _Records:
-    number = 1
-    line = lines.begin_row()  # one with quoted line breaks has several
+def _csv_rows(reader: Any, columns: list[str], path: Path) -> _Records:
+    number, line = 1, reader.line_num + 1  # a row with quoted line breaks has several
     for cells in reader:
-        if len(cells) == n_columns:
-            yield line, tuple(cells)  # of texts, which the garbage collector need not look at again
+        if len(cells) == len(columns):
+            yield line, dict(zip(columns, cells, strict=True))
             number += 1
-        elif len(cells) > 1 or any(cell.strip() for cell in cells):  # not a blank line, which has no comma
+        elif not _is_blank(cells):
             raise RbpxError(
                 f"row {number} of {path} (line {line}): {number_of(len(cells), 'cell')} where the header has "
-                f"{n_columns}; fix that line"
+                f"{len(columns)}; fix that line"
             )
-        line = lines.begin_row()
+        line = reader.line_num + 1
 
 
-def _of_json(content: bytes, path: Path, one_object: bool) -> _Records:
-    whole = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
+def _is_blank(cells: Sequence[str]) -> bool:
+    return not any(cell.strip() for cell in cells) and len(cells) < 2  # a row of empty cells has separators
+
+
+def _of_json(text: str, path: Path, one_object: bool) -> _Records:
+    whole = json.loads(text, object_pairs_hook=_object)
     if one_object and isinstance(whole, dict):
         whole = [whole]
     if not isinstance(whole, list):
@@ -264,20 +226,19 @@ def _of_json(content: bytes, path: Path, one_object: bool) -> _Records:
     return ((None, _checked(value, f"row {number} of {path}")) for number, value in enumerate(whole, 1))
 
 
-def _of_json_lines(lines: Lines, path: Path) -> _Records:
+def _of_json_lines(text: str, path: Path) -> _Records:
     number = 0
-    for words in lines:
-        lines.begin_row()
+    for line, words in enumerate(io.StringIO(text, newline="\n"), 1):
         if not words.strip():
             continue
         number += 1
-        where = f"row {number} of {path} (line {lines.number})"
+        where = f"row {number} of {path} (line {line})"
         try:
             value = json.loads(words, object_pairs_hook=_object)
         except (ValueError, RecursionError) as problem:
             why = "nested too deeply" if isinstance(problem, RecursionError) else problem
             raise RbpxError(f"{where}: not JSON ({why}); fix that line") from None
-        yield lines.number, _checked(value, where)
+        yield line, _checked(value, where)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -293,44 +254,26 @@ def _checked(value: Any, where: str) -> dict[str, Any]:
     return value
 
 
-def _of_parquet(content: bytes, path: Path, bounds: Bounds) -> tuple[tuple[str, ...], _Records]:
-    """The columns and rows of a Parquet file.
-
-    Raises:
-        RbpxError: a row, or all of them, hold more than they may.
-    """
-    schema = pq.read_schema(pa.BufferReader(content))
-    texts = [field.name for field in schema if _is_text(field.type)]
-    file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    if sum(group.total_byte_size for group in groups) > bounds.file_mib * MIB:
-        raise bounds.file_too_large(path)
-    n_values = sum(group.column(at).num_values for group in groups for at in range(group.num_columns))
-    if max(n_values, file.metadata.num_rows) > bounds.most_values:  # there may be rows without columns
-        raise bounds.too_many_values(path)
-    return tuple(schema.names), _parquet_rows(file, schema, path, bounds)
+def _of_parquet(content: bytes, path: Path, file_mib: int) -> tuple[Sequence[str], _Records]:
+    """The columns and rows of a Parquet file; a value that it writes once counts in every row that has it."""
+    file = pq.ParquetFile(pa.BufferReader(content))
+    about = file.metadata
+    n_bytes = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
+    if max(n_bytes, about.num_rows * max(about.num_columns, 1) * _VALUE) > file_mib * MIB:
+        raise _too_large(path, file_mib)
+    return file.schema_arrow.names, _parquet_rows(file, path, file_mib)
 
 
-def _parquet_rows(file: pq.ParquetFile, schema: pa.Schema, path: Path, bounds: Bounds) -> _Records:
-    total = row = 0
-    nested = any(pa.types.is_nested(field.type) for field in schema)
-    for batch in file.iter_batches(_NESTED_ROWS if nested else _ROWS):
-        n_bytes = np.zeros(batch.num_rows, np.int64)
-        for column in batch.columns:
-            if pa.types.is_dictionary(column.type):
-                lengths = pc.fill_null(pc.binary_length(column.dictionary), 0).take(column.indices)
-                n_bytes += pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False)
-        total += int(n_bytes.sum())
-        longest = int(n_bytes.argmax()) if batch.num_rows else 0
-        if batch.num_rows and n_bytes[longest] > bounds.row_mib * MIB:
-            raise bounds.row_too_long(f"row {row + longest + 1:,} of {path}")
-        if total > bounds.file_mib * MIB:
-            raise bounds.file_too_large(path)
-        row += batch.num_rows
-        columns = [column.to_pylist() for column in batch.columns]
-        values = zip(*columns, strict=True) if columns else repeat((), batch.num_rows)
-        yield from ((None, each) for each in values)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind))
+def _parquet_rows(file: pq.ParquetFile, path: Path, file_mib: int) -> Iterator[tuple[None, dict[str, Any]]]:
+    n_bytes = 0
+    plain = pa.schema(
+        [
+            each.with_type(each.type.value_type) if pa.types.is_dictionary(each.type) else each
+            for each in file.schema_arrow
+        ]
+    )
+    for batch in file.iter_batches(_BATCH):
+        n_bytes += (whole := batch.cast(plain)).nbytes
+        if n_bytes > file_mib * MIB:
+            raise _too_large(path, file_mib)
+        yield from ((None, values) for values in whole.to_pylist())

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbpx.errors import RbpxError, first_line, reason
-from rbpx.files.digest import sha256_of
-from rbpx.files.output import digest_of_rows
+from rbpx.files.digest import digest_of_rows, sha256_of
 from rbpx.store.relations import BY_FILE, read_sql
 from rbpx.store.schema import FORMAT, with_all
 from rbpx.store.store import (

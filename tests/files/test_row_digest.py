@@ -4,9 +4,8 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rbpx.files import output as module
-from rbpx.files.digest import digest
-from rbpx.files.output import digest_of_rows, digests_of_rows
+from rbpx.files import digest as module
+from rbpx.files.digest import digest, digest_of_rows, digests_of_rows
 from rbpx.store.imports.identity import run_ids
 from rbpx.store.imports.observations import FIELDS, RUN
 from rbpx.store.schema import OBSERVATIONS, TRAINING

@@ -262,15 +262,6 @@ def test_a_wrong_request_is_one_line(line: str, says: list[str], results: Path, 
     assert not store.exists()
 
 
-@pytest.mark.parametrize("row", [b'"toy', b"toy"], ids=["open quote", "too few cells"])
-def test_what_the_columns_lack_is_said_before_the_rows_are_read(
-    row: bytes, store: Path, cwd: Path, tmp_path: Path
-) -> None:
-    file = tmp_path / "wrong.csv"
-    file.write_bytes(f"{HEADER}\n".encode() + row + b"\n")
-    refused(bring(file, store, cwd, "source=them", check=None), str(file), "no column ties", "ties=optimistic")
-
-
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [

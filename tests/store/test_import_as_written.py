@@ -211,9 +211,9 @@ def test_of_many_faults_the_first_ten_are_told(store: Path, cwd: Path, tmp_path:
     assert "has 25 faults, of which the first 10 are listed above" in last
 
 
-def test_what_all_rows_lack_is_told_once_and_before_they_are_read(store: Path, cwd: Path, tmp_path: Path) -> None:
+def test_what_all_rows_lack_is_told_once_and_before_their_faults(store: Path, cwd: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
-    file.write_text("run,params,loss\na,60M,x\nb,60M,x,y\n")
+    file.write_text("run,params,loss\na,60M,x\nb,60M,x\n")
     *lines, last = here("import", file, "source=me", "--store", store, cwd=cwd, check=2).stderr.splitlines()
     says = ["column 'loss' does not say its unit", "no column S", "the family is missing", "the dataset is missing"]
     assert [part for part, line in zip(says, lines, strict=True) if part not in line] == []

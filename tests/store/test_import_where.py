@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rbpx.errors import RbpxError
-from rbpx.files.column_table import read_columns
+from rbpx.files.rows import read_table
 from rbpx.store.imports.chosen_rows import rows_where
 from rbpx.store.sql import SqlLimits
 from tests.support import imports
@@ -63,12 +63,11 @@ CHOSEN = {
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 def test_a_condition_means_the_same_in_every_format(suffix: str, tmp_path: Path) -> None:
-    table = read_columns(write_table(tmp_path / f"runs{suffix}", ROWS))
+    table = read_table(write_table(tmp_path / f"runs{suffix}", ROWS))
     for where, runs in CHOSEN.items():
         of = rows_where(table, where)
-        column = of.columns["run"]
-        assert "".join(column.values[code] for code in column.codes) == runs, where
-        assert of.numbers.tolist() == ["abcd".index(run) + 1 for run in runs]
+        assert "".join(of.cells("run")) == runs, where
+        assert [row.number for row in of.rows] == ["abcd".index(run) + 1 for run in runs]
 
 
 @pytest.mark.parametrize("typed", ["where=tokens < 1500", 'where="tokens < 1500"', "where=tokens<1500"])
@@ -120,7 +119,7 @@ def test_a_condition_that_cannot_be_is_one_line(
 def test_a_condition_that_takes_too_long_is_stopped(file: Path) -> None:
     endless = "tokens > (SELECT sum(a.range * b.range % 7) FROM range(10000000) AS a, range(10000000) AS b)"
     with pytest.raises(RbpxError, match=r"took longer than sql_timeout_s=0\.2 and was stopped; it is one SQL cond"):
-        rows_where(read_columns(file), endless, SqlLimits(0.2))
+        rows_where(read_table(file), endless, SqlLimits(0.2))
 
 
 def test_two_choices_of_one_file_stand_beside_each_other_with_where_they_come_from(

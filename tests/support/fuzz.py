@@ -30,11 +30,11 @@ from rbpx.config.text.items import RowChoice
 from rbpx.data.corpus import read_file
 from rbpx.data.windows import Window
 from rbpx.errors import RbpxError
-from rbpx.files.column_table import read_columns
-from rbpx.files.columns import match_columns
 from rbpx.files.gguf import check_file
+from rbpx.files.rows import read_table
 from rbpx.measure.extract import ROW
 from rbpx.measure.reading.parts import Parts
+from rbpx.store.imports.columns import match_columns
 from rbpx.store.imports.contradictions import not_stored, sized
 from rbpx.store.imports.engine_rows import read_engine_rows
 from rbpx.store.imports.faults import Faults, refuse
@@ -105,13 +105,15 @@ def samples(content: bytes) -> None:
 
 def import_as_far_as_the_store(path: Path) -> pa.Table:
     """The observations of a file with the run of each."""
-    table = read_columns(path)
+    table = read_table(path)
     config = ImportConfig(source="them", ties=Ties.mid, family=None)
-    reading = read_observations(table, match_columns(list(table.columns), {}, str(path)), config)
+    columns, problems = match_columns(list(table.columns), {}, str(path))
+    refuse(problems, len(problems), path)
+    reading = read_observations(table, columns, config)
     stored = reading.observations.slice(0, 0)
-    judged = not_stored(sized(reading.observations, stored), stored, table.short_place)
+    judged = not_stored(sized(reading.observations, stored), stored, lambda row: table.rows[row].within)
     faults = Faults([*reading.faults.found, *judged.faults.found])
-    refuse(faults.lines(table.place), len(faults), path)
+    refuse(faults.lines(lambda row: table.rows[row].place), len(faults), path)
     return judged.new.append_column("run_id", run_ids(judged.new))
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rbpx.errors import RbpxError
 from rbpx.files.cells import whole_number
-from rbpx.files.columns import ALIASES, TRIAL_FIELDS, named_columns
+from rbpx.store.imports.columns import ALIASES, TRIAL_FIELDS, named_columns
 from rbpx.files.rows import Row, Rows
 
 _NEEDED: Final = ("non_embedding_params", "n", "passed")

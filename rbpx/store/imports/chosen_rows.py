@@ -3,22 +3,23 @@
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from itertools import compress
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.errors import RbpxError
 from rbpx.files.cells import is_no_value
-from rbpx.files.column_table import Column, ColumnTable
+from rbpx.files.rows import Rows
 from rbpx.store.sql import SqlLimits, meets
 
 _LIMITS: Final = SqlLimits()
 _KINDS: Final = (pa.int64(), pa.float64(), pa.bool_())  # of a column of texts, the first that all of them are
 
 
-def rows_where(table: ColumnTable, condition: str, limits: SqlLimits = _LIMITS) -> ColumnTable:
+def rows_where(table: Rows, condition: str, limits: SqlLimits = _LIMITS) -> Rows:
     """The rows of a table for which a condition is true.
 
     A column whose cells are all numbers, or all true or false, is of that type; any other is text. A cell that is empty
@@ -27,7 +28,7 @@ def rows_where(table: ColumnTable, condition: str, limits: SqlLimits = _LIMITS) 
     Raises:
         RbpxError: the condition is none of SQL, names a column that is not there, takes too long, or no row meets it.
     """
-    rows = pa.table({name: _typed(column) for name, column in table.columns.items()})
+    rows = pa.table({name: _typed(table.cells(name)) for name in table.columns})
     try:
         truths = meets(rows, condition, limits)
     except RbpxError as problem:
@@ -36,10 +37,10 @@ def rows_where(table: ColumnTable, condition: str, limits: SqlLimits = _LIMITS) 
             f"where={condition}: {said}; it is one SQL condition on the columns of {table.path}: "
             f"{', '.join(table.columns)}"
         ) from None
-    kept = pc.fill_null(truths, False).to_numpy()
-    if not kept.any():
-        raise RbpxError(f"where={condition} is true of none of the {table.n_rows:,} rows of {table.path}; change it")
-    return table.only(kept)
+    kept = list(compress(table.rows, pc.fill_null(truths, False).to_pylist()))
+    if not kept:
+        raise RbpxError(f"where={condition} is true of none of the {len(table.rows):,} rows of {table.path}; change it")
+    return replace(table, rows=kept)
 
 
 def named_in(condition: str, columns: Sequence[str]) -> set[str]:
@@ -47,12 +48,8 @@ def named_in(condition: str, columns: Sequence[str]) -> set[str]:
     return {name for name in columns if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", condition, re.IGNORECASE)}
 
 
-def _typed(column: Column) -> pa.Array:
-    values = [None if is_no_value(value) else value for value in column.values]
-    return _array(values).take(pa.array(np.asarray(column.codes)))
-
-
-def _array(values: list[Any]) -> pa.Array:
+def _typed(cells: list[Any]) -> pa.Array:
+    values = [None if is_no_value(cell) else cell for cell in cells]
     if not any(isinstance(value, str) for value in values):
         with suppress(pa.ArrowException, OverflowError):
             return pa.array(values)

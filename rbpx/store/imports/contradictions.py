@@ -73,8 +73,8 @@ def not_stored(read: pa.Table, stored: pa.Table, place: Place, shown: Shown = la
 
     def refuse(at: _Integers, other: _Integers, explain: Callable[[int, int], str]) -> None:
         at, other = (each[np.maximum(at, other) >= n_stored] for each in (at, other))  # not both of the store
-        pairs = np.arange(len(at))
-        faults.add(rows[np.maximum(at, other) - n_stored], lambda p: explain(int(at[p]), int(other[p])), pairs)
+        of_row = dict(zip(rows[np.maximum(at, other) - n_stored].tolist(), zip(at, other, strict=True), strict=True))
+        faults.add(np.array(list(of_row), np.int64), lambda row: explain(*map(int, of_row[row])))
 
     for name, said, thing, value in _statements(both):
         first = _firsts(said, thing)

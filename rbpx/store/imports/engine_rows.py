@@ -7,14 +7,14 @@ text] without ranks.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rbpx.errors import RbpxError
 from rbpx.files.cells import number, quoted
-from rbpx.files.rows import Row, check_names, check_table, read_rows
+from rbpx.files.rows import Row, check_names, read_rows
 from rbpx.ties import Ties
 
 _SHORT = {"doc_id": "doc", "token_id": "token"}  # names of columns
@@ -57,7 +57,6 @@ def read_engine_rows(path: Path, ties: Ties | None) -> tuple[str, list[EngineTok
     Raises:
         RbpxError: it cannot be read, or a token is not one, is there twice, or its rank has no rule.
     """
-    check_table(path)
     rows = read_rows(path, one_object=True)
     check_names(rows.columns, path)
     tokens: dict[tuple[int, int], EngineToken] = {}
@@ -94,7 +93,7 @@ def exclusion(token: EngineToken, vocab_size: int) -> str | None:
     return None
 
 
-def _answers(rows: tuple[Row, ...]) -> Iterator[Row]:
+def _answers(rows: Sequence[Row]) -> Iterator[Row]:
     """The rows of a file, an answer with several choices as one for each."""
     for row in rows:
         choices = row.values.get("choices")

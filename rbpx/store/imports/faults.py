@@ -22,49 +22,32 @@ class Faults:
     """Faults of the rows of a file; a row may have several.
 
     Attributes:
-        found: of each kind of fault the rows that have it, a key for each, and what is wrong by key.
+        found: of each kind of fault the rows that have it, and what is wrong by row, which is made for those listed.
     """
 
-    found: list[tuple[Rows, Rows, Callable[[int], str]]] = field(default_factory=list)
+    found: list[tuple[Rows, Callable[[int], str]]] = field(default_factory=list)
 
-    def add(self, rows: Rows, text: str | Callable[[int], str], keys: Rows | None = None) -> None:
-        """Add one kind of fault.
-
-        Args:
-            rows: those that have it.
-            text: what is wrong: always the same, or by key, and then made for those alone that are listed.
-            keys: of each of `rows`; None: the rows themselves.
-        """
+    def add(self, rows: Rows, text: str | Callable[[int], str]) -> None:
+        """Add one kind of fault, with what is wrong: the same in all rows, or by row."""
         if rows.size:
-            self.found.append((rows, rows if keys is None else keys, text if callable(text) else lambda key: text))
+            self.found.append((rows, text if callable(text) else lambda row: text))
 
     def rows(self, n_rows: int) -> Mask:
         """[R], whether a row has any."""
-        wrong = np.zeros(n_rows, bool)
-        for rows, _, _ in self.found:
-            wrong[rows] = True
-        return wrong
+        return np.isin(np.arange(n_rows), np.concatenate([[], *(rows for rows, _ in self.found)]))
 
     def only(self, kept: Mask) -> "Faults":
         """The faults of some rows."""
-        faults = Faults()
-        for rows, keys, text in self.found:
-            faults.add(rows[kept[rows]], text, keys[kept[rows]])
-        return faults
+        return Faults([(rows[kept[rows]], text) for rows, text in self.found])
 
     def __len__(self) -> int:
         """How many there are."""
-        return sum(rows.size for rows, _, _ in self.found)
+        return sum(rows.size for rows, _ in self.found)
 
     def lines(self, place: Callable[[int], str]) -> list[str]:
         """The first of them, in order of their rows."""
-        firsts = [
-            (int(rows[at]), kind, int(keys[at]))
-            for kind, (rows, keys, _) in enumerate(self.found)
-            for at in np.argsort(rows, kind="stable")[:_MOST]
-        ]
-        firsts.sort(key=lambda first: first[:2])
-        return [f"{place(row)}: {self.found[kind][2](key)}" for row, kind, key in firsts[:_MOST]]
+        firsts = [(int(row), kind) for kind, (rows, _) in enumerate(self.found) for row in np.sort(rows)[:_MOST]]
+        return [f"{place(row)}: {self.found[kind][1](row)}" for row, kind in sorted(firsts)[:_MOST]]
 
 
 def refuse(lines: Sequence[str], n: int, file: object) -> None:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from rbpx.errors import RbpxError
 from rbpx.files.cells import quoted
-from rbpx.files.rows import Row, check_table, read_rows
+from rbpx.files.rows import Row, read_rows
 
 __all__ = ["Scored", "is_of_harness", "read_samples"]
 
@@ -67,7 +67,6 @@ def read_samples(path: Path, metric: str | None = None) -> Scored:
     Raises:
         RbpxError: it is no such file, an item is there twice, or a value of the metric is no share.
     """
-    check_table(path)
     read = read_rows(path)
     if not read.rows or not is_of_harness(read.columns):
         raise RbpxError(f"{path} has no samples of lm-evaluation-harness; give a samples_*.jsonl of --log_samples")

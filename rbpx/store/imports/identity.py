@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rbpx.files.digest import digest
-from rbpx.files.output import digests_of_rows
+from rbpx.files.digest import digest, digests_of_rows
 from rbpx.store.imports.observations import FIELDS, MODEL, RUN
 from rbpx.store.schema import TRAINING, varied
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 
 from rbpx.errors import RbpxError, reason
-from rbpx.files.output import digest_of_rows
+from rbpx.files.digest import digest_of_rows
 from rbpx.store.cell_states import read_heartbeats
 from rbpx.store.imports.contradictions import fields_of, not_stored
 from rbpx.store.imports.identity import LATER, run_ids

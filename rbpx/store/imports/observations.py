@@ -5,17 +5,19 @@ comes from. A size that a file does not name is null here.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.config.imports import ImportConfig
-from rbpx.files.column_table import Column, ColumnTable
-from rbpx.files.columns import OF_ITEM, Columns
+from rbpx.files.rows import Rows
 from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, Wrong, is_rounded, type_of, value_of
+from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.faults import Faults, Mask
 from rbpx.store.imports.plausible import check_attempts, check_counts, check_sizes
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_varied
@@ -58,7 +60,7 @@ class Reading:
     steps: tuple[int, int] | None
 
 
-def read_observations(table: ColumnTable, columns: Columns, config: ImportConfig) -> Reading:
+def read_observations(table: Rows, columns: Columns, config: ImportConfig) -> Reading:
     """The observations of a file.
 
     A value has a fault where it is missing, is not a number, is out of its range, differs from what the request says,
@@ -70,17 +72,18 @@ def read_observations(table: ColumnTable, columns: Columns, config: ImportConfig
 class _Reader:
     """A file while its columns are checked."""
 
-    def __init__(self, table: ColumnTable, columns: Columns, config: ImportConfig) -> None:
+    def __init__(self, table: Rows, columns: Columns, config: ImportConfig) -> None:
         self.table, self.columns, self.config = table, columns, config
         self.faults = Faults()
-        self.has_value = np.zeros(table.n_rows, bool)
-        self.n_missing = np.zeros(table.n_rows, np.int64)
+        self.n_rows = n_rows = len(table.rows)
+        self.has_value = np.zeros(n_rows, bool)
+        self.n_missing = np.zeros(n_rows, np.int64)
         self.rounded: dict[str, int] = {}
         # of runs side by side, whose rows must differ in something
-        self.counts_steps = bool(columns.runs) and table.n_rows > 1 and not set(_ALONG) & set(columns.named)
+        self.counts_steps = bool(columns.runs) and n_rows > 1 and not set(_ALONG) & set(columns.named)
 
     def read(self) -> Reading:
-        columns, numbers = self.columns, self.table.numbers
+        columns, rows_of = self.columns, self.table.rows
         shared = self.of_all()
         parts: list[pa.Table] = []
         for run, of_run in columns.runs.items():
@@ -92,9 +95,9 @@ class _Reader:
         if not columns.runs and not columns.texts:
             parts = self.of_text(columns, shared)
             if columns.has_rbp:  # then each row must say something
-                silent = ~self.has_value & ~self.faults.rows(self.table.n_rows)
+                silent = ~self.has_value & ~self.faults.rows(self.n_rows)
                 self.faults.add(np.flatnonzero(silent), f"{columns.shown('rbp')} {MISSING_RBP}")
-        faulty = self.faults.rows(self.table.n_rows)
+        faulty = self.faults.rows(self.n_rows)
         empty = ~self.has_value & ~(faulty & columns.has_rbp)
         whole = pa.concat_tables(parts)
         rows = whole["row"].to_numpy()
@@ -105,7 +108,7 @@ class _Reader:
             n_empty=int(empty.sum()),
             n_missing=int(self.n_missing[~empty].sum()),
             rounded=self.rounded,
-            steps=(int(numbers[0]), int(numbers[-1])) if self.counts_steps else None,
+            steps=(rows_of[0].number, rows_of[-1].number) if self.counts_steps else None,
         )
 
     def of_all(self) -> dict[str, pa.Array]:
@@ -127,7 +130,7 @@ class _Reader:
         per_step = facts.pop("tokens_per_step", self.config.tokens_per_step)
         fields = shared | {field: self.repeated(value, field) for field, value in facts.items()}
         if self.counts_steps:
-            fields["training_step"] = pa.array(self.table.numbers)
+            fields["training_step"] = pa.array([row.number for row in self.table.rows])
         if "lr" in self.columns.runs[name].named:
             fields["lr"] = self.read_field("lr", self.columns.runs[name])
         if per_step is not None:
@@ -155,7 +158,7 @@ class _Reader:
         check_attempts(fields, columns, self.faults)
         shares = self.shares(columns)
         for name, share, _ in shares:
-            check_counts(self.table.columns[name], name, share, fields["n_tokens"], self.faults)
+            check_counts(self.table.cells(name), name, share, fields["n_tokens"], self.faults)
         fields["n"] = pc.fill_null(self.read_field("n", columns), 1)
         parts = [self.part(fields | {"k": k, "rbp": share}, _valid(share)) for _, share, k in shares]
         alone = np.any([_valid(fields[name]) for name in STATED], axis=0)
@@ -167,11 +170,11 @@ class _Reader:
     def shares(self, columns: Columns) -> list[tuple[str, pa.Array, pa.Array]]:
         """Each column of RBP with its k: the one whose rows name their k, or one for each k."""
         if "rbp" not in columns.named:
-            ks = ((name, pa.repeat(pa.scalar(k, pa.int64()), self.table.n_rows)) for k, name in columns.wide.items())
+            ks = ((name, pa.repeat(pa.scalar(k, pa.int64()), self.n_rows)) for k, name in columns.wide.items())
             return [(name, self.checked(name, "rbp"), k) for name, k in ks]
         name = columns.named["rbp"]
         share, k = self.checked(name, "rbp"), self.read_field("k", columns)
-        sound = ~self.faults.rows(self.table.n_rows)
+        sound = ~self.faults.rows(self.n_rows)
         self.faults.add(np.flatnonzero(sound & ~_valid(share) & _valid(k)), f"{name} {MISSING_RBP}")
         self.faults.add(np.flatnonzero(sound & _valid(share) & ~_valid(k)), f"{columns.shown('k')} {MISSING_K}")
         return [(name, share, k)]
@@ -187,7 +190,7 @@ class _Reader:
 
     def repeated(self, value: Any, field: str) -> pa.Array:
         """One value in all rows."""
-        return pa.repeat(pa.scalar(value, _SCHEMA.field(field).type), self.table.n_rows)
+        return pa.repeat(pa.scalar(value, _SCHEMA.field(field).type), self.n_rows)
 
     def read_field(self, field: str, columns: Columns, needed: bool = False) -> pa.Array:
         """A field of every row, null where it is empty; what was given for all rows, where rows do not say it."""
@@ -196,26 +199,37 @@ class _Reader:
     def checked(self, name: str | None, field: str, needed: bool = False) -> pa.Array:
         """A field as a column holds it; null of cells that are refused, which are faults."""
         given = getattr(self.config, field) if field in _GIVEN else None
-        column = Column(np.zeros(self.table.n_rows, np.int64), [None]) if name is None else self.table.columns[name]
+        codes, cells = (np.zeros(self.n_rows, int), [None]) if name is None else distinct(self.table.cells(name))
         values, wrong = [], dict[int, str]()
-        for code, cell in enumerate(column.values):
+        for code, cell in enumerate(cells):
             try:
                 values.append(value_of(cell, field, given, needed))
             except Wrong as problem:
                 values.append(None)
                 wrong[code] = str(problem)
-        rows = np.flatnonzero(np.isin(column.codes, list(wrong)))
-        self.faults.add(rows, lambda code: f"{name} {wrong[code]}", column.codes[rows])
-        read = pa.array(values, type_of(field)).take(pa.array(column.codes))
-        rounded = [code for code, cell in enumerate(column.values) if code not in wrong and is_rounded(cell, field)]
+        rows = np.flatnonzero(np.isin(codes, list(wrong)))
+        self.faults.add(rows, lambda row: f"{name} {wrong[codes[row]]}")
+        read = pa.array(values, type_of(field)).take(pa.array(codes))
+        rounded = [code for code, cell in enumerate(cells) if code not in wrong and is_rounded(cell, field)]
         if name is not None and rounded:
-            self.rounded[name] = int(np.isin(column.codes, rounded).sum())
+            self.rounded[name] = int(np.isin(codes, rounded).sum())
         if field in _VALUES:
             says = _valid(read)
             says[rows] = True
             self.has_value |= says
             self.n_missing += ~says & (field in _LOSSES and bool(says.any()))
         return read
+
+
+def distinct(cells: Sequence[Any]) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    """[R], which of the distinct cells each row has, and those; 1, 1.0 and true are different, as they are written.
+
+    A million rows have few names and few k, so what is distinct is checked once.
+    """
+    index: dict[Any, int] = {}
+    keys = ((type(cell), cell) if cell.__hash__ is not None else (dict, id(cell)) for cell in cells)
+    codes = np.fromiter((index.setdefault(key, len(index)) for key in keys), np.int64, len(cells))
+    return codes, [cells[row] for row in np.unique(codes, return_index=True)[1].tolist()]
 
 
 def _valid(array: pa.Array) -> Mask:

@@ -1,15 +1,15 @@
 """Finds rows of imported results whose values cannot be true together, and says which is beyond which."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.files.cells import as_written
-from rbpx.files.column_table import Column
-from rbpx.files.columns import OF_ITEM, Columns
 from rbpx.store.imports.cells import last_digit
+from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.faults import Faults
 
 Fields = dict[str, pa.Array]
@@ -63,7 +63,7 @@ def check_attempts(fields: Fields, columns: Columns, faults: Faults) -> None:
     )
 
 
-def check_counts(column: Column, name: str, share: pa.Array, n_tokens: pa.Array, faults: Faults) -> None:
+def check_counts(cells: Sequence[Any], name: str, share: pa.Array, n_tokens: pa.Array, faults: Faults) -> None:
     """Refuse shares that are no count of n_tokens: 0.333 of 10 lies between 3 and 4 of 10.
 
     A share is as exact as its last digit, rounded or cut off, and as single precision.
@@ -72,14 +72,13 @@ def check_counts(column: Column, name: str, share: pa.Array, n_tokens: pa.Array,
     p = pc.fill_null(share, 0).to_numpy(zero_copy_only=False)
     off = np.abs(p - np.rint(p * n) / np.maximum(n, 1)) * (n > 0)
     rows = np.flatnonzero(off > np.maximum(_FLOAT32 * p, 2.0**-52))
-    cells, cell_of_row = np.unique(column.codes[rows], return_inverse=True)
-    last_digits = np.array([last_digit(column.values[cell]) for cell in cells])
+    last_digits = np.array([last_digit(cells[row]) for row in rows.tolist()])
 
     def text(row: int) -> str:
         count = int(np.floor(p[row] * n[row]))
         return (
-            f"{name} is {as_written(column.values[column.codes[row]])}, which is no count of n_tokens={int(n[row]):,}: "
+            f"{name} is {as_written(cells[row])}, which is no count of n_tokens={int(n[row]):,}: "
             f"{count:,} are {count / n[row]:.6g}, {count + 1:,} are {(count + 1) / n[row]:.6g}; correct one of them"
         )
 
-    faults.add(rows[off[rows] > last_digits[cell_of_row]], text)
+    faults.add(rows[off[rows] > last_digits], text)

@@ -1,19 +1,18 @@
 """Brings a table of other people's results into a store: every row checked, all of them or none."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow.compute as pc
 from filelock import FileLock
 
 from rbpx.config.imports import ImportConfig, ImportRequest, told_runs
 from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError, number_of
-from rbpx.files.column_table import Column, ColumnTable, is_long, long_columns, read_columns, widened
-from rbpx.files.columns import Columns, ColumnsError, match_columns
+from rbpx.files.rows import Row, Rows, read_table
 from rbpx.store.imports.chosen_rows import named_in, rows_where
+from rbpx.store.imports.columns import Columns, match_columns
 from rbpx.store.imports.contradictions import Judged, not_stored, sized
 from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_samples
@@ -59,7 +58,7 @@ def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = 
         RbpxError: the file, its columns or a row are invalid, or contradict the store.
         MeasureError: the store cannot be written.
     """
-    return _bring(store, read_columns(path, lambda names: _check_header(names, path, config)), config, dry_run)
+    return _bring(store, read_table(path), config, dry_run)
 
 
 def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Imported, Scored]:
@@ -89,18 +88,23 @@ def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Im
     row |= {name: getattr(scored, name) for name in ("accuracy", "accuracy_stderr")}
     row |= {name: getattr(scored, name) for name in ("bits_per_byte", "bits_per_byte_stderr")}
     del row["source"]
-    cells = {name: Column.of([value]) for name, value in row.items() if value is not None}
-    table = ColumnTable(path, scored.sha256, cells, np.array([1]), None)
+    cells = {name: value for name, value in row.items() if value is not None}
+    table = Rows(path, scored.sha256, tuple(cells), [Row(path, 1, None, cells)])
     named = replace(request, columns=None, dataset=None, family=None, protocol=None)
     return _bring(store, table, named, request.dry_run), scored
 
 
-def _bring(store: Store, table: ColumnTable, config: ImportConfig, dry_run: bool) -> Imported:
-    chosen = table if config.where is None else rows_where(table, config.where)
-    named = _long(list(table.columns), config)
+def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Imported:
+    if is_of_harness(table.columns):
+        raise RbpxError(
+            f"{table.path} has the samples of lm-evaluation-harness; type python -m rbpx import samples FILE "
+            "source=NAME"
+        )
+    named = _long(table.columns, config)
     of_fields = {name: column for name, column in (config.columns or {}).items() if name not in named}
-    wide = widened(chosen, named) if named else chosen
-    columns = _columns(list(wide.columns), of_fields, table.path, config)
+    chosen = table if config.where is None else rows_where(table, config.where)
+    wide = _widened(chosen, named) if named else chosen
+    columns = _columns(wide.columns, of_fields, table.path, config)
     reading = read_observations(wide, columns, config)
     files = store.import_files()
     judged = _judged(reading, store, wide, columns, config)  # refused before a folder is made for a store
@@ -118,40 +122,54 @@ def _bring(store: Store, table: ColumnTable, config: ImportConfig, dry_run: bool
         reading,
         judged,
         ignored=tuple(name for name in columns.ignored if name not in named_in(config.where or "", columns.ignored)),
-        n_not_chosen=table.n_rows - wide.n_rows,
+        n_not_chosen=len(table.rows) - len(wide.rows),
         n_missing=0 if named else reading.n_missing,
     )
 
 
-def _judged(reading: Reading, store: Store, table: ColumnTable, columns: Columns, config: ImportConfig) -> Judged:
+def _judged(reading: Reading, store: Store, table: Rows, columns: Columns, config: ImportConfig) -> Judged:
     """What is new of a file, with the sizes that it does not name.
 
     Raises:
         RbpxError: it has faults, no row with a value, or contradicts the store.
     """
     stored = observations_of(store, config.source)
-    judged = not_stored(sized(reading.observations, stored), stored, table.short_place, columns.shown)
+    judged = not_stored(sized(reading.observations, stored), stored, lambda row: table.rows[row].within, columns.shown)
     faults = Faults([*reading.faults.found, *judged.faults.found])
-    refuse(faults.lines(table.place), len(faults), table.path)
+    refuse(faults.lines(lambda row: table.rows[row].place), len(faults), table.path)
     if not reading.observations.num_rows:
-        raise RbpxError(f"{table.path} has {number_of(table.n_rows, 'row')}, but no value: each is empty or NaN")
+        raise RbpxError(f"{table.path} has {number_of(len(table.rows), 'row')}, but no value: each is empty or NaN")
     return judged
 
 
-def _long(names: Sequence[str], config: ImportConfig) -> dict[str, str]:
-    """The columns of a table whose rows name what their value is; none where it is another."""
-    named = long_columns(names, config.columns or {})
-    return named if is_long(named) and not config.runs else {}
+def _long(columns: Sequence[str], config: ImportConfig) -> dict[str, str]:
+    """The columns of quantity, value and stderr, where rows name what their value is; none where they do not."""
+    by_name = {column.strip().lower(): column for column in columns}
+    asked = {name: (config.columns or {}).get(name, name).strip().lower() for name in ("quantity", "value", "stderr")}
+    named = {name: by_name[column] for name, column in asked.items() if column in by_name}
+    return named if "quantity" in named and "value" in named and not config.runs else {}
 
 
-def _check_header(names: Sequence[str], path: Path, config: ImportConfig) -> None:
-    """Refuse columns that lack something before the rows are read; what a long table has is seen in its rows."""
-    if is_of_harness(names):
-        raise RbpxError(
-            f"{path} has the samples of lm-evaluation-harness; type python -m rbpx import samples FILE source=NAME"
-        )
-    if not _long(names, config):
-        _columns(names, config.columns or {}, path, config)
+def _widened(table: Rows, named: Mapping[str, str]) -> Rows:
+    """The same rows with a column for each quantity, which is empty in the rows of the others.
+
+    Raises:
+        RbpxError: a row names no quantity, or a quantity has the name of a column.
+    """
+    kept = [name for name in table.columns if name not in named.values()]
+    taken, rows, names = {name.strip().lower() for name in kept}, [], dict.fromkeys(kept)
+    for row in table.rows:
+        quantity = row.values.get(named["quantity"])
+        if quantity is None:
+            raise RbpxError(f"{row.place}: {named['quantity']} is empty; name what the value is")
+        if str(quantity).strip().lower() in taken:
+            raise RbpxError(f"{table.path}: the quantity {quantity} is also a column; rename one of them")
+        values = {str(quantity): row.values.get(named["value"])}
+        if "stderr" in named:
+            values[f"{quantity}_stderr"] = row.values.get(named["stderr"])
+        names.update(dict.fromkeys(values))
+        rows.append(replace(row, values={name: row.values.get(name) for name in kept} | values))
+    return replace(table, columns=tuple(names), rows=rows)
 
 
 def _columns(names: Sequence[str], chosen: dict[str, str], path: Path, config: ImportConfig) -> Columns:
@@ -160,18 +178,13 @@ def _columns(names: Sequence[str], chosen: dict[str, str], path: Path, config: I
     Raises:
         RbpxError: some will not do, or what every row needs is neither among them nor given.
     """
-    lines, columns = list[str](), None
     runs = {name: run.columns for name, run in config.wide_runs().items()}
-    try:
-        columns = match_columns(names, chosen, str(path), config.texts, runs)
-    except ColumnsError as problem:
-        lines += problem.lines
-    if columns is not None and columns.has_rbp and config.ties is None and "ties" not in columns.named:
+    columns, lines = match_columns(names, chosen, str(path), config.texts, runs)
+    if not lines and columns.has_rbp and config.ties is None and "ties" not in columns.named:
         lines.append(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
     found = {name.strip().lower() for name in (*names, *chosen)}
     for name, is_given in (("family", config.family), ("dataset", config.dataset or config.texts)):
         if not is_given and name not in found:
             lines.append(f"{path}: the {name} is missing; add a column {name}, or give {name}=NAME")
     refuse(lines, len(lines), path)
-    assert columns is not None
     return columns

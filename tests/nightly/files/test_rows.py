@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.files import rows as home
-from rbpx.files.unpacked import MIB
+from rbpx.files.rows import MIB
 from tests.support.composed import here
 
 PACKAGE = Path(home.__file__).parents[1]
@@ -27,7 +27,8 @@ def test_thirty_million_rows_in_half_a_mib_are_refused_in_a_line(
     assert path.stat().st_size < MIB
     answer = here("import", path, "source=them", "family=toy", "--store", tmp_path / "store", cwd=cwd, check=2)
     assert answer.stderr.strip().splitlines() == [
-        f"rbpx: {path} holds more than 16,777,216 values (rows times columns); check the file, or split it"
+        f"rbpx: {path} holds more than 1,024 MiB once it is unpacked, 64 bytes a value at the least; check the file, "
+        "split it, or, where it is a dataset and that is meant, give dataset.file_mib=N with a larger N"
     ]
     assert not (tmp_path / "store").exists()
 
@@ -83,5 +84,5 @@ def test_the_search_sees_what_it_looks_for() -> None:
 def test_no_other_module_reads_a_users_table() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        if name not in ("files/rows.py", "files/unpacked.py"):
+        if name != "files/rows.py":
             assert set(readers(ast.parse(path.read_text(encoding="utf-8")))) <= OF_THE_STORE.get(name, set()), name

@@ -69,19 +69,6 @@ _PERPLEXITIES = {"perplexity", "ppl"}
 _EXAMPLE = "texts='{c4: {loss_nats: COLUMN}, hellaswag: {accuracy: COLUMN}}'"
 
 
-class ColumnsError(RbpxError):
-    """Columns that will not do.
-
-    Attributes:
-        lines: what is wrong, all of it.
-    """
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        """All of it in one line, too."""
-        super().__init__("; ".join(lines))
-        self.lines = tuple(lines)
-
-
 @dataclass(frozen=True)
 class Columns:
     """How the columns of a file are read.
@@ -137,8 +124,10 @@ def match_columns(
     file: str,
     texts: Mapping[str, Mapping[str, str]] | None = None,
     runs: Mapping[str, Mapping[str, str]] | None = None,
-) -> Columns:
-    """Which field each column of a file of observations holds: as the user chose, otherwise by its name.
+) -> tuple[Columns, list[str]]:
+    """Which field each column of a file of observations holds, as the user chose, otherwise by its name; what is wrong.
+
+    Wrong are a loss without its unit, no quantity at all, no S, and RBP both in one column and in one for each k.
 
     Args:
         columns: names of the columns, no two of which differ only in case.
@@ -148,8 +137,7 @@ def match_columns(
         runs: run -> the same, where runs do.
 
     Raises:
-        ColumnsError: a choice of a field or column that does not exist, a loss without its unit, no quantity at all, or
-            RBP both in one column and in a column for each k.
+        RbpxError: a choice of a field or column that does not exist.
     """
     by_name = {_plain(column): column for column in columns}
     runs = {
@@ -194,10 +182,8 @@ def match_columns(
             f"{file} has no column S, the parameters without embeddings, nor non_embedding_params; it has: "
             f"{', '.join(columns)}; name it with columns='{{S: NAME}}'"
         )
-    found = [problem for problem in problems if problem is not None]
-    if found:
-        raise ColumnsError(found)
-    return Columns(named, dict(sorted(wide.items())), tuple(free.values()), of_texts, of_runs)
+    columns_of = Columns(named, dict(sorted(wide.items())), tuple(free.values()), of_texts, of_runs)
+    return columns_of, [problem for problem in problems if problem is not None]
 
 
 def _of_run(by_name: Mapping[str, str], column: str) -> str:
