@@ -13,7 +13,7 @@ from rbpx.data.corpus import Document, text_hash
 from rbpx.errors import MeasureError, RbpxError, UnexpectedError
 from rbpx.files.digest import digest
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.engines.cell import Asked, reach
+from rbpx.measure.engine import Asked, reach
 from rbpx.measure.offline import hash_members
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
 from rbpx.measure.results import Failure
