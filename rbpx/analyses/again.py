@@ -22,7 +22,7 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.groups.group import Run
 from rbpx.measure.again import Reopener, RunNames
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.engines.cell import Asked
+from rbpx.measure.engine import Asked
 from rbpx.measure.protocol import ResolvedProtocol
 from rbpx.measure.reading.reading import Reading
 from rbpx.measure.results import Failure

@@ -15,7 +15,7 @@ from rbpx.errors import MeasureError, RbpxError, UnexpectedError
 from rbpx.files.digest import digest
 from rbpx.measure.cell import load_cell
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.engines.cell import Asked, reach
+from rbpx.measure.engine import Asked, reach
 from rbpx.measure.grid import open_grid
 from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
 from rbpx.measure.results import Failure, note_failure

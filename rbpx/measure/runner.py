@@ -272,7 +272,7 @@ def _measure(
     """Measure one cell and note the result in its grid; `start_next` is called once its model begins to compute."""
     from rbpx.measure.cell import measure_cell
     from rbpx.measure.distributed import repeatable
-    from rbpx.measure.engines.cell import measure_by_engine
+    from rbpx.measure.engine import measure_by_engine
 
     place = {"cell": progress.n_done + 1, "cells": n_cells}
     request, store, sample = measuring.grid.request, measuring.grid.store, measuring.sample

@@ -16,15 +16,14 @@ import pytest
 from rbpx.config.model.placement import EngineConfig
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.measure.engines.cell import engine_columns
-from rbpx.measure.engines.server import Server
-from rbpx.store.imports.engine_rows import tokens_of_prompt
+from rbpx.measure.engine import Server, engine_columns
+from rbpx.store.imports.engine_tokens import tokens_of_prompt
 from tests.support.commands import Answer
 from tests.support.composed import here
 from tests.support.engine_server import Engine, serving
 from tests.support.ladder import whole_copy
 from tests.support.loopback import served
-from tests.support.stores import Family, Measured, manifests, run_folders, runs_by_size
+from tests.support.stores import Family, manifests, run_folders, runs_by_size
 
 V = 300  # of the family
 FLOAT32_NATS = 1e-4  # what two ways of computing in float32 may differ by
@@ -47,8 +46,9 @@ def tokens_of(store: Path) -> Any:
     return pq.read_table(run / "tokens.parquet")
 
 
-def test_an_engine_gives_the_rows_of_our_own_run(measured: Measured, cwd: Path, tmp_path: Path) -> None:
-    store, family, own = tmp_path / "theirs", measured.family, measured.store
+def test_an_engine_gives_the_rows_of_our_own_run(family: Family, cwd: Path, tmp_path: Path) -> None:
+    store, own = tmp_path / "theirs", tmp_path / "ours"
+    here("measure", *family.words("m"), "--store", own, cwd=cwd, check=0)
     with serving(engine_of(family, "m")) as engine:
         by_engine(engine, family, store, cwd)
     asked = [body for path, body, _ in engine.asked if path == "/v1/completions"]
@@ -97,7 +97,7 @@ def test_answers_recorded_from_vllm_are_those_of_the_bundled_model_they_are_of(t
     for theirs, ours in zip(recorded["choices"], json.loads(raw)["choices"], strict=True):
         assert set(ours) <= set(theirs), "the server of these tests says what vLLM says"
         ids = theirs["prompt_token_ids"]
-        told, made = (list(tokens_of_prompt(each, 0, "here")) for each in (theirs, ours))
+        told, made = (list(tokens_of_prompt(each, 0, "here", 10**6)) for each in (theirs, ours))
         assert [token.token_id for token in told] == ids[1:]
         for one, other in zip(told, made, strict=True):
             assert (one.position, one.token_id, one.ties) == (other.position, other.token_id, other.ties)
@@ -115,29 +115,35 @@ def windows_of(n: int) -> list[Window]:
 @pytest.mark.parametrize(
     ("mood", "told"),
     [
-        ("500", "answers /v1/completions with 500: EngineCore encountered an issue."),
-        ("503", "answers /v1/completions with 503: EngineCore encountered an issue."),
+        ("500", 'answers /v1/completions with 500: {"error": {"message": "EngineCore encountered an issue."'),
+        ("503", 'answers /v1/completions with 503: {"error": {"message": "EngineCore encountered an issue."'),
         ("hangs up", "does not answer /v1/completions ("),
         ("half an answer", "does not answer /v1/completions (IncompleteRead"),
         ("silent", "gave no whole answer to /v1/completions in 0.5 s; raise engine.timeout_s"),
-        ("no json", "with something that is not JSON: <html>Bad gateway</html>"),
-        ("too few answers", "gives 1 answer to 2 prompts"),
-        ("too few tokens", "document 3 has 4 of its 5 tokens; nothing was written"),
+        ("no json", "with something that is no JSON object: <html>Bad gateway</html>"),
+        ("too few answers", "does not answer each of 2 prompts"),
+        (
+            "too few tokens",
+            "document 3 has prompt_logprobs of 4 tokens and 5 prompt_token_ids; give vLLM's answer whole; nothing was",
+        ),
         ("other tokens", "document 3 is about other tokens than were sent"),
         ("nan", "document 3: logprob nan is not the logarithm of a probability"),
         ("infinite", "logprob -inf is not the logarithm of a probability"),
         ("no logprob", "logprob None is not the logarithm of a probability"),
         ("clamped", "document 3 has no probability of token 4; its logits may not be finite"),
         ("null", "document 3 has no probability of token 4"),
-        ("rank beyond", "has the rank 1,000,000 of 300 tokens"),
-        ("rank excluded", "document 3, token 4: rank 250 and logprob -0.1 exclude each other: none of 250 tokens"),
-        ("another model", "with 404: The model `m` does not exist."),
+        (
+            "rank beyond",
+            "document 3: rank 1000000 is not a whole number from 1 to 300; is that the model's vocabulary?",
+        ),
+        ("rank excluded", "position 4 of document 3: rank 250 and logprob -0.1 exclude each other: none of 250 tokens"),
+        ("another model", 'with 404: {"error": {"message": "The model `m` does not exist."'),
     ],
 )
 def test_each_failure_of_a_server_is_told_in_one_line(
     mood: str, told: str, family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rbpx.measure.engines.server._WAITS_S", (0.0, 0.01))
+    monkeypatch.setattr("rbpx.measure.engine._WAITS_S", (0.0, 0.01))
     scored = list[int]()
     with serving(engine_of(family, "xs")) as engine:
         engine.name = "m"
@@ -157,7 +163,7 @@ def test_what_passes_in_the_middle_of_a_cell_is_asked_again(
     mood: str, family: Family, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits, found = list[float](), list[Any]()
-    monkeypatch.setattr("rbpx.measure.engines.server.sleep", waits.append)
+    monkeypatch.setattr("rbpx.measure.engine.sleep", waits.append)
     for n_spoilt in (0, 3):
         with serving(engine_of(family, "xs", mood=mood, n_well=1, n_spoilt=n_spoilt)) as engine:
             engine.name = "m"
@@ -171,7 +177,7 @@ def test_what_passes_in_the_middle_of_a_cell_is_asked_again(
 
 
 def test_a_server_that_was_never_there_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rbpx.measure.engines.server.sleep", lambda wait_s: pytest.fail("it waited"))
+    monkeypatch.setattr("rbpx.measure.engine.sleep", lambda wait_s: pytest.fail("it waited"))
     with pytest.raises(MeasureError, match="does not answer /version"):
         Server(EngineConfig(url="http://127.0.0.1:9/v1")).version()
 
@@ -228,15 +234,13 @@ def speaking(answers: dict[str, Any]) -> type[BaseHTTPRequestHandler]:
 @pytest.mark.parametrize(
     ("path", "answer", "told"),
     [
-        *(
-            ("/version", {"version": odd}, "does not say its version")
-            for odd in ([], "\ud800", "\x1b[2J0.1", "9" * 101)
-        ),
-        ("/v1/models", {"data": [{"id": "m", "root": 5}]}, "does not list its models"),
-        ("/v1/models", {"data": [{"id": ["m"]}]}, "does not list its models"),
-        ("/v1/models", {"data": [{"id": "m", "max_model_len": "2048"}]}, "does not list its models"),
-        ("/v1/completions", {"choices": [{"index": [0]}]}, "does not say which answer belongs to which prompt"),
-        ("/v1/completions", {"choices": [{"index": True}]}, "does not say which answer belongs to which prompt"),
+        *(("/version", {"version": odd}, "does not say its version") for odd in ([], "\x1b[2J0.1", "9" * 101)),
+        ("/v1/models", {"data": [{"id": "m", "max_model_len": [5]}]}, "does not list its models"),
+        ("/v1/models", {"data": ["m"]}, "does not list its models"),
+        ("/v1/models", {}, "does not list its models"),
+        ("/v1/completions", {"choices": [{"index": [0]}]}, "does not answer each of 1 prompt"),
+        ("/v1/completions", {"choices": [{"index": 7}]}, "does not answer each of 1 prompt"),
+        ("/v1/completions", {"choices": 7}, "does not answer each of 1 prompt"),
     ],
 )
 def test_what_a_server_says_that_no_vllm_does_is_one_line(path: str, answer: Any, told: str) -> None:
@@ -247,7 +251,7 @@ def test_what_a_server_says_that_no_vllm_does_is_one_line(path: str, answer: Any
     assert f"engine=vllm at {url} {told}" in str(raised.value)
 
 
-@pytest.mark.parametrize("root", ["a\0b", "\ud800", "~nosuchuser/x", "/" + "x" * 5000])
+@pytest.mark.parametrize("root", ["a\0b", "\ud800", "/" + "x" * 5000])
 def test_a_root_that_is_no_folder_is_another_model(root: str, family: Family, cwd: Path, tmp_path: Path) -> None:
     with served(speaking(ANSWERS | {"/v1/models": {"data": [{"id": "y" * 1000, "root": root}]}})) as url:
         words = ("engine=vllm", f"engine.url={url}", "dtype=float32", "--store", tmp_path / "store")
@@ -256,7 +260,7 @@ def test_a_root_that_is_no_folder_is_another_model(root: str, family: Family, cw
     assert f"serves {'y' * 300}, not " in line
 
 
-@pytest.mark.parametrize("key", ["a\nb", "東", "a b", "\x01"])
+@pytest.mark.parametrize("key", ["a\nb", "東"])
 def test_a_key_that_is_none_is_never_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VLLM_API_KEY", f"secret{key}")
     with pytest.raises(MeasureError, match="VLLM_API_KEY holds a character that no key has") as raised:

@@ -36,7 +36,7 @@ from rbpx.measure.extract import ROW
 from rbpx.measure.reading.parts import Parts
 from rbpx.store.imports.columns import match_columns
 from rbpx.store.imports.contradictions import not_stored, sized
-from rbpx.store.imports.engine_rows import read_engine_rows
+from rbpx.store.imports.engine_tokens import read_engine_tokens
 from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import read_samples
 from rbpx.store.imports.identity import run_ids
@@ -83,7 +83,7 @@ def engine_rows(content: bytes) -> None:
     """Tokens that another engine scored, by each suffix: each has a place and a probability, and can be stored."""
 
     def read(path: Path) -> None:
-        for token in read_engine_rows(path, Ties.pessimistic)[1]:
+        for token in read_engine_tokens(path, Ties.pessimistic, 1 << 24)[1]:
             assert -1e30 < token.logprob <= 0
             counts = (token.doc_id, token.position, token.token_id, token.greater or 0, token.ties or 0)
             assert all(type(n) is int and 0 <= n < 2**31 - 1 for n in counts)

@@ -71,7 +71,7 @@ _EQUIVALENT = {
         "files/cells: if isinstance(value, bool) and (not isinstance(value, str | int | float | Decimal)):",
     ),
     "no log-probability is near it": (
-        "store/imports/engine_rows: if exact is None or not -1.0009999999999999e+30 < exact <= 0.001:",
+        "store/imports/engine_tokens: if logprob is None or not -1.0009999999999999e+30 < logprob <= 0.001:",
     ),
     "both are as long as each other": (
         "laws/predict/prediction: ends = [(at, t, tail) for at, of_level in enumerate(passed) "

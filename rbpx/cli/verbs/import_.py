@@ -125,7 +125,7 @@ def _only(files: "Sequence[str]", words: str, keys: str) -> str:
 
 def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
     """Bring the tokens of one file into the store, as a run."""
-    from rbpx.store.imports.engine_runs import import_tokens
+    from rbpx.store.imports.engine_tokens import import_tokens
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
 

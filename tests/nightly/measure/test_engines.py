@@ -82,7 +82,7 @@ def test_what_is_done_is_not_asked_again_and_another_version_is_another_run(
         assert len(engine.asked) == n_asked
         newer = ("engine.model=served", "engine.version=0.33.0")
         wrong = by_engine(engine, family, own_store, cwd, *newer, sizes=("xs",), check=1)
-        assert "is version 0.32.0, not engine.version=0.33.0" in wrong.stderr
+        assert "is version 0.32.0, not 0.33.0" in wrong.stderr
         engine.version = "0.33.0"
         by_engine(engine, family, own_store, cwd, *newer, sizes=("xs",))
     added = {run: facts for run, facts in manifests(own_store).items() if run not in held}
@@ -109,11 +109,11 @@ def test_a_server_of_one_model_measures_it_alone_and_the_other_sizes_are_told(
 
 
 @pytest.mark.parametrize("mood", ["503", "hangs up", "half an answer"])
-def test_what_passes_in_the_middle_of_a_cell_is_asked_again_and_said_once(
+def test_what_passes_in_the_middle_of_a_cell_is_asked_again_and_said(
     mood: str, family: Family, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits, rows = list[float](), list[Any]()
-    monkeypatch.setattr("rbpx.measure.engines.server.sleep", waits.append)
+    monkeypatch.setattr("rbpx.measure.engine.sleep", waits.append)
     for n_spoilt in (0, 3):
         store = tmp_path / str(n_spoilt)
         with serving(engine_of(family, "xs", mood=mood, n_well=1, n_spoilt=n_spoilt)) as engine:
@@ -122,9 +122,7 @@ def test_what_passes_in_the_middle_of_a_cell_is_asked_again_and_said_once(
         assert len(asked) == 4 + n_spoilt
         assert asked[1 : 2 + n_spoilt] == [asked[1]] * (1 + n_spoilt)
         said = [line for line in answer.stderr.splitlines() if "asking again" in line]
-        assert [line.endswith("asking again, up to 3 more times within 21 s") for line in said] == [True] * bool(
-            n_spoilt
-        )
+        assert len(said) == n_spoilt
         rows.append(tokens_of(store).drop_columns("run_id"))
     assert waits == [1.0, 4.0, 16.0]
     assert rows[0].equals(rows[1])

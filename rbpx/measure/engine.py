@@ -1,0 +1,409 @@
+"""Measures one cell by another engine: cuts its text here, asks a running vLLM server about its tokens, writes the run.
+
+The texts, windows and scored positions are those of rbpx, so the engine's run can be compared with one of rbpx token by
+token. vLLM's rank counts the log-probabilities that are at least the token's own (vllm/v1/sample/ops/logprobs.py), so
+it is a pessimistic rank; the server does not say how many tokens are more probable and how many tie. It documents
+`GET /version`, `GET /v1/models` and `POST /v1/completions` with `prompt_logprobs` and `return_token_ids`
+(docs.vllm.ai, OpenAI-compatible server).
+"""
+
+import json
+import logging
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from http.client import HTTPException, IncompleteRead
+from itertools import groupby
+from pathlib import Path
+from secrets import token_hex
+from time import sleep
+from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+import numpy as np
+import pyarrow as pa
+
+from rbpx.config.grid import Cell
+from rbpx.config.model.placement import EngineConfig
+from rbpx.data.hub_texts import Sample
+from rbpx.data.windows import Window
+from rbpx.errors import MeasureError, RbpxError, number_of
+from rbpx.files.digest import digest
+from rbpx.measure.cell import Begin, cell_record, scored_windows, versions, write_cell
+from rbpx.measure.extract import distinct_windows
+from rbpx.measure.facts import run_facts
+from rbpx.measure.protocol import ResolvedProtocol, resolve_described
+from rbpx.measure.run_tables import Columns
+from rbpx.models.described import DescribedModel, describe_model
+from rbpx.store import schema
+from rbpx.store.imports.engine_tokens import EngineToken, token_columns, tokens_of_prompt
+from rbpx.store.store import Record, Store, now
+
+KEY_VARIABLE: Final = "VLLM_API_KEY"  # where vLLM's own tools look for a server's key
+_SHORT_S: Final = 10.0  # for an answer that takes no computing
+_SHORT_BYTES: Final = 1 << 20  # of such an answer
+_TOKEN_BYTES: Final = 1 << 12  # of the answer about one token; vLLM takes about a hundred
+_PART: Final = 1 << 16  # bytes to read at once
+_WAITS_S: Final = (1.0, 4.0, 16.0)  # before a question is asked again
+_PASSING: Final = (429, 502, 503, 504)  # it is busy, or starts behind a gateway; 500 is a failure of the engine
+_CLAMPED: Final = -9999.0  # what vLLM puts in the place of an infinite log-probability
+_ODD: Final = (AttributeError, LookupError, TypeError, ValueError, OverflowError)  # what reading odd JSON raises
+_LOOK: Final = "look at its log, and type the same again"
+_RAISE: Final = f"raise engine.timeout_s, or {_LOOK}"
+_HOME: Final = "give engine.url the server's own address, since rbpx follows no redirect"
+_LOGGER = logging.getLogger(__name__)
+
+
+class _PassingError(MeasureError):
+    """A failure that may pass; the same question can be asked again."""
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model that a server has loaded.
+
+    Attributes:
+        name: by which a request names it.
+        root: hub id or folder that it was loaded from; its name where the server does not say.
+        context: tokens of prompt and answer together, at most.
+    """
+
+    name: str
+    root: str
+    context: int
+
+
+class Server:
+    """A server at the address of an engine's configuration; each question is one request."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        """Ask nothing yet."""
+        self.name = f"engine={config.name} at {config.root}"
+        self._config = config
+        self._answered = False  # once it has answered, a failure may pass
+        self._takes_salt = True
+
+    def version(self) -> str:
+        """The version of its engine.
+
+        Raises:
+            MeasureError: the server does not answer, or answers something else; so does each method.
+        """
+        version = self._ask("/version").get("version")
+        if not isinstance(version, str) or not re.fullmatch(r"[\w.+!-]{1,100}", version, re.ASCII):
+            raise self._failed("does not say its version")
+        return version
+
+    def models(self) -> list[ServedModel]:
+        """The models that it serves."""
+        answer = self._ask("/v1/models")
+        try:
+            return [
+                ServedModel(str(m["id"]), str(m.get("root") or m["id"]), int(m.get("max_model_len") or sys.maxsize))
+                for m in answer["data"]
+            ]
+        except _ODD:
+            raise self._failed("does not list its models") from None
+
+    def prompt_logprobs(self, model: str, prompts: Sequence[list[int]]) -> list[dict[str, Any]]:
+        """The server's answer about each prompt, unchecked: its `prompt_logprobs` and `prompt_token_ids`.
+
+        The server takes nothing from its cache of the prefixes of earlier requests. Where it does, log-probabilities
+        have depended on the order of requests (vllm-project/vllm#42019). It finds blocks of its cache by their tokens
+        and a salt, so each request has a salt of its own.
+        """
+        asked = {
+            "model": model,
+            "prompt": list(prompts),
+            "max_tokens": 1,  # vLLM generates at least one
+            "temperature": 0.0,
+            "prompt_logprobs": 0,  # of the prompt's own tokens alone
+            "return_token_ids": True,
+        } | ({"cache_salt": token_hex(16)} if self._takes_salt else {})
+        try:
+            answer = self._ask("/v1/completions", asked, self._config.timeout_s, sum(map(len, prompts)))
+        except MeasureError as problem:
+            if not self._takes_salt or "cache_salt" not in str(problem):
+                raise
+            self._takes_salt = False  # before version 0.11 an engine can be started so that it takes none
+            return self.prompt_logprobs(model, prompts)
+        try:
+            choices = {choice["index"]: choice for choice in answer["choices"]}
+            return [choices[at] for at in range(len(prompts))]
+        except _ODD:
+            raise self._failed(f"does not answer each of {number_of(len(prompts), 'prompt')}") from None
+
+    def _ask(self, path: str, body: object = None, timeout_s: float = _SHORT_S, n_tokens: int = 0) -> dict[str, Any]:
+        """The answer to a question, asked again where the server may only be busy or starting anew."""
+        for wait_s in _WAITS_S:
+            try:
+                return self._ask_once(path, body, timeout_s, n_tokens)
+            except _PassingError as problem:
+                if not self._answered:  # it was never there
+                    raise
+                _LOGGER.warning(f"{problem}; asking again in {wait_s:g} s")
+                sleep(wait_s)
+        return self._ask_once(path, body, timeout_s, n_tokens)
+
+    def _ask_once(self, path: str, body: object, timeout_s: float, n_tokens: int) -> dict[str, Any]:
+        headers, key = {"Content-Type": "application/json"}, os.environ.get(KEY_VARIABLE)
+        if key:
+            if not re.fullmatch(r"[\x21-\x7e]+", key):  # the library's own error about a header would show it
+                raise MeasureError(f"{KEY_VARIABLE} holds a character that no key has, such as a space; set it anew")
+            headers["Authorization"] = f"Bearer {key}"
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            request = Request(self._config.root + path, data, headers)
+            status, raw = _fetch(request, timeout_s, _SHORT_BYTES + _TOKEN_BYTES * n_tokens)
+        except (OSError, HTTPException, UnicodeError) as problem:  # refused, cut off, not found, not a valid name
+            reason = getattr(problem, "reason", problem)
+            if isinstance(reason, TimeoutError):
+                raise self._failed(f"gave no whole answer to {path} in {timeout_s:g} s", _RAISE) from None
+            raise self._failed(f"does not answer {path} ({_line(reason)})", kind=_PassingError) from None
+        if status >= 300:
+            kind = _PassingError if status in _PASSING else MeasureError
+            raise self._failed(f"answers {path} with {status}: {_line(raw)}", _LOOK if status >= 400 else _HOME, kind)
+        try:
+            answer = json.loads(raw)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise self._failed(f"answers {path} with something that is no JSON object: {_line(raw)}")
+        self._answered = True
+        return answer
+
+    def _failed(self, what: str, remedy: str = _LOOK, kind: type[MeasureError] = MeasureError) -> MeasureError:
+        return kind(f"{self.name} {what}; {remedy}")
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """Returns a redirect as the answer: to follow it would send the headers, and so a key, to another address."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Ask nothing else."""
+
+
+def _fetch(request: Request, timeout_s: float, most_bytes: int) -> tuple[int, bytes]:
+    """The status and the body of an answer, whatever its status.
+
+    Raises:
+        TimeoutError: the answer does not begin in time, or its body is not whole.
+        OSError, HTTPException: the server cannot be reached, breaks off, or sends more bytes.
+    """
+    until, raw = time.monotonic() + timeout_s, bytearray()
+    try:
+        response = build_opener(_NoRedirect).open(request, timeout=timeout_s)
+    except HTTPError as error:
+        response = error
+    with response:
+        while part := response.read1(_PART):
+            raw += part
+            if time.monotonic() > until:
+                raise TimeoutError
+            if len(raw) > most_bytes:
+                raise HTTPException(f"more than {most_bytes:,} bytes")
+        if response.length:
+            raise IncompleteRead(bytes(raw), response.length)
+        return response.status, bytes(raw)
+
+
+def _line(said: object) -> str:
+    """The beginning of an error or of an answer, in one line."""
+    text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    return (" ".join(text.split()) or f"no words, {type(said).__name__}")[:200]
+
+
+def engine_columns(
+    server: Server,
+    model: str,
+    windows: Sequence[Window],
+    vocab_size: int,
+    tokens_per_request: int,
+    advance: Callable[[int], None],
+    rng: np.random.Generator | None = None,
+) -> dict[str, pa.Array]:
+    """The columns of `tokens` for the scored tokens of windows; null where the engine says nothing.
+
+    Args:
+        server: of the engine.
+        model: the name under which it serves the model.
+        windows: of documents; those without a scored position are not sent, equal choices once.
+        vocab_size: V.
+        tokens_per_request: tokens that are sent at once, rounded up to whole windows.
+        advance: called with the number of tokens just scored.
+        rng: shuffles the windows before they are sent; None sends them in order.
+
+    Raises:
+        MeasureError: the server fails, or answers with other tokens, too few of them, no probability of one, or a rank
+            that its log-probability excludes.
+    """
+    once, told = distinct_windows(windows), dict[int, list[EngineToken]]()
+    order = np.arange(len(once.windows)) if rng is None else rng.permutation(len(once.windows))
+    if rng is not None and (np.diff(order) > 0).all():  # few that came out as they were
+        order = order[::-1]
+    n_before = np.cumsum([0, *(len(once.windows[at].ids) for at in order)])
+    for _, group in groupby(range(len(order)), lambda at: n_before[at] // tokens_per_request):
+        batch = [int(order[at]) for at in group]
+        answers = server.prompt_logprobs(model, [once.windows[at].ids.tolist() for at in batch])
+        for at, answer in zip(batch, answers, strict=True):
+            try:
+                told[at] = list(_scored(once.windows[at], answer, vocab_size))
+            except RbpxError as problem:
+                raise MeasureError(f"{problem}; nothing was written") from None
+        advance(sum(once.windows[at].n_scored for at in batch))
+    return once.columns_of_all(token_columns([token for at in sorted(told) for token in told[at]]))
+
+
+def _scored(window: Window, answer: dict[str, Any], vocab_size: int) -> Iterator[EngineToken]:
+    """The scored tokens of a window, each at its place in the document."""
+    ids, place = window.ids.tolist(), f"the engine's answer to document {window.doc_id}"
+    if answer.get("prompt_token_ids") not in (None, ids):
+        raise RbpxError(f"{place} is about other tokens than were sent")
+    whole = {"prompt_logprobs": answer.get("prompt_logprobs"), "prompt_token_ids": ids}
+    found = {token.position: token for token in tokens_of_prompt(whole, window.doc_id, place, vocab_size)}
+    for column in np.flatnonzero(window.scored).tolist():
+        if column not in found or found[column].logprob <= _CLAMPED:
+            raise RbpxError(f"{place} has no probability of token {column}; its logits may not be finite")
+        yield replace(found[column], position=window.start + column)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A server that has the model of a cell, and how the cell's text is cut for it.
+
+    Attributes:
+        server: itself.
+        version: of its engine.
+        served: the model, as the server has it.
+        protocol: resolved for the model as its files here describe it.
+    """
+
+    server: Server
+    version: str
+    served: ServedModel
+    protocol: ResolvedProtocol[DescribedModel]
+
+    def columns(
+        self,
+        windows: Sequence[Window],
+        tokens_per_request: int,
+        advance: Callable[[int], None],
+        rng: np.random.Generator | None = None,
+    ) -> dict[str, pa.Array]:
+        """The columns of `tokens` for windows, as in `engine_columns`.
+
+        Raises:
+            MeasureError: the server reads less than a window, or as there.
+        """
+        longest, most = max(len(window.ids) for window in windows if window.n_scored), self.served.context
+        if longest >= most:
+            raise MeasureError(
+                f"{self.server.name} takes {most:,} tokens, one of which it generates itself, but a window has "
+                f"{longest:,}; start it with --max-model-len {longest + 1}, or give "
+                f"protocol.window={self.protocol.window - (longest + 1 - most)}"
+            )
+        V = self.protocol.loaded.vocab_size
+        return engine_columns(self.server, self.served.name, windows, V, tokens_per_request, advance, rng)
+
+
+def reach(cell: Cell, engine: EngineConfig, store: Store, version: str | None = None) -> Asked:
+    """Find the model of a cell on a server, and resolve the cell's protocol for it.
+
+    Args:
+        cell: the cell.
+        engine: the server.
+        store: whose hashes of files are known.
+        version: that the engine must have; None takes `engine.version`, or any.
+
+    Raises:
+        RbpxError: the model or its tokenizer does not match the request, or its family's file.
+        MeasureError: the server fails, or serves another model or version.
+    """
+    server = Server(engine)
+    has = server.version()
+    for wanted, remedy in ((engine.version, "drop engine.version="), (version, "measure the run anew")):
+        if wanted not in (None, has):
+            raise MeasureError(f"{server.name} is version {has}, not {wanted}; start one of that version, or {remedy}")
+    described, models = describe_model(cell.model, cell.revision, store.hashes, cell.pickled), server.models()
+    for model in models:
+        is_own = cell.model in (model.name, model.root) or _is_folder(model.root, described)
+        if (model.name == engine.model) if engine.model is not None else is_own:
+            return Asked(server, has, model, resolve_described(cell, described))
+    raise MeasureError(
+        f"{server.name} serves {', '.join(model.name for model in models)[:300] or 'nothing'}, not "
+        f"{engine.model or cell.model}; measure that size alone with size=, or name the model as the server does with "
+        "engine.model="
+    )
+
+
+def _is_folder(root: str, described: DescribedModel) -> bool:
+    """Whether a server on this machine loaded its model from the folder of this one."""
+    with suppress(ValueError):  # a NUL in it, or half a surrogate pair
+        return described.commit is None and Path(root).resolve() == described.folder
+    return False
+
+
+def measure_by_engine(
+    cell: Cell,
+    engine: EngineConfig,
+    sample: Sample,
+    store: Store,
+    tokens_per_request: int,
+    config: Record,
+    begin: Begin,
+) -> Record:
+    """Measure one cell that the store does not hold yet, and return the record that links it to its run.
+
+    The identity of the run is made as that of a run of rbpx, with the engine and its version added. Where the weights
+    are not on this machine, the model's name and commit stand in their place.
+
+    Args:
+        cell: the cell.
+        engine: the server.
+        sample: the documents of its dataset.
+        store: where the run is written, whole or not at all.
+        tokens_per_request: tokens that are sent at once.
+        config: the whole request, stored with the run.
+        begin: as in `measure_cell`.
+
+    Raises:
+        RbpxError: the model or its tokenizer does not match the request, or its family's file.
+        MeasureError: the server fails, serves another model or version, or reads less than a window.
+    """
+    started_at = now()
+    asked = reach(cell, engine, store)
+    protocol, described, version = asked.protocol, asked.protocol.loaded, asked.version
+    windows = scored_windows(cell, protocol, sample.documents)
+    weights = described.weights_hash or [cell.model, cell.revision, described.commit]
+    identity = [schema.FORMAT, engine.name, version, weights, described.tokenizer_hash, cell.text_hash, cell.protocol]
+    run_id = digest([*identity, protocol.window, cell.dtype, *protocol.departures()])
+    new: tuple[Record, Columns] | None = None
+    if not store.has_run(run_id):
+        advance = begin(sum(window.n_scored for window in windows))
+        wall_from = time.monotonic()
+        columns = asked.columns(windows, tokens_per_request, advance)
+        wall_s = time.monotonic() - wall_from
+        if (since := asked.server.version()) != version:  # it was started anew while a question was asked again
+            raise MeasureError(
+                f"{asked.server.name} became version {since} after {version} had begun this cell; nothing was written; "
+                "measure it again"
+            )
+        went = {
+            "engine": engine.name,
+            "engine_version": version,
+            "device": f"{engine.name} {version}",
+            "n_processes": 1,
+            "tokens_per_s": len(columns["doc_id"]) / wall_s,
+            "wall_s": wall_s,
+            "started_at": started_at,
+            "versions": versions() | {engine.name: version},
+        }
+        new = run_facts(run_id, cell, protocol, windows, sample.documents, columns, {}, went), columns
+    record = cell_record(cell, run_id, described.commit, sample.commit, started_at, config)
+    write_cell(cell, record, protocol, windows, sample.documents, store, new)
+    return record

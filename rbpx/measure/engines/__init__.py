@@ -1,1 +1,0 @@
-"""Measures with an engine other than rbpx, asked over HTTP."""

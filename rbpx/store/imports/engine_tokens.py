@@ -1,0 +1,347 @@
+"""Tokens that another engine scored, in a file or in a server's answer, and their import as a run of the store.
+
+Three kinds of files are read: tables with a row for each token; answers of vLLM with `prompt_logprobs`, which has one
+`{token id: {logprob, rank, decoded_token}}` for each token, whose rank counts the logits that are at least the token's
+(vllm/v1/sample/sampler.py); and answers of SGLang with `meta_info.input_token_logprobs`, a list of [logprob, token id,
+text] without ranks.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rbpx.config.imports import ImportRequest
+from rbpx.errors import RbpxError
+from rbpx.files.cells import number, quoted
+from rbpx.files.digest import digest
+from rbpx.files.rows import check_table, read_rows
+from rbpx.store import schema
+from rbpx.store.store import Record, Store, now
+from rbpx.ties import Ties
+from rbpx.version import __version__
+
+_NEEDED: Final = ("engine", "engine_version", "family", "size", "S", "dataset", "vocab_size", "dtype")
+_COLUMNS: Final = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
+_SHORT: Final = {"doc": "doc_id", "token": "token_id"}  # names of columns
+_LARGEST: Final = 1 << 24  # entries of a vocabulary, each of which gets a row; those in use have up to a million
+_MOST: Final = 2**31 - 2  # the length of a document is a position and 1, in 32 bits
+# By which a log-probability may be off, relative to itself: bfloat16's unit roundoff, and float32.
+_UNIT: Final = 2**-8 + 2**-14
+_ROUNDED: Final = (1 + _UNIT) / (1 - _UNIT)
+
+
+@dataclass(frozen=True)
+class EngineToken:
+    """A scored token as an engine tells it; counts that it does not tell are None.
+
+    Attributes:
+        doc_id: of its document.
+        position: in it, the first token being 0.
+        token_id: of the vocabulary.
+        logprob: nats.
+        greater: other tokens with a greater logit.
+        ties: other tokens with its logit; where `greater` is None, with its logit or a greater one.
+        text: of the token.
+    """
+
+    doc_id: int
+    position: int
+    token_id: int
+    logprob: float
+    greater: int | None
+    ties: int | None
+    text: str | None = None
+
+
+def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[str, list[EngineToken]]:
+    """The SHA-256 of a file, and its tokens in order of document and position.
+
+    Args:
+        path: CSV, JSON, JSONL or Parquet.
+        ties: the rule of ranks that say none; vLLM's are pessimistic in any case.
+        vocab_size: V.
+
+    Raises:
+        RbpxError: it cannot be read, or a token is not one, is there twice, or its rank has no rule.
+    """
+    check_table(path)
+    read, tokens, document = read_rows(path, one_object=True), dict[tuple[int, int], EngineToken](), 0
+    for row in read.rows:
+        for answer in _answers(row.values):
+            for token in _tokens(answer, document, row.place, ties, vocab_size):
+                key = (token.doc_id, token.position)
+                if key in tokens:
+                    raise RbpxError(f"{row.place}: position {key[1]} of document {key[0]} appears twice; remove one")
+                tokens[key] = token
+            document += 1
+    if not tokens:
+        raise RbpxError(f"{path} has no scored token; give a file with at least one")
+    return read.sha256, [tokens[key] for key in sorted(tokens)]
+
+
+def _answers(values: dict[str, Any]) -> list[dict[str, Any]]:
+    """The answers in a row: those of a choice each where there are several."""
+    choices = values.get("choices")
+    are = isinstance(choices, list) and choices and all(isinstance(choice, dict) for choice in choices)
+    return choices if are else [values]  # type: ignore[return-value]
+
+
+def _tokens(
+    answer: dict[str, Any], document: int, place: str, ties: Ties | None, vocab_size: int
+) -> Iterator[EngineToken]:
+    doc_id, meta = answer.get("doc_id"), answer.get("meta_info")
+    doc_id = document if doc_id in (None, "") else doc_id
+    if "prompt_logprobs" in answer:
+        yield from tokens_of_prompt(answer, doc_id, place, vocab_size)
+    elif isinstance(meta, dict) and "input_token_logprobs" in meta:
+        for position, entry in enumerate(_list(meta["input_token_logprobs"])):
+            if len(_list(entry)) < 2:
+                raise RbpxError(f"{place}: input_token_logprobs is not a list of [logprob, token id, text]")
+            logprob, token_id, text = (*entry, None)[:3]
+            if logprob is not None:
+                told = {"doc_id": doc_id, "position": position, "token_id": token_id, "logprob": logprob, "text": text}
+                yield _token(told, place, None, vocab_size)
+    elif "resps" in answer and "arguments" in answer:
+        raise RbpxError(
+            f"{place}: these are samples of lm-evaluation-harness, which log a sum for each request and no tokens; "
+            "import their scores: python -m rbpx import samples FILE source=NAME"
+        )
+    else:
+        named = {str(name).strip().lower(): value for name, value in answer.items()}
+        if len(named) < len(answer):
+            raise RbpxError(f"{place}: two columns have one name, ignoring case: {', '.join(answer)}; rename one")
+        told = {_SHORT.get(name, name): value for name, value in named.items() if value not in (None, "")}
+        yield _token(told, place, ties, vocab_size)
+
+
+def tokens_of_prompt(answer: Mapping[str, Any], doc_id: Any, place: str, vocab_size: int) -> Iterator[EngineToken]:
+    """The tokens of one prompt as vLLM tells them; the first has no logprob, since nothing stands before it.
+
+    Args:
+        answer: `prompt_logprobs`, and `prompt_token_ids` where they were asked for.
+        doc_id: of its document.
+        place: where it stands, for errors.
+        vocab_size: V.
+
+    Raises:
+        RbpxError: a token is not one, or it is not told which of several is the prompt's.
+    """
+    told, ids = _list(answer["prompt_logprobs"]), answer.get("prompt_token_ids")
+    if ids is not None and len(_list(ids)) != len(told):
+        raise RbpxError(
+            f"{place} has prompt_logprobs of {len(told):,} tokens and {len(_list(ids)):,} prompt_token_ids; give "
+            "vLLM's answer whole"
+        )
+    for position, entry in enumerate(told):
+        if entry is None:
+            continue
+        named = entry if isinstance(entry, dict) else {}
+        token_id = ids[position] if ids is not None else next(iter(named)) if len(named) == 1 else None
+        of_token = named.get(str(token_id))
+        if not isinstance(of_token, dict):
+            raise RbpxError(
+                f"{place}: token {position} of prompt_logprobs names {len(named):,} tokens, and {quoted(token_id)} is "
+                "not among them; ask with return_token_ids=true, or prompt_logprobs=0"
+            )
+        raw = {"doc_id": doc_id, "position": position, "token_id": token_id, "text": of_token.get("decoded_token")}
+        raw |= {name: of_token.get(name) for name in ("rank", "logprob")}
+        yield _token(raw, place, Ties.pessimistic, vocab_size)
+
+
+def _token(told: Mapping[str, Any], place: str, rule: Ties | None, vocab_size: int) -> EngineToken:
+    """A token as it is told, checked.
+
+    Raises:
+        RbpxError: a value is missing or cannot be, or its rank and its probability exclude each other.
+    """
+    missing = next((name for name in ("doc_id", "position", "token_id", "logprob") if name not in told), None)
+    if missing is not None:
+        raise RbpxError(
+            f"{place}: no {missing}; a token has doc_id, position, token_id, logprob, and rank or greater and ties"
+        )
+    doc_id, position = (_whole(place, name, told[name], 0, _MOST) for name in ("doc_id", "position"))
+    token_id = _whole(place, "token_id", told["token_id"], 0, vocab_size - 1)
+    counts = {name: told.get(name) for name in ("greater", "ties")}
+    greater, ties = (
+        None if value is None else _whole(place, name, value, 0, vocab_size - 1) for name, value in counts.items()
+    )
+    _whole(place, "greater + ties", (greater or 0) + (ties or 0), 0, vocab_size - 1)
+    if told.get("rank") is not None:
+        rank = _whole(place, "rank", told["rank"], 1, vocab_size)
+        most = math.inf if greater is None or ties is None else greater + ties + 1
+        if not (greater or 0) < rank <= most:
+            raise RbpxError(
+                f"{place}: rank {rank} does not follow from greater {greater} and ties {ties}; leave it out"
+            )
+        if greater is None and ties is None:
+            if rule not in (Ties.pessimistic, Ties.optimistic):
+                raise RbpxError(f"{place}: this rank has no tie rule; give ties=pessimistic or ties=optimistic")
+            greater, ties = (None, rank - 1) if rule is Ties.pessimistic else (rank - 1, None)
+    value, text = told["logprob"], told.get("text")
+    logprob = value if type(value) is float else number(value)
+    if logprob is None or not -1e30 < logprob <= 1e-3:
+        raise RbpxError(f"{place}: logprob {quoted(value)} is not the logarithm of a probability")
+    of_text = text if isinstance(text, str) else None
+    token = EngineToken(doc_id, position, token_id, min(float(logprob), 0.0), greater, ties, of_text)
+    excluded = exclusion(token, vocab_size)
+    if excluded is not None:
+        where = f"{place}: position {position} of document {doc_id}"
+        raise RbpxError(f"{where}: {excluded}; give both as one pass of the model tells them, at temperature 1")
+    return token
+
+
+def _whole(place: str, name: str, value: Any, least: int, most: int) -> int:
+    exact = value if type(value) is int else number(value)
+    if exact is None or not least <= exact <= most or exact != int(exact):
+        of_vocab = "" if most == _MOST else "; is that the model's vocabulary?"
+        raise RbpxError(f"{place}: {name} {quoted(value)} is not a whole number from {least} to {most:,}{of_vocab}")
+    return int(exact)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def exclusion(token: EngineToken, vocab_size: int) -> str | None:
+    """How the rank and the log-probability of a token exclude each other; None where they do not.
+
+    If r tokens, itself included, are at least as probable as a token of probability p, then r p <= 1; and the best of V
+    has p >= 1/V. r tokens that tie reach 1/r. As engines round, two log-probabilities that are counted as equal may
+    differ: with the relative error u of each, from l to l (1 + u) / (1 - u). u is the unit roundoff of bfloat16, 2^-8,
+    the coarsest in use, and 2^-14 for what float32 loses in a softmax over a vocabulary.
+    """
+    if token.greater is None and token.ties is None:
+        return None
+    rank, nats = (token.greater or 0) + (token.ties or 0) + 1, -token.logprob
+    said = f"rank {rank:,} and logprob {token.logprob:g} exclude each other"
+    if nats * _ROUNDED < math.log(rank):
+        return f"{said}: none of {rank:,} tokens that are as probable can have more than 1/{rank:,}"
+    is_best = token.greater == 0 or (token.greater is None and token.ties == 0)
+    if is_best and nats > math.log(vocab_size) * _ROUNDED:
+        return f"{said}: the best of {vocab_size:,} tokens has at least 1/{vocab_size:,}"
+    return None
+
+
+def token_columns(tokens: Sequence[EngineToken]) -> dict[str, pa.Array]:
+    """The columns of `tokens`, but run_id and bytes; null where the engine says nothing."""
+    return {name: pa.array([getattr(t, name) for t in tokens], schema.TOKENS.field(name).type) for name in _COLUMNS}
+
+
+@dataclass(frozen=True)
+class EngineRun:
+    """What an import of tokens brought.
+
+    Attributes:
+        run_id: of the run.
+        n_tokens: scored tokens.
+        n_documents: their documents.
+        is_new: whether it was not in the store before.
+        told: what its engine told of ranks, for people.
+    """
+
+    run_id: str
+    n_tokens: int
+    n_documents: int
+    is_new: bool
+    told: str
+
+
+def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun:
+    """Check every token of a file, then write them as one run, with the record of its cell.
+
+    Its identity are the tokens, what is told of each, and the names, engine and version that the request gives. Its
+    text_hash is of the tokens, so that it is never taken for a text that rbpx read.
+
+    Raises:
+        RbpxError: the request lacks a name, or the file or a token is invalid.
+        MeasureError: the store cannot be written.
+    """
+    missing = [name for name in _NEEDED if getattr(request, name) in (None, "")]
+    if missing:
+        raise RbpxError(
+            f"import tokens needs {', '.join(f'{name}=' for name in missing)}: engine=vllm engine_version=0.11.0 "
+            "family=NAME size=7b S=6500000000 dataset=NAME vocab_size=32000 dtype=bfloat16"
+        )
+    V = request.vocab_size
+    assert V is not None
+    if not 1 <= V <= _LARGEST:
+        raise RbpxError(f"vocab_size={V} is not from 1 to {_LARGEST:,}; give the rows of the model's head")
+    sha256, tokens = read_engine_tokens(path, request.ties, V)
+    columns = token_columns(tokens)
+    text_hash = _hash([columns[name] for name in ("doc_id", "position", "token_id")])
+    texts = {t.token_id: t.text.encode("utf-8", "backslashreplace").decode() for t in tokens if t.text is not None}
+    tokenizer_hash = digest([texts, V])
+    named: Record = {name: getattr(request, name) for name in (*_NEEDED, "revision", "variant")}
+    named["protocol"] = request.protocol or "engine"  # how the engine cut and scored the text
+    run_id, told = digest([schema.FORMAT, named, tokenizer_hash, _hash(list(columns.values()))]), _told(columns)
+    run = EngineRun(run_id, len(tokens), len(columns["doc_id"].unique()), not store.has_run(run_id), told)
+    if request.dry_run:
+        return run
+    key = digest(["engine", named, text_hash])
+    facts: Record = {
+        **{name: named[name] for name in ("protocol", "dtype", "engine", "engine_version", "vocab_size")},
+        "run_id": run_id,
+        "non_embedding_params": request.S,
+        "n_documents": run.n_documents,
+        "n_skipped": 0,
+        "n_tokens": run.n_tokens,
+        "n_bytes": None,
+        "cross_entropy_nats": -float(columns["logprob"].to_numpy().mean(dtype=np.float64)),
+        "text_hash": text_hash,
+        "tokenizer_hash": tokenizer_hash,
+        "device": f"{request.engine} {request.engine_version}",
+        "started_at": now(),
+        "versions": {"rbpx": __version__, str(request.engine): str(request.engine_version)},
+    }
+    record: Record = {
+        "cell_key": key,
+        "run_id": run_id,
+        **{name: named[name] for name in ("family", "size", "revision", "dataset", "variant")},
+        "model": f"{request.family} {request.size}",
+        "asked_at": now(),
+        "config": {"engine": request.engine, "file": path.name, "sha256": sha256, "ranks": told},
+    }
+    store.prepare()
+    if not store.has_vocab(tokenizer_hash):
+        vocab = {"token_id": range(V), "text": [texts.get(token, f"#{token}") for token in range(V)]}
+        store.write_vocab(tokenizer_hash, pa.table({"tokenizer_hash": [tokenizer_hash] * V} | vocab, schema.VOCAB))
+    if run.is_new:
+        store.write_run(run_id, facts, _tables(run_id, columns))
+    store.write_record("cells", key, record)
+    return run
+
+
+def _hash(columns: Sequence[pa.Array]) -> str:
+    """A hash of the values of columns, nulls told from zeros."""
+    hashed = hashlib.sha256()
+    for column in columns:
+        hashed.update(column.is_valid().cast(pa.int8()).to_numpy(zero_copy_only=False).tobytes())
+        hashed.update(column.fill_null(0).to_numpy(zero_copy_only=False).tobytes())
+    return hashed.hexdigest()[:16]
+
+
+def _told(columns: Mapping[str, pa.Array]) -> str:
+    greater, ties = (columns[name].null_count == 0 for name in ("greater", "ties"))
+    if greater:
+        return "ranks with ties apart" if ties else "optimistic ranks"
+    return "pessimistic ranks" if ties else "logprobs, and not the rank of every token"
+
+
+def _tables(run_id: str, columns: Mapping[str, pa.Array]) -> dict[str, pa.Table]:
+    tokens = schema.with_all(pa.table({"run_id": [run_id] * len(columns["doc_id"]), **columns}), schema.TOKENS)
+    in_float64 = tokens.set_column(6, "logprob", tokens["logprob"].cast(pa.float64()))
+    counts = in_float64.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
+    counts = counts.rename_columns(schema.RANK_COUNTS.names).sort_by([(n, "ascending") for n in ("greater", "ties")])
+    documents = tokens.group_by(["run_id", "doc_id"]).aggregate([("position", "max"), ("position", "count")])
+    documents = documents.sort_by("doc_id").rename_columns(["run_id", "doc_id", "last", "n_scored"])
+    documents = documents.append_column("source_id", documents["doc_id"].cast(pa.string()))
+    documents = documents.append_column("n_tokens", pc.add(documents["last"], 1))
+    tables = {"rank_counts": counts.cast(schema.RANK_COUNTS), "documents": schema.with_all(documents, schema.DOCUMENTS)}
+    return {"tokens": tokens} | tables
