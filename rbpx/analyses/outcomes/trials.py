@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from rbpx.errors import RbpxError
 from rbpx.files.cells import whole_number
-from rbpx.store.imports.columns import ALIASES, TRIAL_FIELDS, named_columns
 from rbpx.files.rows import Row, Rows
+from rbpx.store.imports.columns import ALIASES, TRIAL_FIELDS, named_columns
 
 _NEEDED: Final = ("non_embedding_params", "n", "passed")
 _YES, _NO = ("true", "yes"), ("false", "no")
