@@ -5,7 +5,7 @@ import re
 import reprlib
 from contextvars import ContextVar
 from decimal import Decimal
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from rbpx.errors import RbpxError
 
@@ -17,14 +17,6 @@ _NO_VALUE = {"nan", "na", "n/a", "#n/a", "null", "none"}  # as tables write it, 
 _LONGEST = 100  # characters of a cell in an error
 _SHORT = reprlib.Repr()  # of the beginning of what is nested, however deep that is
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = _LONGEST
-
-
-class Placed(Protocol):
-    """What stands somewhere in a file."""
-
-    @property
-    def place(self) -> str:
-        """Where, for errors."""
 
 
 def number(value: Any) -> Decimal | None:
@@ -47,11 +39,11 @@ def large_number(value: Any) -> Decimal | None:
     return number(text.replace(",", "") if _GROUPED.fullmatch(text) else value)
 
 
-def whole_number(row: Placed, field: str, value: Any, meaning: str, *, least: int = 1, most: int = 2**63 - 1) -> int:
+def whole_number(place: str, field: str, value: Any, meaning: str, *, least: int = 1, most: int = 2**63 - 1) -> int:
     """A whole number within limits.
 
     Args:
-        row: the row of the cell, or where the cell is.
+        place: where the cell is, for the error.
         field: the field that the cell holds.
         value: the cell.
         meaning: what is expected there, for the error.
@@ -63,7 +55,7 @@ def whole_number(row: Placed, field: str, value: Any, meaning: str, *, least: in
     """
     exact = None if is_empty(value) else number(value)
     if exact is None or not least <= exact <= most or exact != exact.to_integral_value():
-        raise RbpxError(f"{row.place}: {field} is {as_written(value)}; {meaning}")
+        raise RbpxError(f"{place}: {field} is {as_written(value)}; {meaning}")
     return int(exact)
 
 

@@ -100,7 +100,7 @@ def test_what_is_not_a_number_is_refused_with_its_place(value: Any) -> None:
     row = Row(Path("a.csv"), 3, 7, {})
     assert number(value) is None
     with pytest.raises(RbpxError, match=r"a\.csv, line 7: k is .*; a rank"):
-        whole_number(row, "k", value, "a rank")
+        whole_number(row.place, "k", value, "a rank")
 
 
 # Cells that CSV, Parquet and JSON all keep: no lone surrogates.

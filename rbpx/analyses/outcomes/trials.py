@@ -91,8 +91,8 @@ def _passed(row: Row, value: dict[str, Any], trials: int, counts: bool) -> int:
     if not counts and text in (*_YES, *_NO):
         return int(text in _YES)
     what = f"sequences that passed, 0 to {trials}" if counts else "true or false, 1 or 0, unless a column trials counts"
-    return whole_number(row, "passed", value["passed"], what, least=0, most=trials)
+    return whole_number(row.place, "passed", value["passed"], what, least=0, most=trials)
 
 
 def _whole(row: Row, value: dict[str, Any], field: str, meaning: str, most: int = _LARGEST) -> int:
-    return whole_number(row, field, value[field], f"a whole number is expected: {meaning}", most=most)
+    return whole_number(row.place, field, value[field], f"a whole number is expected: {meaning}", most=most)
