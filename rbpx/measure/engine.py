@@ -13,11 +13,10 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from http.client import HTTPException, IncompleteRead
-from itertools import groupby
 from pathlib import Path
 from secrets import token_hex
 from time import sleep
@@ -218,60 +217,6 @@ def _line(said: object) -> str:
     return (" ".join(text.split()) or f"no words, {type(said).__name__}")[:200]
 
 
-def engine_columns(
-    server: Server,
-    model: str,
-    windows: Sequence[Window],
-    vocab_size: int,
-    tokens_per_request: int,
-    advance: Callable[[int], None],
-    rng: np.random.Generator | None = None,
-) -> dict[str, pa.Array]:
-    """The columns of `tokens` for the scored tokens of windows; null where the engine says nothing.
-
-    Args:
-        server: of the engine.
-        model: the name under which it serves the model.
-        windows: of documents; those without a scored position are not sent, equal choices once.
-        vocab_size: V.
-        tokens_per_request: tokens that are sent at once, rounded up to whole windows.
-        advance: called with the number of tokens just scored.
-        rng: shuffles the windows before they are sent; None sends them in order.
-
-    Raises:
-        MeasureError: the server fails, or answers with other tokens, too few of them, no probability of one, or a rank
-            that its log-probability excludes.
-    """
-    once, told = distinct_windows(windows), dict[int, list[EngineToken]]()
-    order = np.arange(len(once.windows)) if rng is None else rng.permutation(len(once.windows))
-    if rng is not None and (np.diff(order) > 0).all():  # few that came out as they were
-        order = order[::-1]
-    n_before = np.cumsum([0, *(len(once.windows[at].ids) for at in order)])
-    for _, group in groupby(range(len(order)), lambda at: n_before[at] // tokens_per_request):
-        batch = [int(order[at]) for at in group]
-        answers = server.prompt_logprobs(model, [once.windows[at].ids.tolist() for at in batch])
-        for at, answer in zip(batch, answers, strict=True):
-            try:
-                told[at] = list(_scored(once.windows[at], answer, vocab_size))
-            except RbpxError as problem:
-                raise MeasureError(f"{problem}; nothing was written") from None
-        advance(sum(once.windows[at].n_scored for at in batch))
-    return once.columns_of_all(token_columns([token for at in sorted(told) for token in told[at]]))
-
-
-def _scored(window: Window, answer: dict[str, Any], vocab_size: int) -> Iterator[EngineToken]:
-    """The scored tokens of a window, each at its place in the document."""
-    ids, place = window.ids.tolist(), f"the engine's answer to document {window.doc_id}"
-    if answer.get("prompt_token_ids") not in (None, ids):
-        raise RbpxError(f"{place} is about other tokens than were sent")
-    whole = {"prompt_logprobs": answer.get("prompt_logprobs"), "prompt_token_ids": ids}
-    found = {token.position: token for token in tokens_of_prompt(whole, window.doc_id, place, vocab_size)}
-    for column in np.flatnonzero(window.scored).tolist():
-        if column not in found or found[column].logprob <= _CLAMPED:
-            raise RbpxError(f"{place} has no probability of token {column}; its logits may not be finite")
-        yield replace(found[column], position=window.start + column)
-
-
 @dataclass(frozen=True, eq=False)
 class Asked:
     """A server that has the model of a cell, and how the cell's text is cut for it.
@@ -295,20 +240,64 @@ class Asked:
         advance: Callable[[int], None],
         rng: np.random.Generator | None = None,
     ) -> dict[str, pa.Array]:
-        """The columns of `tokens` for windows, as in `engine_columns`.
+        """The columns of `tokens` for the scored tokens of windows; null where the engine says nothing.
+
+        Args:
+            windows: of documents; those without a scored position are not sent, equal choices once.
+            tokens_per_request: tokens that are sent at once, or one window.
+            advance: called with the number of tokens just scored.
+            rng: shuffles the windows before they are sent; None sends them in order.
 
         Raises:
-            MeasureError: the server reads less than a window, or as there.
+            MeasureError: the server fails, reads less than a window, or answers with other tokens, too few of them, no
+                probability of one, or a rank that its log-probability excludes.
         """
-        longest, most = max(len(window.ids) for window in windows if window.n_scored), self.served.context
+        once, told = distinct_windows(windows), dict[int, list[EngineToken]]()
+        longest, most = max(len(window.ids) for window in once.windows), self.served.context
         if longest >= most:
             raise MeasureError(
                 f"{self.server.name} takes {most:,} tokens, one of which it generates itself, but a window has "
                 f"{longest:,}; start it with --max-model-len {longest + 1}, or give "
                 f"protocol.window={self.protocol.window - (longest + 1 - most)}"
             )
-        V = self.protocol.loaded.vocab_size
-        return engine_columns(self.server, self.served.name, windows, V, tokens_per_request, advance, rng)
+        order: list[int] = list(range(len(once.windows)))
+        if rng is not None:
+            shuffled = rng.permutation(order).tolist()
+            order = order[::-1] if shuffled == order else shuffled  # few may come out as they were
+        for batch in _batches(order, once.windows, tokens_per_request):
+            answers = self.server.prompt_logprobs(self.served.name, [once.windows[at].ids.tolist() for at in batch])
+            for at, answer in zip(batch, answers, strict=True):
+                told[at] = _scored(once.windows[at], answer, self.protocol.loaded.vocab_size)
+            advance(sum(once.windows[at].n_scored for at in batch))
+        return once.columns_of_all(token_columns([token for at in sorted(told) for token in told[at]]))
+
+
+def _batches(order: Sequence[int], windows: Sequence[Window], n_tokens: int) -> list[list[int]]:
+    batches, in_batch = list[list[int]](), n_tokens
+    for at in order:
+        if in_batch + len(windows[at].ids) > n_tokens:
+            batches.append([])
+            in_batch = 0
+        batches[-1].append(at)
+        in_batch += len(windows[at].ids)
+    return batches
+
+
+def _scored(window: Window, answer: dict[str, Any], vocab_size: int) -> list[EngineToken]:
+    """The scored tokens of a window, each at its place in the document."""
+    ids, place = window.ids.tolist(), f"the engine's answer to document {window.doc_id}"
+    if answer.get("prompt_token_ids") not in (None, ids):
+        raise MeasureError(f"{place} is about other tokens than were sent; nothing was written")
+    whole = {"prompt_logprobs": answer.get("prompt_logprobs"), "prompt_token_ids": ids}
+    try:
+        found = {token.position: token for token in tokens_of_prompt(whole, window.doc_id, place, vocab_size)}
+    except RbpxError as problem:
+        raise MeasureError(f"{problem}; nothing was written") from None
+    scored = np.flatnonzero(window.scored).tolist()
+    unsaid = [at for at in scored if at not in found or found[at].logprob <= _CLAMPED]
+    if unsaid:
+        raise MeasureError(f"{place} has no probability of token {unsaid[0]}; its logits may not be finite")
+    return [replace(found[at], position=window.start + at) for at in scored]
 
 
 def reach(cell: Cell, engine: EngineConfig, store: Store, version: str | None = None) -> Asked:
@@ -367,7 +356,7 @@ def measure_by_engine(
         engine: the server.
         sample: the documents of its dataset.
         store: where the run is written, whole or not at all.
-        tokens_per_request: tokens that are sent at once.
+        tokens_per_request: tokens that are sent at once, or one window.
         config: the whole request, stored with the run.
         begin: as in `measure_cell`.
 

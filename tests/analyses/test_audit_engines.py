@@ -201,10 +201,10 @@ def test_an_engine_that_is_not_the_one_that_measured_is_refused_before_it_is_ask
             asked_again(of, engine, **keys)
 
     engine.version = "0.33.0"
-    is_refused("is version 0.33.0, and the run was measured by 0.32.0; start a server of that version")
+    is_refused("is version 0.33.0, not 0.32.0; start one of that version, or measure the run anew")
     engine.version, engine.folder, engine.name = "0.32.0", folders["s"], "served"
     is_refused("serves served, not ", str(folders["m"]))
-    is_refused("serves served, not engine.model=other", model="other")
+    is_refused("serves served, not other", model="other")
     is_refused("no measured runs in store=", "match the request with engine=vllm", of=measured.store)
     is_refused("match the request with dtype=float16 engine=vllm", dtype="float16")
     is_refused("device=cpu is of rbpx's own measuring", device="cpu")

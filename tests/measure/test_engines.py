@@ -7,6 +7,7 @@ answers that were recorded from vLLM 0.32.0 lie in vllm_answers.json.
 import json
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 from rbpx.config.model.placement import EngineConfig
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.measure.engine import Server, engine_columns
+from rbpx.measure.engine import Asked, ServedModel, Server
 from rbpx.store.imports.engine_tokens import tokens_of_prompt
 from tests.support.commands import Answer
 from tests.support.composed import here
@@ -112,6 +113,12 @@ def windows_of(n: int) -> list[Window]:
     return [Window(doc_id, ids, ids > 1, 5, 4, bytes_T=np.ones(5, np.int64)) for doc_id in range(n)]
 
 
+def asking(url: str, **keys: Any) -> Asked:
+    """A server that has the model `m`."""
+    of_family: Any = SimpleNamespace(loaded=SimpleNamespace(vocab_size=V))
+    return Asked(Server(EngineConfig(url=url, **keys)), "0.32.0", ServedModel("m", "m", 100), of_family)
+
+
 @pytest.mark.parametrize(
     ("mood", "told"),
     [
@@ -147,12 +154,11 @@ def test_each_failure_of_a_server_is_told_in_one_line(
     scored = list[int]()
     with serving(engine_of(family, "xs")) as engine:
         engine.name = "m"
-        config = EngineConfig(url=engine.url)
-        engine_columns(Server(config), "m", windows_of(2), V, 10, scored.append)
+        asking(engine.url).columns(windows_of(2), 10, scored.append)
         engine.mood, engine.name = ("well", "other") if mood == "another model" else (mood, "m")
-        server = Server(EngineConfig(url=engine.url, timeout_s=0.5)) if mood == "silent" else Server(config)
+        asked = asking(engine.url, timeout_s=0.5 if mood == "silent" else 600.0)
         with pytest.raises(MeasureError) as raised:
-            engine_columns(server, "m", windows_of(4)[2:], V, 10, scored.append)
+            asked.columns(windows_of(4)[2:], 10, scored.append)
     assert told in str(raised.value)
     assert "\n" not in str(raised.value)
     assert scored == [8]
@@ -167,8 +173,7 @@ def test_what_passes_in_the_middle_of_a_cell_is_asked_again(
     for n_spoilt in (0, 3):
         with serving(engine_of(family, "xs", mood=mood, n_well=1, n_spoilt=n_spoilt)) as engine:
             engine.name = "m"
-            server = Server(EngineConfig(url=engine.url))
-            found.append(engine_columns(server, "m", windows_of(4), V, 1, lambda n: None))
+            found.append(asking(engine.url).columns(windows_of(4), 1, lambda n: None))
         asked = [body for path, body, _ in engine.asked if path == "/v1/completions"]
         assert len(asked) == 4 + n_spoilt
         assert asked[1 : 2 + n_spoilt] == [asked[1]] * (1 + n_spoilt)
