@@ -19,6 +19,7 @@ from rbpx.measure.protocol import ResolvedProtocol, resolve_protocol
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import draw_sample
 from rbpx.models.described import Model
+from rbpx.models.gguf import stored_as
 from rbpx.models.load import LoadedModel, load_model
 from rbpx.store.store import Record, Store, now
 
@@ -169,7 +170,7 @@ class Reopener:
         key = digest([values["dataset"], values["limit"], values["seed"]])
         if key not in self._texts:
             self._texts[key] = draw_sample(request, self.store).documents
-        found = cells(request, text_hash(self._texts[key]), hashes)
+        found = cells(request, text_hash(self._texts[key]), hashes, stored_as=stored_as(hashes))
         if len(found) > 1:  # models of one size, as the files of one model in several quantisations
             own = record["model"], record["revision"]
             found = [cell for cell in found if (cell.model, cell.revision) == own]

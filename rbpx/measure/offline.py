@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Final
 
 from rbpx.config.grid import INCOMPLETE, Cell, cells, members
+from rbpx.config.model.family import is_gguf
 from rbpx.config.model.training import Training, checked_training
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import UNNAMED, ProtocolConfig
 from rbpx.data.corpus import Document, text_hash
 from rbpx.data.samples import sample_here
 from rbpx.errors import AbsentTextError, RbpxError
-from rbpx.files.gguf import is_gguf
 from rbpx.models.folder import hash_model, local_folder
+from rbpx.models.gguf import stored_as
 from rbpx.store.store import Store
 
 
@@ -45,7 +46,7 @@ def grid_offline(request: Request, store: Store, by_name: bool = False) -> tuple
     if request.protocol is None:
         request = request.but(protocol=ProtocolConfig())
     text = None if documents is None else text_hash(documents)
-    return cells(as_held(request, text, store), text, hashes), documents
+    return cells(as_held(request, text, store), text, hashes, stored_as=stored_as(hashes)), documents
 
 
 def as_held(request: Request, text: str | None, store: Store) -> Request:

@@ -26,6 +26,7 @@ from rbpx.measure.harness_bos import log_scored_bos
 from rbpx.measure.offline import as_held, hash_members, training_beside
 from rbpx.measure.results import Failure, Measured, not_measured, pace, told
 from rbpx.measure.run_tables import scored_share
+from rbpx.models.gguf import stored_as
 from rbpx.store.cell_states import heartbeat
 from rbpx.store.relations import write_views
 from rbpx.store.store import Record, Store, now
@@ -166,7 +167,7 @@ def _grid(request: Request, quiet: bool, places: Collection[int] | None) -> _Gri
     texts = draw_sample(request, store, quiet)
     text = text_hash(texts.documents)
     request = as_held(request, text, store)
-    grid = cells(request, text, hashes, training_beside(request, hashes))
+    grid = cells(request, text, hashes, training_beside(request, hashes), stored_as(hashes))
     chosen = [cell for place, cell in enumerate(grid) if places is None or place in places]
     return _Grid(request, store, chosen, texts)
 

@@ -15,9 +15,9 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from rbpx.config.model.family import is_gguf
 from rbpx.config.model.placement import Split
 from rbpx.errors import MeasureError, RbpxError, first_line
-from rbpx.files.gguf import is_gguf
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import weight_files
 from rbpx.models.gguf import pretrained, take_rest, weights_options
