@@ -131,18 +131,18 @@ def read_header(path: Path, name: str) -> GgufHeader:
 def _read_header(path: Path, n_bytes: int, written_ns: int) -> GgufHeader:
     from gguf import GGUFReader, GGUFValueType
 
-    class Header(GGUFReader):  # type: ignore[misc]
+    class Header(GGUFReader):
         """Passes over arrays, since the reader makes objects of each token: 20 s for the vocabulary of Llama 3."""
 
         def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
             if raw_type != GGUFValueType.ARRAY:
                 return super()._get_field_parts(orig_offs, raw_type)
             kind, n = GGUFValueType(self._get(orig_offs, np.uint32)[0]), int(self._get(orig_offs + 4, np.uint64)[0])
-            end = orig_offs + 12
+            end, content = orig_offs + 12, self.data.data
             if kind != GGUFValueType.STRING:
                 return 12 + n * np.dtype(self.gguf_scalar_to_np[kind]).itemsize, [], [], [GGUFValueType.ARRAY]
             for _ in range(n):
-                end += 8 + struct.unpack_from("<Q", self.data, end)[0]
+                end += 8 + struct.unpack_from("<Q", content, end)[0]
             return end - orig_offs, [], [], [GGUFValueType.ARRAY]
 
     reader = Header(path)
