@@ -6,13 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rbpx.config.model.family import ModelConfig
+from rbpx.config.model.family import GGUF, ModelConfig, is_gguf
 from rbpx.config.model.training import UNKNOWN, Training
 from rbpx.config.options import Bos, Padding
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
-from rbpx.files.gguf import SUFFIX, check_file, is_gguf
 
 _UNLIMITED = 2048  # tokens that a model without a longest input reads where no window is given, as in lm-eval
 INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
@@ -238,8 +237,8 @@ def _label(name: str) -> tuple[str, str]:
     """
     if not is_gguf(name):
         return name, ""
-    rounded = _ROUNDED.search(name[: -len(SUFFIX)])
-    return (name[: -len(SUFFIX)], "") if rounded is None else (name[: rounded.start()], rounded[1])
+    rounded = _ROUNDED.search(name[: -len(GGUF)])
+    return (name[: -len(GGUF)], "") if rounded is None else (name[: rounded.start()], rounded[1])
 
 
 def cells(
@@ -247,6 +246,7 @@ def cells(
     text_hash: str | None,
     model_hashes: dict[str, str | None],
     beside: Mapping[str, Training] | None = None,
+    stored_as: Mapping[str, str | None] | None = None,
 ) -> list[Cell]:
     """The grid of a request: one cell for each model of the family.
 
@@ -255,6 +255,7 @@ def cells(
         text_hash: of the drawn documents, None where they are not here.
         model_hashes: of each model in a local folder; None for hub ids.
         beside: what lies beside the models in local folders about their training.
+        stored_as: what the weights of GGUF files are rounded to.
     """
     model, dataset, protocol = request.model, request.dataset, request.protocol
     if model is None or dataset is None or protocol is None:
@@ -295,7 +296,7 @@ def cells(
             quantise=model.quantise,
             engine=None if engine is None else engine.name,
             engine_version=None if engine is None else engine.version,
-            stored_as=_stored_as(member.model, model_hashes[member.model]),
+            stored_as=(stored_as or {}).get(member.model),
             pickled=model.pickled,
             training=member.training.over((beside or {}).get(member.model, UNKNOWN)),
         )
@@ -311,10 +312,3 @@ def cells(
             f"{alike.precision}; measure them as two families, or give the file another name"
         )
     return grid
-
-
-def _stored_as(model: str, model_hash: str | None) -> str | None:
-    """What the weights of a GGUF file on this machine are rounded to."""
-    if model_hash is None or not is_gguf(model):
-        return None
-    return check_file(Path(model).expanduser().resolve(), model).quantisation

@@ -1,8 +1,7 @@
 """Draws the sample of a dataset of the hub, and finds the commit that its documents come from."""
 
-import logging
-import os
-import sys
+import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,15 +12,12 @@ from typing import Any, Final
 from rbpx.config.options import Draw
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import Document, draw
-from rbpx.data.hub_failures import explained, place_of, undelivered
+from rbpx.data.hub import TIMEOUT_S, HubFile, explained, files_of, gated, quiet
 from rbpx.data.parquet_parts import Tell, parts_bytes, read_parts
 from rbpx.data.texts import Content, Source, content_of, texts
-from rbpx.errors import MeasureError, RbpxError
-from rbpx.files.hub_cache import HubFile, files_of
+from rbpx.errors import MeasureError, NotHereError, RbpxError, reason
 
-_HUB_TIMEOUT_S = 5
 _PREPARED: Final = "dataset_info.json"  # which `datasets` writes last
-_RETRIES = 3  # of a read while streaming; `datasets` itself would go on for minutes in silence
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,7 @@ def read_hub(dataset: DatasetConfig, limit: int, seed: int | None, tell: Tell) -
         MeasureError: the hub fails, and the dataset is not in the caches here.
     """
     hub = _named_hub(dataset)
-    with explained(dataset), quiet():
+    with _delivered(dataset), quiet():
         commit = _current_commit(hub, dataset.revision)
         if isinstance(commit, str):
             return Sample(_from_hub(dataset, commit, limit, seed, tell), commit)
@@ -83,7 +79,7 @@ def needed_rows(dataset: DatasetConfig, limit: int, seed: int | None) -> NeededR
         MeasureError: the hub fails.
     """
     hub = _named_hub(dataset)
-    with explained(dataset), quiet():
+    with _delivered(dataset), quiet():
         commit = _current_commit(hub, dataset.revision)
         if isinstance(commit, Exception):
             _from_cache(dataset, commit, limit, seed)
@@ -127,7 +123,7 @@ def _current_commit(hub: str, revision: str | None) -> str | Exception:
         return OfflineModeIsEnabled("HF_HUB_OFFLINE or HF_DATASETS_OFFLINE is set")
     try:
         # This request comes first because it takes a timeout: a hub that accepts and never answers would hang the rest.
-        info = HfApi().dataset_info(hub, revision=revision or "main", timeout=_HUB_TIMEOUT_S)
+        info = HfApi().dataset_info(hub, revision=revision or "main", timeout=TIMEOUT_S)
     except (RepositoryNotFoundError, RevisionNotFoundError, HFValidationError):  # gated is a kind of not found
         raise
     except Exception as problem:  # whatever a network does
@@ -178,13 +174,13 @@ def _from_cache(dataset: DatasetConfig, why: Exception, limit: int, seed: int | 
         builder = load_dataset_builder(dataset.hub, dataset.subset)
         rows = builder.as_dataset(split=dataset.split)
     except Exception:  # whatever `datasets` raises if it is not in the cache; the hub's failure is the reason to give
-        raise undelivered(dataset, why) from None
+        raise _undelivered(dataset, why) from None
     finally:
         config.HF_HUB_OFFLINE = before
     commit = str(builder.hash)
     if dataset.revision not in (None, "main", commit):
         if isinstance(why, OfflineModeIsEnabled):
-            raise undelivered(dataset, why)
+            raise _undelivered(dataset, why)
         raise MeasureError(
             f"the hub did not answer, so it is unknown whether the cached commit {commit} is dataset.revision="
             f"{dataset.revision} of {dataset.hub}; give that commit, or try again later"
@@ -237,23 +233,69 @@ def _names(rows: Any, split: str) -> list[str]:
     return [f"{name}/{n}" for name, length in zip(splits, lengths, strict=True) for n in range(length)]
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silence the libraries' warnings, and their progress bars unless someone watches a terminal."""
-    os.environ.setdefault("HF_UPDATE_DOWNLOAD_COUNTS", "0")  # saves a request, which hangs on a dead network
-    import datasets
-    from huggingface_hub.utils.tqdm import disable_progress_bars
+# ----------------------------------------------------------------------------------------------------------- failures
 
-    datasets.config.STREAMING_READ_MAX_RETRIES = datasets.config.STREAMING_OPEN_MAX_RETRIES = _RETRIES
-    if not sys.stderr.isatty():
-        datasets.disable_progress_bars()
-        disable_progress_bars()
-    loggers = [logging.getLogger(name) for name in ("datasets", "huggingface_hub")]
-    before = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
+
+def place_of(dataset: DatasetConfig, with_split: bool = True) -> str:
+    """A dataset as people name it: ORG/NAME, its subset, its split."""
+    return ", ".join(part for part in (dataset.hub, dataset.subset, dataset.split if with_split else None) if part)
+
+
+@contextmanager
+def _delivered(dataset: DatasetConfig) -> Iterator[None]:
+    """Turn what loading a dataset raises into one line.
+
+    Raises:
+        RbpxError: there is no such dataset, subset or revision, it may not be read, or it is a script.
+        MeasureError: the hub failed in any other way, or delivered something unreadable.
+    """
+    from datasets.exceptions import DataFilesNotFoundError, DatasetNotFoundError
+
+    name = f"dataset.hub={dataset.hub}"
     try:
-        yield
-    finally:
-        for logger, level in zip(loggers, before, strict=True):
-            logger.setLevel(level)
+        with explained("dataset.hub", dataset.hub, dataset.revision):
+            yield
+    except RbpxError:
+        raise
+    except DataFilesNotFoundError:
+        raise RbpxError(f"{name} has no files of rows, as Parquet, JSON, CSV or text; give another dataset") from None
+    except DatasetNotFoundError as problem:  # so `datasets` words what the hub refuses
+        raise gated("dataset.hub", dataset.hub) if "gated" in str(problem) else _undelivered(dataset, problem) from None
+    except Exception as problem:  # whatever a network does, and whatever `datasets` makes of what it delivered
+        if _is_ours(problem):
+            raise
+        script = re.search(r"scripts are no longer supported, but found (\S+)", str(problem))
+        if script:
+            raise RbpxError(
+                f"{name} is a script, {script[1]}, which is never run; give a dataset of files, or dataset.path=FILE"
+            ) from None
+        subsets = re.search(r"(?:BuilderConfig '.*' not found. Available|available configs): \[(.*?)\]", str(problem))
+        if subsets:
+            available = subsets[1].replace("'", "")
+            raise RbpxError(
+                f"dataset.subset={dataset.subset} is not a subset of {dataset.hub}; it has: {available}"
+            ) from None
+        raise _undelivered(dataset, problem) from None
+
+
+def _is_ours(problem: BaseException) -> bool:
+    """Whether it was raised in our own code: then it is a bug of ours, not a failure of the hub."""
+    trace = problem.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and Path(trace.tb_frame.f_code.co_filename).is_relative_to(Path(__file__).parents[1])
+
+
+def _undelivered(dataset: DatasetConfig, problem: BaseException) -> MeasureError:
+    """The error for a hub that failed, or that must not be asked."""
+    from huggingface_hub.errors import OfflineModeIsEnabled
+
+    while problem.__cause__ is not None:  # `datasets` wraps what went wrong
+        problem = problem.__cause__
+    if isinstance(problem, OfflineModeIsEnabled):
+        what = f"{place_of(dataset)} is not on this machine, and HF_HUB_OFFLINE or HF_DATASETS_OFFLINE is set"
+        return NotHereError(what, shlex.join(["python", "-m", "rbpx", "download", f"dataset={dataset.name}"]))
+    return MeasureError(
+        f"the hub did not deliver {place_of(dataset)} ({type(problem).__name__}: {reason(problem, 160)}); check the "
+        "network and type the same again, or read a file with dataset.path=FILE"
+    )

@@ -18,6 +18,7 @@ import pyarrow as pa
 import torch
 
 from rbpx.config.grid import Cell
+from rbpx.config.model.family import is_gguf
 from rbpx.config.model.placement import Split
 from rbpx.config.options import Quantise
 from rbpx.config.text.dataset import SHORTEST
@@ -26,7 +27,6 @@ from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError, number_of
 from rbpx.files.digest import digest
-from rbpx.files.gguf import is_gguf
 from rbpx.measure.best import best_tokens
 from rbpx.measure.distributed import ProcessGroup
 from rbpx.measure.extract import ROW, distinct_windows, measure_windows

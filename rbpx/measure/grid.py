@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from rbpx.config.grid import INCOMPLETE, Cell, cells, members
+from rbpx.config.model.family import is_gguf
 from rbpx.config.model.training import Training, checked_training
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import UNNAMED, ProtocolConfig
@@ -18,8 +19,8 @@ from rbpx.data.corpus import text_hash
 from rbpx.data.hub_texts import Sample
 from rbpx.data.samples import sample_here
 from rbpx.errors import AbsentTextError, RbpxError
-from rbpx.files.gguf import is_gguf
 from rbpx.models.folder import hash_model, local_folder
+from rbpx.models.gguf import stored_as
 from rbpx.store.store import Store
 
 
@@ -57,7 +58,7 @@ def open_grid(request: Request, draw: Callable[[Store], Sample | None]) -> Grid:
     pickled = request.model is not None and request.model.pickled
     folders = {name: local_folder(name, pickled) for name, of in hashes.items() if of is not None}
     training = {name: read_training(folder) for name, folder in folders.items() if folder is not None}
-    return Grid(request, store, cells(request, text, hashes, training), sample)
+    return Grid(request, store, cells(request, text, hashes, training, stored_as(hashes)), sample)
 
 
 def grid_here(request: Request, by_name: bool = False) -> Grid:

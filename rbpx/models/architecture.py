@@ -15,8 +15,8 @@ from typing import Any, Final, cast
 import torch
 from torch import nn
 
+from rbpx.config.model.family import is_gguf
 from rbpx.errors import RbpxError
-from rbpx.files.gguf import is_gguf
 from rbpx.models.folder import local_folder
 from rbpx.models.gguf import pretrained
 

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rbpx.config.model.family import is_gguf
 from rbpx.config.yaml_paths import given_by
 from rbpx.errors import AbsentModelError, RbpxError
 from rbpx.files.digest import digest, hash_files
-from rbpx.files.gguf import check_file, is_gguf
+from rbpx.models.gguf import read_header
 
 BUNDLED = "rbpx:"
 PICKLE = "pytorch_model.bin"  # a single file; `PICKLE_INDEX` names several
@@ -29,7 +30,7 @@ def local_folder(model: str, pickled: bool = False) -> Path | None:
         return _checked(PACKAGE / model.removeprefix(BUNDLED), model, pickled)
     path = Path(model).expanduser()
     if path.is_file() and is_gguf(path):
-        check_file(path, model)
+        read_header(path, model)
         return path.resolve()
     if path.exists():
         return _checked(path, model, pickled)

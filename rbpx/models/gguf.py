@@ -1,23 +1,31 @@
 """GGUF files, as llama.cpp and its kin run them: how transformers opens one, and whether it read all that is in it.
 
-The reader of transformers takes the shape, the tokenizer and the weights from the file and expands these to the dtype
-that is asked for. What it does not know it leaves out without a word: a tensor, a scaling of positions, the rule by
-which a tokenizer cuts digits. So what it made is held against the file here, and what differs is mended or refused.
+The package gguf reads the header. transformers takes the shape, the tokenizer and the weights from the file and expands
+these to the dtype that is asked for. What it does not know it leaves out without a word: a tensor, a scaling of
+positions, the rule by which a tokenizer cuts digits. So what it made is held against the file here, and what differs is
+mended or refused.
 """
 
-from collections.abc import Sequence
+import struct
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
 from math import isclose
 from pathlib import Path
 from typing import Any, Final
 
-import torch
+import numpy as np
+import numpy.typing as npt
 
-from rbpx.errors import RbpxError
-from rbpx.files.gguf import GgufHeader, check_file, is_gguf
+from rbpx.config.model.family import is_gguf
+from rbpx.errors import RbpxError, first_line
+from rbpx.files.cells import quoted
 
 _NEXT: Final = "measure the model's safetensors"
 _ROPE_FACTORS: Final = "rope_freqs.weight"
-_MOST_MADE: Final = 2  # times the numbers of a file, which `take_rest` counts exactly once they are read
+_FLOATS: Final = ("F64", "F32", "F16", "BF16")  # types that are no quantisation
 # Rules by which llama.cpp cuts a text for byte pairs that transformers' reader takes for GPT-2's own. Its tokenizers of
 # the first kind are GPT-2's indeed; those of the second put each digit alone before.
 _AS_GPT2: Final = ("gpt-2", "phi-2", "mpt", "olmo", "jais")
@@ -44,6 +52,128 @@ _NOTHING: Final = {  # keys that say nothing where they have this value
 _TURNED, _BASE = "rope.dimension_count", "rope.freq_base"  # checked by the frequencies that are made of them
 
 
+@dataclass(frozen=True)
+class GgufHeader:
+    """What a file says of the model in it.
+
+    Attributes:
+        metadata: numbers, truth values and texts by key; arrays are left out.
+        n_numbers: of all tensors.
+        type: in which most numbers are stored, as Q4_1.
+        rope_factors: by which the frequencies of rotations are divided; None where the file has none.
+    """
+
+    metadata: Mapping[str, Any]
+    n_numbers: int
+    type: str
+    rope_factors: npt.NDArray[np.float32] | None
+
+    @property
+    def architecture(self) -> str:
+        """What llama.cpp calls the architecture of the model."""
+        return str(self.metadata["general.architecture"])
+
+    @property
+    def quantisation(self) -> str | None:
+        """What the weights are rounded to, as Q4_K_M: as the file says it, else the type that most of them have.
+
+        None where they are floating-point numbers, of 32 bits or 16.
+        """
+        from gguf import LlamaFileType
+
+        try:
+            stated = LlamaFileType(self.metadata["general.file_type"]).name.partition("_")[2]  # MOSTLY_Q4_1
+        except (KeyError, ValueError):
+            stated = ""
+        kind = self.type if stated in ("", "GUESSED") else stated
+        return None if kind in _FLOATS else kind
+
+
+def is_installed() -> bool:
+    """Whether the package is installed that such files are read with."""
+    return find_spec("gguf") is not None
+
+
+def read_header(path: Path, name: str) -> GgufHeader:
+    """The header of a GGUF file that holds one whole language model.
+
+    Args:
+        path: the file.
+        name: as requested, for errors.
+
+    Raises:
+        RbpxError: the extra `gguf` is not installed, or the file is damaged, a part of a model or an addition to one.
+    """
+    if not is_installed():
+        raise RbpxError(f"model.id={name} is a GGUF file, which needs the package gguf: pip install 'rbpx[gguf]'")
+    try:
+        stat = path.stat()
+        header = _read_header(path, stat.st_size, stat.st_mtime_ns)
+    except Exception as problem:  # the reader follows whatever lengths it finds
+        raise RbpxError(
+            f"model.id={name} cannot be read as a GGUF file, so it is damaged or was cut off ({first_line(problem)}); "
+            "copy it from its source again"
+        ) from None
+    n_parts, kind = header.metadata.get("split.count", 0), header.metadata.get("general.type", "model")
+    if n_parts not in (0, 1):
+        raise RbpxError(
+            f"model.id={name} is one of {quoted(n_parts)} parts; put them together with llama-gguf-split --merge, "
+            "then give the whole file"
+        )
+    if kind != "model":
+        raise RbpxError(
+            f"model.id={name} is a GGUF file of type {quoted(kind)}, not of a model; give the model's own file"
+        )
+    return header
+
+
+@lru_cache(maxsize=64)
+def _read_header(path: Path, n_bytes: int, written_ns: int) -> GgufHeader:
+    from gguf import GGUFReader, GGUFValueType
+
+    class Header(GGUFReader):
+        """Passes over arrays, since the reader makes objects of each token: 20 s for the vocabulary of Llama 3."""
+
+        def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
+            if raw_type != GGUFValueType.ARRAY:
+                return super()._get_field_parts(orig_offs, raw_type)
+            kind, n = GGUFValueType(self._get(orig_offs, np.uint32)[0]), int(self._get(orig_offs + 4, np.uint64)[0])
+            end, content = orig_offs + 12, self.data.data
+            if kind != GGUFValueType.STRING:
+                return 12 + n * np.dtype(self.gguf_scalar_to_np[kind]).itemsize, [], [], [GGUFValueType.ARRAY]
+            for _ in range(n):
+                end += 8 + struct.unpack_from("<Q", content, end)[0]
+            return end - orig_offs, [], [], [GGUFValueType.ARRAY]
+
+    reader = Header(path)
+    plain = {key: field for key, field in reader.fields.items() if field.types[0] != GGUFValueType.ARRAY}
+    factors = next((np.array(each.data).ravel() for each in reader.tensors if each.name == _ROPE_FACTORS), None)
+    if "general.architecture" not in plain:
+        raise ValueError("it does not say its architecture")
+    sizes: Counter[str] = Counter()
+    for tensor in reader.tensors:
+        sizes[tensor.tensor_type.name] += tensor.n_elements
+    return GgufHeader(
+        {key: field.contents() for key, field in plain.items()},
+        sizes.total(),
+        sizes.most_common(1)[0][0],
+        factors,
+    )
+
+
+def stored_as(hashes: Mapping[str, str | None]) -> dict[str, str | None]:
+    """What the weights of GGUF files are rounded to.
+
+    Args:
+        hashes: of models by their ids; those without one cannot be read here.
+
+    Raises:
+        RbpxError: as of `read_header`.
+    """
+    files = [name for name, content in hashes.items() if content is not None and is_gguf(name)]
+    return {name: read_header(Path(name).expanduser().resolve(), name).quantisation for name in files}
+
+
 def pretrained(place: Path) -> tuple[Path, dict[str, Any]]:
     """What the functions `from_pretrained` of transformers are given for a model's folder or its GGUF file.
 
@@ -57,33 +187,17 @@ def weights_options(path: Path, name: str) -> dict[str, Any]:
     """What `from_pretrained` is told besides, so that it expands all weights when it loads them, on any device.
 
     Raises:
-        RbpxError: transformers does not read the architecture from such files, or makes more of it than is there.
+        RbpxError: transformers does not read the architecture from such files.
     """
-    from transformers import AutoConfig, AutoModelForCausalLM, GgufConfig
-
-    n_there = _check_architecture(path, name).n_numbers
-    folder, file = pretrained(path)
-    config = AutoConfig.from_pretrained(folder, **file, local_files_only=True)
-    with torch.device("meta"):
-        n_made = sum(parameter.numel() for parameter in AutoModelForCausalLM.from_config(config).parameters())
-    if n_made > _MOST_MADE * n_there:  # what is missing would be drawn at random, in memory, before it is missed
-        raise RbpxError(
-            f"{name} describes a model of {n_made:,} numbers, and has {n_there:,} in its tensors; copy it from its "
-            "source again"
-        )
-    return {"config": config, "quantization_config": GgufConfig(dequantize=True)}
-
-
-def _check_architecture(path: Path, name: str) -> GgufHeader:
+    from transformers import GgufConfig
     from transformers.integrations.gguf import GGUF_ARCHS
     from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
 
-    header = check_file(path, name)
-    own = header.architecture
+    own = read_header(path, name).architecture
     aliases = {"qwen2moe": "qwen2_moe", "qwen3moe": "qwen3_moe", "gpt-oss": "gpt_oss", "minimax-m2": "minimax_m2"}
     if own not in GGUF_ARCHS and aliases.get(own, own) not in GGUF_SUPPORTED_ARCHITECTURES:
         raise RbpxError(f"{name} is of architecture {own[:80]}, which transformers does not read from GGUF; {_NEXT}")
-    return header
+    return {"quantization_config": GgufConfig(dequantize=True)}
 
 
 def take_rest(model: Any, path: Path, name: str) -> None:
@@ -94,18 +208,18 @@ def take_rest(model: Any, path: Path, name: str) -> None:
     Raises:
         RbpxError: the file says something that the model lacks.
     """
-    header = check_file(path, name)
+    header = read_header(path, name)
     rotary = getattr(model.base_model, "rotary_emb", None)
     buffers = () if rotary is None else rotary.named_buffers()
     frequencies = [buffer for key, buffer in buffers if key.endswith("inv_freq") and not key.startswith("original")]
     _check_rotations(frequencies, header, name)
     n_read = sum(parameter.numel() for parameter in model.parameters())
-    factors = header.tensors.get(_ROPE_FACTORS)
+    factors = header.rope_factors
     if factors is not None:
-        if [len(each) for each in frequencies] != [factors.n_numbers] or factors.type != "F32":
+        if [len(each) for each in frequencies] != [len(factors)] or factors.dtype != np.float32:
             raise RbpxError(f"{name} scales its positions by {_ROPE_FACTORS} in a way that rbpx does not know; {_NEXT}")
-        frequencies[0].div_(_floats(path, _ROPE_FACTORS).to(frequencies[0].device))
-        n_read += factors.n_numbers
+        frequencies[0].div_(frequencies[0].new_tensor(factors))
+        n_read += len(factors)
     if n_read != header.n_numbers:
         raise RbpxError(
             f"{name} has {header.n_numbers:,} numbers in its tensors, and what transformers reads of them has "
@@ -123,7 +237,7 @@ def cut_as_llama(tokenizer: Any, path: Path, name: str) -> None:
     from tokenizers import pre_tokenizers
     from transformers.integrations.gguf.gguf_tokenizer_mapping import GGUF_PRE_TOKENIZER_SPLITS
 
-    metadata = check_file(path, name).metadata
+    metadata = read_header(path, name).metadata
     rule = str(metadata.get("tokenizer.ggml.pre", "default"))
     if metadata.get("tokenizer.ggml.model") != "gpt2" or rule in GGUF_PRE_TOKENIZER_SPLITS or rule in _AS_GPT2:
         return
@@ -134,7 +248,7 @@ def cut_as_llama(tokenizer: Any, path: Path, name: str) -> None:
     backend.pre_tokenizer = pre_tokenizers.Sequence([digits, backend.pre_tokenizer])
 
 
-def _check_rotations(frequencies: Sequence[torch.Tensor], header: GgufHeader, name: str) -> None:
+def _check_rotations(frequencies: Sequence[Any], header: GgufHeader, name: str) -> None:
     """Refuse positions that are turned by other angles than the file says, in every kind of layer.
 
     The i-th of n pairs of dimensions is turned by base^(-i / n) radians a token.
@@ -149,14 +263,6 @@ def _check_rotations(frequencies: Sequence[torch.Tensor], header: GgufHeader, na
     ):
         if said is not None and ours and not any(isclose(said, own, rel_tol=1e-3) for own in ours):
             raise RbpxError(f"{name} says {key}={said}, of which transformers makes {max(ours):g}; {_NEXT}")
-
-
-def _floats(path: Path, tensor: str) -> torch.Tensor:
-    """A small tensor of 32-bit numbers."""
-    from gguf import GGUFReader
-
-    (found,) = [each for each in GGUFReader(path).tensors if each.name == tensor]
-    return torch.tensor(found.data).flatten()
 
 
 def _check_keys(model: Any, header: GgufHeader, name: str) -> None:

@@ -1,16 +1,16 @@
 """Downloads a model from the Hugging Face hub into the hub's cache, and verifies the hashes of its files."""
 
+import hashlib
 import re
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-from rbpx.errors import AbsentModelError, MeasureError, NotHereError, RbpxError
-from rbpx.files.hub_cache import HubFile, files_of, other_hash
+from rbpx.data.hub import TIMEOUT_S, HubFile, explained, files_of
+from rbpx.errors import MeasureError, NotHereError, RbpxError
+from rbpx.files.digest import file_hashes
 from rbpx.models.folder import PICKLE, local_folder, only_pickles, weight_files
 
-_TIMEOUT_S = 5  # of a request for metadata; a hub that is slower counts as unreachable
 _SMALL_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken"]  # configuration and tokenizer
 _PICKLES = [PICKLE, PICKLE.replace(".bin", "-*.bin")]
 
@@ -36,7 +36,7 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
     if folder is not None:
         return folder, None
     try:
-        with _explained(model, revision):
+        with explained("model.id", model, revision):
             patterns = _weight_patterns(_listing(model, revision)[1], model, pickled) if weights else []
             snapshot = _download(model, revision, patterns)
     except RbpxError:
@@ -70,7 +70,7 @@ def needed_files(model: str, revision: str | None, pickled: bool, weights: bool)
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
 
     try:
-        with _explained(model, revision):
+        with explained("model.id", model, revision):
             commit, listed = _listing(model, revision)
             patterns = [*_SMALL_FILES, *(_weight_patterns(listed, model, pickled) if weights else [])]
             names = filter_repo_objects(listed, allow_patterns=patterns, ignore_patterns=["*/*"])
@@ -86,30 +86,6 @@ def needed_files(model: str, revision: str | None, pickled: bool, weights: bool)
             for path in sorted(folder.iterdir())
             if path.is_file()
         ]
-
-
-@contextmanager
-def _explained(model: str, revision: str | None) -> Iterator[None]:
-    """Turn what the hub refuses into one line; failures of the network go through."""
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HFValidationError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
-
-    try:
-        yield
-    except GatedRepoError:
-        raise RbpxError(f"model.id={model} is gated; accept its terms on the hub and run `hf auth login`") from None
-    except RevisionNotFoundError:
-        raise AbsentModelError(
-            f"model.revision={revision} does not exist in {model}; check the branch or commit"
-        ) from None
-    except (RepositoryNotFoundError, HFValidationError):
-        raise AbsentModelError(
-            f"model.id={model} does not exist on the hub, nor as a folder; check its spelling, or log in if private"
-        ) from None
 
 
 def check_snapshot(
@@ -135,10 +111,16 @@ def check_snapshot(
         if not path.is_symlink():
             continue
         blob = path.parent / path.readlink()
-        differs = other_hash(path, blob.name, cache)
-        if differs is not None:
+        if re.fullmatch(r"[0-9a-f]{64}", blob.name):
+            hashes = file_hashes([path], cache)
+        elif re.fullmatch(r"[0-9a-f]{40}", blob.name):
+            raw = path.read_bytes()  # some mirrors name a small file by its plain SHA-1
+            hashes = [hashlib.sha1(start + raw).hexdigest() for start in (b"blob %d\0" % len(raw), b"")]
+        else:
+            continue
+        if blob.name not in hashes:
             raise MeasureError(
-                f"{path.name} of {model} is corrupt: its hash is {differs[:12]}..., the hub gives "
+                f"{path.name} of {model} is corrupt: its hash is {hashes[0][:12]}..., the hub gives "
                 f"{blob.name[:12]}...; delete {blob.parent.resolve() / blob.name} and run again"
             )
 
@@ -147,7 +129,7 @@ def _listing(model: str, revision: str | None) -> tuple[str, set[str]]:
     """Commit and files of a repository. Requested first because it has a timeout; a download waits for a silent hub."""
     from huggingface_hub import HfApi
 
-    info = HfApi().model_info(model, revision=revision or "main", timeout=_TIMEOUT_S)
+    info = HfApi().model_info(model, revision=revision or "main", timeout=TIMEOUT_S)
     return str(info.sha), {file.rfilename for file in info.siblings or []}
 
 
@@ -171,7 +153,7 @@ def _download(model: str, revision: str | None, weights: Sequence[str], local_on
             revision=revision,
             allow_patterns=[*_SMALL_FILES, *weights],
             ignore_patterns=["*/*"],
-            etag_timeout=_TIMEOUT_S,
+            etag_timeout=TIMEOUT_S,
             local_files_only=local_only,
         )
     )

@@ -17,10 +17,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from rbpx.config.model.family import is_gguf
 from rbpx.config.model.placement import Split
 from rbpx.config.options import Quantise
 from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
-from rbpx.files.gguf import is_gguf
 from rbpx.models.architecture import active_params, context_of, non_embedding_params, total_params
 from rbpx.models.described import Model
 from rbpx.models.devices import is_out_of_memory

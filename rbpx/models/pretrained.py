@@ -1,10 +1,7 @@
 """Loads the weights of a model folder with transformers' `from_pretrained`, onto one device or split over several."""
 
-import json
 import logging
 import re
-import shutil
-from collections.abc import Collection, Sequence
 from contextlib import nullcontext, redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -12,12 +9,10 @@ from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 
+from rbpx.config.model.family import is_gguf
 from rbpx.config.model.placement import Split
 from rbpx.errors import MeasureError, RbpxError, first_line
-from rbpx.files.gguf import is_gguf
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import weight_files
 from rbpx.models.gguf import pretrained, take_rest, weights_options
@@ -56,11 +51,9 @@ def load_weights(
     safe, is_file = files[0].suffix == ".safetensors", is_gguf(folder)
     if is_file and split is not None:
         raise RbpxError(f"{name} is a GGUF file, which is measured on one device; drop device=split or parallel=")
+    if isinstance(split, Split) and not safe:  # accelerate loses tied weights of a pickle that it offloads
+        raise RbpxError(f"{name} has its weights in a pickle, which is measured on one device; drop device=split")
     try:
-        if safe:
-            _check_layers(folder, name, files)
-        if isinstance(split, Split) and not safe:
-            folder, safe = convert(folder, files, split.folder), True
         options = {
             "dtype": dtype,
             "use_safetensors": safe,
@@ -95,26 +88,20 @@ def load_weights(
                 f"{name} needs code of its own, and rbpx runs none; use a checkpoint of an architecture of transformers"
             ) from None
         raise RbpxError(f"{name} cannot be loaded as a causal language model: {first_line(problem)}") from None
-    mismatched = sorted(report["mismatched_keys"])
+    mismatched, missing = sorted(report["mismatched_keys"]), sorted(report["missing_keys"])
+    unexpected = sorted(report["unexpected_keys"])
     if mismatched:  # transformers would fill them with random numbers
         key, stored, configured = mismatched[0]
         raise RbpxError(
             f"{name} has {len(mismatched)} weights of other shapes than config.json says, the first is {key}: "
             f"{tuple(stored)} in its file, {tuple(configured)} by config.json; check config.json"
         )
-    missing = sorted(report["missing_keys"])
     if missing:  # transformers would fill them with random numbers
-        longer = _longer_name(missing, report["unexpected_keys"])
-        if longer is not None:  # torch.compile puts _orig_mod. there, DistributedDataParallel module.
-            key, prefix = longer
-            raise RbpxError(
-                f"{name} has weights whose names begin with '{prefix}', the first is {prefix}{key} for {key}; take "
-                f"'{prefix}' off the names in its file, or save the model that is inside the wrapper"
-            )
+        beside = f", and has {unexpected[0]}, which the model does not know" if unexpected else ""
         raise RbpxError(
-            f"{name} lacks {len(missing)} of its weights, the first is {missing[0]}; is the download complete?"
+            f"{name} lacks {len(missing)} of its weights, the first is {missing[0]}{beside}; is the download complete?"
         )
-    unused = sorted(key for key in report["unexpected_keys"] if _LAYER_WEIGHT.search(key))
+    unused = [key for key in unexpected if _LAYER_WEIGHT.search(key)]
     if unused:  # weights of layers that config.json does not have
         raise RbpxError(
             f"{name} has weights of layers that config.json lacks, the first is {unused[0]}; check config.json"
@@ -122,27 +109,6 @@ def load_weights(
     if is_file:
         take_rest(model, folder, name)
     return model
-
-
-def _longer_name(missing: Sequence[str], stored: Collection[str]) -> tuple[str, str] | None:
-    """The first key that a file has under a longer name, and what stands there before it; None if there is none."""
-    longer = ((key, name.removesuffix(key)) for key in missing for name in sorted(stored) if name.endswith(f".{key}"))
-    return next(longer, None)
-
-
-def _check_layers(folder: Path, name: str, files: Sequence[Path]) -> None:
-    """Refuse more layers than there are tensors, of which transformers would make each before it misses them."""
-    from transformers import AutoConfig
-
-    config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    n_layers, n_tensors = getattr(config.get_text_config(decoder=True), "num_hidden_layers", 0), 0
-    for path in files:
-        with safe_open(path, framework="pt") as tensors:
-            n_tensors += len(tensors.keys())
-    if isinstance(n_layers, int) and n_layers > n_tensors:
-        raise RbpxError(
-            f"{name} has {n_tensors:,} tensors, too few for the {n_layers:,} layers of its config.json; check both"
-        )
 
 
 def _device_map(split: Split | None) -> dict[str, Any]:
@@ -159,38 +125,3 @@ def _device_map(split: Split | None) -> dict[str, Any]:
     logger.setLevel(logging.ERROR)  # it would warn that parts are offloaded, which is intended
     limits = None if split.limits is None else dict(split.limits)
     return {"device_map": "auto", "max_memory": limits, "offload_folder": split.folder}
-
-
-def convert(folder: Path, pickles: Sequence[Path], parent: Path) -> Path:
-    """Write the tensors of a model folder as safetensors, one file at a time.
-
-    transformers 5.23 loses tied weights when it offloads those of a pickle to disk, but not those of safetensors.
-
-    Args:
-        folder: of the model; its configuration files are copied.
-        pickles: its weight files; only tensors are read, no code is run.
-        parent: where the new folder is made.
-
-    Returns:
-        The new folder, with safetensors and an index of them.
-
-    Raises:
-        UnpicklingError: a pickle contains more than tensors.
-    """
-    converted = parent / "converted"
-    converted.mkdir()
-    for path in folder.glob("*config.json"):
-        shutil.copyfile(path, converted / path.name)
-    weight_map: dict[str, str] = {}
-    for number, pickle in enumerate(pickles, 1):
-        name = f"model-{number:05}-of-{len(pickles):05}.safetensors"
-        tensors = torch.load(pickle, map_location="cpu", weights_only=True)
-        # Tied tensors share memory, which safetensors does not accept.
-        save_file(
-            {key: tensor.clone(memory_format=torch.contiguous_format) for key, tensor in tensors.items()},
-            converted / name,
-        )
-        weight_map |= dict.fromkeys(tensors, name)
-    index = {"metadata": {}, "weight_map": weight_map}
-    (converted / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
-    return converted

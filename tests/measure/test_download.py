@@ -1,8 +1,9 @@
-"""Fetching what a sweep needs: the sizes that are said are those that come, nothing else does, and no kill loses it."""
+"""Fetching what a sweep needs: the sizes that are said are those that come, and nothing else does."""
 
 import json
 import shlex
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from rbpx.data.hub import HubFile, files_of
 from rbpx.errors import MeasureError
-from rbpx.files.hub_cache import HubFile, files_of
 from tests.support.commands import Answer, here
-from tests.support.model_hub import Hub, other_bytes
+from tests.support.model_hub import Hub
 
 WANTED = ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
 
@@ -110,39 +111,25 @@ def listed(hub: Hub, name: str) -> HubFile:
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
-def test_a_file_comes_from_where_it_was_left_and_is_counted_once(name: str, models: Hub) -> None:
+def test_the_bytes_of_a_file_are_counted_once_however_often_the_line_is_cut(name: str, models: Hub) -> None:
     file, raw = listed(models, name), (models.repos["org/tiny"]["main"][1] / name).read_bytes()
-    assert (file.n_bytes, file.n_bytes_here) == (len(raw), 0)
-    file._partial.parent.mkdir(parents=True)
-    file._partial.write_bytes(raw[:1234])
-    assert file.n_bytes_here == 1234
+    assert (file.n_bytes, file.is_here) == (len(raw), False)
+    models.faults[name] = "breaks once"
     came: list[int] = []
     file.fetch(came.append)
-    assert sum(came) == len(raw) - 1234 == models.served("org/tiny", name)
-    assert file._whole.read_bytes() == raw
+    assert sum(came) == len(raw)
+    assert (models.repos["org/tiny"]["main"][1] / name).read_bytes() == raw
     assert file.is_here
 
 
-def test_a_hub_that_knows_no_ranges_sends_all_again(models: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = listed(models, "tokenizer.json")
-    raw = (models.repos["org/tiny"]["main"][1] / "tokenizer.json").read_bytes()
-    file._partial.parent.mkdir(parents=True)
-    file._partial.write_bytes(raw[:1234])
-    models.knows_ranges = False
-    came: list[int] = []
-    file.fetch(came.append)
-    assert file._whole.read_bytes() == raw
-    assert sum(came) == len(raw) - 1234, "what comes twice is counted once"
-
-
-def test_what_was_left_of_something_else_is_found_out_and_fetched_anew(models: Hub) -> None:
+def test_a_file_that_does_not_come_is_one_line_and_leaves_nothing_behind(
+    models: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = SimpleNamespace(time=time.time, sleep=lambda seconds: None)
+    monkeypatch.setattr("huggingface_hub.file_download.time", at_once)
+    models.faults["model.safetensors"] = "breaks"
     file = listed(models, "model.safetensors")
-    raw = (models.repos["org/tiny"]["main"][1] / "model.safetensors").read_bytes()
-    file._partial.parent.mkdir(parents=True)
-    file._partial.write_bytes(other_bytes(raw[:1234]))
-    with pytest.raises(MeasureError, match=r"model\.safetensors of org/tiny came with other bytes .*; type the same"):
+    with pytest.raises(MeasureError, match=r"model\.safetensors of org/tiny did not come .*; type the same again"):
         file.fetch(lambda n: None)
-    assert (file.is_here, file.n_bytes_here) == (False, 0)
-    file._partial.write_bytes(raw + b"more than all of it")
-    file.fetch(lambda n: None)
-    assert file._whole.read_bytes() == raw
+    assert not file.is_here
+    assert not list(tmp_path.rglob("*.incomplete"))

@@ -1,8 +1,6 @@
 """GGUF files: read as what they are, known by their bytes, compared by their quantisation, refused in one line."""
 
-import contextlib
 import os
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +9,15 @@ import pytest
 import torch
 
 from rbpx.errors import RbpxError
-from rbpx.files import gguf as files
+from rbpx.models import gguf
+from rbpx.models.gguf import read_header
 from rbpx.models.load import load_model
 from rbpx.models.tokenizer import load_tokenizer
 from tests.support.commands import here
 from tests.support.gguf_files import build_llama, write_gguf
 from tests.support.stores import cell_records, manifests, run_folders
 
-needs_gguf = pytest.mark.skipif(not files.is_installed(), reason="gguf is not installed: pip install 'rbpx[gguf]'")
+needs_gguf = pytest.mark.skipif(not gguf.is_installed(), reason="gguf is not installed: pip install 'rbpx[gguf]'")
 CPU = torch.device("cpu")
 TEXT = "The letters are read twice: once by the one who writes them, 12 or  345 times."
 
@@ -120,16 +119,9 @@ def test_a_damaged_file_is_refused_in_one_line_wherever_it_ends(llama: Path, tmp
     file = tmp_path / "cut.gguf"
     for n in (0, 3, 23, 24, 60, 300, 5000, len(content) // 2, len(content) - 1):
         file.write_bytes(content[:n])
-        with pytest.raises(RbpxError, match=r"is not a GGUF file|damaged or was cut off|was cut off: its tensors end"):
-            files.read_header(file, "cut.gguf")
-    generator = np.random.default_rng(0)
-    for _ in range(300):  # a flipped bit of the header either changes a value or is refused
-        flipped = bytearray(content)
-        flipped[generator.integers(0, 6000)] ^= 1 << generator.integers(0, 8)
-        file.write_bytes(bytes(flipped))
-        with contextlib.suppress(RbpxError):
-            files.read_header(file, "cut.gguf")
-    file.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 2**60, 2**60))
+        with pytest.raises(RbpxError, match=r"cut\.gguf cannot be read as a GGUF file") as raised:
+            read_header(file, "cut.gguf")
+        assert "\n" not in str(raised.value)
     store = tmp_path / "store"
     asked = ("measure", "model=hub", f"model.id={file}", "dataset=pydoc", "--store", store)
     answer = here(*asked, cwd=cwd, check=2)
@@ -138,60 +130,18 @@ def test_a_damaged_file_is_refused_in_one_line_wherever_it_ends(llama: Path, tmp
     assert not store.exists()
 
 
-def _text(text: str) -> bytes:
-    return struct.pack("<Q", len(text)) + text.encode()
-
-
-def _tensor(name: str, shape: tuple[int, ...], offset: int) -> bytes:
-    return _text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, 0, offset)
-
-
-_LLAMA = _text("general.architecture") + struct.pack("<I", 8) + _text("llama")
-_A = _tensor("a", (4,), 0)
-
-
-@needs_gguf
-@pytest.mark.parametrize(
-    ("counts", "header", "told"),
-    [
-        ((1, 2**60), _LLAMA, "claims to have 1 tensors and 1,152,921,504,606,846,976 facts"),
-        ((2**60, 1), _LLAMA, "claims to have 1,152,921,504,606,846,976 tensors"),
-        ((1, 2), _LLAMA + struct.pack("<Q", 2**38), "goes on beyond 134,217,728 bytes"),
-        ((1, 2), _LLAMA + _text("a") + struct.pack("<IIQ", 9, 0, 2**38), "goes on beyond 134,217,728 bytes"),
-        ((1, 1), _LLAMA + _tensor("a", (2**63, 0), 0), "tensor 'a' has no numbers"),
-        ((2, 1), _LLAMA + _A + _A, "its 2 tensors have 1 names"),
-        ((2, 1), _LLAMA + _A + _tensor("b", (4,), 12), "tensors 'a' and 'b' lie in the same bytes"),
-        ((1, 2), _LLAMA + _LLAMA + _A, "says 'general.architecture' twice"),
-        ((1, 2), _LLAMA + _text("llama.block_count") + struct.pack("<II", 4, 2**31) + _A, "2147483648 layers"),
-    ],
-    ids=["facts", "tensors", "key", "numbers", "no numbers", "names", "bytes", "keys", "layers"],
-)
-def test_a_header_that_claims_too_much_is_refused_before_it_takes_time_or_memory(
-    counts: tuple[int, int], header: bytes, told: str, tmp_path: Path
-) -> None:
-    """Each file is sparse and a TiB long, so that whatever it claims could be there."""
-    file = tmp_path / "claims.gguf"
-    file.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, *counts) + header)
-    os.truncate(file, 2**40)
-    with pytest.raises(RbpxError, match=told):
-        files.check_file(file, "claims.gguf")
-
-
 @needs_gguf
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"llama.feed_forward_length": 10**9}, "describes a model of 384,0.* numbers, and has 82,240 in its tensors"),
         ({"general.architecture": "x\n" * 10**5}, "of architecture x"),
         ({"general.type": "x" * 10**5}, "of type 'x"),
         ({"split.count": "x" * 10**5}, "one of 'x"),
         ({"llama.unheard_of": "x" * 10**5}, "llama.unheard_of=x"),
     ],
-    ids=["width", "architecture", "type", "parts", "key"],
+    ids=["architecture", "type", "parts", "key"],
 )
-def test_what_a_file_claims_is_told_in_few_words_and_takes_no_memory(
-    more: dict[str, Any], told: str, llama: Path, tmp_path: Path
-) -> None:
+def test_what_a_file_claims_is_told_in_few_words(more: dict[str, Any], told: str, llama: Path, tmp_path: Path) -> None:
     file = write_gguf(llama, tmp_path / "claims.gguf", more=more)
     with pytest.raises(RbpxError, match=told) as raised:
         load_model(str(file), None, "float32", CPU)
@@ -201,7 +151,7 @@ def test_what_a_file_claims_is_told_in_few_words_and_takes_no_memory(
 def test_without_the_package_a_file_is_refused_in_one_line(
     tmp_path: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "find_spec", lambda name: None)
+    monkeypatch.setattr(gguf, "find_spec", lambda name: None)
     file = tmp_path / "model.gguf"
     file.write_bytes(b"GGUF")
     for verb in ("measure", "plan"):

@@ -147,9 +147,8 @@ def test_a_configuration_with_more_layers_than_weights_is_refused(folder: Path) 
     assert "transformer.h.2." in refusal(folder)
 
 
-def test_a_configuration_with_millions_of_layers_is_refused_before_they_are_made(folder: Path) -> None:
+def test_an_architecture_with_millions_of_layers_is_not_built(folder: Path) -> None:
     edit_config(folder, n_layer=10**7)
-    assert "10,000,000 layers" in refusal(folder)
     assert read_architecture(folder) is None
 
 
@@ -271,7 +270,7 @@ def test_weights_that_were_saved_inside_a_wrapper_name_its_prefix(
     folder = tiny_checkpoint("gpt2", folder=tmp_path / "model")
     weights = load_file(folder / "model.safetensors")
     save_file({f"_orig_mod.{name}": tensor for name, tensor in weights.items()}, folder / "model.safetensors")
-    assert "whose names begin with '_orig_mod.'" in refusal(folder)
+    assert "and has _orig_mod." in refusal(folder)
 
 
 def test_an_adapter_beside_the_weights_is_mentioned(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.support import fuzz
 
-FEW = {"texts": 4, "imports": 5, "engine rows": 20, "gguf": 100, "parts": 20, "samples": 20, "configuration": 30}
+FEW = {"texts": 4, "imports": 5, "engine rows": 20, "parts": 20, "samples": 20, "configuration": 30}
 
 
 @pytest.mark.parametrize("target", FEW)

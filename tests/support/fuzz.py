@@ -9,7 +9,6 @@ import io
 import json
 import math
 import re
-import struct
 import tempfile
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -30,7 +29,6 @@ from rbpx.config.text.items import RowChoice
 from rbpx.data.corpus import read_file
 from rbpx.data.windows import Window
 from rbpx.errors import RbpxError
-from rbpx.files.gguf import check_file
 from rbpx.files.rows import read_table
 from rbpx.measure.extract import ROW
 from rbpx.measure.reading.parts import Parts
@@ -117,16 +115,6 @@ def import_as_far_as_the_store(path: Path) -> pa.Table:
     return judged.new.append_column("run_id", run_ids(judged.new))
 
 
-def gguf(content: bytes) -> None:
-    """A GGUF file: what its header says has room in its bytes."""
-
-    def read(path: Path) -> None:
-        header = check_file(path, path.name)
-        assert 0 < header.n_numbers <= 8 * len(content), "one bit a number at the least"
-
-    read_as(["a-Q8_0.gguf"], content, read)
-
-
 def parts(content: bytes) -> None:
     """A sealed part of a cell, as it lies there and under a digest of its own: no rows but of the tokens asked for."""
     for sealed in (content, hashlib.sha256(content).digest() + content):
@@ -202,25 +190,6 @@ ENGINES = [
     json.dumps(_VLLM | {"prompt_token_ids": [1, ["9" * 5000]]}).encode(),
 ]
 
-
-def _gguf(kind: int = 0, n_bytes: int = 128, **facts: object) -> bytes:
-    """A header of two facts and two tensors [1, 32], and their numbers."""
-
-    def text(value: str) -> bytes:
-        return struct.pack("<Q", len(value)) + value.encode()
-
-    said = {"general.architecture": "llama", "llama.block_count": 1} | facts
-    out = b"GGUF" + struct.pack("<IQQ", 3, 2, len(said))
-    for key, value in said.items():
-        out += text(key) + (
-            struct.pack("<I", 8) + text(value) if isinstance(value, str) else struct.pack("<II", 4, int(str(value)))
-        )
-    for at, name in enumerate(("blk.0.attn_q.weight", "output_norm.weight")):
-        out += text(name) + struct.pack("<IQQIQ", 2, 32, 1, kind, at * n_bytes)
-    return out + bytes(-len(out) % 32 + 2 * n_bytes)
-
-
-GGUFS = [_gguf(), _gguf(8, 34), _gguf(1, 64, **{"general.alignment": 64}), _gguf(**{"split.count": 2})]
 
 _KEY = "0123456789abcdef"
 _WINDOW = Window(3, np.array([7, 8, 9], np.int32), np.array([False, True, True]), 3, 2)
@@ -310,7 +279,6 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
     "texts": (texts, TABLES),
     "imports": (imports, TABLES),
     "engine rows": (engine_rows, ENGINES),
-    "gguf": (gguf, GGUFS),
     "parts": (parts, PARTS),
     "samples": (samples, SAMPLES),
     "configuration": (configuration, FILES),

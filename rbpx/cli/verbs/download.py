@@ -2,9 +2,9 @@
 
 Takes the words of `measure`, and fetches what its missing cells read from the hub: safetensors, configurations and
 tokenizers into the hub's cache (HF_HOME), samples of datasets into the store. No model is loaded. First it says how
-much that is, and what is here already; then files come side by side, each from where it was left, so stop it and type
-the same again. HF_HUB_OFFLINE=1 then measures where there is no network. What cannot be fetched is named with its
-cells, and does not stop the rest.
+much that is, and what is here already; then huggingface_hub fetches files, side by side; stop it and type the same
+again, and those that are whole stay. HF_HUB_OFFLINE=1 then measures where there is no network. What cannot be fetched
+is named with its cells, and does not stop the rest.
 """
 
 import logging

@@ -19,11 +19,28 @@ from rbpx.config.model.training import Training, checked_training
 from rbpx.config.options import Bos, Quantise, did_you_mean
 from rbpx.errors import RbpxError
 
-__all__ = ["Checkpoint", "checkpoints", "chosen_revisions", "listed_steps", "log_spaced", "named_revisions"]
+__all__ = [
+    "GGUF",
+    "Checkpoint",
+    "ModelConfig",
+    "checkpoints",
+    "chosen_revisions",
+    "is_gguf",
+    "listed_steps",
+    "log_spaced",
+    "named_revisions",
+]
+
+GGUF: Final = ".gguf"
 
 _EVERY: Final = ("all", "log")
 _RATIO: Final = 1.9  # of a step to the one before it; 512 and 1,000 of Pythia are neighbours
 _HOW: Final = "give steps and ranges, as in checkpoints: [0, 1, 2, 4, {from: 1000, to: 143000, by: 1000}]"
+
+
+def is_gguf(name: object) -> bool:
+    """Whether a model's id or path names a GGUF file."""
+    return str(name).lower().endswith(GGUF)
 
 
 def listed_steps(checkpoints: Sequence[Any], family: str | None) -> list[int]:

@@ -1,6 +1,6 @@
 """Everything that measuring a sweep reads from the hub, fetched without loading a model: requests in, results out.
 
-First the hub is asked what there is to fetch; then files come side by side, each from where it was left. What only
+First the hub is asked what there is to fetch; then huggingface_hub fetches files, side by side. What only
 cells need that cannot be measured anyway is not fetched.
 """
 
@@ -16,11 +16,11 @@ from typing import Final
 
 from rbpx.config.grid import Cell
 from rbpx.config.request import Request
+from rbpx.data.hub import HubFile, cache_folder, quiet
 from rbpx.data.samples import draws_from_hub
 from rbpx.display.progress import counted, downloading
 from rbpx.display.vocabulary import in_bytes
 from rbpx.errors import MeasureError, RbpxError, number_of
-from rbpx.files.hub_cache import HubFile, cache_folder, silent
 from rbpx.measure.download.wanted import Found, Wanted, WantedModel, WantedText
 from rbpx.measure.grid import grid_here
 from rbpx.measure.results import Failure, Measured, not_measured, told
@@ -123,9 +123,9 @@ class Download:
             if places is None or places:
                 _fill(grid, places, known)
         self._needed = list(known.values())
-        with silent():
+        with quiet(bars=False):
             self._look_up()
-        self._here = {file: file.n_bytes_here for each in self._needed if each.found for file in each.found.files}
+        self._here = {file for each in self._needed if each.found for file in each.found.files if file.is_here}
         self._n_came_bytes, self._began, self._wall_s = 0, False, 0.0
 
     def _look_up(self) -> None:
@@ -151,14 +151,14 @@ class Download:
         live = self._live()
         found = [each.found for each in live if each.found is not None]
         missing = list({file.content: file for of in found for file in of.files if not file.is_here}.values())
-        n_bytes = sum(file.n_bytes - file.n_bytes_here for file in missing)
+        n_bytes = sum(file.n_bytes for file in missing)
         self._began, began = True, time.monotonic()
         try:
             _check_room(n_bytes)
         except MeasureError as problem:
             self._stop(problem)
             return
-        with silent():
+        with quiet(bars=False):
             if missing:
                 self._fetch(missing, n_bytes)
             for each in live:
@@ -201,7 +201,7 @@ class Download:
     def _row(self, kind: str, name: str, revision: str, needed: Sequence[Needed]) -> Record:
         found = [each.found for each in needed if each.found is not None]
         files = {file for of in found for file in of.files}
-        n_bytes, n_bytes_here = sum(file.n_bytes for file in files), sum(self._here[file] for file in files)
+        n_bytes, n_bytes_here = sum(file.n_bytes for file in files), sum(file.n_bytes for file in files & self._here)
         n_read_bytes = sum(of.n_read_bytes for of in found)
         problem = next((each.problem for each in needed if each.problem is not None), None)
         if problem is not None:

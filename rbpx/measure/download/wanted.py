@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from rbpx.config.text.dataset import DatasetConfig
+from rbpx.data.hub import HubFile
 from rbpx.data.hub_texts import Sample, needed_rows
 from rbpx.data.samples import keep_sample
 from rbpx.display.progress import tell_loading
-from rbpx.files.hub_cache import HubFile
 from rbpx.models.hub import fetch, needed_files
 from rbpx.store.store import Store
 

@@ -1,19 +1,16 @@
 """GGUF files: read as what they are, known by their bytes, compared by their quantisation, refused in one line."""
 
 import json
-import os
-import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rbpx.errors import RbpxError
-from rbpx.files import gguf as files
+from rbpx.models import gguf
 from tests.support.commands import here
 from tests.support.gguf_files import build_llama, write_gguf
 
-needs_gguf = pytest.mark.skipif(not files.is_installed(), reason="gguf is not installed: pip install 'rbpx[gguf]'")
+needs_gguf = pytest.mark.skipif(not gguf.is_installed(), reason="gguf is not installed: pip install 'rbpx[gguf]'")
 
 
 @pytest.fixture(scope="module")
@@ -104,18 +101,3 @@ def test_a_question_is_narrowed_to_a_quantisation_that_runs_have(
         assert says in line
     told = here("fit", "family=mine", "model.quantise=Q8_0", "--store", store, cwd=cwd, check=2).stderr
     assert "no group of runs" in told  # it is there, of one size
-
-
-@needs_gguf
-def test_a_header_that_claims_texts_without_end_is_refused_after_its_longest(tmp_path: Path) -> None:
-    """The file is sparse and a TiB long, so that whatever it claims could be there; each of its texts is empty."""
-
-    def packed(text: str) -> bytes:
-        return struct.pack("<Q", len(text)) + text.encode()
-
-    header = packed("general.architecture") + struct.pack("<I", 8) + packed("llama") + packed("a")
-    file = tmp_path / "claims.gguf"
-    file.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 1, 2) + header + struct.pack("<IIQ", 9, 8, 2**60))
-    os.truncate(file, 2**40)
-    with pytest.raises(RbpxError, match="goes on beyond 134,217,728 bytes"):
-        files.check_file(file, "claims.gguf")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.files.gguf import is_installed
+from rbpx.models.gguf import is_installed
 from tests.support.commands import here
 from tests.support.real_model import PlainLlama, ranks_and_nats, real_model
 

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from rbpx.config.model.placement import Split
-from rbpx.models.load import LoadedModel, load_model
+from rbpx.errors import RbpxError
+from rbpx.models.load import load_model
 from tests.support.checkpoints import ARCHITECTURES
 from tests.support.commands import here
 from tests.support.pickles import pickle_weights
@@ -65,25 +66,7 @@ def test_a_split_model_gives_the_rows_and_the_identity_of_the_whole_one(
     assert {str(place) for place in loaded.model.hf_device_map.values()} == {"cpu", "disk"}, "a part of it on each"
 
 
-def test_pickled_weights_are_written_anew_where_the_store_is_and_removed(
-    tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pickled_weights_are_refused(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> None:
     folder = pickle_weights(Path(shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "model")))
-    measure(folder, tiny_jsonl, tmp_path / "whole", cwd, "model.pickled=true")
-    offloaded: list[Path] = []
-
-    def looked_at(*args: Any) -> LoadedModel:
-        loaded = load_model(*args)
-        (split,) = [each for each in args if isinstance(each, Split)]
-        offloaded.extend(split.folder.glob("*/*"))
-        return loaded
-
-    monkeypatch.setattr("rbpx.models.load.load_model", looked_at)
-    words = ("model.pickled=true", "device=split", "memory={cpu: 1}")
-    measure(folder, tiny_jsonl, tmp_path / "split", cwd, *words)
-    assert "model-00001-of-00001.safetensors" in [path.name for path in offloaded]
-    assert {path.parents[2] for path in offloaded} == {tmp_path / "split"}
-    assert not any(path.exists() for path in offloaded)
-    (whole, _, rows), (split, _, split_rows) = read_run(tmp_path / "whole"), read_run(tmp_path / "split")
-    assert whole == split
-    np.testing.assert_array_equal(split_rows["greater"], rows["greater"])
+    with pytest.raises(RbpxError, match="weights in a pickle, which is measured on one device; drop device=split"):
+        load_model(str(folder), None, "float32", CPU, pickled=True, split=Split(tmp_path, None))

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support import fuzz
 
-MANY = {"texts": 20_000, "imports": 20_000, "engine rows": 20_000, "gguf": 50_000, "parts": 5_000, "samples": 20_000}
+MANY = {"texts": 20_000, "imports": 20_000, "engine rows": 20_000, "parts": 5_000, "samples": 20_000}
 MANY |= {"configuration": 50_000, "composed": 2_000}
 
 
