@@ -13,7 +13,6 @@ from rbpx.config.options import Dtype
 from rbpx.config.request import Request
 from rbpx.data.corpus import Document
 from rbpx.errors import RbpxError
-from rbpx.config.model.family import is_gguf
 from rbpx.measure.grid import grid_here
 from rbpx.measure.plan.memory import FreeMemory, free_memory, what_fits
 from rbpx.measure.plan.throughput import Throughput, calibrate, nearest

@@ -21,7 +21,7 @@ from rbpx.config.imports import ImportRequest
 from rbpx.errors import RbpxError
 from rbpx.files.cells import number, quoted
 from rbpx.files.digest import digest
-from rbpx.files.rows import check_table, read_rows
+from rbpx.files.rows import read_rows
 from rbpx.store import schema
 from rbpx.store.store import Record, Store, now
 from rbpx.ties import Ties
@@ -71,7 +71,6 @@ def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[
     Raises:
         RbpxError: it cannot be read, or a token is not one, is there twice, or its rank has no rule.
     """
-    check_table(path)
     read, tokens, document = read_rows(path, one_object=True), dict[tuple[int, int], EngineToken](), 0
     for row in read.rows:
         for answer in _answers(row.values):
