@@ -50,8 +50,12 @@ def _as_json(table: "pa.Table", names: Sequence[str], before: Sequence[str]) -> 
         columns = []
         for name, label in zip(names, before, strict=True):
             distinct = table[name].slice(at, _DIGESTED_ROWS).combine_chunks().dictionary_encode("encode")
-            texts = np.array([label + json.dumps(value) for value in distinct.dictionary.to_pylist()], object)
-            columns.append(texts[distinct.indices.to_numpy()])
+            values = distinct.dictionary.to_pylist()
+            is_text = any(
+                isinstance(value, str) for value in values
+            )  # numbers at once, which takes a third of the time
+            texts = map(json.dumps, values) if is_text else json.dumps(values)[1:-1].split(", ")
+            columns.append(np.array([label + text for text in texts], object)[distinct.indices.to_numpy()])
         yield map(", ".join, zip(*columns, strict=True))
 
 

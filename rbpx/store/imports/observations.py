@@ -226,9 +226,11 @@ def distinct(cells: Sequence[Any]) -> tuple[npt.NDArray[np.int64], list[Any]]:
 
     A million rows have few names and few k, so what is distinct is checked once.
     """
-    index: dict[Any, int] = {}
-    keys = ((type(cell), cell) if cell.__hash__ is not None else (dict, id(cell)) for cell in cells)
-    codes = np.fromiter((index.setdefault(key, len(index)) for key in keys), np.int64, len(cells))
+    keys = cells
+    if not set(map(type, cells)) <= {str, type(None)}:
+        keys = [(type(cell), cell) if cell.__hash__ is not None else (dict, id(cell)) for cell in cells]
+    index = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    codes = np.fromiter(map(index.__getitem__, keys), np.int64, len(cells))
     return codes, [cells[row] for row in np.unique(codes, return_index=True)[1].tolist()]
 
 
