@@ -381,7 +381,7 @@ def _audited(
         done = ask([*rbpx, "audit", *store, "resamples=20", "k=1", "--format", "json"])
     if not done.stdout:
         return f"{version}: {(done.stderr.strip().splitlines() or ['nothing was said'])[-1][:300]}", "audit: MISSED"
-    row = json.loads(done.stdout)[0]
+    row = next(row for row in json.loads(done.stdout) if row["kind"] == "run")
     moved = f"{row['n_changed'] / row['n_tokens']:.2%} of other ranks, {row['largest_logprob_move']:.1e} nats at most"
     allowed = f"{row['allowed_share']:.2%}, {row['allowed_nats']:.1e} nats"
     return f"{version}: {moved}", f"{allowed}: {'met' if row['is_same'] else 'MISSED'}"

@@ -15,6 +15,10 @@ class AbsentTextError(RbpxError):
     """A dataset whose file is not there."""
 
 
+class UntoldRanksError(RbpxError):
+    """An engine did not tell ranks under the tie rule that is asked for."""
+
+
 class MeasureError(RbpxError):
     """A measurement that failed while running; kept in `failures`, and the command exits 1."""
 

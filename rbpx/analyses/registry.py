@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 THEMES = ("measure", "fit", "predict", "compare", "tokens", "tasks", "store")
 """The parts of the list of verbs, in order."""
 GONE: Final[Mapping[str, str]] = {
+    "choices": "audit limit=0",
     "closure": "ranks",
     "tokenwise": "outcomes",
     "train": "python experiments/ladder/train.py",

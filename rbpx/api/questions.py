@@ -4,14 +4,15 @@ The methods are made from the folders of the questions. Type checkers read the t
 which `make signatures` writes from the same keys.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rbpx.analyses.answer import answer, asked_in_processes
+from rbpx.analyses.question import Measured
 from rbpx.analyses.registry import GONE, analyses, analysis, asking, question, refuse_gone
-from rbpx.analyses.told import plain_rows
+from rbpx.analyses.told import plain_rows, rows_of
 from rbpx.api.answer import Answer
 from rbpx.api.keywords import explained, requests, signature
 from rbpx.errors import MeasureError
@@ -33,17 +34,25 @@ class Questions:
             MeasureError: the store lacks something for it that could not be measured.
         """
         grids = [(request, None) for request in requests(asking(verb), keys, self.store, self.config_dir)]
+        asked = question(verb)
         with collected_messages() as messages:
-            measure = question(verb).measure
-            failures = [] if measure is None else [each for request, _ in grids for each in measure(request).failures]
-            for failure in failures[:1]:
-                raise MeasureError(f"{failure.cell} failed: {failure.error}")
-            with asked_in_processes([verb], grids[0][0]):
-                found = answer(verb, grids)
+            if asked.remeasure is not None:
+                again = [asked.remeasure(request) for request, _ in grids]
+                _raise_first([measured for _, measured in again])
+                found = [(result, rows_of(verb, [result])) for results, _ in again for result in results]
+            else:
+                _raise_first([] if asked.measure is None else [asked.measure(request) for request, _ in grids])
+                with asked_in_processes([verb], grids[0][0]):
+                    found = answer(verb, grids)
         results = tuple(result for result, _ in found)
         details = [{name: plain(value) for name, value in row.items()} for _, rows in found for row in rows]
         records = plain_rows(verb, results, details)
         return Answer(verb, results, tuple(records), tuple(messages), tuple(details))
+
+
+def _raise_first(measured: Iterable[Measured]) -> None:
+    for failure in (failure for each in measured for failure in each.failures):
+        raise MeasureError(f"{failure.cell} failed: {failure.error}")
 
 
 def _method(verb: str) -> Callable[..., Answer[Any]]:
@@ -72,6 +81,5 @@ def _refusal(verb: str) -> Callable[..., None]:
 
 for _verb in GONE:
     setattr(Questions, _verb, _refusal(_verb))
-for _verb, _described in analyses().items():
-    if not _described.measures:
-        setattr(Questions, _verb, _method(_verb))
+for _verb in analyses():
+    setattr(Questions, _verb, _method(_verb))

@@ -104,11 +104,13 @@ def hash_members(request: Request, store: Store) -> dict[str, str | None]:
     If some folders can be read, it is None too for one that cannot: loading it fails later, as that cell's failure.
 
     Raises:
-        RbpxError: the request names no model, or none of its models can be read.
+        RbpxError: the request names no model or no document, or none of its models can be read.
     """
     model = request.model
     if model is None:
         raise RbpxError(INCOMPLETE)
+    if request.limit == 0:
+        raise RbpxError("limit=0 leaves no document to measure; give a whole number from 1")
     hashes: dict[str, str | None] = {}
     problems: list[RbpxError] = []
     for member in members(model, request.size)[1]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from rbpx.errors import MeasureError, RbpxError
+from rbpx.errors import MeasureError, RbpxError, UntoldRanksError
 from rbpx.store import schema
 from rbpx.store.relations import BY_FILE, BY_RECORD, RELATIONS
 
@@ -79,12 +79,12 @@ def unread(problem: Exception) -> MeasureError | None:
     return MeasureError(f"{read[1]} cannot be read: {read[2]}; rbpx store verify names the file and what to do")
 
 
-def untold(problem: Exception) -> RbpxError | None:
+def untold(problem: Exception) -> UntoldRanksError | None:
     """The error to raise when a rank is asked for that an engine did not tell; None if it is another."""
     rule = re.search(r"rank untold: (\w+)", str(problem))
     if rule is None:
         return None
-    return RbpxError(
+    return UntoldRanksError(
         f"a run holds tokens of another engine, which gave no ranks with ties={rule[1]}; find it by `engine` in python "
         "-m rbpx sql 'FROM runs', then ask with the tie rule of its ranks, or narrow the question to other runs"
     )

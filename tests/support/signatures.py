@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rbpx.api.answer import Answer
+from rbpx.config.model.placement import EngineConfig
 
 @dataclass(frozen=True)
 class Questions:
@@ -29,7 +30,7 @@ class Questions:
 
 def stub() -> str:
     """The text of the file."""
-    return _HEAD + "".join(_method(verb) for verb, each in analyses().items() if not each.measures)
+    return _HEAD + "".join(_method(verb) for verb in analyses())
 
 
 def _method(verb: str) -> str:

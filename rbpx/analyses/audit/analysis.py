@@ -1,4 +1,4 @@
-"""Audit of precision (verb audit): compares stored tokens with the same tokens measured again.
+"""Compares stored tokens with the same tokens measured again, for the audit of precision.
 
 That is in float32 by rbpx, or in another order by the engine that measured them.
 
@@ -24,7 +24,7 @@ from rbpx.laws.intervals.estimate import by_name, document_weights
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)
-_LAWS: Final = ("rbp", "cross_entropy")
+LAWS: Final = ("rbp", "cross_entropy")
 
 
 @dataclass(frozen=True)
@@ -188,19 +188,39 @@ def analyse(
     sampled = Group(tuple(_sampled(run, again.pairs, len(doc_ids)) for run, again in measured), group.ties)
     weights_BD = document_weights(len(doc_ids), request.resamples, request.seed)
     k_grid = request.k.grid(sampled.vocab_size, DEFAULT_K)
-    runs, sides = list[RunAudit](), (list[Evidence](), list[Evidence]())
+    sides = list[Evidence](), list[Evidence]()
     for run, again in measured:
         pairs = again.pairs
         counts = {"doc_id": pa.array([place[doc_id] for doc_id in pairs["doc_id"].to_pylist()])}
         for side, suffix in zip(sides, ("", "_again"), strict=True):
             counts |= {name: pairs[f"{name}{suffix}"] for name in ("rank", "sum_logprob")}
             table = pa.table(counts | {"n_tokens": pairs["n_tokens"]})
-            side.append(weigh(table, weights_BD, k_grid, run.vocab_size or 0, _LAWS))
-        shifts = shifts_of_run(sides[0][-1], sides[1][-1], k_grid, len(doc_ids))
-        runs.append(RunAudit(run, count_moves(pairs, k_grid), shifts, again.allowed, again.by_engine))
-    points = [size_points(sampled, side, request, k_grid, _LAWS) for side in sides]
-    laws = [] if len(measured) < 3 else [shift_law(sampled, *both) for both in zip(*points, strict=True)]
-    return Audit(sampled, len(doc_ids), group.n_documents, tuple(runs), tuple(laws))
+            side.append(weigh(table, weights_BD, k_grid, run.vocab_size or 0, LAWS))
+    shifts, laws = compare(sampled, *sides, request, k_grid)
+    runs = tuple(
+        RunAudit(run, count_moves(again.pairs, k_grid), of_run, again.allowed, again.by_engine)
+        for (run, again), of_run in zip(measured, shifts, strict=True)
+    )
+    return Audit(sampled, len(doc_ids), group.n_documents, runs, tuple(laws))
+
+
+def compare(
+    group: Group, before: Sequence[Evidence], after: Sequence[Evidence], request: Request, k_grid: Sequence[int]
+) -> tuple[list[dict[LawAtK, Shift]], list[LawShift]]:
+    """Compare two measurements of the same documents: the changes of each run, and of the laws through 3 sizes or more.
+
+    Args:
+        group: the runs.
+        before: of each run.
+        after: of each run.
+        request: says for which k there is no RBP.
+        k_grid: the k of RBP.
+    """
+    shifts = [shifts_of_run(*both, k_grid, group.n_resampled) for both in zip(before, after, strict=True)]
+    if group.n_sizes < 3:
+        return shifts, []
+    points = [size_points(group, side, request, k_grid, LAWS) for side in (before, after)]
+    return shifts, [shift_law(group, *both) for both in zip(*points, strict=True)]
 
 
 def _sampled(run: Run, pairs: pa.Table, n_documents: int) -> Run:

@@ -24,53 +24,52 @@ from rbpx.config.request import Request
 from rbpx.data.corpus import Document
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.groups.group import Group, Run
-from rbpx.groups.select.sizes import select
 from rbpx.measure.cell import device_names, versions
 from rbpx.measure.distributed import ProcessGroup, init_process_group
 from rbpx.measure.extract import measure_windows
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import refuse_launched
-from rbpx.store.sql import ask_beside, connect
+from rbpx.store.sql import ask_beside
 from rbpx.store.store import Store
 
 _DECISIVE = ("torch", "transformers", "tokenizers")  # versions that can change what a model computes
 _LOGGER = logging.getLogger(__name__)
 
 
-def remeasure(request: Request) -> tuple[list[Audit], Measured]:
-    """Measure `limit` documents of each selected run again, and compare; a run that fails does not stop the others.
+def remeasure(
+    connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
+) -> tuple[list[Audit], Measured]:
+    """Measure `limit` documents of each run again, and compare; a run that fails does not stop the others.
 
     Raises:
-        RbpxError: no measured run is selected, the device is not available, or the engine is not the one that measured.
+        RbpxError: no run is meant, the device is not available, or the engine is not the one that measured.
     """
     store, dtype, engine = Store(request.store), request.dtype and request.dtype.value, request.engine
     audits, failures = list[Audit](), list[Failure]()
-    with connect(store, with_fits=False) as connection:
-        groups = [group for group in select(connection, request) if group.is_measured]
-        groups = [group for group in groups if dtype in (None, group.first.dtype)]
-        groups = [group for group in groups if engine is None or _is_by(engine, group)]
-        if not groups:
-            named = [f"dtype={dtype}" if dtype else "", f"engine={engine.name}" if engine else ""]
-            asked = " with ".join(filter(None, ["the request", " ".join(filter(None, named))]))
-            raise RbpxError(f"no measured runs in store={request.store} match {asked}; see python -m rbpx status")
-        if engine is not None:
-            refuse_launched(engine)
-        processes = init_process_group(request.device.value)
-        if dtype is None and engine is None:
-            groups = _without_same(groups, store, processes)
-        n_runs = sum(len(group.runs) for group in groups)
-        if n_runs == 0:
-            return [], Measured((), ())
-        title = "audit in float32" if engine is None else f"audit by {engine.name}"
-        with measured_again("audit", title, n_runs, request, store, processes) as again:
-            how = _in_float32 if engine is None else _by_engine(again, engine, groups)
-            for group in groups:
-                drawn = np.random.default_rng(request.seed).permutation(group.n_documents)[: request.limit]
-                doc_ids: list[int] = sorted(drawn.tolist())  # the same ones for every size
-                measured = list(again.each(group.runs, partial(how, connection, again, group, doc_ids)))
-                if measured:
-                    audits.append(analyse(measured, group, doc_ids, request))
-                    failures += [failure for each in audits[-1].runs for failure in _refused(each)]
+    groups = [group for group in groups if dtype in (None, group.first.dtype)]
+    groups = [group for group in groups if engine is None or _is_by(engine, group)]
+    if not groups:
+        named = [f"dtype={dtype}" if dtype else "", f"engine={engine.name}" if engine else ""]
+        asked = " with ".join(filter(None, ["the request", " ".join(filter(None, named))]))
+        raise RbpxError(f"no measured runs in store={request.store} match {asked}; see python -m rbpx status")
+    if engine is not None:
+        refuse_launched(engine)
+    processes = init_process_group(request.device.value)
+    if dtype is None and engine is None:
+        groups = _without_same(groups, store, processes)
+    n_runs = sum(len(group.runs) for group in groups)
+    if n_runs == 0:
+        return [], Measured((), ())
+    title = "audit in float32" if engine is None else f"audit by {engine.name}"
+    with measured_again("audit", title, n_runs, request, store, processes) as again:
+        how = _in_float32 if engine is None else _by_engine(again, engine, groups)
+        for group in groups:
+            drawn = np.random.default_rng(request.seed).permutation(group.n_documents)[: request.limit]
+            doc_ids: list[int] = sorted(drawn.tolist())  # the same ones for every size
+            measured = list(again.each(group.runs, partial(how, connection, again, group, doc_ids)))
+            if measured:
+                audits.append(analyse(measured, group, doc_ids, request))
+                failures += [failure for each in audits[-1].runs for failure in _refused(each)]
     run_ids = tuple(each.run.run_id for audit in audits for each in audit.runs)
     return audits, Measured(run_ids, (*again.failures, *failures))
 

@@ -155,8 +155,8 @@ class RunKeys(Asked):
     variant: Key[list[str] | None] = Key(Any, None, names_of, "NAME").says(
         "narrows to models that were trained in one way, as the column variant has it; one or a list"
     )
-    limit: Key[int] = Key(int, LARGEST_SAMPLE, whole(1), "N").says(
-        "documents at most, default 1000 (audit: 50 of each run), drawn with seed=42"
+    limit: Key[int] = Key(int, LARGEST_SAMPLE, whole(0), "N").says(
+        "documents at most, default 1000 (audit: 50 of each run, or 0 for none), drawn with seed=42"
     )
     seed: Key[int] = Key(int, SEED, whole(0, 2**63 - 1), "42").says("of the documents that are drawn, and of resamples")
     dtype: Key[Dtype | None] = Key(Dtype | None, Dtype.float32, as_typed, "float32").says(

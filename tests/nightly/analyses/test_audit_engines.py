@@ -27,7 +27,7 @@ def audited(store: Path, cwd: Path, *words: str, check: int = 0) -> tuple[dict[s
     """The row of cross-entropy of the one run."""
     words = ("audit", "resamples=50", "k=1", *words)
     answer = here(*words, "--store", store, "--format", "json", cwd=cwd, check=check)
-    (row,) = [row for row in json.loads(answer.stdout) if row["law"] == "cross_entropy"]
+    (row,) = [row for row in json.loads(answer.stdout) if row.get("law") == "cross_entropy"]
     return row, answer
 
 

@@ -1,4 +1,4 @@
-"""The table of choices of a family that was measured in four ways, which do not all score the same tokens."""
+"""The ways of a family that was measured in four ways, which do not all score the same tokens."""
 
 import csv
 import io
@@ -49,12 +49,12 @@ def ways(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def found(ways: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
     """The rows of all ways."""
-    return choices(ways, tmp_path_factory.mktemp("cwd"))
+    return ways_of(ways, tmp_path_factory.mktemp("cwd"))
 
 
-def choices(store: Path, cwd: Path, *words: str) -> Rows:
+def ways_of(store: Path, cwd: Path, *words: str) -> Rows:
     words = (f"resamples={B}", "k=[1,10,50]", *words, "--store", str(store), "--format", "json", "--details")
-    return list(json.loads(here("choices", *words, cwd=cwd, check=0).stdout))
+    return list(json.loads(here("audit", "limit=0", *words, cwd=cwd, check=0).stdout))
 
 
 def way_of(row: dict[str, Any]) -> Way:
@@ -136,10 +136,12 @@ def test_texts_are_compared_each_by_itself_and_csv_has_the_same_rows(
     store = Path(shutil.copytree(ways, tmp_path / "store"))
     text = write_jsonl(tmp_path / "other.jsonl", "The sea reads nothing.", "A ship that leaves the harbour.")
     here("measure", *measured.family.words("xs", "s", text=text), "--store", store, cwd=cwd, check=0)
-    rows = choices(store, cwd)
+    rows = ways_of(store, cwd)
     assert len({row["text_hash"] for row in rows}) == 2
     alone = [row for row in rows if row["text_hash"] != rows[0]["text_hash"]]
     assert {row["quantity"] for row in alone} in ({"rbp", "cross_entropy"}, {row["quantity"] for row in rows})
-    answer = here("choices", f"resamples={B}", "k=[1,10,50]", "--store", store, "--format", "csv", cwd=cwd, check=0)
+    answer = here(
+        "audit", "limit=0", f"resamples={B}", "k=[1,10,50]", "--store", store, "--format", "csv", cwd=cwd, check=0
+    )
     lines = list(csv.DictReader(io.StringIO(answer.stdout)))
     assert [line["value"] for line in lines] == ["" if r["value"] is None else repr(r["value"]) for r in rows]

@@ -1,6 +1,9 @@
-"""The table of choices: differences between ways of measuring one text, against counts by hand and numpy's lines."""
+"""The ways in which one text was measured: their differences, against counts by hand and numpy's lines."""
 
+import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +45,7 @@ def ways(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def asked(ways: Path) -> Asked:
-    return choices(ways)
+    return ways_of(ways)
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +53,8 @@ def found(asked: Asked) -> Rows:
     return asked.rows
 
 
-def choices(store: Path, **keys: Any) -> Asked:
-    return ask(store, "choices", **{"resamples": B, "k": list(KS), **keys})
+def ways_of(store: Path, **keys: Any) -> Asked:
+    return ask(store, "audit", **{"resamples": B, "k": list(KS), "limit": 0, **keys})
 
 
 def way_of(row: dict[str, Any]) -> Way:
@@ -148,7 +151,7 @@ def test_a_tie_rule_leaves_the_cross_entropy_the_same(found: Rows) -> None:
 
 
 def test_the_rule_that_is_asked_for_is_that_of_the_reference(ways: Path) -> None:
-    rows = choices(ways, ties="mid", k=1).rows
+    rows = ways_of(ways, ties="mid", k=1).rows
     assert {row["ties"] for row in rows if row["kind"] == "reference"} == {"mid"}
     assert one(rows, REFERENCE, "pessimistic", "rbp", 1)["kind"] == "difference"
 
@@ -169,7 +172,7 @@ def test_the_table_is_whole_in_eighty_columns(asked: Asked) -> None:
 
 
 def test_one_way_alone_has_its_tie_rules_and_says_how_to_get_another(tmp_path: Path) -> None:
-    alone = choices(filled(tmp_path / "store").root)
+    alone = ways_of(filled(tmp_path / "store").root)
     assert "Only one way was measured" in alone.words
     assert "The reference of mine on file" in alone.words
     assert any(line.startswith(" optimistic ") for line in alone.table().splitlines())
@@ -179,7 +182,7 @@ def test_what_is_the_same_is_one_line_for_all_texts_and_no_table(tmp_path: Path)
     """Drawn ranks have no ties, so the rules give the same."""
     for dataset in ("one", "other"):
         write_store(tmp_path / "store", Truth(S=(1_000, 10_000, 100_000)), 1, 10, 30, dataset=dataset)
-    alike = ask(tmp_path / "store", "choices", resamples=30)
+    alike = ask(tmp_path / "store", "audit", resamples=30, limit=0)
     assert len({row["text_hash"] for row in alike.rows}) == 2  # each text is compared by itself
     first, second = alike.table().splitlines()
     assert first.startswith("No document of drawn on one; drawn on other differs ")
@@ -190,5 +193,12 @@ def test_what_is_the_same_is_one_line_for_all_texts_and_no_table(tmp_path: Path)
 def test_imported_results_have_no_tokens_to_choose_by(tmp_path: Path) -> None:
     table = "size,S,k,rbp\n" + "".join(f"{S},{S},1,{0.3 + S / 1e7}\n" for S in (1_000, 10_000, 100_000))
     store = imported(tmp_path / "store", table, ties="optimistic", family="a", dataset="b")
-    with refused("choices looks at tokens"):
-        ask(store, "choices", ties="optimistic")
+    with refused("audit looks at tokens"):
+        ask(store, "audit", ties="optimistic", limit=0)
+
+
+def test_ways_are_compared_without_loading_a_model(ways: Path) -> None:
+    words = ("audit", "limit=0", "resamples=10", "k=1", "--store", str(ways), "--format", "json")
+    program = f"import sys; from rbpx.__main__ import main; main({list(words)!r}); assert 'torch' not in sys.modules"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert {row["kind"] for row in json.loads(answer.stdout)} == {"reference", "difference"}

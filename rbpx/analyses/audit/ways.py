@@ -1,34 +1,38 @@
-"""Effects of choices (verb choices): compares the ways in which one family was measured on one text.
+"""Compares the ways in which one family was measured on one text, from the store alone.
 
 A way is a group of runs with the same family, text, protocol, window, BOS and dtype, under one tie rule. Ways differ in
 the tokens that they score and in how they rank these, never in the documents, so documents are resampled together.
-Shapes: B resamples.
 """
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Final
 
 import duckdb
 
+from rbpx.analyses.audit.analysis import DEFAULT_K, LAWS, compare
 from rbpx.config.request import Request
+from rbpx.errors import UntoldRanksError
+from rbpx.groups.documents import with_documents
 from rbpx.groups.fits import fit_points
 from rbpx.groups.group import ALIKE, Group
-from rbpx.groups.points.sizes import Evidence, Points, size_points, weigh_group
-from rbpx.groups.shifts import LawAtK, places, shift_law, shifts_of_run
+from rbpx.groups.points.sizes import Evidence, size_points, weigh_group
+from rbpx.groups.shifts import LawAtK, places
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.names import Method
 from rbpx.status import Status
-from rbpx.store.store import Record, Store
+from rbpx.store.store import Record
 from rbpx.ties import Ties, rule_of
 
-DEFAULT_K: Final = (1, 10, 100)
 COLUMNS: Final = tuple(
     name for name in ALIKE if name not in ("source", "family", "dataset", "text_hash", "revision", "variant")
 )
-_LAWS: Final = ("rbp", "cross_entropy")
 _PLAIN: Final = {"protocol": "paper", "dtype": "float32", "bos": "tokenizer", "padding": "counted"}  # the reference
+
+_Side = tuple[Group, Sequence[Evidence]]
+"""The runs of a way, with its tie rule, and the curves of each."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class Way:
 
 
 @dataclass(frozen=True, eq=False)
-class Choices:
+class Ways:
     """All ways in which one family was measured on one text; `group` is the reference, `numbers` are its numbers."""
 
     group: Group
@@ -81,48 +85,26 @@ class Choices:
     ways: tuple[Way, ...]
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Choices]:
+def compare_ways(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Iterator[Ways]:
     """Compare the ways of each family and text under every tie rule; the reference has the requested one."""
 
     def text(group: Group) -> tuple[str, ...]:
-        first = group.first
-        return tuple(str(name) for name in (first.family, first.dataset, first.text_hash, first.revision))
+        return tuple(str(getattr(group.first, name)) for name in ("family", "dataset", "text_hash", "revision"))
 
-    measured = sorted((group for group in groups if group.is_measured), key=text)
-    return [_compare(connection, list(ways), request) for _, ways in groupby(measured, key=text)]
-
-
-def _compare(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Choices:
-    first = max(groups, key=_plainness)
-    others = sorted((group for group in groups if group is not first), key=lambda group: len(_apart(first, group)))
-    k_grid = request.k.grid(min(group.vocab_size for group in groups), DEFAULT_K)
-    rule_asked_for = request.ties or rule_of(first.first.protocol)
-    sides = [
-        _Side(way, weigh_group(connection, way, request, k_grid, _LAWS))
-        for group in (first, *others)
-        for way in (replace(group, ties=rule) for rule in sorted(Ties, key=lambda rule: rule is not rule_asked_for))
-    ]
-    ways = [way for side in sides[1:] for way in _way(sides[0], side, request, k_grid)]
-    return Choices(sides[0].group, tuple(_reference(sides[0], request, k_grid)), tuple(ways))
-
-
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """One way, and the curves of each of its runs."""
-
-    group: Group
-    evidence: Sequence[Evidence]
-
-    def laws(self, request: Request, k_grid: Sequence[int]) -> dict[LawAtK, Points]:
-        """The points of each law, at the k that every way has."""
-        points = size_points(self.group, self.evidence, request, k_grid, _LAWS)
-        return {(each.law, each.k): each for each in points if each.k in (None, *k_grid)}
-
-    def of_trainings(self, trainings: Container[Any]) -> "_Side":
-        """The way at these sizes only."""
-        kept = [at for at, run in enumerate(self.group.runs) if run.training in trainings]
-        runs = tuple(self.group.runs[at] for at in kept)
-        return _Side(replace(self.group, runs=runs), [self.evidence[at] for at in kept])
+    for _, alike in groupby(sorted(groups, key=text), key=text):
+        ways = [with_documents(connection, group, tests_order=False) for group in alike]
+        first = max(ways, key=_plainness)
+        others = sorted((way for way in ways if way is not first), key=lambda way: len(_apart(first, way)))
+        k_grid = request.k.grid(min(way.vocab_size for way in ways), DEFAULT_K)
+        asked_for = request.ties or rule_of(first.first.protocol)
+        rules = sorted(Ties, key=lambda rule: rule is not asked_for)
+        told = list[_Side]()
+        for way in (replace(of, ties=rule) for of in (first, *others) for rule in rules):
+            with suppress(UntoldRanksError):  # of an engine that has another rule
+                told.append((way, weigh_group(connection, way, request, k_grid, LAWS)))
+        for reference in told[:1]:
+            found = tuple(way for side in told[1:] for way in _way(reference, side, request, k_grid))
+            yield Ways(reference[0], tuple(_reference(reference, request, k_grid)), found)
 
 
 def _plainness(group: Group) -> tuple[Any, ...]:
@@ -139,42 +121,45 @@ def _apart(reference: Group, group: Group) -> dict[str, Any]:
 
 def _reference(side: _Side, request: Request, k_grid: Sequence[int]) -> Iterator[Number]:
     """What the reference itself gives."""
-    group, largest = side.group, side.evidence[-1]
+    group, evidence = side
     for (law, k), at in places(k_grid).items():
-        value, resampled_B = float(largest.measured[law][at]), largest.resampled[law].T[at].T
+        value, resampled_B = float(evidence[-1].measured[law][at]), evidence[-1].resampled[law].T[at].T
         found = estimate(value, resampled_B, group.n_resampled, Recipe.expanded)
         yield Number((law, k), False, group.runs[-1].size, found)
     if group.n_sizes >= 3:
-        for key, points in side.laws(request, k_grid).items():
-            fit = fit_points(points, Method.ols).fit
-            yield Number(key, True, f"{len(group.runs)} sizes", fit.exponent, status=fit.status)
+        for points in size_points(group, evidence, request, k_grid, LAWS):
+            if points.k in (None, *k_grid):
+                fit = fit_points(points, Method.ols).fit
+                yield Number((points.law, points.k), True, f"{len(group.runs)} sizes", fit.exponent, status=fit.status)
 
 
-def _way(reference: _Side, way: _Side, request: Request, k_grid: Sequence[int]) -> list[Way]:
+def _way(reference: _Side, side: _Side, request: Request, k_grid: Sequence[int]) -> Iterator[Way]:
     """One way against the reference; none where they have no size in common."""
-    assert way.group.n_documents == reference.group.n_documents, "one text has the same documents in every way"
-    both = {run.training for run in reference.group.runs} & {run.training for run in way.group.runs}
+    assert side[0].n_documents == reference[0].n_documents, "one text has the same documents in every way"
+    both = {run.training for run in reference[0].runs} & {run.training for run in side[0].runs}
     if not both:
-        return []
-    before, after = reference.of_trainings(both), way.of_trainings(both)
-    shifts = shifts_of_run(before.evidence[-1], after.evidence[-1], k_grid, way.group.n_resampled)
-    size, sizes = after.group.runs[-1].size, f"{len(after.group.runs)} sizes"
-    numbers = [Number(key, False, size, shift.difference, shift.after) for key, shift in shifts.items()]
-    if len({S for S, _ in both}) >= 3:
-        points = after.laws(request, k_grid)
-        for key, of in before.laws(request, k_grid).items():
-            law = shift_law(before.group, of, points[key])
-            numbers.append(Number(key, True, sizes, law.difference.exponent, law.after.alpha, law.difference.status))
-    differs = _apart(reference.group, way.group)
-    if way.group.ties is not reference.group.ties:
-        differs["ties"] = way.group.ties.value
-    return [Way(after.group, differs, tuple(numbers))]
+        return
+    (_, before), (group, after) = (
+        (replace(of, runs=tuple(run for run in of.runs if run.training in both)),
+         [each for run, each in zip(of.runs, evidence, strict=True) if run.training in both])
+        for of, evidence in (reference, side)
+    )  # fmt: skip
+    shifts, laws = compare(group, before, after, request, k_grid)
+    sizes = f"{len(group.runs)} sizes"
+    numbers = [Number(key, False, group.runs[-1].size, of.difference, of.after) for key, of in shifts[-1].items()]
+    numbers += [
+        Number((law.law, law.k), True, sizes, law.difference.exponent, law.after.alpha, law.difference.status)
+        for law in laws
+        if law.k in (None, *k_grid)
+    ]
+    ties = {} if group.ties is reference[0].ties else {"ties": group.ties.value}
+    yield Way(group, _apart(reference[0], group) | ties, tuple(numbers))
 
 
-def keep(store: Store, choices: Choices) -> list[Record]:
+def records(ways: Ways) -> list[Record]:
     """Rows for programs, one for each number of each way, the reference first; none is stored."""
-    rows = _rows("reference", choices.group, choices.numbers)
-    return rows + [row for way in choices.ways for row in _rows("difference", way.group, way.numbers)]
+    rows = _rows("reference", ways.group, ways.numbers)
+    return rows + [row for way in ways.ways for row in _rows("difference", way.group, way.numbers)]
 
 
 def _rows(kind: str, group: Group, numbers: Sequence[Number]) -> list[Record]:
