@@ -28,8 +28,8 @@ from rbpx.display.chart.colours import GROUNDS, INKS, SERIES, config
 
 DOCS = ROOT / "docs"
 OPEN = {  # figures of the page on open questions, by their names in a folder of figures
-    "closure-errors": "ladder-on-stdlib-closure-errors",
-    "closure-residuals": "ladder-on-stdlib-closure-residuals",
+    "closure-errors": "ladder-on-stdlib-ranks-errors",
+    "closure-residuals": "ladder-on-stdlib-ranks-residuals",
     "regimes-r2": "ladder-on-stdlib-regimes-r2",
     "regimes-r2-pydoc": "ladder-on-pydoc-regimes-r2",
 }

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 THEMES = ("measure", "fit", "predict", "compare", "tokens", "tasks", "store")
 """The parts of the list of verbs, in order."""
-GONE: Final[Mapping[str, str]] = {"train": "python experiments/ladder/train.py"}
+GONE: Final[Mapping[str, str]] = {
+    "closure": "ranks",
+    "tokenwise": "outcomes",
+    "train": "python experiments/ladder/train.py",
+}
 """What to type in place of a verb that there is no more."""
 _HERE = Path(__file__).resolve().parent
 _NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant")

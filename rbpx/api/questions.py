@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rbpx.analyses.answer import answer, asked_in_processes
-from rbpx.analyses.registry import analyses, analysis, asking, question
+from rbpx.analyses.registry import GONE, analyses, analysis, asking, question, refuse_gone
 from rbpx.api.answer import Answer
 from rbpx.api.keywords import explained, requests, signature
 from rbpx.errors import MeasureError
@@ -58,6 +58,17 @@ def _method(verb: str) -> Callable[..., Answer[Any]]:
     return ask
 
 
+def _refusal(verb: str) -> Callable[..., None]:
+    """A method that says what to ask in place of a question that there is no more."""
+
+    def ask(self: Questions, *words: Any, **keys: Any) -> None:
+        refuse_gone(verb)
+
+    return ask
+
+
+for _verb in GONE:
+    setattr(Questions, _verb, _refusal(_verb))
 for _verb, _described in analyses().items():
     if not _described.measures:
         setattr(Questions, _verb, _method(_verb))

@@ -16,6 +16,7 @@ Value = float | str | None
 Row = TypeVar("Row", contravariant=True)
 Of = Callable[[Row], float | None]
 Written = Callable[[float | None], str]
+_FAR = 1e3  # nats behind, from where decimals say nothing
 
 
 class Bounded(Protocol):
@@ -189,8 +190,12 @@ def behind(
     key: str, of: Callable[[Row], Bounded | None], means: str = "", ends_spare: int = 0
 ) -> Sequence[Column[Row]]:
     """What each loses to the best one, whose cell reads "best", with the 95 % interval."""
-    value, _ = with_ends("behind", key, of, lambda value: "best" if value == 0 else number(value), means)
+    value, _ = with_ends("behind", key, of, _behind, means)
     return value, with_ends("behind", key, of, ends_spare=ends_spare)[1]
+
+
+def _behind(value: float | None) -> str:
+    return "best" if value == 0 else number(value) if value is None or value < _FAR else short(value)
 
 
 def state(of: Callable[[Row], Status | Sequence[Status]], passes: str = Status.ok.label) -> Column[Row]:

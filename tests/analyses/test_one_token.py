@@ -15,7 +15,6 @@ from tests.support.synthetic import Truth, write_store
 KEYS: dict[str, dict[str, Any]] = {
     "compare": {"a": "drawn/1000", "b": "drawn/10000"},
     "multiplier": {"base": "drawn", "variant": ["other"]},
-    "closure": {"family": ["drawn"], "dataset": "text1"},
     "pooled": {},
     "predict": {"S": [1e9], "family": ["drawn"]},
 }

@@ -1,4 +1,4 @@
-"""The questions `outcomes` and `tokenwise`, on stores that were drawn and on files as people bring them."""
+"""The question `outcomes`, on stores that were drawn and on files as people bring them."""
 
 import csv
 import json
@@ -105,9 +105,8 @@ def test_one_document_has_a_law_and_no_interval(tmp_path: Path) -> None:
 
 
 def test_one_size_is_too_few(gathered: Path) -> None:
-    for verb in ("outcomes", "tokenwise"):
-        with refused("has the 2 sizes"):
-            ask(gathered, verb, size="1000")
+    with refused("has the 2 sizes"):
+        ask(gathered, "outcomes", size="1000")
 
 
 # ----------------------------------------------------------------------------------------------- outcomes of a file
@@ -186,12 +185,12 @@ def test_two_files_and_keys_that_narrow_a_store_are_refused(tmp_path: Path, cwd:
     assert "size= narrows what the store holds" in told
 
 
-# -------------------------------------------------------------------------------------------------------- tokenwise
+# --------------------------------------------------------------------------------------------------------- learners
 
 
 def test_learners_are_judged_against_the_true_hits(gathered: Path) -> None:
-    asked = ask(gathered, "tokenwise", k=10, n=[1, 4])
-    found = asked.rows
+    asked = ask(gathered, "outcomes", k=10, n=[1, 4], resamples=50)
+    found = asked.of_kind("learner")
     by = {(row["learner"], row["n"]): row for row in found}
     assert set(by) == {(name, n) for name in ("outcomes", "naive", "constant") for n in (1, 4)} | {("tokens", None)}
     tokens = columns_of(gathered / "runs" / found[0]["run_ids"][0], "tokens")
@@ -207,12 +206,11 @@ def test_learners_are_judged_against_the_true_hits(gathered: Path) -> None:
     assert by["constant", 1]["log_loss_nats"] == pytest.approx(entropy, abs=1e-3)
     assert by["constant", 1]["told_nats"] == pytest.approx(by["constant", 1]["log_loss_nats"], abs=1e-9)
     assert "ln_frequency" not in by["tokens", None]["coefficients"]  # one token id only: no feature
-    assert max(map(len, asked.table().split("Logistic models")[0].splitlines())) <= 80
+    assert max(map(len, asked.table().split("A sequence of N tokens passes")[0].splitlines())) <= 80
 
 
 def test_imported_results_have_no_sequences_to_cut(tmp_path: Path) -> None:
     table = "S,k,rbp\n" + "".join(f"{10**i},1,0.{i}\n" for i in (4, 5, 6))
     store = imported(tmp_path / "store", table, ties="optimistic", dataset="d")
-    for verb in ("outcomes", "tokenwise"):
-        with refused("imported results have none"):
-            ask(store, verb, ties="optimistic")
+    with refused("imported results have none"):
+        ask(store, "outcomes", ties="optimistic")

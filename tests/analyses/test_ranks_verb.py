@@ -10,6 +10,8 @@ import pytest
 from scipy.stats import linregress
 
 from rbpx.analyses.ranks.views import tables
+from rbpx.analyses.ranks.words import FORMS, sentences
+from rbpx.laws.ranks.distribution import DISTRIBUTIONS as NAMES
 from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, Rows, ask, imported, refused
 from tests.support.drawn_answers import of_rank_distributions
@@ -84,6 +86,24 @@ def test_a_distribution_that_was_fitted_converged_and_is_not_said_to_pass(ranks:
     shown = ranks.table(120).split("α of laws")[0]
     assert "converged" in shown
     assert "passes" not in shown
+
+
+def test_the_verdict_is_said_first(ranks: Asked) -> None:
+    """Which distribution it is, how far off the lognormal is, how many of its laws are the measured ones."""
+    found, closures = ranks.of_kind("distribution"), ranks.of_kind("closure")
+    behind = [row["params"]["nats_behind"] for row in found if row["distribution"] == "lognormal_full"]
+    summed = {name: sum(r["aic"] for r in found if r["distribution"] == name) for name in NAMES}
+    (verdict, *_) = sentences(ranks.results)
+    best = min(summed, key=summed.__getitem__)
+    assert f"{FORMS[best]} describes them best" in verdict
+    assert best == "lognormal_full" or f"lognormal loses {min(behind):.3f} to {max(behind):.3f} nats" in verdict
+    for name in {best, "lognormal_paper"}:
+        laws = [row["params"] for row in closures if row["distribution"] == name]
+        met = [
+            law["level_lo"] <= 1 <= law["level_hi"] and law["alpha_more_lo"] <= 0 <= law["alpha_more_hi"]
+            for law in laws
+        ]
+        assert f"in {sum(met)} of {len(met)} laws that {FORMS[name]} implies" in verdict
 
 
 def test_what_a_power_law_derives_is_its_plain_sum(said: Rows) -> None:

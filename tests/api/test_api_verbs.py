@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import rbpx
+from rbpx.analyses.registry import GONE
+from tests.support.asking import refused
 from tests.support.commands import here
 from tests.support.stores import Family, cell_records, snapshot
 from tests.support.synthetic import Truth, write_store
@@ -81,3 +83,9 @@ def test_an_export_from_python_is_that_of_the_verb(store: Path, cwd: Path, tmp_p
     assert len(json.loads((tmp_path / "a.json").read_text())) == len(list(csv.reader((tmp_path / "a.csv").open()))) - 1
     with pytest.raises(rbpx.RbpxError, match="does not say its format"):
         opened.export("runs", tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("verb", GONE)
+def test_a_question_that_is_gone_says_what_to_ask_in_its_place(verb: str, store: Path) -> None:
+    with refused(f"{verb} is no verb any more", GONE[verb]):
+        getattr(rbpx.open(store), verb)(k=10)

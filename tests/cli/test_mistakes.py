@@ -37,6 +37,8 @@ WORDS = {
     "--model gpt2": "a key has no dashes: model=gpt2",
     "--tokens-per-batch=64": "a key has no dashes: tokens_per_batch=64",
     "-k 10": "a key has no dashes: k=10",
+    "closure dataset=pydoc": "closure is no verb any more; in its place: ranks",
+    "tokenwise k=10": "tokenwise is no verb any more; in its place: outcomes",
     "train size=3k": "train is no verb any more; in its place: python experiments/ladder/train.py",
     "--fit": "a verb has no dashes: python -m rbpx fit",
     "--frmat json": "--frmat.*--help",

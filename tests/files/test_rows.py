@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rbpx.analyses.outcomes.analysis import read_trials
+from rbpx.analyses.outcomes.trials import read_trials
 from rbpx.errors import RbpxError
 from rbpx.files import rows as home
 from rbpx.files.cells import number, whole_number

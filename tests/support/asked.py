@@ -8,7 +8,6 @@ from rbpx.cli.registry import asking
 WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "compare": ("a=ladder/25k", "b=ladder/1.2m"),
     "predict": ("S=[1e7,1e9]",),
-    "tokenwise": ("n=[5]",),
     "outcomes": ("n=[2]",),
     "emergence": ("n=[1,5]", "k=[1,10]"),
     "surface": ("budgets=[1e14,1e16]", "form=all", "laws=[cross_entropy,rbp]", "k=1"),

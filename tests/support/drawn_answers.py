@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import betabinom, linregress, norm
 
 from rbpx.analyses.gaps.law import fit_gap
-from rbpx.analyses.ranks.compare import compare
+from rbpx.analyses.ranks.compare import compare, counted
 from rbpx.analyses.regimes.noise import AtK, noise_model, predict_noise
 from rbpx.analyses.units.analysis import express
 from rbpx.laws.counts.fit import Correction, Outcomes, fit_outcomes, implied_rbp
@@ -239,13 +239,17 @@ def of_rank_distributions(n_draws: int) -> Held:
         rng = np.random.default_rng(seed)
         weights_BD = document_weights(40, 100, seed)
         counts = counts_of(rng.choice(size, size=(40, 50), p=share) + 1)
-        zipf = next(r for r in compare(counts, weights_BD, k_grid, size) if r.fit.distribution == "zipf_mandelbrot")
+        zipf = next(
+            r
+            for r in compare(counted(counts, 40), weights_BD, k_grid, size, 40)
+            if r.fit.distribution == "zipf_mandelbrot"
+        )
         assert zipf.curve is not None
         assert zipf.curve_B is not None
         near = np.abs(zipf.curve - true) <= 1.96 * zipf.curve_B.std(axis=0, ddof=1)
         held.update(dict(zip(("rbp_1", "rbp_10", "rbp_100", "entropy"), near.astype(int).tolist(), strict=True)))
         drawn = np.rint(np.exp(rng.normal(1.5, 1.2, (40, 50)))).astype(int).clip(1, 1000)
-        interval = compare(counts_of(drawn), weights_BD, k_grid, 1000)[0].interval
+        interval = compare(counted(counts_of(drawn), 40), weights_BD, k_grid, 1000, 40)[0].interval
         for name, value in (("mu", 1.5), ("sigma", 1.2)):
             held[name] += _holds(*interval[name], value)
     return held

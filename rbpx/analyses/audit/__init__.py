@@ -21,7 +21,7 @@ dtype= narrows to runs of that dtype.
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="tokenwise",
+    after="outcomes",
     theme="measure",
     examples=(
         "python -m rbpx audit dataset=pydoc",

@@ -10,7 +10,7 @@ strictly, which is ties=optimistic.
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="closure",
+    after="ranks",
     examples=("python -m rbpx entropy dataset=pydoc", "python -m rbpx entropy ties=optimistic --format json"),
     title="Cross-entropy taken apart",
     sizes=1,

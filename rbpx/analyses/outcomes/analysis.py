@@ -2,14 +2,14 @@
 
 Each document of a run is cut into sequences of N scored tokens, a sequence passes if all are hits, and the tokens are
 discarded, as in the results of a benchmark. The store still has the tokens, so the bias of the recovered law is
-measured. The rows of a user's benchmark say how many sequences of N tokens passed for each model.
+measured, and learners of single hits are judged. The rows of a user's benchmark say how many sequences of N tokens
+passed for each model.
 
-Shapes: T tokens, K values of k, M sizes, L lengths, D documents or groups, B resamples of them, Q sequences, d
-documents that have tokens.
+Shapes: T tokens, K values of k, M sizes, L lengths, D documents or groups, B resamples of them, Q sequences.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,12 +17,12 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
+from rbpx.analyses.outcomes.learners import learners, sequences
 from rbpx.analyses.outcomes.recovery import Counts, OutcomeLaws, OutcomesResult, Tokens, records, recover
+from rbpx.analyses.outcomes.trials import Trial, read_trials
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
-from rbpx.files.cells import whole_number
-from rbpx.files.columns import ALIASES, TRIAL_FIELDS, named_columns
-from rbpx.files.rows import Row, Rows, read_table
+from rbpx.files.rows import read_table
 from rbpx.groups.documents import text_ranks
 from rbpx.groups.fits import keep_fits, of_dependent_documents, of_one_document
 from rbpx.groups.group import Group
@@ -33,95 +33,6 @@ from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.predict.verdict import judged
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
-
-_NEEDED: Final = ("non_embedding_params", "n", "passed")
-_YES, _NO = ("true", "yes"), ("false", "no")
-_LARGEST: Final = 2**53
-_LONGEST: Final = 1_000_000  # tokens of a sequence
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One row of a benchmark: how many of the sequences of N tokens passed.
-
-    Attributes:
-        size: name of the model; S where it has no name.
-        S: non-embedding parameters.
-        N: tokens of a sequence.
-        passed: sequences that passed.
-        trials: all sequences.
-        group: the document or task that they come from; None where the file has no such column.
-        k: a hit is a rank of at most k; None where it is not given.
-    """
-
-    size: str
-    S: int
-    N: int
-    passed: int
-    trials: int
-    group: str | None
-    k: int | None
-
-
-def read_trials(table: Rows) -> list[Trial]:
-    """Read each row of a file, and check it.
-
-    Raises:
-        RbpxError: a column is missing, or a value is not a number, out of its range, or contradicts another row.
-    """
-    columns = _columns(table.columns, str(table.path))
-    trials, sizes = [], dict[str, tuple[int, str]]()
-    for row in table.rows:
-        trial = _trial(row, columns)
-        S, place = sizes.setdefault(trial.size, (trial.S, row.place))
-        if trial.S != S:
-            raise RbpxError(
-                f"{row.place}: {trial.size} has S = {trial.S:,}, but {S:,} in {place}; a model has one S: fix it"
-            )
-        trials.append(trial)
-    names = {S: name for name, (S, _) in sizes.items()}
-    twin = next(((name, names[S]) for name, (S, _) in sizes.items() if names[S] != name), None)
-    if twin is not None:
-        raise RbpxError(f"{table.path}: {twin[0]} and {twin[1]} have the same S; leave one of them out")
-    return trials
-
-
-def _columns(columns: Sequence[str], file: str) -> dict[str, str]:
-    named = named_columns(columns, TRIAL_FIELDS)
-    missing = next((field for field in _NEEDED if field not in named), None)
-    if missing is not None:
-        raise RbpxError(
-            f"{file} has no column {' or '.join(ALIASES[missing])}; it has: {', '.join(columns)}; name the columns "
-            "model, non_embedding_params, n, passed, and trials where passed is a count"
-        )
-    return named
-
-
-def _trial(row: Row, columns: dict[str, str]) -> Trial:
-    value = {field: row.values.get(column) for field, column in columns.items()}
-    S = _whole(row, value, "non_embedding_params", "give parameters, not millions")
-    trials = _whole(row, value, "trials", "a count from 1") if "trials" in columns else 1
-    passed = _passed(row, value, trials, counts="trials" in columns)
-    group = value.get("group")
-    if "group" in columns and group is None:
-        raise RbpxError(f"{row.place}: {columns['group']} is empty; name the group of every row, or drop the column")
-    k = None if value.get("k") is None else _whole(row, value, "k", "a rank from 1")
-    N = _whole(row, value, "n", f"tokens of a sequence, from 1 to {_LONGEST:,}", most=_LONGEST)
-    size = next((value[field] for field in ("size", "model") if value.get(field) is not None), S)
-    return Trial(str(size), S, N, passed, trials, None if group is None else str(group), k)
-
-
-def _passed(row: Row, value: dict[str, Any], trials: int, counts: bool) -> int:
-    text = str(value["passed"]).strip().lower()
-    if not counts and text in (*_YES, *_NO):
-        return int(text in _YES)
-    what = f"sequences that passed, 0 to {trials}" if counts else "true or false, 1 or 0, unless a column trials counts"
-    return whole_number(row, "passed", value["passed"], what, least=0, most=trials)
-
-
-def _whole(row: Row, value: dict[str, Any], field: str, meaning: str, most: int = _LARGEST) -> int:
-    return whole_number(row, field, value[field], f"a whole number is expected: {meaning}", most=most)
-
 
 DEFAULT_K: Final = (1, 10)
 DEFAULT_N: Final = (1, 2, 5, 10, 20, 50)
@@ -137,7 +48,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     counts_4KMLD = np.stack(of_runs, axis=2)
     weights_BD = None if group.n_resampled == 1 else group.weights(request)
     laws = tuple(_measured(counts_4KMLD[:, at], group, k, lengths, weights_BD) for at, k in enumerate(k_grid))
-    return OutcomesResult(group, group.title, laws)
+    learned = learners(connection, group, k_grid, lengths, request.seed)
+    return OutcomesResult(group, group.title, laws, learned)
 
 
 def cut_sequences(
@@ -155,21 +67,17 @@ def cut_sequences(
         lengths: tokens of a sequence.
         n_documents: number of documents, including those without a token.
     """
-    begin_d = np.flatnonzero(np.diff(doc_T, prepend=-1))
-    doc_d, n_tokens_d = doc_T[begin_d], np.diff(begin_d, append=len(doc_T))
     hits_upto_KT = np.zeros((len(k_grid), len(doc_T) + 1), np.int64)
     np.cumsum(rank_T <= np.asarray(k_grid)[:, None], axis=1, out=hits_upto_KT[:, 1:])
     counts_4KLD = np.zeros((4, len(k_grid), len(lengths), n_documents))
     for at, n in enumerate(lengths):
-        n_sequences_d = n_tokens_d // n
-        which_Q = np.repeat(np.arange(len(doc_d)), n_sequences_d)
-        nth_Q = np.arange(len(which_Q)) - (np.cumsum(n_sequences_d) - n_sequences_d)[which_Q]
-        first_Q = begin_d[which_Q] + n * nth_Q
-        counts_4KLD[0, :, at, doc_d] = n_sequences_d[:, None]
-        for of_k, upto_T in zip(range(len(k_grid)), hits_upto_KT, strict=True):
+        first_Q = sequences(doc_T, n)
+        document_Q = doc_T[first_Q]
+        counts_4KLD[0, :, at] = np.bincount(document_Q, minlength=n_documents)
+        for of_k, upto_T in enumerate(hits_upto_KT):
             hits_Q = upto_T[first_Q + n] - upto_T[first_Q]
             for c, of_Q in enumerate((hits_Q == n, hits_Q, hits_Q * (hits_Q - 1)), start=1):
-                counts_4KLD[c, of_k, at, doc_d] = np.bincount(which_Q, of_Q, len(doc_d))
+                counts_4KLD[c, of_k, at] = np.bincount(document_Q, of_Q, n_documents)
     return counts_4KLD
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from rbpx.analyses.outcomes.learners import Learner
 from rbpx.groups.fits import record_of
 from rbpx.groups.group import Group
 from rbpx.laws.counts.fit import Correction, OutcomeFit, Outcomes, fit_outcomes, implied_rbp
-from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
+from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate, flat
 from rbpx.laws.names import MLE
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import PowerLawFit
@@ -116,11 +117,15 @@ class OutcomeLaws:
 
 @dataclass(frozen=True, eq=False)
 class OutcomesResult:
-    """The laws of one group at every requested k; `group` is None where rows of a file were given."""
+    """The laws of one group at every requested k, and the learners of its largest model.
+
+    `group` is None where rows of a file were given, from which no single hits are learned.
+    """
 
     group: Group | None
     title: str
     by_k: tuple[OutcomeLaws, ...]
+    learners: tuple[Learner, ...] = ()
 
 
 def recover(counts: Counts) -> dict[tuple[int | None, Correction], OutcomeFit]:
@@ -137,8 +142,14 @@ def recover(counts: Counts) -> dict[tuple[int | None, Correction], OutcomeFit]:
 
 
 def records(result: OutcomesResult) -> list[Record]:
-    """Rows for programs: the outcomes, the laws, and RBP_k of every size that each law implies."""
-    return [row for laws in result.by_k for row in _records(result.group, laws)]
+    """Rows for programs: the outcomes, the laws, RBP_k of every size that each law implies, and the learners."""
+    rows = [row for laws in result.by_k for row in _records(result.group, laws)]
+    if result.group is None:
+        return rows
+    smaller, run = result.group.runs[-2:]
+    about = {"kind": "learner", **result.group.names(), "size": run.size, "smaller": smaller.size}
+    about["run_ids"] = [run.run_id, smaller.run_id]
+    return [*rows, *(about | flat(vars(each)) for each in result.learners)]
 
 
 def _records(group: Group | None, laws: OutcomeLaws) -> Iterator[Record]:

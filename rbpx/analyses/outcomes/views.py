@@ -1,4 +1,4 @@
-"""Shows outcomes as tables: what passed, the laws of tokens recovered from it, and the RBP_k that they imply."""
+"""Shows outcomes as tables: what passed, the laws and RBP_k of tokens recovered from it, and the hits learned."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -6,10 +6,11 @@ from typing import Final
 import numpy as np
 
 from rbpx.analyses.outcomes.analysis import analyse, analyse_file, keep
+from rbpx.analyses.outcomes.learners import FOLDS, Learner
 from rbpx.analyses.outcomes.recovery import OutcomeLaws, OutcomesResult, records
 from rbpx.analyses.question import Question, each, one_by_one
-from rbpx.display.view import Column, Table, View, decimal, ends, magnitude, state, text, with_ends
-from rbpx.display.vocabulary import signed
+from rbpx.display.view import Column, Table, View, decimal, ends, magnitude, state, text, whole, with_ends
+from rbpx.display.vocabulary import decimals, signed
 from rbpx.laws.counts.fit import Correction, OutcomeFit, implied_rbp
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.numeric import Floats
@@ -56,6 +57,28 @@ LAWS: Final = View[_Law](
     with_ends("fitted r", "r", lambda row: row[3], means="one for all sizes and N", spare=1, ends_spare=3),
     state(lambda row: row[4]),
 )
+LEARNERS: Final = View[Learner](
+    "learners",
+    text("k", "k", lambda row: f"{row.k:,}"),
+    text(
+        "learned from", "learner", lambda row: row.learner,
+        "outcomes: which sequences of N tokens passed; naive: each token with the outcome of its sequence; "
+        "constant: outcomes, without features; tokens: the true hits, the ceiling",
+    ),
+    whole("N", "n", lambda row: row.n),
+    with_ends(
+        "AUC", "auc", lambda row: None if row.learner == "constant" else row.auc, decimals(3),
+        "not known for a constant, which ranks nothing within a fold",
+    ),
+    with_ends("loss", "log_loss_nats", lambda row: row.log_loss_nats, means="log loss, nats", ends_spare=4),
+    decimal("est.", "told_nats", lambda row: row.told_nats, means="loss, estimated from outcomes", spare=3),
+    with_ends(
+        "excess", "excess", lambda row: row.excess, decimals(3),
+        "mean predicted chance minus RBP_k, the true share of hits", 1, 5,
+    ),
+    decimal("RBP_k", "rbp", lambda row: row.rbp, 3, spare=2),
+    state(lambda row: row.status),
+)  # fmt: skip
 
 
 def _sequences(laws: OutcomeLaws) -> Iterator[_Sequences]:
@@ -94,7 +117,7 @@ def _short(size: str) -> str:
 
 @one_by_one
 def tables(result: OutcomesResult) -> Iterator[Table]:
-    """The sequences and the laws, then for each k the shares of hits that these imply."""
+    """The sequences and the laws, for each k the shares of hits that these imply, then the learners of hits."""
     sequences = [each for laws in result.by_k for each in _sequences(laws)]
     yield SEQUENCES.table("Sequences of N tokens", sequences, result.title, note=_NOTE)
     recovered = [law for laws in result.by_k for law in _laws(laws)]
@@ -103,6 +126,14 @@ def tables(result: OutcomesResult) -> Iterator[Table]:
         columns, title = _rbp(laws), _of_k(laws, "RBP of single tokens")
         if columns:
             yield View[int]("rbp", columns).table(title, range(len(laws.sizes)), result.title)
+    if result.group is not None:
+        smaller, run = result.group.runs[-2:]
+        note = (
+            f"Logistic models of P(hit), learned from {FOLDS - 1} of {FOLDS} parts of the documents and judged on the "
+            "tokens of the remaining part; intervals over documents."
+        )
+        title = f"Hits of {run.size}, with features from {smaller.size}"
+        yield LEARNERS.table(title, result.learners, result.title, note=note)
 
 
 QUESTION = Question(each(analyse), keep, tables, of_file=analyse_file, rows=records)

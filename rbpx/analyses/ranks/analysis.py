@@ -1,7 +1,7 @@
 """Fits distributions to the ranks of each run, and compares the laws that they imply with measured ones (verb ranks).
 
-That ranks are lognormal is a conjecture: so the lognormal is compared with rivals, and the quantities that it implies
-with the measured ones.
+That ranks are lognormal is a conjecture: so the lognormal is compared with rivals, the quantities that it implies with
+the measured ones, and forms whose parameters are laws in S with a larger size (`closure`).
 
 Source: RBP paper (arXiv 2510.20387), section 5, eq. 9, appendix D, figure 8.
 """
@@ -14,15 +14,16 @@ from typing import Final
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 
-from rbpx.analyses.ranks.compare import Rival, best, compare
+from rbpx.analyses.ranks import closure
+from rbpx.analyses.ranks.closure import Closure, closure_of
+from rbpx.analyses.ranks.compare import Counted, Rival, best, compare, counted
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import spread
 from rbpx.groups.documents import RankBin, document_ranks, rank_edges
 from rbpx.groups.fits import keep_fits, power_law_of, record_of, write_rank_fit
 from rbpx.groups.group import Group, Run
-from rbpx.groups.points.sizes import Points, size_points, weigh_group
+from rbpx.groups.points.sizes import Curves, Points, size_points, weigh_group
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name, reaching
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, neg_ln
@@ -31,8 +32,9 @@ from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
+from rbpx.ties import Ties
 
-DEFAULT_K: Final = (1, 10, 100, 1000, 10000)
+DEFAULT_K: Final = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
 PAPER: Final = "lognormal_paper"
 _PER_DECADE: Final = 6  # bins that are drawn
 _MEASURED: Final = ("C", "alpha", "alpha_lo", "alpha_hi", "r2", "status")  # of a law beside the derived one
@@ -46,14 +48,12 @@ class RunRanks:
     Attributes:
         run: the run.
         rivals: the published fit first, then the distributions over 1..V.
-        measured: -ln RBP_k at each k, then cross-entropy.
-        error_entropy_nats: plug-in entropy of the measured ranks, which that of a true distribution would equal.
+        measured: RBP_k, cross-entropy, and the plug-in entropy of the ranks, which that of a true distribution equals.
     """
 
     run: Run
-    rivals: tuple[Rival, ...]
-    measured: Floats
-    error_entropy_nats: float
+    rivals: list[Rival]
+    measured: Curves
 
     def rival(self, distribution: str) -> Rival:
         """The one with this name."""
@@ -66,7 +66,7 @@ class RunRanks:
 
 
 @dataclass(frozen=True, eq=False)
-class Closure:
+class Derived:
     """A law in S as a distribution derives it, beside the one that was measured.
 
     Attributes:
@@ -101,6 +101,14 @@ class Closure:
             return Estimate(level)
         lo, hi = np.exp(about.interval(float(theta_P[0]), np.array([1.0, 0.0]))).tolist()
         return Estimate(level, *reaching(level, (lo, hi)))
+
+    @property
+    def meets(self) -> bool | None:
+        """Whether the derived law is the measured one: intervals of their difference hold 0 and 1; None without any."""
+        level, more = self.level.ends, self.ratio.exponent
+        if level is None or more.ends is None:
+            return None
+        return level[0] <= 1 <= level[1] and not more.leaves_out_0
 
 
 @dataclass(frozen=True)
@@ -137,21 +145,31 @@ class Ranks:
         k_grid: the k of the curves.
         runs: the distributions of each.
         totals: the criteria of each distribution with numbers for every run, in order of AIC.
-        closures: the derived laws of the published fit and of the favoured distribution.
+        derived: the laws of the published fit and of the favoured distribution.
         trends: of "mu" and "sigma": the slope on ln S is -alpha of the law through exp(mu) or exp(sigma); empty where
             a run has neither.
         edges: where bins of ranks begin, evenly spaced in ln rank; the last lies beyond V.
         binned: the tokens of the smallest and the largest run in these bins.
+        closure: forms that are fitted to all sizes at once; None where `without_closure` says why.
     """
 
     group: Group
     k_grid: tuple[int, ...]
     runs: tuple[RunRanks, ...]
     totals: tuple[Total, ...]
-    closures: tuple[Closure, ...]
+    derived: tuple[Derived, ...]
     trends: dict[str, PowerLawFit]
     edges: tuple[int, ...]
     binned: tuple[SizeBin, ...]
+    closure: Closure | None
+
+    @property
+    def without_closure(self) -> str:
+        """Why there is no closure, where there is none."""
+        if self.group.ties is Ties.mid:
+            return f"{Status.mid_ranks.label}. {Status.mid_ranks.remedy}"
+        few = self.group.n_sizes < closure.LEAST_SIZES
+        return f"that needs {closure.LEAST_SIZES} sizes." if few else "no form has a likelihood."
 
     @property
     def ends(self) -> list[RunRanks]:
@@ -165,27 +183,26 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     weights_BD = group.weights(request) if group.n_resampled > 1 else None
     evidence = weigh_group(connection, group, request, k_grid, ("error_entropy",))
     counts = [document_ranks(connection, run.run_id, group.ties) for run in group.runs]
+    of_runs = [counted(each, group.n_documents) for each in counts]
     # One after another: the steps are so small that two threads would mostly wait for the interpreter's lock.
-    rivals = [
-        compare(of_run, weights_BD, k_grid, run.vocab_size or 0, group.n_resampled)
-        for run, of_run in zip(group.runs, counts, strict=True)
-    ]
     runs = tuple(
-        RunRanks(run, tuple(of_run), np.append(neg_ln(of["rbp"]), of["cross_entropy"]), float(of["error_entropy"]))
-        for run, of_run, of in zip(group.runs, rivals, (each.measured for each in evidence), strict=True)
+        RunRanks(run, compare(of, weights_BD, k_grid, run.vocab_size or 0, group.n_resampled), each.measured)
+        for run, of, each in zip(group.runs, of_runs, evidence, strict=True)
     )
     totals = _totals(runs)
-    closures, trends = list[Closure](), dict[str, PowerLawFit]()
+    derived, trends, closes = list[Derived](), dict[str, PowerLawFit](), None
     if group.n_sizes >= 3:
         measured = size_points(group, evidence, request, k_grid, ("rbp", "cross_entropy", "error_entropy"))
         measured = [points for points in measured if points.doubt is not Status.beyond_vocabulary]
         for name in (PAPER, *(total.distribution for total in totals[:1])):
-            closures += _closures(name, runs, measured, k_grid, group)
+            derived += _derived(name, runs, measured, k_grid, group)
         trends = _trends(runs, measured[0], group)
+        if group.n_sizes >= closure.LEAST_SIZES and group.ties is not Ties.mid:
+            closes = closure_of(group, k_grid, evidence, measured, of_runs, weights_BD)
     edges = rank_edges(max(run.vocab_size or 1 for run in spread(group.runs, 2)), _PER_DECADE)
-    drawn = zip(spread(group.runs, 2), spread(counts, 2), strict=True)
+    drawn = zip(spread(group.runs, 2), spread(of_runs, 2), strict=True)
     binned = tuple(found for run, of_run in drawn for found in _binned(run, of_run, edges))
-    return Ranks(group, tuple(k_grid), runs, totals, tuple(closures), trends, tuple(edges), binned)
+    return Ranks(group, tuple(k_grid), runs, totals, tuple(derived), trends, tuple(edges), binned, closes)
 
 
 def _totals(runs: Sequence[RunRanks]) -> tuple[Total, ...]:
@@ -198,20 +215,19 @@ def _totals(runs: Sequence[RunRanks]) -> tuple[Total, ...]:
     return tuple(sorted(totals, key=lambda total: total.aic))
 
 
-def _binned(run: Run, counts: pa.Table, edges: Sequence[int]) -> list[SizeBin]:
+def _binned(run: Run, of: Counted, edges: Sequence[int]) -> list[SizeBin]:
     """Count the tokens of a run in bins, as `rank_shares` does."""
-    n_tokens = counts["n_tokens"].to_numpy()
-    in_bins, _ = np.histogram(counts["rank"].to_numpy(), edges, weights=n_tokens)
+    in_bins, _ = np.histogram(of.rank_R, edges, weights=of.n_R)
     return [
-        SizeBin(first, end - 1, int(n), run.size, float(n / n_tokens.sum() / (end - first)))
+        SizeBin(first, end - 1, int(n), run.size, float(n / of.n_R.sum() / (end - first)))
         for (first, end), n in zip(pairwise(edges), in_bins, strict=True)
         if n > 0
     ]
 
 
-def _closures(
+def _derived(
     name: str, runs: Sequence[RunRanks], measured: Sequence[Points], k_grid: Sequence[int], group: Group
-) -> list[Closure]:
+) -> list[Derived]:
     rivals = [each.rival(name) for each in runs]
     curves = [rival.curve for rival in rivals if rival.curve is not None]
     if len(curves) < len(runs):
@@ -219,7 +235,7 @@ def _closures(
     resampled = [rival.curve_B for rival in rivals if rival.curve_B is not None]
     derived_NK, derived_BNK = np.array(curves), np.stack(resampled, axis=1) if len(resampled) == len(runs) else None
     approximated = _approximated([rival.fit for rival in rivals])
-    closures = []
+    laws = []
     for of in measured:
         at = len(k_grid) if of.k is None else k_grid.index(of.k)
         derived_BN = None if derived_BNK is None else derived_BNK[:, :, at]
@@ -227,8 +243,8 @@ def _closures(
         law, by_form, ratio = (power_law_of(group, points) for points in (of, derived, derived.over(of)))
         y_N = approximated.get((of.law, of.k))
         by_paper = None if y_N is None else fit_power_law(of.S_N, y_N)
-        closures.append(Closure(name, of.law, of.k, law, by_form, ratio, by_paper))
-    return closures
+        laws.append(Derived(name, of.law, of.k, law, by_form, ratio, by_paper))
+    return laws
 
 
 def _approximated(fits: Sequence[RankFit]) -> dict[tuple[str, int | None], Floats]:
@@ -263,14 +279,15 @@ def keep(store: Store, ranks: Ranks) -> list[Record]:
         for rival in each.rivals:
             record = write_rank_fit(store, each.run, ranks.group.ties, rival.fit, _implied(rival, each, ranks))
             rows.append({"kind": "distribution", **ranks.group.names(), **each.run.names(), **record})
-    closures = keep_fits(store, [_record(ranks.group, closure) for closure in ranks.closures])
-    rows += [{"kind": "closure", "distribution": record["params"]["distribution"], **record} for record in closures]
+    derived = keep_fits(store, [_record(ranks.group, law) for law in ranks.derived])
+    rows += [{"kind": "closure", "distribution": record["params"]["distribution"], **record} for record in derived]
     trends = []
     for name, trend in ranks.trends.items():
         params = trend.record() | {"equation": f"exp({name}) = C * S^(-alpha)", "distribution": PAPER}
         run_ids = ranks.group.run_ids
         trends.append(record_of(ranks.group, f"lognormal_{name}", trend, run_ids, Method.ols, params=params))
-    return [*rows, *({"kind": "trend", **record} for record in keep_fits(store, trends))]
+    rows += [{"kind": "trend", **record} for record in keep_fits(store, trends)]
+    return rows if ranks.closure is None else [*rows, *closure.records(ranks.group, ranks.closure)]
 
 
 def _implied(rival: Rival, of: RunRanks, ranks: Ranks) -> Record:
@@ -283,16 +300,17 @@ def _implied(rival: Rival, of: RunRanks, ranks: Ranks) -> Record:
     if rival.curve is not None:
         implied |= {"derived_neg_ln_rbp": dict(zip(map(str, ranks.k_grid), rival.curve[:-1].tolist(), strict=True))}
         implied |= {"derived_entropy_nats": float(rival.curve[-1])}
-    *shares, nats = finite_or_none(of.measured)
+    *shares, nats = finite_or_none(np.append(neg_ln(of.measured["rbp"]), of.measured["cross_entropy"]))
     implied |= {"measured_neg_ln_rbp": dict(zip(map(str, ranks.k_grid), shares, strict=True))}
-    return implied | {"measured_cross_entropy_nats": nats, "measured_error_entropy_nats": of.error_entropy_nats}
+    entropy = float(of.measured["error_entropy"])
+    return implied | {"measured_cross_entropy_nats": nats, "measured_error_entropy_nats": entropy}
 
 
-def _record(group: Group, closure: Closure) -> Record:
-    measured = {name: getattr(closure.measured, name) for name in _MEASURED}
-    params = closure.derived.record() | {"distribution": closure.distribution, "quantity": closure.quantity}
-    params |= {"measured": measured, **by_name(level=closure.level, alpha_more=closure.ratio.exponent)}
-    params |= {"alpha_approximated": None if closure.approximated is None else closure.approximated.alpha}
+def _record(group: Group, law: Derived) -> Record:
+    measured = {name: getattr(law.measured, name) for name in _MEASURED}
+    params = law.derived.record() | {"distribution": law.distribution, "quantity": law.quantity}
+    params |= {"measured": measured, **by_name(level=law.level, alpha_more=law.ratio.exponent)}
+    params |= {"alpha_approximated": None if law.approximated is None else law.approximated.alpha}
     params |= {"equation": "y = C * S^(-alpha), y what the distribution derives"}
-    more: Record = {"k": closure.k, "n": closure.distribution, "params": params}
-    return record_of(group, _DERIVED[closure.quantity], closure.derived, group.run_ids, Method.ols, **more)
+    more: Record = {"k": law.k, "n": law.distribution, "params": params}
+    return record_of(group, _DERIVED[law.quantity], law.derived, group.run_ids, Method.ols, **more)

@@ -21,13 +21,36 @@ from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import derived_curve, fit_paper, paper_slopes, step_paper
 from rbpx.status import Status
 
-__all__ = ["Rival", "best", "compare"]
-
 Interval = tuple[float, float]
 
 _MU_SIGMA: Final = ("mu", "sigma")
 _PAPER: Final = "lognormal_paper"
 _TOKENS: Final = "tokens"
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The ranks of one run.
+
+    Attributes:
+        rank_R: the ranks that occur, ascending.
+        tokens_DR: the tokens of each in each document.
+    """
+
+    rank_R: Floats
+    tokens_DR: csr_array
+
+    @property
+    def n_R(self) -> Floats:
+        """The tokens of each rank."""
+        return np.asarray(self.tokens_DR.sum(axis=0), np.float64)
+
+
+def counted(counts: pa.Table, n_documents: int) -> Counted:
+    """Put the columns doc_id, rank and n_tokens of `document_ranks` into a matrix."""
+    rank_R, column = distinct_ranks(counts["rank"].to_numpy())
+    doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
+    return Counted(rank_R, csr_array((tokens, (doc, column)), (n_documents, len(rank_R))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,23 +89,18 @@ class Rival:
         return intervals
 
 
-def compare(
-    counts: pa.Table, weights_BD: Floats | None, k_grid: Sequence[int], V: int, n_resampled: int | None = None
-) -> list[Rival]:
+def compare(of: Counted, weights_BD: Floats | None, k_grid: Sequence[int], V: int, n_resampled: int) -> list[Rival]:
     """Fit `lognormal_paper` and every distribution over 1..V to one run.
 
     Args:
-        counts: doc_id, rank, n_tokens (`document_ranks`).
+        of: the ranks of the run.
         weights_BD: how often each document is drawn in each resample; None where there is only one document.
         k_grid: the k of the curves.
         V: width of the vocabulary.
-        n_resampled: documents, or texts that several were cut from; None for all documents.
+        n_resampled: documents, or texts that several were cut from.
     """
-    rank_R, column = distinct_ranks(counts["rank"].to_numpy())
-    doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
-    n_documents = int(doc.max()) + 1 if weights_BD is None else weights_BD.shape[1]
-    tokens_DR = csr_array((tokens, (doc, column)), (n_documents, len(rank_R)))
-    sample = RankSample(rank_R, np.asarray(tokens_DR.sum(axis=0), np.float64), V, tuple(k_grid))
+    rank_R, tokens_DR = of.rank_R, of.tokens_DR
+    sample = RankSample(rank_R, of.n_R, V, tuple(k_grid))
     paper, fits = fit_paper(rank_R, sample.n_R), fit_sample(DISTRIBUTIONS, sample)
     curves = {fit.distribution: rank_curve(fit, sample, k_grid) for fit in fits if fit.loglik is not None}
     top = best(fits)
@@ -90,21 +108,20 @@ def compare(
     summed = {_TOKENS: np.ones((len(rank_R), 1))}
     if paper.status is Status.ok:
         summed[_PAPER] = paper_slopes(paper, rank_R)
-    for name, of in curves.items():
-        summed[name] = of.influence
-        summed[f"{name}_behind"] = (curves[top or name].ln_share - of.ln_share)[:, None]
+    for name, curve in curves.items():
+        summed[name] = curve.influence
+        summed[f"{name}_behind"] = (curves[top or name].ln_share - curve.ln_share)[:, None]
     sums_DC = np.asarray(tokens_DR @ np.hstack(list(summed.values())))
     sums_D = _split(sums_DC, summed)
     sums_B = None if weights_BD is None else _split(weights_BD @ sums_DC, summed)
-    n_resampled = n_documents if n_resampled is None else n_resampled
     rivals = [_paper(paper, sums_B, n_resampled, k_grid, V)]
     for fit in fits:
-        curve = curves.get(fit.distribution)
-        if curve is None:
+        name = fit.distribution
+        if name not in curves:
             rivals.append(Rival(fit, None, None))
             continue
-        curve_B = None if sums_B is None else curve.curve + sums_B[fit.distribution] @ curve.slopes
-        rivals.append(Rival(fit, curve.curve, curve_B, behind=_behind(fit.distribution, sums_D, sums_B, n_resampled)))
+        curve_B = None if sums_B is None else curves[name].curve + sums_B[name] @ curves[name].slopes
+        rivals.append(Rival(fit, curves[name].curve, curve_B, behind=_behind(name, sums_D, sums_B, n_resampled)))
     return rivals
 
 

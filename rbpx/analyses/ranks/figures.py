@@ -1,9 +1,10 @@
-"""Draws two laws, measured and derived, and the distribution of the ranks of the smallest and the largest size.
+"""Draws laws measured and derived, how ranks are distributed, and how closure fails: errors by k, residuals by rank.
 
 Source: RBP paper (arXiv 2510.20387), eq. 9, figures 8a to 8c.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -11,32 +12,69 @@ import numpy as np
 
 from rbpx.analyses.question import one_by_one
 from rbpx.analyses.ranks.analysis import PAPER, Ranks, RunRanks, SizeBin
+from rbpx.analyses.ranks.closure import Closure
+from rbpx.analyses.ranks.forms import Held, Residual
 from rbpx.analyses.ranks.words import FORMS
-from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, Undrawn, drawn, line, points, scale_of
+from rbpx.display.chart.figure import (
+    Chart,
+    Figure,
+    Mark,
+    Origin,
+    Scale,
+    Undrawn,
+    bars,
+    drawn,
+    line,
+    points,
+    rule,
+    scale_of,
+)
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.view import Column, Value, View, magnitude, text
-from rbpx.display.vocabulary import law_title, number
+from rbpx.display.view import Column, Value, View, error, magnitude, text, whole, with_ends
+from rbpx.display.vocabulary import decimals, law_title, number
 from rbpx.groups.documents import BINS
-from rbpx.groups.origin import from_fits, spelled
-from rbpx.laws.numeric import Floats, ln_sum_exp
+from rbpx.groups.group import Group
+from rbpx.groups.origin import from_fits, from_shares, spelled
+from rbpx.laws.numeric import Floats
 from rbpx.laws.ranks.distribution import ln_shares
 
 _SQUEEZED: Final = 30  # times below all points, where a curve would squeeze them
 _DRAWN: Final = (("rbp", 1), ("cross_entropy", None))
 _SHARE: Final[Column[SizeBin]] = magnitude("share per rank", "share_per_rank", lambda found: found.share_per_rank)
+_MOST: Final = 4  # forms whose errors are drawn
+_ERRORS: Final = View[tuple[str, Held, float]](
+    "errors",
+    text("form", "form", lambda row: row[0]),
+    whole("k", "k", lambda row: row[1].k),
+    magnitude("measured", "measured", lambda row: row[1].measured),
+    magnitude("predicted", "predicted", lambda row: row[2]),
+    error("error", "error", lambda row: row[2] / row[1].measured - 1),
+)
+_RATIO: Final[Sequence[Column[Residual]]] = with_ends(
+    "ratio", "ratio", lambda residual: residual.ratio, decimals(3), "tokens over those expected: 1 means as expected"
+)
+_RESIDUALS: Final = View[Residual]("residuals", BINS, _RATIO)
+_TITLES: Final = {_ERRORS.name: "Errors at the largest size", _RESIDUALS.name: "Residuals of the chosen form"}
 _BINS: Final = View[SizeBin]("distribution", text("size", "size", lambda found: found.size), BINS, _SHARE)
 
 
 @one_by_one
 def figures(ranks: Ranks, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
-    """Cross-entropy and -ln RBP_1 measured and derived, then how the ranks are distributed."""
+    """Cross-entropy and -ln RBP_1 measured and derived, how the ranks are distributed, and where closure fails."""
     yield _derived(ranks, fit_ids)
     yield _distribution(ranks)
+    if ranks.closure is None:
+        yield from (
+            Undrawn(name, title, f"No form was fitted: {ranks.without_closure}") for name, title in _TITLES.items()
+        )
+    else:
+        yield _errors(ranks.closure, ranks.group, ranks.k_grid)
+        yield _residuals(ranks.closure, ranks.group)
 
 
 def _derived(ranks: Ranks, fit_ids: Sequence[str]) -> Figure | Undrawn:
     name, title = "derived", "Two laws, measured and derived from the distribution of ranks"
-    closures = [(law_title(c.quantity, c.k), c) for c in ranks.closures if (c.quantity, c.k) in _DRAWN]
+    closures = [(law_title(c.quantity, c.k), c) for c in ranks.derived if (c.quantity, c.k) in _DRAWN]
     if not closures:
         return Undrawn(name, title, "This needs three sizes, the published fit at each of them, and k = 1.")
     exponents = "; ".join(
@@ -88,12 +126,42 @@ def _curve(each: RunRanks, form: str, edges: Sequence[int], least: float) -> lis
 
 
 def _shares(each: RunRanks, form: str) -> Floats | None:
-    fit, V = each.rival(form).fit, each.run.vocab_size or 1
-    if form != PAPER:
-        return None if fit.loglik is None else np.exp(ln_shares(fit, V))
-    beta, gamma = fit.params["beta"], fit.params["gamma"]
-    if beta is None or gamma is None:
-        return None
-    t_V = np.log(np.arange(1, V + 1, dtype=np.float64))
-    ln_weight_V = -beta * t_V - gamma * t_V**2
-    return np.asarray(np.exp(ln_weight_V - ln_sum_exp(ln_weight_V, axis=0)))
+    fit = each.rival(form).fit
+    if form == PAPER:  # over all ranks, as the paper draws it
+        fit = replace(fit, distribution="lognormal_full")
+    return None if fit.loglik is None else np.exp(ln_shares(fit, each.run.vocab_size or 1))
+
+
+def _errors(closure: Closure, group: Group, k_grid: Sequence[int]) -> Figure:
+    chosen = closure.forms[0]
+    of_k = [held for held in chosen.held if held.k is not None]
+    forms = closure.forms[:_MOST]
+    said = [(each.form.label, held, held.predicted) for each in forms for held in each.held if held.k is not None]
+    said += [("separate laws", held, held.separate) for held in of_k if held.separate is not None]
+    ends = [(held.k, held.predicted_lo / held.measured, held.predicted_hi / held.measured) for held in of_k]
+    band = [{"k": k, "lo": lo - 1, "hi": hi - 1} for k, lo, hi in ends]
+    x, y = Scale("k", "k", log=True), Scale("error", "error", form="%")
+    return drawn(
+        _ERRORS.table(_TITLES[_ERRORS.name], said),
+        Chart(x, y, (Mark("band", band, plain=True), line(), points()), "form"),
+        f"Error of -ln RBP_k of {group.runs[-1].size} against k for {group.title}, by {chosen.form.label} and others.",
+        "Lines: (predicted − measured) / measured of −ln RBP_k at the largest size, by forms whose parameters are laws "
+        "in S through the smaller sizes, and by a separate law at each k. Band: 95 % of the first form, chosen by the "
+        "smaller sizes.",
+        from_shares(group, k_grid),
+    )
+
+
+def _residuals(closure: Closure, group: Group) -> Figure:
+    label, largest = closure.forms[0].form.label, group.runs[-1]
+    edges = [*(each.first_rank for each in closure.residuals), closure.residuals[-1].last_rank + 1]
+    sql = spelled("rank_shares", run_ids=largest.run_ids, ties=group.ties.value, edges=edges)
+    x, y = Scale("rank", "rank", log=True), Scale("ratio", "observed / expected")
+    return drawn(
+        _RESIDUALS.table(_TITLES[_RESIDUALS.name], closure.residuals),
+        Chart(x, y, (rule(ratio=1.0), line(), bars("ratio_lo", "ratio_hi"), points())),
+        f"Tokens of each bin of ranks over those expected by {label}, at {largest.size} of {group.title}.",
+        f"Points: tokens of a bin of ranks over those that {label} expects there, fitted to the largest size itself; "
+        "bars: 95 %, documents. 1 means as expected.",
+        Origin(sql, largest.run_ids),
+    )

@@ -3,7 +3,7 @@
 A form may be a mixture: tokens are of several kinds, and each kind has a distribution of its own. Then the entropy of
 the ranks, H(P), is that of the mixture, and cross-entropy is the mean entropy of the kinds: what is left to a model
 that knows which kind a token is of, and no more. A form without kinds says that both are the same. A new entry of
-`RANK_FORMS` is a new row of `closure`.
+`RANK_FORMS` is a new row of closure in `ranks`.
 
 Shapes: any leading axes "..." of sets of parameters, P parameters, C kinds of tokens, Q places (`rank_nodes`),
 K values of k.

@@ -1,4 +1,4 @@
-"""The verbs `outcomes` and `tokenwise`, on stores that were drawn and on files as people bring them."""
+"""The verb `outcomes`, on stores that were drawn and on files as people bring them."""
 
 import json
 from pathlib import Path
@@ -55,11 +55,9 @@ def test_laws_from_outcomes_are_kept_beside_the_others_and_disturb_none(gathered
 
 
 def test_documents_shorter_than_a_sequence_are_said(gathered: Path, cwd: Path) -> None:
-    for verb in ("outcomes", "tokenwise"):
-        few = ("resamples=50",) if verb == "outcomes" else ()
-        printed = here(verb, "k=10", "n=[2,500]", *few, "--store", gathered, cwd=cwd, check=0).stdout
-        assert "too short: No document has" in printed
-        assert "nan" not in printed.lower()
+    printed = here("outcomes", "k=10", "n=[2,500]", "resamples=50", "--store", gathered, cwd=cwd, check=0).stdout
+    assert "too short: No document has" in printed
+    assert "nan" not in printed.lower()
 
 
 def test_two_sizes_are_enough_for_outcomes_and_one_is_not(tmp_path: Path, cwd: Path) -> None:
@@ -67,12 +65,5 @@ def test_two_sizes_are_enough_for_outcomes_and_one_is_not(tmp_path: Path, cwd: P
     told = laws(rows(tmp_path / "two", cwd, "outcomes", "k=10", "n=[1,2]", "resamples=100"))
     assert told[2, "none"]["params"]["interval"] == "documents"
     assert told[2, "none"]["alpha_lo"] < 0.1 < told[2, "none"]["alpha_hi"]
-    for verb in ("outcomes", "tokenwise"):
-        answer = here(verb, "size='1000'", "--store", tmp_path / "two", cwd=cwd, check=2)
-        assert "has the 2 sizes" in answer.stderr
-
-
-# ----------------------------------------------------------------------------------------------- outcomes of a file
-
-
-# -------------------------------------------------------------------------------------------------------- tokenwise
+    answer = here("outcomes", "size='1000'", "--store", tmp_path / "two", cwd=cwd, check=2)
+    assert "has the 2 sizes" in answer.stderr

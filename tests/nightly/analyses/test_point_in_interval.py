@@ -21,7 +21,6 @@ from tests.support.stores import Measured, write_jsonl
 
 WORDS = {
     "outcomes": ["n=[1,2,5]"],
-    "tokenwise": ["n=[5]"],
     "emergence": ["n=[1,2,5]"],
     "predict": ["S=[1e6,1e9]"],
     "compare": ["mine/xs", "mine/l"],

@@ -103,11 +103,10 @@ def test_an_output_that_was_closed_is_no_failure(store: Path, cwd: Path) -> None
 
 QUICKLY = {
     "improve": ("k=[2]", "least=2"),
-    "tokenwise": ("k=[2]",),
     "entropy": ("resamples=25",),
     "temperature": ("resamples=25",),
 }
-SHORT = {"tokenwise": ("n=[5]",), "outcomes": ("n=[2]",), "emergence": ("n=[1,2]",), "gaps": ("slices=position",)}
+SHORT = {"outcomes": ("n=[2]",), "emergence": ("n=[1,2]",), "gaps": ("slices=position",)}
 
 
 @pytest.mark.parametrize("verb", [name for name, each in analyses().items() if not each.measures and not each.lacking])

@@ -1,4 +1,4 @@
-"""Chooses a form of the rank distribution by the smaller sizes, and judges all forms by the largest.
+"""Fits each form of the ranks to several sizes at once, chooses one by the smaller ones, and judges all by the largest.
 
 Shapes: N sizes, D documents, R ranks that occur, Q places, Y quantities: -ln RBP_k at each k, H(P), cross-entropy.
 """
@@ -11,14 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-from scipy.sparse import csr_array
 
+from rbpx.analyses.ranks.compare import Counted
 from rbpx.groups.documents import RankBin, rank_edges
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, document_t, estimate, half_width
 from rbpx.laws.numeric import Floats, line
 from rbpx.laws.ranks.closure import FormFit, fit_form, scatter_half_width
-from rbpx.laws.ranks.shapes import RANK_FORMS, mixed, places_of
+from rbpx.laws.ranks.shapes import RANK_FORMS, RankForm, mixed, places_of
 from rbpx.status import Status
 
 _PER_DECADE: Final = 4  # bins of residuals
@@ -26,12 +25,12 @@ _LEAST: Final = 1e-12  # share of a bin; below it a difference of cumulative sha
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class Sizes:
     """The sizes of one group, in order.
 
     Attributes:
         S_N: sizes; the largest is held out, and may occur more than once (replicates).
-        counts: doc_id, rank, n_tokens of each (`document_ranks`).
+        counted: the tokens of each rank in each document.
         ln_y_NY: ln of each quantity.
         ln_sd_NY: its standard deviation over documents.
         V: the largest vocabulary.
@@ -40,7 +39,7 @@ class Measured:
     """
 
     S_N: Floats
-    counts: Sequence[pa.Table]
+    counted: Sequence[Counted]
     ln_y_NY: Floats
     ln_sd_NY: Floats
     V: int
@@ -53,18 +52,10 @@ class Measured:
         return np.asarray(self.S_N < self.S_N.max())
 
     @property
-    def ln_largest_Y(self) -> Floats:
-        """Ln of each quantity of the largest size, the mean of its replicates."""
-        return self.ln_y_Y(float(self.S_N.max()))
-
-    @property
     def choosing_S(self) -> Floats:
-        """The sizes that choose a form: below the largest, each predicted from at least three smaller ones.
-
-        From two where there are no more; none where one size would have to predict.
-        """
+        """The sizes that choose a form: below the largest, each predicted from three smaller ones, or two of three."""
         smaller_S = np.unique(self.S_N[self.smaller_N])
-        return smaller_S[min(3, max(2, len(smaller_S) - 1)) :]
+        return smaller_S[min(3, len(smaller_S) - 1) :]
 
     def ln_y_Y(self, S: float) -> Floats:
         """Ln of each quantity of one size, the mean of its replicates."""
@@ -73,7 +64,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Held:
-    """One quantity of the largest size; nats.
+    """One quantity of the largest size, nats; its attributes are columns of its row.
 
     Attributes:
         quantity: rbp, error_entropy or cross_entropy.
@@ -81,10 +72,12 @@ class Held:
         scored: whether it counts: RBP up to the largest k whose law stands, H(P) and cross-entropy.
         measured: as counted; H(P) minus its bias.
         predicted: by the form, from the smaller sizes.
-        reach: the factor to either side of `predicted` within which a new model would lie if the form were right.
+        predicted_lo: from here on a new model would lie if the form were right.
+        predicted_hi: up to here.
         own: by the form when fitted to the largest size itself.
-        own_reach: the factor to either side of `own` of its interval over documents.
-        separate: by a law in S of this quantity alone, through the smaller sizes.
+        own_lo: lower end of its interval over documents.
+        own_hi: upper end.
+        separate: by a law in S of this quantity alone, through the smaller sizes; None where a share is 0 or 1.
     """
 
     quantity: str
@@ -92,25 +85,17 @@ class Held:
     scored: bool
     measured: float
     predicted: float
-    reach: float
+    predicted_lo: float
+    predicted_hi: float
     own: float
-    own_reach: float
-    separate: float
-
-    @property
-    def foretold(self) -> Estimate:
-        """What is predicted, with its interval."""
-        return Estimate(self.predicted, self.predicted / self.reach, self.predicted * self.reach)
-
-    @property
-    def fitted(self) -> Estimate:
-        """What its own fit says, with its interval."""
-        return Estimate(self.own, self.own / self.own_reach, self.own * self.own_reach)
+    own_lo: float
+    own_hi: float
+    separate: float | None
 
     @property
     def inside(self) -> bool:
         """Whether the measured value lies within the interval of the predicted one."""
-        return self.predicted / self.reach <= self.measured <= self.predicted * self.reach
+        return self.predicted_lo <= self.measured <= self.predicted_hi
 
     @property
     def error(self) -> float:
@@ -130,32 +115,27 @@ class Residual(RankBin):
 
 @dataclass(frozen=True, eq=False)
 class FormResult:
-    """What one form predicts.
+    """What one form predicts; its attributes but the last two are columns of its row.
 
     Attributes:
-        name: its name among `RANK_FORMS`.
-        label: its name in tables.
-        n_parameters: at one size; over a ladder it has twice as many.
+        distribution: its name among `RANK_FORMS`.
         status: ok or not_converged.
-        held: each quantity of the largest size.
         error: median of |ln predicted - ln measured| over the scored quantities; None where none is scored. A mean
             square would be decided by the largest k, with its few misses.
         error_own: the same when fitted to the largest size itself.
-        error_choice: median of |ln predicted - ln measured| over all quantities, mean over the sizes that choose; where
-            there are none, over those that are fitted; None where half of the quantities have no logarithm.
+        error_choice: median of |ln predicted - ln measured| over all quantities, mean over the sizes that choose; None
+            where half of the quantities have no logarithm.
         heldout_nats: mean log-likelihood of a token of the largest size.
         behind: nats per token that it loses there to the most likely form, with an interval over documents.
         alpha_rbp_1: exponent of -ln RBP_1 that it implies over all sizes; None where k = 1 is not asked for.
         alpha_cross_entropy: the same of cross-entropy.
         laws: its parameters as lines through all sizes, at_ref + slope ln (S / S_ref).
         slopes: of its parameters by ln S, from the smaller sizes.
+        held: each quantity of the largest size.
     """
 
-    name: str
-    label: str
-    n_parameters: int
+    distribution: str
     status: Status
-    held: tuple[Held, ...]
     error: float | None
     error_own: float | None
     error_choice: float | None
@@ -163,8 +143,14 @@ class FormResult:
     behind: Estimate
     alpha_rbp_1: float | None
     alpha_cross_entropy: float | None
-    laws: tuple[dict[str, str | float], ...]
+    laws: list[dict[str, str | float]]
     slopes: dict[str, float]
+    held: tuple[Held, ...]
+
+    @property
+    def form(self) -> RankForm:
+        """The form itself."""
+        return RANK_FORMS[self.distribution]
 
     @property
     def n_scored(self) -> int:
@@ -189,42 +175,6 @@ class FormResult:
         return self.alpha_rbp_1 - self.alpha_cross_entropy
 
 
-def judge_forms(
-    sizes: Measured, k_grid: Sequence[int], scored_Y: Sequence[bool]
-) -> tuple[tuple[FormResult, ...], tuple[Residual, ...], float | None]:
-    """Choose a form by the smaller sizes, and test every form on the largest, which has no part in the choice.
-
-    Returns:
-        The forms, the chosen one first; its residuals at the largest size; the median error of separate laws.
-    """
-    places, smaller = places_of(sizes.V, k_grid), sizes.smaller_N
-    counted = [_by_document(counts, sizes.weights_BD) for counts in sizes.counts]
-    seen = [places.nodes.moved(rank_R, np.asarray(tokens_DR.sum(axis=0), float)) for rank_R, tokens_DR in counted]
-    seen_NQ = np.array(seen)
-    separate_Y = _separate(sizes)
-    before, fits = {S: sizes.S_N < S for S in sizes.choosing_S.tolist()}, {}
-    for name, form in RANK_FORMS.items():
-        fit = fit_form(form, places, sizes.S_N[smaller], seen_NQ[smaller])
-        whole = fit_form(form, places, sizes.S_N, seen_NQ)
-        own = fit_form(form, places, sizes.S_N[~smaller][:1], seen_NQ[~smaller].sum(axis=0, keepdims=True))
-        if all(np.isfinite(each.loglik) for each in (fit, whole, own)):
-            nats = float(fit.likelihood(sizes.S_N[~smaller], seen_NQ[~smaller]).sum() / seen_NQ[~smaller].sum())
-            below = {S: fit_form(form, places, sizes.S_N[at], seen_NQ[at]) for S, at in before.items()}
-            below = below or dict.fromkeys(sizes.S_N[smaller].tolist(), fit)
-            fits[name] = _Fits(fit, whole, own, nats, _error_choice(sizes, below))
-    if not fits:
-        return (), (), None
-    behind = _behind(sizes, fits, *counted[-1])
-    results = []
-    for name, each in sorted(fits.items(), key=lambda of: (not of[1].fit.converged, of[1].error_choice)):
-        held = tuple(_held(sizes, each, k_grid, scored_Y, separate_Y))
-        results.append(_result(name, sizes.S_N, each, held, k_grid, behind[name]))
-    with np.errstate(divide="ignore", invalid="ignore"):  # a share of 0 or 1 has no law, and no error
-        off_Y = np.log(separate_Y) - sizes.ln_largest_Y
-    residuals = _residuals(sizes, fits[results[0].name].own, *counted[-1])
-    return tuple(results), tuple(residuals), _typical(off_Y[np.array(scored_Y)])
-
-
 @dataclass(frozen=True, eq=False)
 class _Fits:
     """A form fitted to the smaller sizes, to all, and to the largest; mean nats of a token of the largest by `fit`.
@@ -239,7 +189,36 @@ class _Fits:
     error_choice: float
 
 
-def _error_choice(sizes: Measured, fits: Mapping[float, FormFit]) -> float:
+def judge_forms(
+    sizes: Sizes, k_grid: Sequence[int], scored_Y: npt.NDArray[np.bool_], separate_Y: Floats
+) -> tuple[list[FormResult], list[Residual]]:
+    """Choose a form by the smaller sizes, and test every form on the largest; the chosen one first."""
+    places, smaller = places_of(sizes.V, k_grid), sizes.smaller_N
+    seen_NQ = np.array([places.nodes.moved(of.rank_R, of.n_R) for of in sizes.counted])
+    n_largest, fits = seen_NQ[~smaller].sum(), dict[str, _Fits]()
+    for name, form in RANK_FORMS.items():
+        fit = fit_form(form, places, sizes.S_N[smaller], seen_NQ[smaller])
+        whole = fit_form(form, places, sizes.S_N, seen_NQ)
+        own = fit_form(form, places, sizes.S_N[~smaller][:1], seen_NQ[~smaller].sum(axis=0, keepdims=True))
+        if all(np.isfinite(each.loglik) for each in (fit, whole, own)):
+            before = {S: sizes.S_N < S for S in sizes.choosing_S.tolist()}
+            below = {S: fit_form(form, places, sizes.S_N[at], seen_NQ[at]) for S, at in before.items()}
+            nats = float(fit.likelihood(sizes.S_N[~smaller], seen_NQ[~smaller]).sum() / n_largest)
+            fits[name] = _Fits(fit, whole, own, nats, _error_choice(sizes, below))
+    if not fits:
+        return [], []
+    S, largest = float(sizes.S_N.max()), sizes.counted[-1]
+    tokens_D = largest.tokens_DR.sum(axis=1)
+    best_R = _at_ranks(max(fits.values(), key=lambda each: each.heldout_nats).fit, S, largest.rank_R)
+    results = []
+    for name, each in sorted(fits.items(), key=lambda of: (not of[1].fit.converged, of[1].error_choice)):
+        lost_D = largest.tokens_DR @ (best_R - _at_ranks(each.fit, S, largest.rank_R))
+        held = tuple(_held(sizes, each, k_grid, scored_Y, separate_Y))
+        results.append(_result(name, sizes, each, held, k_grid, _ratio(sizes, lost_D, tokens_D)))
+    return results, list(_residuals(sizes, fits[results[0].distribution].own, largest))
+
+
+def _error_choice(sizes: Sizes, fits: Mapping[float, FormFit]) -> float:
     """Mean over some sizes of the median error of a form, each size by a fit of its own."""
     errors = []
     for S, fit in fits.items():
@@ -250,36 +229,20 @@ def _error_choice(sizes: Measured, fits: Mapping[float, FormFit]) -> float:
     return float(np.mean(errors))
 
 
-def _typical(off: Floats) -> float | None:
+def typical(off: Floats) -> float | None:
+    """Median size of errors; None where one is no number, or there are none."""
     return float(np.median(np.abs(off))) if len(off) and np.all(np.isfinite(off)) else None
 
 
-def _by_document(counts: pa.Table, weights_BD: Floats | None) -> tuple[Floats, csr_array]:
-    """The ranks that occur at one size, [R], and the tokens of each rank in each document, [D, R]."""
-    rank_R, column = np.unique(counts["rank"].to_numpy(), return_inverse=True)
-    doc, tokens = counts["doc_id"].to_numpy(), counts["n_tokens"].to_numpy().astype(np.float64)
-    n_documents = int(doc.max()) + 1 if weights_BD is None else weights_BD.shape[1]
-    return rank_R, csr_array((tokens, (doc, column)), (n_documents, len(rank_R)))
-
-
-def _separate(sizes: Measured) -> Floats:
-    """What separate laws through the smaller sizes predict of the largest, [Y]; no number where a share is 0 or 1."""
-    x_N = np.log(sizes.S_N[sizes.smaller_N])
-    beyond = float(np.log(sizes.S_N.max())) - x_N.mean()
-    with np.errstate(invalid="ignore", over="ignore"):
-        level_alpha_Y2 = line(x_N, sizes.ln_y_NY[sizes.smaller_N].T)
-        return np.asarray(np.exp(level_alpha_Y2[:, 0] - level_alpha_Y2[:, 1] * beyond))
-
-
 def _held(
-    sizes: Measured, fits: _Fits, k_grid: Sequence[int], scored_Y: Sequence[bool], separate_Y: Floats
+    sizes: Sizes, fits: _Fits, k_grid: Sequence[int], scored_Y: npt.NDArray[np.bool_], separate_Y: Floats
 ) -> Iterator[Held]:
     """The quantities of the largest size that are known, as one form predicts them."""
     S_new, smaller = float(sizes.S_N.max()), sizes.smaller_N
     predicted_Y, own_Y = (each.derived(np.array([S_new]))[0] for each in (fits.fit, fits.own))
     with np.errstate(divide="ignore", invalid="ignore"):  # a quantity of 0 has no ratio, and is left out
         ratio_NY = sizes.ln_y_NY[smaller] - np.log(fits.fit.derived(sizes.S_N[smaller]))
-    measured_Y, sd_Y = np.exp(sizes.ln_largest_Y), sizes.ln_sd_NY[~smaller].max(axis=0)
+    measured_Y, sd_Y = np.exp(sizes.ln_y_Y(S_new)), sizes.ln_sd_NY[~smaller].max(axis=0)
     names: list[tuple[str, int | None]] = [("rbp", k) for k in k_grid]
     for at, (quantity, k) in enumerate([*names, ("error_entropy", None), ("cross_entropy", None)]):
         measured, predicted, own = (float(each_Y[at]) for each_Y in (measured_Y, predicted_Y, own_Y))
@@ -290,33 +253,33 @@ def _held(
         # Few misses are noise of their own at the new size, which the scatter of the smaller ones need not show.
         half = half_width(scatter=scatter, dof=dof, own=float(sd_Y[at]) / math.sqrt(unit), unit=unit)
         reach, own_reach = math.exp(half), math.exp(document_t(sizes.n_resampled) * float(sd_Y[at]))
-        of_form = (predicted, reach, own, own_reach)
-        yield Held(quantity, k, bool(scored_Y[at]), measured, *of_form, float(separate_Y[at]))
+        ends = (predicted, predicted / reach, predicted * reach, own, own / own_reach, own * own_reach)
+        separate = float(separate_Y[at]) if np.isfinite(separate_Y[at]) else None
+        yield Held(quantity, k, bool(scored_Y[at]), measured, *ends, separate)
 
 
 def _result(
-    name: str, S_N: Floats, fits: _Fits, held: tuple[Held, ...], k_grid: Sequence[int], behind: Estimate
+    name: str, sizes: Sizes, fits: _Fits, held: tuple[Held, ...], k_grid: Sequence[int], behind: Estimate
 ) -> FormResult:
-    form, scored = fits.fit.form, [each for each in held if each.scored]
+    scored = [each for each in held if each.scored]
     with np.errstate(divide="ignore"):
-        derived_NY, x_N = np.log(fits.whole.derived(S_N)), np.log(S_N)
+        derived_NY, x_N = np.log(fits.whole.derived(sizes.S_N)), np.log(sizes.S_N)
     converged = all(each.converged for each in (fits.fit, fits.whole, fits.own))
-    of_parameters = zip(form.parameters, *fits.whole.coefficient_MP.tolist(), strict=True)
+    parameters = fits.fit.form.parameters
+    of_parameters = zip(parameters, *fits.whole.coefficient_MP.tolist(), strict=True)
     return FormResult(
-        name=name,
-        label=form.label,
-        n_parameters=form.n_parameters,
+        distribution=name,
         status=Status.ok if converged else Status.not_converged,
-        held=held,
-        error=_typical(np.array([math.log(each.predicted / each.measured) for each in scored])),
-        error_own=_typical(np.array([math.log(each.own / each.measured) for each in scored])),
+        error=typical(np.array([math.log(each.predicted / each.measured) for each in scored])),
+        error_own=typical(np.array([math.log(each.own / each.measured) for each in scored])),
         error_choice=fits.error_choice if math.isfinite(fits.error_choice) else None,
         heldout_nats=fits.heldout_nats,
         behind=behind,
         alpha_rbp_1=_slope(x_N, derived_NY[:, k_grid.index(1)]) if 1 in k_grid else None,
         alpha_cross_entropy=_slope(x_N, derived_NY[:, -1]),
-        laws=tuple({"parameter": p, "at_ref": a, "slope": b} for p, a, b in of_parameters),
-        slopes=dict(zip(form.parameters, fits.fit.coefficient_MP[1].tolist(), strict=True)),
+        laws=[{"parameter": p, "at_ref": a, "slope": b} for p, a, b in of_parameters],
+        slopes=dict(zip(parameters, fits.fit.coefficient_MP[1].tolist(), strict=True)),
+        held=held,
     )
 
 
@@ -325,19 +288,11 @@ def _slope(x_N: Floats, ln_y_N: Floats) -> float | None:
     return float(line(x_N, ln_y_N)[1]) if np.all(np.isfinite(ln_y_N)) else None
 
 
-def _behind(sizes: Measured, fits: dict[str, _Fits], rank_R: Floats, tokens_DR: csr_array) -> dict[str, Estimate]:
-    """Nats per token that each form loses to the most likely one at the largest size."""
-    S, tokens_D = float(sizes.S_N.max()), tokens_DR.sum(axis=1)
-    best_R = _at_ranks(max(fits.values(), key=lambda each: each.heldout_nats).fit, S, rank_R)
-    lost = {name: tokens_DR @ (best_R - _at_ranks(each.fit, S, rank_R)) for name, each in fits.items()}
-    return {name: _ratio(sizes, lost_D, tokens_D) for name, lost_D in lost.items()}
-
-
-def _ratio(sizes: Measured, above_D: Any, below_D: Any, of: float = 1.0) -> Estimate:
+def _ratio(sizes: Sizes, above_D: Any, below_D: Any, of: float = 1.0) -> Estimate:
     """The ratio of two sums over documents, divided by `of`, with its interval over resampled documents."""
     value = float(above_D.sum() / below_D.sum() / of)
     if sizes.weights_BD is None:
-        return Estimate(value, None, None)
+        return Estimate(value)
     with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
         value_B = (sizes.weights_BD @ above_D) / (sizes.weights_BD @ below_D) / of
     return estimate(value, value_B, sizes.n_resampled, Recipe.uncentred)
@@ -355,12 +310,12 @@ def _at_ranks(fit: FormFit, S: float, rank_R: Floats) -> Floats:
     return np.asarray(mixed(fit.form.shares(fit.theta(np.array([S])), at))[0, len(places.x_Q) :])
 
 
-def _residuals(sizes: Measured, own: FormFit, rank_R: Floats, tokens_DR: csr_array) -> Iterator[Residual]:
+def _residuals(sizes: Sizes, own: FormFit, of: Counted) -> Iterator[Residual]:
     """Observed over expected tokens in bins of ranks, at the largest size, for a form fitted to that size itself."""
     p_V = np.exp(_at_ranks(own, float(sizes.S_N.max()), np.arange(1, sizes.V + 1, dtype=np.float64)))
-    expected, tokens_D = np.concatenate([[0.0], np.cumsum(p_V)]), tokens_DR.sum(axis=1)
+    expected, tokens_D = np.concatenate([[0.0], np.cumsum(p_V)]), of.tokens_DR.sum(axis=1)
     for begin, end in pairwise(rank_edges(sizes.V, _PER_DECADE)):
-        seen_D = tokens_DR @ ((rank_R >= begin) & (rank_R < end)).astype(np.float64)
+        seen_D = of.tokens_DR @ ((of.rank_R >= begin) & (of.rank_R < end)).astype(np.float64)
         share = float(expected[end - 1] - expected[begin - 1])
         ratio = _ratio(sizes, seen_D, tokens_D, share) if share > _LEAST else NO_ESTIMATE
         yield Residual(begin, end - 1, int(seen_D.sum()), ratio)

@@ -1,0 +1,98 @@
+"""Reads the rows of a benchmark: how many sequences of N tokens passed for each model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rbpx.errors import RbpxError
+from rbpx.files.cells import whole_number
+from rbpx.files.columns import ALIASES, TRIAL_FIELDS, named_columns
+from rbpx.files.rows import Row, Rows
+
+_NEEDED: Final = ("non_embedding_params", "n", "passed")
+_YES, _NO = ("true", "yes"), ("false", "no")
+_LARGEST: Final = 2**53
+_LONGEST: Final = 1_000_000  # tokens of a sequence
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One row of a benchmark: how many of the sequences of N tokens passed.
+
+    Attributes:
+        size: name of the model; S where it has no name.
+        S: non-embedding parameters.
+        N: tokens of a sequence.
+        passed: sequences that passed.
+        trials: all sequences.
+        group: the document or task that they come from; None where the file has no such column.
+        k: a hit is a rank of at most k; None where it is not given.
+    """
+
+    size: str
+    S: int
+    N: int
+    passed: int
+    trials: int
+    group: str | None
+    k: int | None
+
+
+def read_trials(table: Rows) -> list[Trial]:
+    """Read each row of a file, and check it.
+
+    Raises:
+        RbpxError: a column is missing, or a value is not a number, out of its range, or contradicts another row.
+    """
+    columns = _columns(table.columns, str(table.path))
+    trials, sizes = [], dict[str, tuple[int, str]]()
+    for row in table.rows:
+        trial = _trial(row, columns)
+        S, place = sizes.setdefault(trial.size, (trial.S, row.place))
+        if trial.S != S:
+            raise RbpxError(
+                f"{row.place}: {trial.size} has S = {trial.S:,}, but {S:,} in {place}; a model has one S: fix it"
+            )
+        trials.append(trial)
+    names = {S: name for name, (S, _) in sizes.items()}
+    twin = next(((name, names[S]) for name, (S, _) in sizes.items() if names[S] != name), None)
+    if twin is not None:
+        raise RbpxError(f"{table.path}: {twin[0]} and {twin[1]} have the same S; leave one of them out")
+    return trials
+
+
+def _columns(columns: Sequence[str], file: str) -> dict[str, str]:
+    named = named_columns(columns, TRIAL_FIELDS)
+    missing = next((field for field in _NEEDED if field not in named), None)
+    if missing is not None:
+        raise RbpxError(
+            f"{file} has no column {' or '.join(ALIASES[missing])}; it has: {', '.join(columns)}; name the columns "
+            "model, non_embedding_params, n, passed, and trials where passed is a count"
+        )
+    return named
+
+
+def _trial(row: Row, columns: dict[str, str]) -> Trial:
+    value = {field: row.values.get(column) for field, column in columns.items()}
+    S = _whole(row, value, "non_embedding_params", "give parameters, not millions")
+    trials = _whole(row, value, "trials", "a count from 1") if "trials" in columns else 1
+    passed = _passed(row, value, trials, counts="trials" in columns)
+    group = value.get("group")
+    if "group" in columns and group is None:
+        raise RbpxError(f"{row.place}: {columns['group']} is empty; name the group of every row, or drop the column")
+    k = None if value.get("k") is None else _whole(row, value, "k", "a rank from 1")
+    N = _whole(row, value, "n", f"tokens of a sequence, from 1 to {_LONGEST:,}", most=_LONGEST)
+    size = next((value[field] for field in ("size", "model") if value.get(field) is not None), S)
+    return Trial(str(size), S, N, passed, trials, None if group is None else str(group), k)
+
+
+def _passed(row: Row, value: dict[str, Any], trials: int, counts: bool) -> int:
+    text = str(value["passed"]).strip().lower()
+    if not counts and text in (*_YES, *_NO):
+        return int(text in _YES)
+    what = f"sequences that passed, 0 to {trials}" if counts else "true or false, 1 or 0, unless a column trials counts"
+    return whole_number(row, "passed", value["passed"], what, least=0, most=trials)
+
+
+def _whole(row: Row, value: dict[str, Any], field: str, meaning: str, most: int = _LARGEST) -> int:
+    return whole_number(row, field, value[field], f"a whole number is expected: {meaning}", most=most)
