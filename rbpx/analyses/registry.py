@@ -20,6 +20,7 @@ THEMES = ("measure", "fit", "predict", "compare", "tokens", "tasks", "store")
 """The parts of the list of verbs, in order."""
 GONE: Final[Mapping[str, str]] = {
     "closure": "ranks",
+    "design": "surface (can size and tokens be told apart), decide next=N (the next runs)",
     "tokenwise": "outcomes",
     "train": "python experiments/ladder/train.py",
 }
