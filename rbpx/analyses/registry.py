@@ -21,6 +21,7 @@ THEMES = ("measure", "fit", "predict", "compare", "tokens", "tasks", "store")
 GONE: Final[Mapping[str, str]] = {
     "closure": "ranks",
     "design": "surface (can size and tokens be told apart), decide next=N (the next runs)",
+    "improve": "learning",
     "tokenwise": "outcomes",
     "train": "python experiments/ladder/train.py",
 }

@@ -22,6 +22,7 @@ Row = Mapping[str, Any]
 NOW: Final[Mapping[str, tuple[str, ...]]] = {
     "closure": ("ranks",),
     "design": ("surface", "decide"),
+    "improve": ("learning",),
     "tokenwise": ("outcomes",),
 }
 """The verb of a file -> what gives its rows now, in place of the verb; one that is not here is itself.
