@@ -2,8 +2,8 @@
 
 Each world has an iso or grid design (`benchmarks/surface_predictions.py`). Asked for is ln y of the best run with ten
 times the most compute. What all runs there took is spent again: as the best use of a budget, as what narrows most per
-FLOP (of `design flops=`), at random among the same candidates while any is affordable, and as one run of all of it with
-the median tokens per parameter. The new runs are drawn from the world with its scatter, and ln y of the best is
+FLOP (of `decide next=8 flops=`), at random among the same candidates while affordable, and as one run of all of it
+with the median tokens per parameter. The new runs are drawn from the world with its scatter, and ln y of the best is
 foretold again, at the true best size: its |error|, half of its interval, and whether that held, are means over draws
 and worlds.
 

@@ -21,6 +21,8 @@ THEMES = ("measure", "fit", "predict", "compare", "tokens", "tasks", "store")
 GONE: Final[Mapping[str, str]] = {
     "choices": "audit limit=0",
     "closure": "ranks",
+    "design": "surface (can size and tokens be told apart), decide next=N (the next runs)",
+    "improve": "learning",
     "tokenwise": "outcomes",
     "train": "python experiments/ladder/train.py",
 }

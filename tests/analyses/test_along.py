@@ -160,8 +160,8 @@ def test_laws_in_S_keep_their_ids_and_say_their_axis(tmp_path: Path) -> None:
 def test_an_axis_that_there_is_not_is_one_line(theirs: Path, cwd: Path) -> None:
     with refused("axis=E is unknown; known: S, D, C, step"):
         ask(theirs, "fit", axis="E")
-    (line,) = here("improve", "axis=D", "--store", theirs, cwd=cwd, check=2).stderr.splitlines()
-    assert "improve has no key axis; it is a key of other verbs" in line
+    (line,) = here("compare", "axis=D", "--store", theirs, cwd=cwd, check=2).stderr.splitlines()
+    assert "compare has no key axis; it is a key of other verbs" in line
 
 
 def test_gaps_along_compute_take_the_same_runs_on_both_texts(tmp_path: Path) -> None:

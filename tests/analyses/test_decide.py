@@ -43,7 +43,7 @@ def test_it_answers_in_sentences_what_to_train(asked: Asked) -> None:
     assert "1M parameters on 100B tokens would show cross-entropy of" in told
     assert "What no model gets below, E, is" in told
     assert "with the most compute" in told
-    assert "narrow the loss of the best run most: one of" in told
+    assert "narrow ln y of the best run at C = 1e+22, 1e+25 most: one of" in told
     assert re.search(r"at 1e\+25 FLOPs, \S+ times .*; for 1M parameters on 100B tokens. No run lies near", beyond)
     assert "serving" not in beyond
 

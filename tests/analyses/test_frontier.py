@@ -50,7 +50,7 @@ def test_an_import_keeps_what_was_swept_and_every_question_says_that_there_is_a_
     with connect(Store(swept)) as connection:
         assert connection.sql("SELECT count(DISTINCT vary_lr) FROM observations").fetchall() == [(len(LR),)]
     assert SWEEP in plain.words
-    for verb, axis in (("fit", "C"), ("design", "S")):
+    for verb, axis in (("fit", "C"), ("decide", "S")):
         assert SWEEP in asked_of(swept, verb, axis=axis).words
     assert "3 (S, D) cells have 21 runs: frontier=true takes the best of each" in asked_of(swept, "fit", axis="D").words
 
@@ -74,11 +74,11 @@ def test_the_frontier_is_the_law_without_the_cost_of_a_wrong_rate(swept: Path, p
     assert "9 of 9 best values: the minimum of a quadratic in lr" in asked.words
 
 
-def test_fit_and_design_take_the_frontier_and_runs_above_the_law_may_count_less(swept: Path, plain: Asked) -> None:
+def test_fit_and_decide_take_the_frontier_and_runs_above_the_law_may_count_less(swept: Path, plain: Asked) -> None:
     along, *_ = asked_of(swept, "fit", axis="C", frontier=True, laws=["cross_entropy"]).rows
     assert along["n_points"] <= 9
-    (design,) = asked_of(swept, "design", frontier=True).rows
-    assert design["n_points"] == 9
+    (runs,) = asked_of(swept, "decide", frontier=True).of_kind("runs")
+    assert runs["n_points"] == 9
     (over,), (of_all,) = asked_of(swept, "surface", over=10.0).rows, plain.rows
     assert over["E"] < of_all["E"] + 0.2
     assert over["fit_id"] != of_all["fit_id"]

@@ -10,8 +10,8 @@ from tests.support.asking import Asked, ask, imported
 from tests.support.surfaces import grid, law
 
 DIVERGED, ABOVE, SCATTER = 6, 0.65, 0.01
-KINDS = {"decide": "runs", "design": "design"}
-VERBS = {"surface": {}, "decide": {}, "design": {"next": 1}, "predict": {"S": 1e10, "D": 2e11}}
+KINDS = {"decide": "runs", "surface": "law"}
+VERBS = {"surface": {}, "decide": {"next": 1}, "predict": {"S": 1e10, "D": 2e11}}
 
 
 def drawn(store: Path, above: float | None, seed: int = 2) -> Path:
@@ -60,15 +60,15 @@ def test_what_is_said_rests_on_the_runs_that_are_left(asked: dict[str, Asked], t
 
 
 def test_it_counts_where_that_is_asked_for_and_is_named_all_the_same(stores: tuple[Path, Path]) -> None:
-    keeping = ask(stores[0], "design", resamples=20, outliers="keep")
-    (row,), (design,) = keeping.of_kind("outlier"), keeping.of_kind("design")
+    keeping = ask(stores[0], "decide", resamples=20, outliers="keep")
+    (row,), (runs,) = keeping.of_kind("outlier"), keeping.of_kind("runs")
     assert row["counts"] is True
-    assert design["n_points"] == 12
+    assert runs["n_points"] == 12
     assert "What follows counts it, by outliers=keep." in keeping.words
 
 
 def test_of_runs_that_scatter_alike_none_is_accused(stores: tuple[Path, Path]) -> None:
-    clean = ask(stores[1], "design", resamples=20)
+    clean = ask(stores[1], "decide", resamples=20)
     assert clean.of_kind("outlier") == []
     assert not re.search("outside what the others|diverged", clean.words)
 

@@ -1,4 +1,4 @@
-"""predict at (S, D), design and trajectory on drawn trainings: by plainer ways."""
+"""predict at (S, D), what to train next and trajectory on drawn trainings: by plainer ways."""
 
 import math
 from collections import defaultdict
@@ -65,7 +65,7 @@ def test_held_out_runs_are_the_largest_of_each_axis(predicted: Asked) -> None:
 
 def test_a_budget_that_pays_for_no_run_is_a_wrong_request(grid: Path) -> None:
     with refused("flops=1000 pays for no run that informs: the least that there is took 6e+10"):
-        ask(grid, "design", next=2, flops=1e3, laws=["cross_entropy"], resamples=5)
+        ask(grid, "decide", next=2, flops=1e3, laws=["cross_entropy"], resamples=5)
 
 
 def test_histories_along_training_are_those_of_a_plain_count(tmp_path: Path) -> None:

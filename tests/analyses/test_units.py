@@ -103,7 +103,7 @@ def test_the_intervals_hold_the_truth() -> None:
     assert min(held.values()) >= fewest(30, n_counts=7), held
 
 
-@pytest.mark.parametrize("verb", ["units", "improve"])
+@pytest.mark.parametrize("verb", ["units", "learning"])
 def test_imported_results_have_no_units(verb: str, tmp_path: Path) -> None:
     store = imported(tmp_path / "store", "size,S,k,rbp\n1,1000,1,0.5\n", ties="mid", dataset="d")
     with refused("imported results have none"):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from rbpx.analyses.registry import asking
 from tests.support.composed import here
 
 FOLDER: Final = Path(__file__).parent
@@ -19,11 +20,16 @@ STORES: Final = FOLDER / "stores"
 Row = Mapping[str, Any]
 
 NOW: Final[Mapping[str, tuple[str, ...]]] = {
-    "choices": ("audit", "limit=0"),
+    "choices": ("audit limit=0",),
     "closure": ("ranks",),
+    "design": ("surface", "decide"),
+    "improve": ("learning",),
     "tokenwise": ("outcomes",),
 }
-"""The verb of a file -> the words that give its rows now, in place of the verb; one that is not here is itself."""
+"""The verb of a file -> what gives its rows now, in place of the verb; one that is not here is itself.
+
+Each is asked with those keys that it takes.
+"""
 
 # ------------------------------------------------------------------------------------------------------- asking
 _MOST_LISTED: Final = 6  # values of a list; of a longer one stand the first, the last, how many, and their sum
@@ -54,22 +60,30 @@ class Ask:
     def file(self) -> Path:
         return FOLDER / f"{self.store}-{self.verb}.json"
 
-    def words(self) -> list[str]:
-        """What is asked now."""
+    def questions(self) -> list[list[str]]:
+        """The words of what is asked now."""
         verb, *rest = shlex.split(self.line)
-        return [*NOW.get(verb, (verb,)), *rest]
+        typed = [(shlex.split(each), asking(each.partition(" ")[0]).names) for each in NOW.get(verb, (verb,))]
+        return [[*now, *(w for w in rest if "=" not in w or w.partition("=")[0] in keys)] for now, keys in typed]
 
     def expected(self) -> list[Row]:
-        """The rows of its file."""
+        """The rows of its file; of a verb that went without its name as their kind, and without what is null."""
         answer = json.loads(self.file.read_text(encoding="utf-8"))[self.line]
-        return [answer["same"] | row for row in answer["rows"]]
+        rows = [answer["same"] | row for row in answer["rows"]]
+        if self.verb not in NOW:
+            return rows
+        return [
+            {key: each for key, each in row.items() if each is not None and (key, each) != ("kind", self.verb)}
+            for row in rows
+        ]
 
     def found(self, stores: Path) -> list[Row]:
         """The rows that it is answered now, in a copy of `STORES`."""
-        answer = here(
-            *self.words(), "--format", "json", "--details", "--store", stores / self.store, cwd=stores, check=0
-        )
-        return [flat(row) for row in json.loads(answer.stdout)]
+        answers = [
+            here(*words, "--format", "json", "--details", "--store", stores / self.store, cwd=stores, check=0)
+            for words in self.questions()
+        ]
+        return [flat(row) for answer in answers for row in json.loads(answer.stdout)]
 
 
 def asks() -> list[Ask]:

@@ -3,7 +3,6 @@
 After a mend `python -m tests.same_answers.write NAME ...` writes the answers that it moves, and the changelog says so.
 """
 
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ def test_a_question_answers_as_it_did(ask: Ask, stores: Path) -> None:
 
 
 def test_every_key_that_changes_a_number_is_asked() -> None:
-    typed = {(ask.verb, key) for ask in ASKS for key in re.findall(r"(?<![^ ])(\w+)=", ask.line)}
+    typed = {(verb, word.partition("=")[0]) for ask in ASKS for verb, *words in ask.questions() for word in words}
     asked = {key for _, key in typed}
     verbs = [name for name, each in analyses().items() if not each.measures]
     assert {ask.verb for ask in ASKS if ask.daily} >= set(verbs)

@@ -11,7 +11,6 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "outcomes": ("n=[2]",),
     "emergence": ("n=[1,5]", "k=[1,10]"),
     "surface": ("budgets=[1e14,1e16]", "form=all", "laws=[cross_entropy,rbp]", "k=1"),
-    "design": ("budgets=[1e14]",),
     "multiplier": ("base=a", "variant=b"),
     "downstream": ("features=all",),
 }

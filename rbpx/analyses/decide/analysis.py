@@ -1,5 +1,6 @@
 """Puts together what runs in size and tokens say about the next one (verb decide)."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,6 +9,7 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.chart.colours import MOST_SERIES
+from rbpx.errors import RbpxError
 from rbpx.groups.fits import alike
 from rbpx.groups.points.outliers import outlier_rows, tested_quantities
 from rbpx.groups.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, refuse_routed
@@ -21,7 +23,17 @@ from rbpx.laws.surface.checks import HeldOut
 from rbpx.laws.surface.decision import Best, Served, best_of, irreducible, with_serving, within_total
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.landscape import Landscape, landscape
-from rbpx.laws.surface.next_runs import TENFOLD, Plan, best_values, candidates, next_runs
+from rbpx.laws.surface.next_runs import (
+    TENFOLD,
+    Plan,
+    Wanted,
+    best_sizes,
+    best_values,
+    candidates,
+    next_runs,
+    predictions,
+)
+from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record, Store
 
@@ -42,7 +54,8 @@ class Decision:
         best: of each budget; none where size and tokens vary together.
         served: the least of training and serving; None where it was not asked for, or there is none.
         asked: the points that were asked for, with what a run would show.
-        plans: runs to train next.
+        target: what the runs to train next narrow, in words.
+        plans: these runs: the best use of what they may cost, after those that narrow most per FLOP if next= is typed.
         landscape: what pictures show of budgets; None where size and tokens vary together.
         worth: what the variant is worth beside models without one, along C; None of these, and where none are there.
         reasons: every status that holds for the points and forms.
@@ -55,6 +68,7 @@ class Decision:
     best: tuple[Best, ...]
     served: Served | None
     asked: tuple[tuple[float, float, OverForms], ...]
+    target: str
     plans: tuple[Plan, ...]
     landscape: Landscape | None
     worth: Shift | None
@@ -142,7 +156,7 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     (foretold,) = backtest_budgets([(runs, forms)], **options)
     reasons = list(doubts_of_points(group, trained, form))
     if all(fit.surface is None for fit in fits):
-        return Decision(trained, form, Estimate(), foretold, (), None, (), (), None, None, in_order(reasons))
+        return Decision(trained, form, Estimate(), foretold, (), None, (), "", (), None, None, in_order(reasons))
     most, points = float(runs.along(Axis.C).max()), request.points_to_predict()
     collinear = Status.collinear_design in reasons
     wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets])) or [TENFOLD * most]
@@ -158,17 +172,44 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
         if points
         else []
     )
-    spent = request.flops or most
-    plans: Sequence[Plan] = []
-    if not collinear and len(candidates(runs, spent)[0]):  # what leaves the line of the runs is unbounded there
-        plans = next_runs(fits, best_values(runs, wanted), _NEXT, spent, request.seed)[-1:]
+    target, plans = "", list[Plan]()
+    if request.next is not None:
+        to_narrow = _to_narrow(runs, request)
+        target, plans = to_narrow.name, next_runs(fits, to_narrow, request.next, _may_cost(runs, request), request.seed)
+    elif not collinear and len(candidates(runs, request.flops or most)[0]):  # off the line of the runs it is unbounded
+        to_narrow = best_values(runs, wanted)
+        target, plans = to_narrow.name, next_runs(fits, to_narrow, _NEXT, request.flops or most, request.seed)[-1:]
     E = Estimate() if collinear else irreducible(fits, request.seed)
     around = None if collinear else landscape(fits, wanted, MOST_SERIES, foretold, request.seed)
     worth = None
     if plain is not None and is_surface(plain.runs, runs) and not (plain.runs.repeats or runs.repeats):
         worth = fit_shift(plain.runs, runs, Axis.C, **options)
-    reasons_of = in_order(reasons)
-    return Decision(trained, form, E, foretold, best, served, tuple(asked), tuple(plans), around, worth, reasons_of)
+    next_ones = target, tuple(plans)
+    return Decision(
+        trained, form, E, foretold, best, served, tuple(asked), *next_ones, around, worth, in_order(reasons)
+    )
+
+
+def _to_narrow(runs: Runs, request: Request) -> Wanted:
+    """What next=N runs narrow: predictions, else the best sizes of budgets, else the best loss of tenfold compute."""
+    if request.points_to_predict():
+        return predictions(request.points_to_predict())
+    if request.budgets:
+        return best_sizes(runs, request.budgets)
+    return best_values(runs, [TENFOLD * float(runs.along(Axis.C).max())])
+
+
+def _may_cost(runs: Runs, request: Request) -> float:
+    """The FLOPs of next=N runs together.
+
+    Raises:
+        RbpxError: they pay for no run.
+    """
+    flops = math.inf if request.flops is None else request.flops
+    if not len(candidates(runs, flops)[0]):
+        least = float((six_S(runs.S_N) * runs.D_N).min())
+        raise RbpxError(f"flops={flops:g} pays for no run that informs: the least that there is took {least:.3g}")
+    return flops
 
 
 def keep(store: Store, decisions: Decisions) -> list[Record]:
@@ -197,7 +238,9 @@ def keep(store: Store, decisions: Decisions) -> list[Record]:
             at = {"S": test.S, "D": test.D, "measured": test.measured, "in_sd": off, "held": test.is_inside}
             rows.append({"kind": "largest", **named, **at, **flat({"y": test.predicted})})
         for plan in each.plans:
-            rows += [{"kind": "next", **named, "rank": n, **vars(run)} for n, run in enumerate(plan.runs, 1)]
+            of_plan = {"target": each.target, "plan": plan.name, "next_narrows": plan.next_narrows}
+            ranked: list[Record] = [{"rank": n, **vars(run)} for n, run in enumerate(plan.runs, 1)]
+            rows += [{"kind": "next", **named, **of_plan, **run} for run in ranked or [{}]]
     return alike(rows)
 
 

@@ -1,13 +1,13 @@
 """Says what to train, in sentences, with a table of budgets."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from rbpx.analyses.decide.analysis import LONG, Decision, Decisions, analyse, keep
 from rbpx.analyses.decide.figures import figures
 from rbpx.analyses.question import Question, each, one_by_one
-from rbpx.display.view import Table, View, magnitude, share, state, text, with_ends
+from rbpx.display.view import Table, View, decimal, magnitude, share, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import rough, short, significant, spoken
 from rbpx.errors import number_of
 from rbpx.groups.points.frontier import said_of_points
@@ -16,7 +16,7 @@ from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.decision import Best, Served
-from rbpx.laws.surface.next_runs import LEAST
+from rbpx.laws.surface.next_runs import LEAST, NextRun, Plan
 from rbpx.laws.surface.outliers import farthest_of
 from rbpx.status import Status, first_of
 
@@ -29,6 +29,10 @@ def _four(value: float | None) -> str:
 
 def _three(value: float | None) -> str:
     return significant(value, 3)
+
+
+_SD_AFTER: Final = "standard deviation of what is narrowed, over forms, misfit and scatter"
+_PLANS: Final = {"per_flop": "most per FLOP", "budget": "the best use of all"}
 
 
 def _percent(value: float | None) -> str:
@@ -46,15 +50,37 @@ BEST: Final = View[tuple[Decision, Best, tuple[Status, ...]]](
     share("D x 5", "fivefold", lambda row: row[1].fivefold.value, 2, "the same with five times the tokens", 2),
     state(lambda row: first_of(row[2])),
 )
+NEXT: Final = View[tuple[int, NextRun]](
+    "next",
+    whole("run", "rank", lambda row: row[0], "a run that is named twice is to be trained with two seeds"),
+    magnitude("S", "S", lambda row: row[1].S),
+    magnitude("D", "D", lambda row: row[1].D),
+    magnitude("C = 6 S D", "C", lambda row: row[1].C),
+    decimal("sd before", "sd_before", lambda row: row[1].sd_before),
+    decimal("sd after", "sd_after", lambda row: row[1].sd_after, means=_SD_AFTER),
+    share("narrower by", "narrowed", lambda row: row[1].narrowed),
+    written("per 1e18 FLOPs", "per_flop", lambda row: row[1].per_flop * 1e18, rough, spare=1),
+)  # fmt: skip
 
 
 @one_by_one
 def tables(of: Decisions) -> Iterator[Table]:
-    """The best of each budget."""
+    """The best of each budget, then for each quantity the runs to train next."""
     rows = [(decision, *row) for decision in of.of for row in zip(decision.best, decision.reasons_of_best, strict=True)]
     if rows:
         note = "Over forms, bends and misfit; 95 % intervals."
         yield BEST.table("The best of a budget", rows, of.group.title, note=note)
+    for n, decision in enumerate(of.of, 1):
+        for plan in _different(decision):
+            if plan.runs:
+                view = View(f"{NEXT.name}-{plan.name}-{n}".replace("_", "-"), NEXT.columns)
+                title = f"To narrow {decision.target} of {decision.trained.title}: {_PLANS[plan.name]}"
+                yield view.table(title, enumerate(plan.runs, 1), of.group.title)
+
+
+def _different(of: Decision) -> Sequence[Plan]:
+    """The plans without one per FLOP that is the best use of all too."""
+    return of.plans if len({plan.runs for plan in of.plans}) > 1 else of.plans[-1:]
 
 
 @one_by_one
@@ -211,7 +237,8 @@ def _side(off: float) -> str:
 
 
 def _next(of: Decision) -> Iterator[str]:
-    for plan in of.plans:
+    for plan in _different(of):
+        per_flop = " per FLOP" * (plan.name == "per_flop")
         times = Counter((run.S, run.D, run.C) for run in plan.runs)
         left, told = plan.runs[0].sd_before if plan.runs else plan.sd, list[str]()
         for (S, D, C), n in times.items():
@@ -221,7 +248,7 @@ def _next(of: Decision) -> Iterator[str]:
             )
         if told:
             yield (
-                f"runs that narrow the loss of the best run most: {', then '.join(told)}, which "
+                f"runs that narrow {of.target} most{per_flop}: {', then '.join(told)}, which "
                 f"{'leaves' if len(plan.runs) == 1 else 'leave'} its interval "
                 f"{1 - plan.sd / left:.0%} narrower."
             )
@@ -235,7 +262,7 @@ def _not_said(of: Decision) -> Iterator[str]:
     if Status.collinear_design in doubts:
         yield (
             "what must not be concluded: which size is best. Size and tokens vary together, so no split of a budget "
-            "can be told from another; train some sizes longer or shorter (design says which)."
+            "can be told from another; train some sizes longer or shorter (next=3 says which)."
         )
     yield from _too_far(of)
     others = [f'"{status.label}"' for status in doubts if status not in _SAID_ELSEWHERE]

@@ -244,7 +244,7 @@ def _slope_in_k(ks: Sequence[int]) -> Floats:
 
 
 def _classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> tuple[OfTokens, ...]:
-    """The tokens whose ids `improve` finds to get better, and all others."""
+    """The tokens whose ids `learning` finds to get better, and all others."""
     S, run_ids = [run.non_embedding_params for run in group.runs], [run.run_id for run in group.runs]
     asked = {"run_ids": run_ids, "ln_sizes": [math.log(size) for size in S], "ties": group.ties.value}
     rows = ask(connection, "improvements", k=1, **asked).to_pylist()
@@ -278,7 +278,7 @@ def _class_sums(connection: duckdb.DuckDBPyConnection, group: Group, token_ids: 
 
 
 def _improves(row: Record) -> bool:
-    """Whether the interval over documents of the slope of a token id lies below 0, as in `improve`."""
+    """Whether the interval over documents of the slope of a token id lies below 0, as in `learning`."""
     stderr = row["slope_stderr"]
     return stderr is not None and row["slope"] + student_t(row["n_documents"] - 1) * stderr < 0
 

@@ -44,7 +44,7 @@ def _view(ks: Sequence[int]) -> View[_Row]:
         text("text", "dataset", lambda row: row[0].title),
         text("family", "family", lambda row: row[0].names["family"]),
         text(
-            "tokens", "tokens", lambda row: row[1].tokens, "improving: tokens whose ids `improve` finds to get "
+            "tokens", "tokens", lambda row: row[1].tokens, "improving: tokens whose ids `learning` finds to get "
             "better with size; they were chosen on the same text, so their exponents are a little too large", 1,
         ),
         share("share", "share", lambda row: row[1].share, 0, spare=2),

@@ -12,7 +12,7 @@ one that was edited, renamed or deleted, and the ids printed here stand for all 
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="design",
+    after="decide",
     theme="predict",
     examples=(
         "python -m rbpx forecasts",

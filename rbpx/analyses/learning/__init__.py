@@ -1,4 +1,9 @@
-"""When each token is learned along an axis.
+"""Which tokens improve along an axis, and when each is learned.
+
+Takes the slope of the nats (-logprob) of each occurrence of a token on ln x. Shows for each token id the mean slope
+with an interval over documents, nats and RBP_k at the first and the last point, and its share of the total improvement
+in cross-entropy; then the tokens that got worse. least= is how often a token id must be scored to be listed, top= is
+how many are printed; --format csv or json gives all.
 
 Fits to the nats of each token of a text, along D (checkpoints), S or C, a sigmoid in ln x with four numbers, start,
 end, time and width (arXiv 2606.29858), and counts by kind what no sigmoid fits. Shows the spectrum of times by the nats
@@ -13,16 +18,17 @@ spectrum of these is compared with RBP_k, and the exponent of −ln RBP_k with t
 Then: which tokens carry the slope from the last point but one to the last, by what was known of them before, token id,
 position and document; how well it can be told which misses become hits over the next decade of x, scored at the last
 points by what earlier ones teach; and whether several trainings learn the same tokens in the same order, beside what
-noise allows. The smallest k counts for kinds, forecasts and order.
+noise allows. The smallest k counts for improvement, kinds, forecasts and order.
 """
 
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="improve",
+    after="multiplier",
     theme="tokens",
     examples=(
         "python -m rbpx learning axis=D variant=raw dataset=pydoc",
+        "python -m rbpx learning dataset=pydoc least=50 k=10 --format csv",
         "python -m rbpx learning dataset=pydoc k='[1,10]'",
         "python -m rbpx learning axis=D size=25k --format json",
     ),

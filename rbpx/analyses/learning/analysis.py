@@ -10,6 +10,7 @@ import duckdb
 from rbpx.analyses.learning.carriers import Carriers, carriers
 from rbpx.analyses.learning.forecast import Forecast, forecast
 from rbpx.analyses.learning.hits import HitTimes, hit_times
+from rbpx.analyses.learning.improvements import Improvements, improvements
 from rbpx.analyses.learning.losses import Losses, Over, losses_of
 from rbpx.analyses.learning.orders import Orders, Times, orders
 from rbpx.analyses.learning.tokens import Tokens, points_of, tokens_of
@@ -33,6 +34,7 @@ class Learning:
         group: its runs.
         runs: one for each point.
         tokens: that every run scored.
+        improvements: which token ids are predicted better; None with few runs, or where they share no token.
         losses: sigmoids and what they say; None with fewer points than they need.
         times: from hits, by k.
         carriers: of the slope between the last two points.
@@ -44,6 +46,7 @@ class Learning:
     group: Group
     runs: tuple[Run, ...]
     tokens: Tokens
+    improvements: Improvements | None
     losses: Losses | None
     times: tuple[HitTimes, ...]
     carriers: Carriers | None
@@ -92,8 +95,9 @@ def _learning(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
     tokens = tokens_of(connection, group, runs)
     if not len(tokens.doc_M) or len(runs) < _FEWEST:
         status = Status.too_few_sizes if len(tokens.doc_M) else Status.different_tokens
-        return Learning(group, tuple(runs), tokens.without_losses(), None, (), None, None, {}, status), None
+        return Learning(group, tuple(runs), tokens.without_losses(), None, None, (), None, None, {}, status), None
     over = Over(tokens, group.weights(request), group.n_resampled)
+    improved = improvements(connection, group, runs, tokens.x_T, k_grid[0], request.least, request.top)
     losses = losses_of(tokens, over.weights_BD, group.n_resampled, request.seed)
     carried = carriers(over, k_grid[0], request.least, request.top)
     foretold = forecast(over, k_grid[0], request.top)
@@ -104,6 +108,7 @@ def _learning(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
         group,
         tuple(runs),
         tokens.without_losses(),
+        improved,
         losses,
         tuple(hit_times(over, k) for k in k_grid),
         carried,

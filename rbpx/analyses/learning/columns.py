@@ -6,10 +6,11 @@ from typing import Final, NamedTuple
 from rbpx.analyses.learning.carriers import Carrier, Chosen
 from rbpx.analyses.learning.forecast import BASELINE, Next, Reached, Scored
 from rbpx.analyses.learning.hits import At, HitTimes, Tail
+from rbpx.analyses.learning.improvements import TokenImprovement
 from rbpx.analyses.learning.losses import Bin, Gap, KindShare, World
 from rbpx.analyses.learning.orders import Pair
 from rbpx.display.view import Column, View, decimal, ends, error, magnitude, share, state, text, whole, with_ends
-from rbpx.display.vocabulary import UNKNOWN, decimals, short
+from rbpx.display.vocabulary import UNKNOWN, decimals, legible, number, short
 from rbpx.groups.group import Run
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.learning.kinds import Kind
@@ -62,6 +63,10 @@ def _part(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.1%}"
 
 
+def _hundredths(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.2%}"
+
+
 _three = decimals(3)
 
 GROUP: Final = View[Overview](
@@ -72,6 +77,32 @@ GROUP: Final = View[Overview](
     whole("left out", "n_left_out", lambda row: row.n_left_out, "tokens of the last run that another one lacks", 1),
     state(lambda row: row.status),
 )  # fmt: skip
+BETTER: Final = View[TokenImprovement](
+    "better",
+    text("token", "text", lambda token: legible(token.text, token.token_id)),
+    decimal("id", "token_id", lambda token: token.token_id, 0, spare=2),
+    whole("times", "n_tokens", lambda token: token.n_tokens),
+    whole("documents", "n_documents", lambda token: token.n_documents, spare=3),
+    with_ends(
+        "slope", "slope", lambda token: token.slope, decimals(3),
+        "mean of d nats / d ln {x} over the occurrences of a token id; an id is listed where its 95 % interval does "
+        "not contain 0 (chance alone lists 1 in 20 of those without a change) and the nats agree",
+    ),
+    ends(
+        "smallest_nats largest_nats", lambda token: (token.smallest_nats, token.largest_nats), number, "nats",
+        "means at the first and the last point",
+    ),
+    ends(
+        "smallest_rbp largest_rbp", lambda token: (token.smallest_rbp, token.largest_rbp),
+        decimals(2), "RBP_k", "at the first and the last point", 1,
+    ),
+    with_ends(
+        "share", "share", lambda token: token.share, _hundredths,
+        "of the total fall in nats from the first to the last point; --format json has all token ids",
+        ends_spare=4,
+    ),
+)  # fmt: skip
+WORSE: Final = View("worse", BETTER.columns)
 KIND: Final = View[KindShare](
     "kinds",
     text("kind", "token_kind", lambda row: KINDS[row.kind]),

@@ -6,6 +6,7 @@ from typing import Any
 from rbpx.analyses.learning.analysis import Learning, Result
 from rbpx.analyses.learning.forecast import Forecast
 from rbpx.analyses.learning.hits import HitTimes
+from rbpx.analyses.learning.improvements import Improvements
 from rbpx.analyses.learning.losses import Losses
 from rbpx.analyses.learning.orders import Orders
 from rbpx.groups.fits import alike
@@ -15,7 +16,7 @@ from rbpx.store.store import Record, Store
 
 
 def keep(store: Store, result: Result) -> list[Record]:
-    """A row for each group, kind of token, bin, slope, world, point, tail, carrier, forecast, pair and factor."""
+    """A row for each group, token id, kind, bin, slope, world, point, tail, carrier, forecast, pair, factor."""
     of = result if isinstance(result, Orders) else result.group
     names = {**of.names(), "axis": result.group.axis.value}
     rows = _orders(result) if isinstance(result, Orders) else _learning(result)
@@ -36,6 +37,8 @@ def _learning(result: Learning) -> _Rows:
             "run_ids": result.group.run_ids,
         },
     )
+    if result.improvements is not None:
+        yield from _improvements(result.improvements)
     if result.losses is not None:
         yield from _losses(result.losses)
     for times in result.times:
@@ -51,6 +54,14 @@ def _learning(result: Learning) -> _Rows:
             yield "chosen", vars(chosen)
     if result.forecast is not None:
         yield from _forecast(result, result.forecast)
+
+
+def _improvements(of: Improvements) -> _Rows:
+    """A row for each token id, and one for all rarer ones, so that shares add up to 1."""
+    for token in of.tokens:
+        yield "token", {"k": of.k, **flat(vars(token)), "trend": token.trend.value, "n_types": 1}
+    if of.n_rarer:
+        yield "rarer", {"k": of.k, "share": of.rarer_share, "n_types": of.n_rarer}
 
 
 def _losses(losses: Losses) -> _Rows:

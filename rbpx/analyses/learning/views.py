@@ -6,6 +6,7 @@ from rbpx.analyses.learning import columns
 from rbpx.analyses.learning.analysis import Learning, Result, analyse
 from rbpx.analyses.learning.carriers import Carrier
 from rbpx.analyses.learning.figures import figures
+from rbpx.analyses.learning.improvements import Trend
 from rbpx.analyses.learning.kept import keep
 from rbpx.analyses.learning.orders import Orders
 from rbpx.analyses.learning.words import sentences
@@ -24,6 +25,11 @@ def tables(result: Result) -> Iterator[Table]:
 
 def _of_group(result: Learning) -> Iterator[Table]:
     about, axis, losses = result.group.title, result.axis, result.losses
+    if (of := result.improvements) is not None:
+        better, worse = of.of_trend(Trend.improves)[: of.top], of.of_trend(Trend.worsens)[: -of.top - 1 : -1]
+        note = f"k = {of.k}; ties {result.group.ties.value}."
+        yield columns.BETTER.table("What improves, by share", better, about, axis, note)
+        yield columns.WORSE.table("What gets worse, the worst first", worse, about, axis, note)
     note = f"Sigmoids need {FEWEST} points: fewer do not identify four numbers."
     overview = columns.Overview(result.runs, len(result.tokens.doc_M), result.tokens.n_left_out, result.status)
     yield columns.GROUP.table("Points and tokens", [overview], about, axis, note if losses is None else "")

@@ -1,17 +1,20 @@
 """Says in sentences when tokens are learned, what rebuilds the slope, who carries it, and in which order."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from rbpx.analyses.learning.analysis import Learning, Result
 from rbpx.analyses.learning.carriers import Carriers
 from rbpx.analyses.learning.forecast import BASELINE, Forecast
 from rbpx.analyses.learning.hits import HitTimes
+from rbpx.analyses.learning.improvements import Improvements, Trend
 from rbpx.analyses.learning.losses import Losses
 from rbpx.analyses.learning.orders import Orders
 from rbpx.analyses.question import one_by_one
 from rbpx.display.section import interval, interval_of
 from rbpx.display.vocabulary import AXES, short
 from rbpx.laws.learning.kinds import Kind
+from rbpx.laws.names import Axis
 from rbpx.status import Status
 
 
@@ -21,6 +24,8 @@ def sentences(result: Result) -> Iterator[str]:
     if isinstance(result, Orders):
         yield from _orders(result)
         return
+    if result.improvements is not None:
+        yield _improvements(result, result.improvements)
     if result.losses is not None:
         yield from _losses(result, result.losses)
     for times in result.times:
@@ -29,6 +34,27 @@ def sentences(result: Result) -> Iterator[str]:
         yield _carriers(result.carriers, result.axis.value)
     if result.forecast is not None:
         yield from _forecast(result, result.forecast)
+
+
+_OTHERS: Final = {
+    Trend.unclear: "show no measurable change",
+    Trend.turns: "have a slope that disagrees with their ends",
+    Trend.unknown: "are in one document only, so they have no interval",
+}
+
+
+def _improvements(result: Learning, of: Improvements) -> str:
+    """How many token ids improve, get worse or do neither, and what the rarer ones make up."""
+    n_of = {trend: len(of.of_trend(trend)) for trend in Trend}
+    others = "".join(f", {n_of[trend]:,} {words}" for trend, words in _OTHERS.items() if n_of[trend])
+    rarer = "the text as a whole is not predicted better, so nothing has a share"
+    if of.rarer_share is not None:
+        rarer = f"those make up {of.rarer_share:.2%} of the improvement"
+    first, last = (run.size if result.axis is Axis.S else short(run.x) for run in (result.runs[0], result.runs[-1]))
+    return (
+        f"{len(of.tokens):,} token ids are scored at least {of.least} times, {of.n_rarer:,} less often; {rarer}. "
+        f"From {first} to {last} {n_of[Trend.improves]:,} improve, {n_of[Trend.worsens]:,} get worse{others}."
+    )
 
 
 def _losses(result: Learning, losses: Losses) -> Iterator[str]:

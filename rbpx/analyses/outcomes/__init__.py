@@ -18,7 +18,7 @@ outcome of its sequence, and one without features. size= with two sizes chooses 
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="improve",
+    after="learning",
     theme="tasks",
     examples=(
         "python -m rbpx outcomes FILE.csv",

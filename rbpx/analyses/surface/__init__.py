@@ -6,8 +6,12 @@ kaplan, data_constrained, or all, which are then compared by AIC, BIC and their 
 
 Intervals are over trainings, each with all its checkpoints, and over documents where those are known. Beside the
 constants stand the best S and D for each of budgets=, C = 6 S D, how they move if the head counts, and IsoFLOP and
-envelope estimates. Where size and tokens vary together, as at a fixed D/S, the status is collinear; `design` says
-which runs would help. Kept in `fits`.
+envelope estimates. Kept in `fits`.
+
+Whether the effects of size and tokens can be told apart is judged by how S and D are spread: the range of D/S, the
+residual standard deviation of ln D on ln S (0 where tokens are a power of size), and the condition number of the
+surface's derivatives. Where they vary together, as at a fixed D/S, the status is collinear, and a surface predicts
+only near their line; `decide next=3` says which runs would help.
 
 Of sweeps (several runs of one size and as many tokens, imported with vary_lr and the like, or seeds) frontier=true
 takes the best of each, the minimum of a quadratic in what they vary, and lists it with the best settings. over=10
@@ -15,8 +19,8 @@ gives the law of well-tuned runs where some are badly tuned: those above it weig
 are those of the others. A column `weight` of an import weighs runs.
 
 A run that lies outside what the others allow, as one that diverged does, is named with how far, and left out, as in
-decide, design and predict at S and D; outliers=keep counts it. Of a hundred sets of runs that
-scatter alike one has such a run. With over= none is looked for.
+decide and predict at S and D; outliers=keep counts it. Of a hundred sets of runs that scatter alike one has such a
+run. With over= none is looked for.
 """
 
 from rbpx.analyses.registry import Analysis

@@ -49,6 +49,7 @@ from rbpx.store.store import Record, Store
 
 _CONSTANTS: Final = ("A", "B", "E", "alpha", "beta")  # columns; all constants of a form stand in params
 _BEST: Final = ("optima", "optima_with_head", "optima_as_stated", "isoflop", "isoflop_with_head", "envelope")
+_RATIOS: Final = ("least_D_per_S", "greatest_D_per_S")
 _UNUSABLE: Final = {Status.collinear_design, Status.not_identified}
 _SMALL: Final = 1.1  # of S: models with more parameters than that in all have a head that counts
 
@@ -80,6 +81,14 @@ class FormFit(Doubted):
     def fit(self) -> SurfaceFit:
         """The fit to all points."""
         return self.compared.fit
+
+    @property
+    def ratios(self) -> tuple[float, float] | None:
+        """The least and the greatest D / S of the points; None without points."""
+        if self.fit.design is None:
+            return None
+        ratio_N = self.fit.runs.D_N / self.fit.runs.S_N
+        return float(ratio_N.min()), float(ratio_N.max())
 
     @property
     def shown(self) -> tuple[Optimum, ...]:
@@ -245,7 +254,7 @@ def keep(store: Store, surfaces: Surfaces) -> list[Record]:
     fitted = [(law, form) for law in surfaces.laws for form in law.forms]
     records = keep_fits(store, [_record(surfaces, law, form) for law, form in fitted])
     rows = [_row(record, form) for record, (_, form) in zip(records, fitted, strict=True)]
-    rows = with_cells(surfaces.group, rows, [cell for law in surfaces.laws for cell in law.trained.cells])
+    rows = with_cells(surfaces.group, alike(rows), [cell for law in surfaces.laws for cell in law.trained.cells])
     outside = outlier_rows(surfaces.group, [law.trained for law in surfaces.laws])
     return alike([*({"kind": "law"} | row for row in rows), *outside]) if outside else rows
 
@@ -283,7 +292,8 @@ def _row(record: Record, form: FormFit) -> Record:
     constants = {name: form.fit.constants.get(name, NO_ESTIMATE) for name in _CONSTANTS}
     own: Record = {"objective": form.fit.objective, "n_runs": form.fit.n_runs, **by_name(**constants, a=a, b=b)}
     own |= {"held_out_error": form.held_out_error, "reasons": [reason.value for reason in form.reasons]}
-    return record | own | {name: record["params"][name] for name in _BEST}
+    ratios = {} if form.ratios is None else dict(zip(_RATIOS, form.ratios, strict=True))
+    return record | own | ratios | (record["params"]["design"] or {}) | {name: record["params"][name] for name in _BEST}
 
 
 def _optima(optima: Sequence[Optimum]) -> list[Record]:

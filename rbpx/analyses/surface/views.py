@@ -26,6 +26,7 @@ from rbpx.display.view import (
 )
 from rbpx.display.vocabulary import UNKNOWN, decimals, rough, short, significant
 from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.surface.isoflop import Budget
 from rbpx.laws.surface.surface import Optimum
@@ -91,6 +92,31 @@ SURFACES: Final = View[Fitted](
 )  # fmt: skip
 
 
+_SD: Final = (
+    "standard deviation of ln D about its line on ln S, or of ln S about its line on ln D where that is less; "
+    "below 0.1 one follows the other"
+)
+_CONDITION: Final = "condition number of the derivatives of ln y by the constants, each scaled to length 1"
+
+
+def _how(of: Callable[[Design], float | None]) -> Callable[[Fitted], float | None]:
+    return lambda row: None if row.form.fit.design is None else of(row.form.fit.design)
+
+
+DESIGNS: Final = View[Fitted](
+    "design",
+    text("law", "law", lambda row: row.law.trained.title),
+    text("form", "form", lambda row: row.form.fit.form),
+    whole("trainings", "n_runs", lambda row: row.form.fit.n_runs, spare=4),
+    whole("sizes", "n_S", _how(lambda design: design.n_S), spare=2),
+    whole("numbers of D", "n_D", _how(lambda design: design.n_D), spare=5),
+    ends("least_D_per_S greatest_D_per_S", lambda row: row.form.ratios or (None, None), short, "D/S"),
+    written("sd", "sd", _how(lambda design: design.sd), rough, _SD),
+    magnitude("condition", "condition", _how(lambda design: design.condition), _CONDITION, spare=3),
+    state(lambda row: row.form.status),
+)  # fmt: skip
+
+
 def _isoflop(row: Best) -> Cell:
     """The best size, or the status that says why there is none."""
     if row.by_isoflop is None:
@@ -128,12 +154,14 @@ OPTIMA: Final = View[Best](
 
 @one_by_one
 def tables(of: Surfaces) -> Iterator[Table]:
-    """The surfaces of a group, a table for each form, then the best of each budget."""
+    """The surfaces of a group, a table for each form, how their points lie, then the best of each budget."""
     fitted, about = [Fitted(law, form) for law in of.laws for form in law.forms], of.group.title
     for name in dict.fromkeys(row.form.fit.form for row in fitted):
         rows, kind = [row for row in fitted if row.form.fit.form == name], FORMS[name]
         view = View(f"{SURFACES.name}-{name}", SURFACES.columns)
         yield view.table(f"{name}: {kind.equation}", rows, about, note=f"{name}: {kind.source}.")
+    if fitted:
+        yield DESIGNS.table("Whether size and tokens can be told apart", fitted, about)
     given = [(f"{row.law.trained.title}, {row.form.fit.form}", each) for row in fitted for each in row.form.fit.pinned]
     if given:
         yield GIVEN.table("Constants that were given", given, about)

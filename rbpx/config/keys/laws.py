@@ -317,5 +317,5 @@ class PredictionKeys(Asked):
     )
     next: Key[int | None] = Key(int | None, None, whole(1, 1_000), "N").says("names N runs to train next")
     flops: Key[float | None] = Key(float | None, None, positive("training FLOPs, as in flops=1e20"), "C").says(
-        "training FLOPs that these runs may cost in all"
+        "training FLOPs to spend: on the best model, and on all runs to train next together"
     )

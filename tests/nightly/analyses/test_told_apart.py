@@ -157,7 +157,7 @@ def test_rows_of_seeds_and_variants_are_told_apart_in_questions_about_size_and_t
     file, store = tmp_path / "runs.csv", tmp_path / "store"
     file.write_text("\n".join(lines) + "\n")
     here("import", file, "source=them", "family=toy", "--store", store, cwd=place, check=0)
-    for verb, words in (("surface", []), ("trajectory", []), ("design", []), ("predict", ["S=1e8", "D=1e10"])):
+    for verb, words in (("surface", []), ("trajectory", []), ("decide", []), ("predict", ["S=1e8", "D=1e10"])):
         rows = asked(store, place, verb, "laws=[cross_entropy]", *words)
         assert {row["variant"] for row in rows} == {"adam", "muon"}
 

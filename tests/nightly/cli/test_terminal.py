@@ -102,7 +102,7 @@ def test_an_output_that_was_closed_is_no_failure(store: Path, cwd: Path) -> None
 # ------------------------------------------------------------------------------------------------------ for programs
 
 QUICKLY = {
-    "improve": ("k=[2]", "least=2"),
+    "learning": ("k=[2]", "least=2", "resamples=25"),
     "entropy": ("resamples=25",),
     "temperature": ("resamples=25",),
 }

@@ -9,7 +9,7 @@ from rbpx.analyses.registry import asking
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 
-VERBS = ("klaw", "regimes", "emergence", "gaps", "entropy", "predict", "units", "ranks", "improve")
+VERBS = ("klaw", "regimes", "emergence", "gaps", "entropy", "predict", "units", "ranks", "learning")
 
 
 @pytest.fixture(scope="module")

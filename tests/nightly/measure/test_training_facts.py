@@ -60,7 +60,6 @@ def test_facts_of_models_measured_before_come_in_without_measuring_and_seeds_are
     assert entropy["params"]["replicates"]["dof_rest"] == 2
     predicted = rows(here("predict", RESAMPLES, "--format", "json", "--details", *store, cwd=cwd, check=0))
     assert {row["n_fitted"] for row in predicted if row["kind"] == "backtest"} == {5}
-    for verb in ("emergence", "klaw", "ranks", "entropy", "improve", "regimes"):
-        few = () if verb == "improve" else (RESAMPLES,)
-        answer = here(verb, *few, "--format", "json", *store, cwd=cwd, check=0)
+    for verb in ("emergence", "klaw", "ranks", "entropy", "learning", "regimes"):
+        answer = here(verb, RESAMPLES, "--format", "json", *store, cwd=cwd, check=0)
         assert rows(answer), verb

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rbpx.analyses.improve import analysis as improvement
+from rbpx.analyses.learning.improvements import TokenImprovement, improvements
 from rbpx.config.request import Request
 from rbpx.groups.select.sizes import select
 from rbpx.store.sql import connect
@@ -17,12 +17,14 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> No
     law = Truth(S=(1_000, 100_000, 10_000_000), shared=0.5)
     ids = np.random.default_rng(1)
 
-    def analyse(place: str, seed: int, D: int) -> dict[int, improvement.TokenImprovement]:
+    def analyse(place: str, seed: int, D: int) -> dict[int, TokenImprovement]:
         store = write_store(tmp_path / place, law, seed, D, 30, token_DT=ids.integers(0, 4, (D, 30)))
         with connect(store) as connection:
-            request = Request(least=1)
-            (group,) = select(connection, request)
-            return {t.token_id: t for t in improvement.analyse(connection, group, request).tokens}
+            (group,) = select(connection, Request())
+            return {
+                t.token_id: t
+                for t in improvements(connection, group, group.runs, np.log(law.S), 1, least=1, top=1).tokens
+            }
 
     truth = analyse("many", 0, 20_000)
     assert truth[0].slope.value == pytest.approx(truth[1].slope.value, abs=0.01)
