@@ -161,23 +161,7 @@ class _Reader:
         return value
 
     def value(self, place: Place, key: str) -> Any:
-        node = self.row
-        for step in place.steps:
-            if isinstance(step, int) and isinstance(node, list):
-                if step >= len(node):
-                    raise RbpxError(
-                        f"{self.at()} has {len(node)} values where dataset.{key} asks for '{place.name}', counted from "
-                        "0; change the template"
-                    )
-                node = node[step]
-                continue
-            if not isinstance(node, dict) or step not in node:
-                has = f"it has: {', '.join(map(str, node))}" if isinstance(node, dict) else "it is not a record"
-                raise RbpxError(
-                    f"{self.at()} has no column '{place.name}' for dataset.{key} ({has}); name one of these there"
-                )
-            node = node[step]
-        return node
+        return value_in(self.row, place.steps, place.name, key, self.at)
 
     def choices(self) -> list[str]:
         task = self.task
@@ -210,30 +194,48 @@ class _Reader:
 
     def right(self, n_choices: int) -> int:
         """The index of the right choice: the number that the row gives, or the place of its label."""
-        place = self.task.right
+        place, given = self.task.right, self.task.labels
         assert place is not None, "choices come with what is right"
         value = self.value(place, "right")
-        given = self.task.labels
-        if given is not None:
-            labels = self.value(given, "labels") if isinstance(given, Place) else list(given)
-            label = str(value).strip()
-            if not isinstance(labels, list) or label not in labels:
-                raise RbpxError(
-                    f"{self.at()} has {str(value)[:40]!r} in '{place.name}' (dataset.right), which is none of the "
-                    f"labels {labels}; give the labels of your data with dataset.labels"
-                )
-            index = labels.index(label)
-        else:
-            try:
+        labels = self.value(given, "labels") if isinstance(given, Place) else given
+        try:
+            if labels is None:
                 index = int(value)  # true and false too, of questions that are answered no or yes
-            except (TypeError, ValueError):
-                raise RbpxError(
-                    f"{self.at()} has {str(value)[:40]!r} in '{place.name}' (dataset.right), not the number of a "
-                    "choice from 0; give the labels of the choices with dataset.labels='[A,B,C,D]' or a column"
-                ) from None
+            else:
+                index = (labels if isinstance(labels, list | tuple) else ()).index(str(value).strip())
+        except (TypeError, ValueError):
+            index = -1
         if not 0 <= index < n_choices:
+            of = "" if labels is None else f" by the labels {labels}"
             raise RbpxError(
-                f"{self.at()} says in '{place.name}' (dataset.right) that choice {index} is right, but it has choices "
-                f"0 to {n_choices - 1}; count from 0, or name the labels with dataset.labels"
+                f"{self.at()} has {str(value)[:40]!r} in '{place.name}' (dataset.right), which is none of its "
+                f"{n_choices} choices{of}; give the number of a choice, counted from 0, or the labels of the choices "
+                "with dataset.labels='[A,B,C,D]' or a column"
             )
         return index
+
+
+def value_in(row: Any, steps: Sequence[str | int], name: str, key: str, at: Callable[[], str]) -> Any:
+    """What a row has at a place, steps into its records and lists.
+
+    Args:
+        row: of a dataset.
+        steps: names of columns, and numbers in lists, from 0.
+        name: of the place, for errors.
+        key: of the dataset that names it, for errors.
+        at: the place of the row, for errors.
+
+    Raises:
+        RbpxError: the row has no such place.
+    """
+    node = row
+    for step in steps:
+        if isinstance(node, dict) and step in node:
+            node = node[step]
+        elif isinstance(node, list) and isinstance(step, int) and step < len(node):
+            node = node[step]
+        else:
+            values = f"it has {len(node)} values" if isinstance(node, list) else "it is not a record"
+            has = f"it has: {', '.join(map(str, node))}" if isinstance(node, dict) else values
+            raise RbpxError(f"{at()} has no column '{name}' for dataset.{key} ({has}); name one of these there")
+    return node

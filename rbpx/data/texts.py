@@ -1,6 +1,5 @@
 """Turns rows of a dataset into texts: which fields make a text, which rows count, which lines form an article."""
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
@@ -8,7 +7,7 @@ from typing import Any
 
 from rbpx.config.options import Chunk
 from rbpx.config.text.items import RowChoice
-from rbpx.data.items import Item, item_of
+from rbpx.data.items import Item, item_of, value_in
 from rbpx.errors import RbpxError
 from rbpx.files.rows import MIB
 
@@ -102,32 +101,18 @@ def _not_text(row: dict[Any, Any], field: str) -> str:
     if field not in row:
         has = ", ".join(map(str, row))
         return f"has no field '{field}' (it has: {has}); name the fields with dataset.fields='[...]'"
-    value = row[field]
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        missing = "null" if value is None else "NaN"
-        return f"has {missing} in field '{field}', a missing value; leave the row out of the file, or give it a text"
-    kinds = {bool: "a truth value", int: "a number", float: "a number", list: "a list", dict: "an object"}
-    kind = kinds.get(type(value), f"a value of type {type(value).__name__}")
+    value = "null" if row[field] is None else str(row[field])[:40]
     return (
-        f"has {str(value)[:40]} in field '{field}', {kind}, not a text; put it in quotes, or name other fields with "
+        f"has {value} in field '{field}', not a text; put it in quotes, leave the row out, or name other fields with "
         "dataset.fields='[...]'"
     )
 
 
 def _meets(row: Any, where: dict[str, Any], name: str, place: Place) -> bool:
-    for path, value in where.items():
-        node = row
-        for step in path.split("."):
-            if not isinstance(node, dict) or step not in node:
-                has = f"it has: {', '.join(map(str, node))}" if isinstance(node, dict) else "it is not a record"
-                raise RbpxError(
-                    f"{_at(name, place)} has no '{step}' for dataset.where, which needs {path} ({has}); "
-                    "name the column with dataset.where='{column: value}'"
-                )
-            node = node[step]
-        if node != value:
-            return False
-    return True
+    return all(
+        value_in(row, path.split("."), path, "where", lambda: _at(name, place)) == value
+        for path, value in where.items()
+    )
 
 
 # WikiText sets a title in one `=` a side, sections in two and more: " = Robert Boulter = ", " = = Early life = = ".

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rbpx.data.hub import TIMEOUT_S, HubFile, explained, files_of
-from rbpx.errors import MeasureError, NotHereError, RbpxError
+from rbpx.errors import MeasureError, NotHereError, RbpxError, first_line
 from rbpx.files.digest import file_hashes
 from rbpx.models.folder import PICKLE, local_folder, only_pickles, weight_files
 
@@ -77,9 +77,7 @@ def needed_files(model: str, revision: str | None, pickled: bool, weights: bool)
             return commit, files_of("model", model, commit, list(names))
     except RbpxError:
         raise
-    except (
-        Exception
-    ):  # whatever the hub raises where it does not answer: then the cache has all of it, or `fetch` says why not
+    except Exception:  # the hub does not answer: then the cache has all of it, or `fetch` says why not
         folder, _ = fetch(model, revision, pickled, weights)
         return folder.name, [
             HubFile("model", model, folder.name, path.name, path.stat().st_size, path.resolve().name)
@@ -173,21 +171,16 @@ def _undelivered(
     """The error for a hub that failed when the cache does not hold the model either."""
     from huggingface_hub import constants
 
-    at = f" at revision {revision}" if revision else ""
-    reason = f"{type(problem).__name__}: {str(problem).split(chr(10))[0][:160]}"
     missing = re.search(r"missing \(([^)]*)\)", str(cache_problem))  # huggingface_hub's, for an interrupted download
+    lacks = "is not in the hub's cache here" if missing is None else f"is incomplete, {missing[1]} is missing"
+    what = f"{model}{f' at revision {revision}' if revision else ''} {lacks}"
     if constants.HF_HUB_OFFLINE:
-        lacks = "is not in the hub's cache here" if missing is None else f"is incomplete, {missing[1]} is missing"
-        keys = {"model": "hub", "model.id": model, "model.revision": revision, "model.pickled": pickled or None}
-        words = [f"{key}={str(value).lower() if value is True else value}" for key, value in keys.items() if value]
-        what = f"{model}{at} {lacks}, and HF_HUB_OFFLINE is set"
-        return NotHereError(what, shlex.join(["python", "-m", "rbpx", "download", *words]))
-    if missing is not None:
-        return MeasureError(
-            f"{model}{at} is incomplete, {missing[1]} is missing, and the hub did not deliver it ({reason}); "
-            "run again when the hub answers; files that are complete are not downloaded again"
+        keys = {"model": "hub", "model.id": model, "model.revision": revision, "model.pickled": pickled and "true"}
+        words = [f"{key}={value}" for key, value in keys.items() if value]
+        return NotHereError(
+            f"{what}, and HF_HUB_OFFLINE is set", shlex.join(["python", "-m", "rbpx", "download", *words])
         )
     return MeasureError(
-        f"there is no folder {model} here, and the hub did not deliver {model}{at} ({reason}); check the path, or the "
-        "network"
+        f"{what}, and the hub did not deliver it ({first_line(problem)}); check the path or the network, and run "
+        "again: files that are complete are not downloaded again"
     )

@@ -129,7 +129,7 @@ def test_rules_hold_for_the_built_in_texts_too() -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("dataset=file", "dataset.where={meta.kind: law}"), ["'kind'", "meta.kind", "it has: pile_set_name"]),
+        (("dataset=file", "dataset.where={meta.kind: law}"), ["'meta.kind'", "it has: pile_set_name"]),
         (("dataset=github", "dataset.where={meta.kind: law}"), ["dataset.where", "changed but not added to"]),
         (("dataset=gsm8k", "dataset.draw=some"), ["draw", "some"]),
         (("dataset=nosuch",), ["dataset=nosuch is unknown", "gsm8k", "wikitext"]),
