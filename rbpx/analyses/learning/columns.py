@@ -192,22 +192,28 @@ WORLDS: Final = View[World](
         "share of tokens that their sigmoid predicts better there than their power law", ends_spare=3,
     ),
 )  # fmt: skip
+
+
+def _of_history(history: History) -> Column[HitTimes]:
+    return share(history.name, history.name, lambda row: row.shares[history], means=OFTEN.get(history, ""))
+
+
+def _id(history: History, spare: int = 0) -> Column[Often]:
+    return text(history.name, history.name, lambda row: row.said[history], spare=spare)
+
+
 HISTORIES: Final = View[HitTimes](
     "histories",
     whole("k", "k", lambda row: row.k),
-    *(
-        share(each.name, each.name, lambda row, each=each: row.shares[each], means=OFTEN.get(each, ""))  # type: ignore[misc]
-        for each in History
-    ),
+    *map(_of_history, History),
     magnitude("half settled", "half_settled_at", lambda row: row.half_settled, "{x} from which half never change", 1),
 )
 IDS: Final = View[Often](
     "ids",
     whole("k", "k", lambda row: row.k),
-    *(
-        text(each.name, each.name, lambda row, each=each: row.said[each], spare=at // 2)
-        for at, each in enumerate(OFTEN)
-    ),  # type: ignore[misc]
+    _id(History.learned),
+    _id(History.forgotten),
+    _id(History.unstable, spare=1),
 )
 POINTS: Final = View[tuple[HitTimes, At]](
     "times",
