@@ -168,7 +168,7 @@ def own_keys(name: str) -> tuple[str, ...]:
 def report_keys() -> tuple[str, ...]:
     """The keys of a report: those of its questions, without those that make sense for one question alone."""
     asked = [asking(name).names for name, each in analyses().items() if each.in_report]
-    one = ("D", "register", "details", "spreadsheet")
+    one = ("D", "details", "next", "register", "spreadsheet")
     return tuple(dict.fromkeys(("group", *(key for names in asked for key in names if key not in one))))
 
 

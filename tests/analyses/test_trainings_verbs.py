@@ -71,11 +71,11 @@ def test_a_budget_that_pays_for_no_run_is_a_wrong_request(grid: Path) -> None:
 def test_histories_along_training_are_those_of_a_plain_count(tmp_path: Path) -> None:
     """Two measured trainings of six checkpoints."""
     write_surface(tmp_path, CHECKPOINTS, 4, states=True, n_documents=20, n_tokens=30)
-    asked = ask(tmp_path, "trajectory", k=3, laws=["rbp"], resamples=20, top=2)
+    asked = ask(tmp_path, "learning", axis="D", k=3, resamples=20, top=2)
     hits_of = defaultdict(list)
     for record in sorted(cell_records(tmp_path), key=lambda record: record["training_tokens"]):
         hits_of[record["size"]].append(columns_of(tmp_path / "runs" / record["run_id"], "tokens")["greater"] < 3)
-    tokens = {row["size"]: row for row in asked.of_kind("tokens") if row["along"] == "training"}
+    tokens = {row["size"]: row for row in asked.of_kind("tokens")}
     assert set(tokens) == {"10000", "640000"}
     for size, row in tokens.items():
         of_size = np.stack(hits_of[size], axis=1).tolist()
@@ -90,9 +90,9 @@ def test_histories_along_training_are_those_of_a_plain_count(tmp_path: Path) -> 
         assert row["n_tokens"] == len(of_size) == 600
         assert {name: row[name] for name in plain} == {name: pytest.approx(n / 600) for name, n in plain.items()}
         settled = [max([at for at in range(1, 6) if hits[at] != hits[at - 1]], default=0) for hits in of_size]
-        by = [row["share"] for row in asked.of_kind("settled") if row["size"] == size]
+        by = [row["settled"] for row in asked.of_kind("point") if row["size"] == size]
         assert by == [pytest.approx(sum(at <= place for at in settled) / 600) for place in range(6)]
-    named = [row for row in asked.of_kind("token") if row["history"] == "learned" and row["size"] == "640000"]
+    named = [row for row in asked.of_kind("history") if row["history"] == "learned" and row["size"] == "640000"]
     assert [row["text"] for row in named] == [{0: "a", 1: "b", 2: "c"}[row["token_id"]] for row in named]
     assert len(named) == 2
     assert named[0]["n"] >= named[1]["n"] > 0

@@ -12,7 +12,9 @@ laws of single tokens, a line between neighbours, and a drawn world in which eve
 good rebuild alone shows nothing. Sigmoids need 8 points; with fewer the rest is answered. What holds by construction is
 called an identity.
 
-From hits (rank at most k) each token has an interval of time, between its last miss and its first lasting hit; the
+From hits (rank at most k) each token has a history: never a hit, always one, learned (a miss that became a hit and
+stayed one), forgotten, or unstable (changed more than once); the ids that have each most often are named, and the x
+from which on states are final. Each has an interval of time too, between its last miss and its first lasting hit; the
 spectrum of these is compared with RBP_k, and the exponent of −ln RBP_k with that of the tail of times.
 
 Then: which tokens carry the slope from the last point but one to the last, by what was known of them before, token id,

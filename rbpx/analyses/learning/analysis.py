@@ -101,7 +101,9 @@ def _learning(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
     losses = losses_of(tokens, over.weights_BD, group.n_resampled, request.seed)
     carried = carriers(over, k_grid[0], request.least, request.top)
     foretold = forecast(over, k_grid[0], request.top)
-    named = {each.number for each in carried.classes if each.by == "token" and each.number is not None}
+    times = tuple(hit_times(over, k, request.top) for k in k_grid)
+    named = {each.token_id for of_k in times for each in of_k.ids}
+    named |= {each.number for each in carried.classes if each.by == "token" and each.number is not None}
     named |= {each.token_id for each in foretold.next} if foretold else set()
     known = ask(connection, "token_texts", run_id=runs[0].run_id, token_ids=sorted(named))
     found = Learning(
@@ -110,7 +112,7 @@ def _learning(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
         tokens.without_losses(),
         improved,
         losses,
-        tuple(hit_times(over, k) for k in k_grid),
+        times,
         carried,
         foretold,
         dict(zip(*known.select(["token_id", "text"]).to_pydict().values(), strict=True)),

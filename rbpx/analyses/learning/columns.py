@@ -1,6 +1,6 @@
 """The tables of learning: which columns each has, and what they mean."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rbpx.analyses.learning.carriers import Carrier, Chosen
@@ -29,6 +29,14 @@ KINDS: Final = {
 """Each kind of `Kind` in a word or two."""
 
 
+OFTEN: Final = {
+    History.learned: "misses that became hits and stayed so",
+    History.forgotten: "hits that became misses and stayed so",
+    History.unstable: "changed more than once",
+}
+"""The histories of which tokens are named."""
+
+
 class Overview(NamedTuple):
     """A group: its runs, one for each point, and its tokens."""
 
@@ -50,6 +58,13 @@ class Likely(NamedTuple):
 
     of: Next
     name: str
+
+
+class Often(NamedTuple):
+    """The token ids that have each history as often as others at their place, in words."""
+
+    k: int
+    said: Mapping[History, str | None]
 
 
 class Loading(NamedTuple):
@@ -177,10 +192,28 @@ WORLDS: Final = View[World](
         "share of tokens that their sigmoid predicts better there than their power law", ends_spare=3,
     ),
 )  # fmt: skip
+
+
+def _of_history(history: History) -> Column[HitTimes]:
+    return share(history.name, history.name, lambda row: row.shares[history], means=OFTEN.get(history, ""))
+
+
+def _id(history: History, spare: int = 0) -> Column[Often]:
+    return text(history.name, history.name, lambda row: row.said[history], spare=spare)
+
+
 HISTORIES: Final = View[HitTimes](
     "histories",
     whole("k", "k", lambda row: row.k),
-    *(share(each.name, each.name, lambda row, each=each: row.shares[each]) for each in History),  # type: ignore[misc]
+    *map(_of_history, History),
+    magnitude("half settled", "half_settled_at", lambda row: row.half_settled, "{x} from which half never change", 1),
+)
+IDS: Final = View[Often](
+    "ids",
+    whole("k", "k", lambda row: row.k),
+    _id(History.learned),
+    _id(History.forgotten),
+    _id(History.unstable, spare=1),
 )
 POINTS: Final = View[tuple[HitTimes, At]](
     "times",
@@ -196,6 +229,7 @@ POINTS: Final = View[tuple[HitTimes, At]](
         spare=1,
     ),
     share("RBP_k", "rbp", lambda row: row[1].rbp),
+    share("settled", "settled", lambda row: row[1].settled, means="tokens that never change from here on", spare=1),
     share("passing", "passing", lambda row: row[1].passing, means="hits that are lost again: RBP_k less learned"),
 )  # fmt: skip
 

@@ -149,6 +149,7 @@ def _left(result: Learning) -> Figure:
     times = result.times[len(result.times) // 2]
     rows: list[_Left] = [("misses, 1 − RBP", at.x, 1 - at.rbp) for at in times.points]
     rows += [("not learned yet", at.x, 1 - (at.learned.value or 0.0)) for at in times.points]
+    rows += [("may change yet", at.x, 1 - at.settled) for at in times.points if at.settled < 1]
     chart = Chart(
         scale_of(result.axis, "x"), Scale("share", "share of tokens", log=True, form="%"), (line(), points()), "series",
         "share",
@@ -156,8 +157,8 @@ def _left(result: Learning) -> Figure:
     return drawn(
         _LEFT.table(f"{_TITLES['left']}, k = {times.k}", rows, axis=result.axis),
         chart,
-        f"The misses of {result.group.title} at k = {times.k}, and the tokens that are not hits for good.",
-        "Between both lines: hits that are lost again later. At the last point nothing comes later, so both meet.",
+        f"The misses of {result.group.title} at k = {times.k}, tokens that are not hits for good, and that change yet.",
+        "Between the first two: hits that are lost again later. At the last point nothing comes later, so they meet.",
         from_shares(result.group, [times.k]),
     )
 

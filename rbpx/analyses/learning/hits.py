@@ -4,6 +4,7 @@ Shapes: M tokens, T points, C = T + 1 cells, D documents, B resamples.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +15,7 @@ from rbpx.analyses.learning.losses import Over
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe
 from rbpx.laws.learning.times import first_hit, fit_tails, lasting, local_slope, turnbull
 from rbpx.laws.numeric import Floats, line
-from rbpx.laws.trajectory import History, histories
+from rbpx.laws.trajectory import History, histories, settled
 from rbpx.status import Status
 
 _FROM: Final = 1 / 4  # of the points are before the tail
@@ -32,6 +33,7 @@ class At:
             between its first hit and its first lasting one.
         rbp: RBP_k here.
         passing: share of hits that are lost again later, RBP_k less `learned`.
+        settled: share of tokens that stay a hit, or stay a miss, from here on.
     """
 
     x: float
@@ -39,6 +41,7 @@ class At:
     between: float
     rbp: float
     passing: float
+    settled: float
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,23 @@ class Tail:
     status: Status = Status.ok
 
 
+@dataclass(frozen=True)
+class TokenCount:
+    """One token id of one history.
+
+    Attributes:
+        history: what became of its occurrences.
+        token_id: in the tokenizer of the runs.
+        n: occurrences with this history.
+        n_scored: all its occurrences.
+    """
+
+    history: History
+    token_id: int
+    n: int
+    n_scored: int
+
+
 @dataclass(frozen=True, eq=False)
 class HitTimes:
     """The times of one k.
@@ -91,6 +111,7 @@ class HitTimes:
         cell_M: the cell of each token, between its last miss and its first lasting hit.
         shares: of the histories; they sum to 1.
         points: by point.
+        ids: the token ids with the most occurrences of each history.
         tail: of the times.
     """
 
@@ -98,11 +119,17 @@ class HitTimes:
     cell_M: NDArray[np.int64]
     shares: dict[History, float]
     points: tuple[At, ...]
+    ids: tuple[TokenCount, ...]
     tail: Tail
 
+    @property
+    def half_settled(self) -> float:
+        """The first x from which on half of the tokens never change."""
+        return next(at.x for at in self.points if at.settled >= 0.5)
 
-def hit_times(over: Over, k: int) -> HitTimes:
-    """The times at one k."""
+
+def hit_times(over: Over, k: int, top: int) -> HitTimes:
+    """The times at one k, and the `top` ids of each history."""
     tokens = over.tokens
     hit_TM = (tokens.rank_MT <= k).T
     T, cell_M, first_M = len(hit_TM), lasting(hit_TM), first_hit(hit_TM)
@@ -113,15 +140,24 @@ def hit_times(over: Over, k: int) -> HitTimes:
     cells_MC = cell_M[:, None] == np.arange(T + 1)
     both_X, both_BX = over.means(np.concatenate([cells_MC, hit_TM.T], axis=1))
     share_C, rbp_T, share_BC, rbp_BT = both_X[: T + 1], both_X[T + 1 :], both_BX[:, : T + 1], both_BX[:, T + 1 :]
-    points = []
+    points, by_T = [], np.cumsum(np.bincount(settled(hit_TM), minlength=T)) / len(cell_M)
     for at, x in enumerate(np.exp(tokens.x_T)):
         by, by_B = float(share_C[: at + 1].sum()), share_BC[:, : at + 1].sum(axis=1)
         learned = over.estimate(by, by_B, Recipe.uncentred)
         passing = float((hit_TM[at] & (cell_M > at)).mean())
-        points.append(At(float(x), learned, float(between_C[at]), float(rbp_T[at]), passing))
+        points.append(At(float(x), learned, float(between_C[at]), float(rbp_T[at]), passing, float(by_T[at])))
     shares = {each: float((history_M == each).mean()) for each in History}
     tail = _tail(over, (share_C, share_BC), (rbp_T, rbp_BT))
-    return HitTimes(k, cell_M, shares, tuple(points), tail)
+    return HitTimes(k, cell_M, shares, tuple(points), tuple(_most_often(history_M, tokens.token_id_M, top)), tail)
+
+
+def _most_often(history_M: NDArray[np.int8], token_id_M: NDArray[np.int64], top: int) -> Iterator[TokenCount]:
+    n_scored = np.bincount(token_id_M)
+    for history in History:
+        counts = np.bincount(token_id_M[history_M == history], minlength=len(n_scored))
+        for at in np.argsort(-counts, kind="stable")[:top]:
+            if counts[at]:
+                yield TokenCount(history, int(at), int(counts[at]), int(n_scored[at]))
 
 
 def _tail(over: Over, cells: tuple[Floats, Floats], rbp: tuple[Floats, Floats]) -> Tail:

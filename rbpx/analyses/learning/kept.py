@@ -42,7 +42,7 @@ def _learning(result: Learning) -> _Rows:
     if result.losses is not None:
         yield from _losses(result.losses)
     for times in result.times:
-        yield from _times(times)
+        yield from _times(result, times)
     if result.carriers is not None:
         carried = result.carriers
         about = {"lo": carried.lo, "hi": carried.hi, **by_name(slope=carried.slope), "sql": result.sql}
@@ -82,10 +82,14 @@ def _losses(losses: Losses) -> _Rows:
         yield "world", {"name": world.name, "in_fit_r2": world.in_fit_r2, **by_name(**of_curves, beats=world.beats)}
 
 
-def _times(times: HitTimes) -> _Rows:
+def _times(result: Learning, times: HitTimes) -> _Rows:
     for point in times.points:
         yield "point", {"k": times.k, **flat(vars(point))}
     shares = {each.name: times.shares[each] for each in History}
+    yield "tokens", {"k": times.k, "n_tokens": len(times.cell_M), **shares, "half_settled_at": times.half_settled}
+    for token in times.ids:
+        own = {**vars(token), "history": token.history.name, "text": result.texts.get(token.token_id)}
+        yield "history", {"k": times.k, **own}
     yield "tail", {"k": times.k, **shares, **flat(vars(times.tail)), "status": times.tail.status.value}
 
 

@@ -1,11 +1,13 @@
 """Shows when tokens are learned: which tables a group has, and those of all trainings on a text."""
 
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from rbpx.analyses.learning import columns
 from rbpx.analyses.learning.analysis import Learning, Result, analyse
 from rbpx.analyses.learning.carriers import Carrier
 from rbpx.analyses.learning.figures import figures
+from rbpx.analyses.learning.hits import HitTimes
 from rbpx.analyses.learning.improvements import Trend
 from rbpx.analyses.learning.kept import keep
 from rbpx.analyses.learning.orders import Orders
@@ -40,6 +42,8 @@ def _of_group(result: Learning) -> Iterator[Table]:
         yield columns.WORLDS.table("Whether a good rebuild shows steps", losses.worlds, about, axis)
     times = [(of_k, point) for of_k in result.times for point in of_k.points]
     yield columns.HISTORIES.table("What becomes of hits", result.times, about, axis)
+    often = [row for of_k in result.times for row in _often(result, of_k)]
+    yield columns.IDS.table("Token ids by how often (of how many)", often, about, axis)
     yield columns.POINTS.table("Times from hits", times, about, axis)
     yield columns.TAILS.table("The tail of the times and the law of RBP_k", result.times, about, axis)
     if result.carriers is not None:
@@ -52,6 +56,19 @@ def _of_group(result: Learning) -> Iterator[Table]:
         yield columns.LEARNERS.table(f"Which misses at k = {found.k} become hits", found.learners, about, axis)
         yield columns.REACHED.table("Misses that became hits", found.reached, about, axis)
         yield columns.NEXT.table("The likeliest to be learned next", likely, about, axis)
+
+
+def _often(result: Learning, times: HitTimes) -> Iterator[columns.Often]:
+    said = [
+        [
+            f"{legible(result.texts.get(t.token_id), t.token_id)} {t.n:,} ({t.n_scored:,})"
+            for t in times.ids
+            if t.history is h
+        ]
+        for h in columns.OFTEN
+    ]
+    for row in zip_longest(*said):
+        yield columns.Often(times.k, dict(zip(columns.OFTEN, row, strict=True)))
 
 
 def _name(result: Learning, carrier: Carrier) -> str:

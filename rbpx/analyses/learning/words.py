@@ -15,6 +15,7 @@ from rbpx.display.section import interval, interval_of
 from rbpx.display.vocabulary import AXES, short
 from rbpx.laws.learning.kinds import Kind
 from rbpx.laws.names import Axis
+from rbpx.laws.trajectory import History
 from rbpx.status import Status
 
 
@@ -84,7 +85,12 @@ def _losses(result: Learning, losses: Losses) -> Iterator[str]:
 
 
 def _tail(result: Learning, times: HitTimes) -> Iterator[str]:
-    tail, x = times.tail, result.axis.value
+    tail, x, changed = times.tail, result.axis.value, (History.learned, History.forgotten, History.unstable)
+    learned, forgotten, unstable = (f"{times.shares[history]:.1%}" for history in changed)
+    yield (
+        f"k = {times.k}: {learned} of {len(times.cell_M):,} tokens were learned, {forgotten} were forgotten and "
+        f"{unstable} changed more than once; from {x} = {short(times.half_settled)} on half never change."
+    )
     if tail.status is not Status.ok or tail.c.value is None or tail.alpha.value is None:
         return
     straighter = "1 − RBP" if (tail.misses_rms or 0.0) < (tail.law_rms or 0.0) else "−ln RBP"

@@ -1,12 +1,9 @@
-"""Quantities against training tokens at each size, and tokens learned and forgotten.
+"""Quantities against training tokens at each size.
 
 Takes each size with several checkpoints (raw ones where there are any, without the finished models beside them) or
 trainings of several lengths, and shows each quantity against its training tokens D, with the law y = E + B D^-beta
-after a warm-up, which is found by F tests, or given by warm_up=. The law needs five points after it. Measured runs
-also tell what became of each token of the text: never a hit, always one, learned (a miss that became a hit and stayed
-one), forgotten, or unstable (changed more than once), along training and along sizes, with the ids that did so most
-often, and the D from which on the state of tokens is final. k= is the rank that makes a hit, 1 if left out. Laws are
-kept in `fits`.
+after a warm-up, which is found by F tests, or given by warm_up=. The law needs five points after it. Laws are kept in
+`fits`. What became of each token of the text says `learning axis=D`.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -23,7 +20,7 @@ ANALYSIS = Analysis(
     draws=True,
     trainings=True,
     raw=True,
-    keys=("k", "ties", "resamples", "seed", "laws", "warm_up", "top", "last"),
+    keys=("k", "ties", "resamples", "seed", "laws", "warm_up", "last"),
     lacking="no size in store={store} has two points along training; measure checkpoints (model.revision=...), or "
     "import a table with a column D: python -m rbpx import FILE source=NAME",
 )

@@ -1,14 +1,11 @@
-"""Fits laws in D to the checkpoints of each size after a warm-up, and follows its tokens (verb trajectory)."""
+"""Fits laws in D to the checkpoints of each size after a warm-up (verb trajectory)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import Final
 
 import duckdb
 import numpy as np
 
-from rbpx.analyses.trajectory.tokens import TokenHistories, token_histories
 from rbpx.config.request import Request
 from rbpx.groups.fits import alike, keep_fits, record_of
 from rbpx.groups.group import MEASURED, Run
@@ -22,8 +19,6 @@ from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.trajectory import AfterWarmUp, fit_after_warm_up
 from rbpx.status import Status
 from rbpx.store.store import Record, Store
-
-DEFAULT_K: Final = (1,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,16 +72,14 @@ class Trajectories:
 
     group: TrainingGroup
     laws: tuple[Trajectory, ...]
-    histories: tuple[TokenHistories, ...]
-    top: int
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Trajectories:
-    """Fit the law of each quantity at each size, and follow the tokens of measured runs."""
+    """Fit the law of each quantity at each size."""
     by_size = _by_size(group.runs)
     several = {name: runs for name, runs in by_size.items() if len({tokens_of(run) for run in runs}) > 1}
     if not several:
-        return Trajectories(replace(group, runs=group.runs[:1]), (), (), request.top)
+        return Trajectories(replace(group, runs=group.runs[:1]), ())
     of_several = replace(group, runs=tuple(run for run in group.runs if _name(run) in several))
     laws = [
         _trajectory(name, trained, request.warm_up)
@@ -94,8 +87,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
         for name in several
         if any(_name(run) == name for run in trained.members)
     ]
-    histories = tuple(_histories(connection, group, request)) if group.is_measured else ()
-    return Trajectories(of_several, tuple(laws), histories, request.top)
+    return Trajectories(of_several, tuple(laws))
 
 
 def _name(run: Run) -> str:
@@ -130,24 +122,8 @@ def _trajectory(name: str, trained: Trained, warm_up: float | None) -> Trajector
     return Trajectory(name, trained, runs, tuple(D_T.tolist()), tuple(y_T.tolist()), taken, after, status)
 
 
-def _histories(
-    connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request
-) -> Iterable[TokenHistories]:
-    """The histories of tokens along the training of each size, then along the last runs of all sizes."""
-    by_size, last = _by_size(group.runs), dict[float, Run]()
-    for runs in by_size.values():
-        last.setdefault(runs[-1].non_embedding_params, runs[-1])
-    sizes = [last[S] for S in sorted(last)]
-    series = [(runs, [tokens_of(run) or 0.0 for run in runs], ("training", name)) for name, runs in by_size.items()]
-    series.append((sizes, [float(run.non_embedding_params) for run in sizes], ("size", "sizes")))
-    for k, (runs, at, along) in product(request.k.grid(group.vocab_size, DEFAULT_K), series):
-        found = token_histories(connection, runs, at, along, k, group.ties, request.top) if len(runs) > 1 else None
-        if found is not None:
-            yield found
-
-
 def keep(store: Store, trajectories: Trajectories) -> list[Record]:
-    """Write the laws to `fits`; return a row for each law, point, history and token id."""
+    """Write the laws to `fits`; return a row for each law and point."""
     group = trajectories.group
     names = group.names()
     rows: list[Record] = []
@@ -160,16 +136,6 @@ def keep(store: Store, trajectories: Trajectories) -> list[Record]:
         for at, (D, y, run) in enumerate(zip(each.D, each.y, each.runs, strict=True)):
             of_schedule = {"place": run.place, "is_point": at in each.taken} if each.is_scheduled else {}
             rows.append({"kind": "point", **named, "D": D, "y": sign * y, **of_schedule})
-    for tokens in trajectories.histories:
-        named = {**names, "size": tokens.of, "along": tokens.along, "k": tokens.k}
-        shares = {history.name: share for history, share in tokens.shares.items()}
-        counts = {"n_tokens": tokens.n_tokens, **shares, "half_settled_at": tokens.half_settled}
-        rows.append({"kind": "tokens", **named, **counts, "run_ids": group.run_ids})
-        settled = zip(tokens.at, tokens.settled_by, strict=True)
-        rows += [{"kind": "settled", **named, tokens.x: at, "share": share} for at, share in settled]
-        for token in tokens.ids:
-            own = {"history": token.history.name, "token_id": token.token_id, "text": token.text}
-            rows.append({"kind": "token", **named, **own, "n": token.n, "n_scored": token.n_scored})
     return alike(rows)
 
 

@@ -1,14 +1,13 @@
-"""Draws quantities against D with their laws along training, and how early tokens settle."""
+"""Draws quantities against D with their laws along training."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rbpx.analyses.question import one_by_one
 from rbpx.analyses.trajectory.analysis import Trajectories, Trajectory
-from rbpx.analyses.trajectory.tokens import TokenHistories
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Chart, Figure, Origin, Rows, Scale, drawn, line, points, scale_of, spread
-from rbpx.display.view import Column, View, decimal, magnitude, text
+from rbpx.display.view import Column, View, magnitude, text
 from rbpx.display.vocabulary import headline, short
 from rbpx.groups.origin import from_fits
 from rbpx.laws.names import Axis
@@ -23,14 +22,11 @@ _D: Final[Column[_Point]] = magnitude("D", "D", lambda point: point[1])
 
 @one_by_one
 def figures(of: Trajectories, fit_ids: Sequence[str]) -> Iterator[Figure]:
-    """Draw cross-entropy and -ln RBP at the smallest k along training, then how early tokens settle."""
+    """Draw cross-entropy and -ln RBP at the smallest k along training."""
     origin = from_fits(fit_ids, of.group)
     kinds = sorted(dict.fromkeys((law.trained.law, law.trained.k) for law in of.laws), key=lambda kind: headline(*kind))
     for kind in kinds[:_MOST_LAWS]:
         yield _trajectories([law for law in of.laws if (law.trained.law, law.trained.k) == kind], origin)
-    training = [tokens for tokens in of.histories if tokens.along == "training"]
-    if training:
-        yield _settled([tokens for tokens in training if tokens.k == training[0].k], origin)
 
 
 def _trajectories(of_kind: Sequence[Trajectory], origin: Origin) -> Figure:
@@ -52,19 +48,5 @@ def _trajectories(of_kind: Sequence[Trajectory], origin: Origin) -> Figure:
         Chart(scale_of(Axis.D), y, marks, "size", "size", height=320),
         f"{what}: {'; '.join(falls)}.",
         "Points: what was measured or imported. Lines: y = E + B·D^−β from the end of the warm-up.",
-        origin,
-    )
-
-
-def _settled(of_k: Sequence[TokenHistories], origin: Origin) -> Figure:
-    chosen = spread(of_k, MOST_SERIES)
-    rows = [(of.of, D, share) for of in chosen for D, share in zip(of.at, of.settled_by, strict=True)]
-    view = View("settled", (_SIZE, _D, decimal("share settled", "share", lambda point: point[2])))
-    says = "; ".join(f"{of.of}: {of.settled_by[0]:.0%} from the first checkpoint on" for of in chosen)
-    return drawn(
-        view.table(f"Tokens whose state is final, k = {chosen[0].k}", rows),
-        Chart(scale_of(Axis.D), Scale("share", "share of tokens", form=".0%"), (line(), points()), "size", "size"),
-        f"{says}.",
-        "Share of the tokens of the text that stay a hit, or stay a miss, from a checkpoint on to the last one.",
         origin,
     )
