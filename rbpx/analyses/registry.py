@@ -20,6 +20,7 @@ THEMES = ("measure", "fit", "predict", "compare", "tokens", "tasks", "store")
 """The parts of the list of verbs, in order."""
 GONE: Final[Mapping[str, str]] = {
     "choices": "audit limit=0",
+    "pooled": "exponents",
     "train": "python experiments/ladder/train.py",
 }
 """What to type in place of a verb that there is no more."""
