@@ -23,6 +23,7 @@ GONE: Final[Mapping[str, str]] = {
     "closure": "ranks",
     "design": "surface (can size and tokens be told apart), decide next=N (the next runs)",
     "improve": "learning",
+    "pooled": "exponents",
     "tokenwise": "outcomes",
     "train": "python experiments/ladder/train.py",
 }

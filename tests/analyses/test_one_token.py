@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.analyses.registry import analysis, names
+from rbpx.analyses.registry import names
 from rbpx.store.sql import connected_once
 from tests.support.asking import answer_or_refusal, ask
 from tests.support.synthetic import Truth, write_store
@@ -15,11 +15,11 @@ from tests.support.synthetic import Truth, write_store
 KEYS: dict[str, dict[str, Any]] = {
     "compare": {"a": "drawn/1000", "b": "drawn/10000"},
     "multiplier": {"base": "drawn", "variant": ["other"]},
-    "pooled": {},
+    "audit": {"limit": 0},
     "predict": {"S": [1e9], "family": ["drawn"]},
 }
 SMALL = Truth(S=(1_000, 10_000, 100_000))
-QUESTIONS = [name for name in names() if not analysis(name).measures and name != "temperature"]  # these need models
+QUESTIONS = [name for name in names() if name != "temperature"]  # which needs models
 
 
 @pytest.fixture(scope="module")

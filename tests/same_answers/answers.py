@@ -24,6 +24,7 @@ NOW: Final[Mapping[str, tuple[str, ...]]] = {
     "closure": ("ranks",),
     "design": ("surface", "decide"),
     "improve": ("learning",),
+    "pooled": ("exponents",),
     "tokenwise": ("outcomes",),
 }
 """The verb of a file -> what gives its rows now, in place of the verb; one that is not here is itself.

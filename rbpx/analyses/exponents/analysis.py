@@ -1,4 +1,4 @@
-"""Whether exponents agree (verb exponents): compares the laws in S of each family and text, and averages over all.
+"""Compares the exponents of the laws in S of each family and text, and averages over all (verb exponents).
 
 The means have intervals for other families, other texts and other models.
 Source: RBP paper (arXiv 2510.20387), table 2 and section 5, which finds those of cross-entropy and -ln RBP_1 alike.
@@ -14,9 +14,11 @@ from typing import Any, Final
 import duckdb
 import numpy as np
 
+from rbpx.analyses.exponents.pooled import Pooled, families, fit_records, pool
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.files.rows import read_table
+from rbpx.groups.fits import keep_fits
 from rbpx.groups.group import Group
 from rbpx.groups.points.sizes import Points, known_points
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Resampled, around, by_name, half_width, student_t
@@ -24,7 +26,7 @@ from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import fit_power_law
 from rbpx.status import Status
 from rbpx.store.sql import ask
-from rbpx.store.store import Record
+from rbpx.store.store import Record, Store
 
 DEFAULT_K: Final = (1, 10, 100)
 UP_TO: Final = 100  # k: beyond it published laws bend towards the vocabulary
@@ -156,30 +158,50 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Exponents:
-    """The pairs of families and texts, and the means over them; `group` is the first, None for a file."""
+    """The pairs of families and texts, the means over them, and the families that share a text.
+
+    Attributes:
+        group: the runs of all; None for a file.
+        pairs: those that know RBP_1 and cross-entropy.
+        difference: mean over the pairs.
+        drift: mean over the pairs.
+        status: whether the mean difference can be told from 0.
+        pooled: of each text that several families were measured on alike.
+        run_ids: of the pairs.
+    """
 
     group: Group | None
     pairs: tuple[Pair, ...]
     difference: Estimate
     drift: Estimate
     status: Status
+    pooled: tuple[Pooled, ...] = ()
     run_ids: tuple[str, ...] = ()
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Exponents]:
-    """Compare the exponents of each group, then average over the groups that know both."""
-    pairs = [(group, pair) for group in groups if (pair := _pair(connection, group, request)) is not None]
-    if not pairs:
+    """Compare the exponents of each group, average over the groups that know both, and pool families on one text."""
+    known = [(group, _points(connection, group, request)) for group in groups]
+    paired = [(group, pair) for group, of in known if (pair := _pair(connection, group, of, request)) is not None]
+    pooled = pool(known)
+    if not paired and not pooled:
         return []
-    run_ids = tuple(run_id for group, _ in pairs for run_id in group.run_ids)
-    return [_averaged(pairs[0][0], [pair for _, pair in pairs], run_ids)]
+    of_all = families([group for group, _ in paired] or [group for each in pooled for group in each.groups])
+    run_ids = [run_id for group, _ in paired for run_id in group.run_ids]
+    return [replace(_averaged(of_all, [pair for _, pair in paired]), pooled=tuple(pooled), run_ids=tuple(run_ids))]
 
 
-def _averaged(group: Group | None, pairs: Sequence[Pair], run_ids: tuple[str, ...] = ()) -> Exponents:
+def _points(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Points]:
+    """The points of the laws that can be fitted."""
+    points = known_points(connection, group, request, ("rbp", "cross_entropy"), DEFAULT_K)
+    return [each for each in points if _usable(each)]
+
+
+def _averaged(group: Group | None, pairs: Sequence[Pair]) -> Exponents:
     of_difference = [(pair, pair.whole.difference, pair.points[0]) for pair in pairs]
     mean, drift = _mean(of_difference), _mean([(pair, pair.drift, pair.points[1]) for pair in pairs])
     status = Status.ok if mean.leaves_out_0 else Status.no_trend
-    return Exponents(group, tuple(pairs), mean, drift, status, run_ids)
+    return Exponents(group, tuple(pairs), mean, drift, status)
 
 
 def _mean(estimates: Sequence[tuple[Pair, Estimate, Points | None]]) -> Estimate:
@@ -194,9 +216,9 @@ def _of(pair: Pair) -> tuple[str, str]:
     return pair.names["family"], pair.names["dataset"]
 
 
-def _pair(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Pair | None:
-    points = known_points(connection, group, request, ("rbp", "cross_entropy"), DEFAULT_K)
-    points = [each for each in points if _usable(each)]
+def _pair(
+    connection: duckdb.DuckDBPyConnection, group: Group, points: Sequence[Points], request: Request
+) -> Pair | None:
     of_k = {p.k: p for p in points if p.law == "rbp" and p.k is not None}
     loss = next((p for p in points if p.law == "cross_entropy"), None)
     one = of_k.get(1)
@@ -316,7 +338,7 @@ def _published(dataset: str, family: str, of_k: dict[str, float]) -> Pair:
 
 
 def records(result: Exponents) -> list[Record]:
-    """A row for each pair of a family and a text, one for each kind of its tokens, and one for the means."""
+    """A row for each pair of a family and a text, for each kind of its tokens, and for the means; none is stored."""
     rows: list[Record] = []
     for pair in result.pairs:
         family, dataset = _of(pair)
@@ -328,4 +350,11 @@ def records(result: Exponents) -> list[Record]:
             rows.append({"kind": "tokens", **names, **vars(each), **by_name(difference=each.difference)})
     means = by_name(difference=result.difference, drift=result.drift)
     n = {"n_pairs": len(result.pairs), "status": result.status.value, "run_ids": list(result.run_ids)}
-    return [*rows, {"kind": "mean", "family": None, "dataset": None, **means, **n}]
+    rows += [{"kind": "mean", "family": None, "dataset": None, **means, **n}] if result.pairs else []
+    return rows
+
+
+def keep(store: Store, result: Exponents) -> list[Record]:
+    """Write the pooled laws to the store; return their rows behind those of the pairs."""
+    fits = keep_fits(store, [row for pooled in result.pooled for row in fit_records(pooled)])
+    return [*records(result), *({"kind": "pooled", **row} for row in fits)]

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from rbpx.analyses.exponents.analysis import UP_TO, Exponents, OfTokens, Pair, analyse, analyse_file, records
+from rbpx.analyses.exponents import pooled_views
+from rbpx.analyses.exponents.analysis import UP_TO, Exponents, OfTokens, Pair, analyse, analyse_file, keep, records
 from rbpx.analyses.question import Question, one_by_one
+from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.section import interval_of
 from rbpx.display.view import Column, Table, View, decimal, share, text, with_ends
 from rbpx.errors import number_of
@@ -12,20 +14,30 @@ from rbpx.status import Status
 _Row = tuple[Pair, OfTokens]
 
 
-def tables(results: Sequence[Exponents]) -> list[Table]:
-    """All pairs, each followed by its tokens that improve and the others."""
-    pairs = [pair for result in results for pair in result.pairs]
-    rows = [(pair, of) for pair in pairs for of in (pair.whole, *pair.classes)]
-    return [_view(sorted({k for pair in pairs for k in pair.alphas})).table("Exponents of the laws in S", rows)]
+@one_by_one
+def tables(result: Exponents) -> Iterator[Table]:
+    """All pairs, each followed by its tokens that improve and the others; then families on one text."""
+    rows = [(pair, of) for pair in result.pairs for of in (pair.whole, *pair.classes)]
+    if rows:
+        view = _view(sorted({k for pair in result.pairs for k in pair.alphas}))
+        yield view.table("Exponents of the laws in S", rows)
+    if result.pooled:
+        yield pooled_views.table(result.pooled)
 
 
 @one_by_one
 def sentences(result: Exponents) -> Iterator[str]:
-    """The means over all pairs."""
+    """The means over all pairs, then what families on one text share."""
+    if result.pairs:
+        yield _means(result)
+    yield from pooled_views.sentences(result.pooled)
+
+
+def _means(result: Exponents) -> str:
     unclear = "" if result.status is Status.ok else ", which cannot be told from 0"
     if result.difference.ends is None:
         unclear = "" if result.group else ", since slopes of one family do not say how its models scatter"
-    yield (
+    return (
         f"Mean over {number_of(len(result.pairs), 'pair')}: α of −ln RBP_1 minus that of CE is "
         f"{interval_of(result.difference, 4)}{unclear}; α changes by {interval_of(result.drift, 4)} per unit of ln k."
     )
@@ -62,6 +74,10 @@ def _view(ks: Sequence[int]) -> View[_Row]:
     )  # fmt: skip
 
 
-QUESTION = Question(
-    analyse, lambda store, result: records(result), tables, sentences, of_file=analyse_file, rows=records
-)
+@one_by_one
+def figures(result: Exponents, fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
+    """The residuals of each law of families on one text."""
+    return pooled_views.figures(result.pooled, fit_ids)
+
+
+QUESTION = Question(analyse, keep, tables, sentences, figures, of_file=analyse_file, rows=records)

@@ -17,7 +17,7 @@ cross-entropy of their own: the mean entropy of the kinds. Separate laws, one fo
 from rbpx.analyses.registry import Analysis
 
 ANALYSIS = Analysis(
-    after="pooled",
+    after="gaps",
     examples=("python -m rbpx ranks dataset=pydoc", "python -m rbpx ranks k='[1,10,100]' ties=optimistic --format csv"),
     title="The distribution of the ranks",
     draws=True,

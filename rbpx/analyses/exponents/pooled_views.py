@@ -1,10 +1,9 @@
-"""Shows pooled laws: in a table beside the exponents of the families, in sentences, and the residuals against S."""
+"""Shows what families on one text share: beside their own exponents, in sentences, and the residuals against S."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from rbpx.analyses.pooled.analysis import Pooled, PooledLaw, analyse, keep
-from rbpx.analyses.question import Question
+from rbpx.analyses.exponents.pooled import Pooled, PooledLaw, families
 from rbpx.display.chart.figure import Figure, Origin, Undrawn
 from rbpx.display.chart.laws import residual_figure
 from rbpx.display.section import interval
@@ -16,24 +15,22 @@ from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLawFit
 
-__all__ = ["residuals", "sentences", "title"]
 
-
-def title(pooled: Pooled, law: PooledLaw) -> str:
+def _title(pooled: Pooled, law: PooledLaw) -> str:
     """A law on its text."""
-    return f"{law_title(law.law, law.k)} on {pooled.group.first.dataset}"
+    return f"{law_title(law.law, law.k)} on {pooled.groups[0].first.dataset}"
 
 
 def sentences(results: Sequence[Pooled]) -> list[str]:
     """A sentence for each law: the shared exponent, what the families are worth, and what the residuals show."""
-    return [_sentence(title(pooled, law), law) for pooled in results for law in pooled.laws]
+    return [_sentence(_title(pooled, law), law) for pooled in results for law in pooled.laws]
 
 
 def _sentence(name: str, law: PooledLaw) -> str:
     first = law.fits[0]
     if first.alpha is None:
         return f"{name}: {first.status.remedy}"
-    said = [_exponents(first), _worth(law, first), *(residuals(fit) for fit in law.fits if fit.alpha is not None)]
+    said = [_exponents(first), _worth(law, first), *(_scatter(fit) for fit in law.fits if fit.alpha is not None)]
     return f"{name}: α = {interval(first.alpha, first.alpha_lo, first.alpha_hi)}; {'; '.join(said)}."
 
 
@@ -53,7 +50,7 @@ def _worth(law: PooledLaw, fit: PooledFit) -> str:
     return f"{n} families whose residuals correlate by {rho:.2f} count as {number(fit.effective_families, 2)}"
 
 
-def residuals(fit: PooledFit) -> str:
+def _scatter(fit: PooledFit) -> str:
     """What the residuals about one form are."""
     return f"{'y = E + C · S^−α' if fit.method is Method.offset else 'y = C · S^−α'}: {fit.verdict}"
 
@@ -62,15 +59,15 @@ def residuals(fit: PooledFit) -> str:
 _Row = tuple[str, str, str, PowerLawFit | PooledFit, PooledFit | None]
 
 
-def tables(results: Sequence[Pooled]) -> list[Table]:
-    """Every law of every text."""
+def table(results: Sequence[Pooled]) -> Table:
+    """Every law of every text, of the families and with one exponent."""
     rows: list[_Row] = []
     for pooled in results:
         for law in pooled.laws:
-            of = pooled.group.first.dataset, law_title(law.law, law.k)
+            of = pooled.groups[0].first.dataset, law_title(law.law, law.k)
             rows += [(*of, family, own, None) for family, own in zip(law.families, law.own, strict=True)]
             rows += [(*of, "pooled, with E" if fit.method is Method.offset else "pooled", fit, fit) for fit in law.fits]
-    one, group = len(results) == 1, results[0].group
+    one, group = len(results) == 1, families(results[0].groups)
     view = View(LAWS.name, LAWS.columns[1:]) if one else LAWS
     note = (
         "y = C_f · S^−α, with E: y = E + C_f · S^−α; α and E are shared, each family has its own C_f. Neither form is "
@@ -78,7 +75,7 @@ def tables(results: Sequence[Pooled]) -> list[Table]:
     )
     if not one:
         note += " Texts of the same models are not independent: a model that is off its law on one may be so on all."
-    return [view.table("one exponent", rows, group.title if one else group.title_of_family, note=note)]
+    return view.table("one exponent", rows, group.title if one else group.title_of_family, note=note)
 
 
 def _offset(row: _Row) -> Estimate | None:
@@ -121,7 +118,7 @@ LAWS: Final = View[_Row](
 def figures(results: Sequence[Pooled], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
     """Draw the residuals of each law on each text."""
     return [
-        _residuals(f"residuals-{at}-{n}", f"{title(pooled, law)}: residuals about the shared law", law, fit_ids)
+        _residuals(f"residuals-{at}-{n}", f"{_title(pooled, law)}: residuals about the shared law", law, fit_ids)
         for at, pooled in enumerate(results)
         for n, law in enumerate(pooled.laws)
     ]
@@ -136,9 +133,6 @@ def _residuals(name: str, title: str, law: PooledLaw, fit_ids: Sequence[str]) ->
         for family, points, of_family in zip(law.families, law.points, fit.residuals, strict=True)
         for run, left in zip(points.runs, of_family, strict=True)
     ]
-    says = f"Residuals of {', '.join(law.families)} against size: {residuals(fit)}."
+    says = f"Residuals of {', '.join(law.families)} against size: {_scatter(fit)}."
     run_ids = tuple(run_id for _, _, run, _ in rows for run_id in run.run_ids)
     return residual_figure(name, title, rows, "family", says, Origin(spelled("laws", fit_ids=fit_ids), run_ids))
-
-
-QUESTION = Question(analyse, keep, tables, sentences, figures)

@@ -1,24 +1,19 @@
-"""Fits one exponent to the families on one text (verb pooled)."""
+"""Fits one exponent to the families on one text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final
 
-import duckdb
-
-from rbpx.config.request import Request
-from rbpx.groups.fits import fit_points, keep_fits, record_of
+from rbpx.groups.fits import fit_points, record_of
 from rbpx.groups.group import ALIKE, Group, Run
-from rbpx.groups.points.sizes import Points, size_points, weigh_group
+from rbpx.groups.points.sizes import Points
 from rbpx.laws.families.pooled import PooledFit, fit_pooled
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import LawFit, PowerLawFit, finite_or_none
 from rbpx.status import Status
-from rbpx.store.store import Record, Store
+from rbpx.store.store import Record
 
-DEFAULT_K: Final = (1, 10, 100)
-_LAWS: Final = ("rbp", "cross_entropy")
 _SHARED: Final = tuple(name for name in ALIKE if name != "family")
 _METHODS: Final = (Method.ols, Method.offset)
 _COLUMNS: Final = ("alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "status")  # of `fits`
@@ -64,34 +59,27 @@ class Pooled:
     groups: tuple[Group, ...]
     laws: tuple[PooledLaw, ...]
 
-    @property
-    def group(self) -> Group:
-        """The runs of all families."""
-        return Families(tuple(run for group in self.groups for run in group.runs), self.groups[0].ties)
+
+def families(groups: Sequence[Group]) -> Group:
+    """The runs of several groups, as one."""
+    return Families(tuple(run for group in groups for run in group.runs), groups[0].ties)
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Pooled]:
-    """Pool the groups that differ in their family alone."""
+def pool(known: Sequence[tuple[Group, Sequence[Points]]]) -> list[Pooled]:
+    """Pool the groups that differ in their family alone, each with the points of its laws."""
 
-    def alike(group: Group) -> tuple[str, ...]:
-        return (group.ties.value, *(str(getattr(group.first, name)) for name in _SHARED))
+    def alike(of: tuple[Group, Sequence[Points]]) -> tuple[str, ...]:
+        return (of[0].ties.value, *(str(getattr(of[0].first, name)) for name in _SHARED))
 
-    together = [tuple(members) for _, members in groupby(sorted(groups, key=alike), key=alike)]
-    pooled = [Pooled(members, _laws(connection, members, request)) for members in together if len(members) > 1]
-    return [each for each in pooled if each.laws]
-
-
-def _laws(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> tuple[PooledLaw, ...]:
-    k_grid: list[int] = []
-    if all(group.is_measured for group in groups):
-        k_grid = request.k.grid(min(group.vocab_size for group in groups), DEFAULT_K)
-    by_law: dict[tuple[str, int | None], list[Points]] = {}
-    for group in groups:
-        evidence = weigh_group(connection, group, request, k_grid, _LAWS)
-        for points in size_points(group, evidence, request, k_grid, _LAWS):
-            if points.doubt in (None, Status.one_document) and len(set(points.S_N)) >= 3:
-                by_law.setdefault((points.law, points.k), []).append(points)
-    return tuple(_law(*key, points) for key, points in by_law.items() if len(points) > 1)
+    pooled = []
+    for _, members in groupby(sorted(known, key=alike), key=alike):
+        groups, points = zip(*members, strict=True)
+        by_law: dict[tuple[str, int | None], list[Points]] = {}
+        for each in chain.from_iterable(points):
+            by_law.setdefault((each.law, each.k), []).append(each)
+        laws = tuple(_law(*key, of) for key, of in by_law.items() if len(of) > 1)
+        pooled += [Pooled(groups, laws)] if laws else []
+    return pooled
 
 
 def _law(law: str, k: int | None, points: Sequence[Points]) -> PooledLaw:
@@ -107,8 +95,8 @@ def _law(law: str, k: int | None, points: Sequence[Points]) -> PooledLaw:
     return PooledLaw(law, k, tuple(points), own, tuple(fits))
 
 
-def keep(store: Store, pooled: Pooled) -> list[Record]:
-    """Write the pooled laws to the store, a row for each quantity and form, and return them."""
+def fit_records(pooled: Pooled) -> list[Record]:
+    """Rows of `fits`, one for each quantity and form."""
     records = []
     for law in pooled.laws:
         run_ids = sorted({run_id for points in law.points for run in points.runs for run_id in run.run_ids})
@@ -120,4 +108,4 @@ def keep(store: Store, pooled: Pooled) -> list[Record]:
             columns = {name: getattr(fit, name) for name in _COLUMNS}  # constants are of a family each, and in params
             as_law = LawFit(n_points=sum(len(points.S_N) for points in law.points), **columns)
             records.append(record_of(pooled.groups[0], "pooled", as_law, run_ids, fit.method, **more))
-    return keep_fits(store, records)
+    return records
