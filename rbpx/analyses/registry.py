@@ -20,6 +20,7 @@ THEMES = ("measure", "fit", "predict", "compare", "tokens", "tasks", "store")
 """The parts of the list of verbs, in order."""
 GONE: Final[Mapping[str, str]] = {
     "choices": "audit limit=0",
+    "experts": "fit size_by='[active,total]'",
     "pooled": "exponents",
     "train": "python experiments/ladder/train.py",
 }

@@ -38,6 +38,7 @@ WORDS = {
     "--tokens-per-batch=64": "a key has no dashes: tokens_per_batch=64",
     "-k 10": "a key has no dashes: k=10",
     "choices k=10": "choices is no verb any more; in its place: audit limit=0",
+    "experts source=theirs": r"experts is no verb any more; in its place: fit size_by='\[active,total\]'",
     "pooled dataset=pydoc": "pooled is no verb any more; in its place: exponents",
     "train size=3k": "train is no verb any more; in its place: python experiments/ladder/train.py",
     "--fit": "a verb has no dashes: python -m rbpx fit",

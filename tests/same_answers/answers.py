@@ -18,7 +18,11 @@ FOLDER: Final = Path(__file__).parent
 STORES: Final = FOLDER / "stores"
 Row = Mapping[str, Any]
 
-NOW: Final[Mapping[str, tuple[str, ...]]] = {"choices": ("audit", "limit=0"), "pooled": ("exponents",)}
+NOW: Final[Mapping[str, tuple[str, ...]]] = {
+    "choices": ("audit", "limit=0"),
+    "experts": ("fit", "size_by=[active,total]"),
+    "pooled": ("exponents",),
+}
 """The verb of a file -> the words that give its rows now, in place of the verb; one that is not here is itself."""
 
 # ------------------------------------------------------------------------------------------------------- asking

@@ -31,7 +31,7 @@ WORDS = {
     "items": ["dataset=quiz"],
     "downstream": ["dataset=quiz", "k=1", "features=[cross_entropy,rbp]"],
 }
-WITHOUT = ("view", "design", "experts")  # one shows tokens, one judges a design; routed models have a test of their own
+WITHOUT = ("view", "design")  # one shows tokens, one judges a design
 VERBS = [verb for verb, question in analyses().items() if not question.measures and verb not in WITHOUT]
 PLAIN = ("value", "y")
 ROUNDING = 1e-9
