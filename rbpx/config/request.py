@@ -225,7 +225,8 @@ def _check_sizes(request: Request) -> None:
     """Refuse what a comparison of two sizes does not have."""
     if isinstance(request.size_by, tuple):
         given: dict[str, bool] = {"axis": request.axis is not Axis.S, "pin": bool(request.pins)}
-        given |= {"frontier": request.frontier, "over": request.over != 1, "method": list(request.method) != [Method.ols]}
+        given |= {"frontier": request.frontier, "over": request.over != 1}
+        given |= {"method": list(request.method) != [Method.ols]}
         for name in (name for name, is_given in given.items() if is_given):
             raise RbpxError(f"{name}= is of laws in one size, and size_by='[active,total]' compares two; drop it")
 
