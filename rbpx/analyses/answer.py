@@ -22,7 +22,7 @@ from rbpx.groups.select.along import select_along
 from rbpx.groups.select.sizes import select, select_alike, select_runs, with_enough_sizes
 from rbpx.groups.select.surfaces import select_surfaces
 from rbpx.groups.select.trainings import select_trainings
-from rbpx.laws.names import Axis, OnText
+from rbpx.laws.names import Axis, OnText, SizeBy
 from rbpx.store.sql import SqlLimits, connected_once, shared
 from rbpx.store.store import Record, Store
 
@@ -282,6 +282,8 @@ def _selected_along(
         return select_along(connection, request, cell_keys, choose, needs_law=not question.without_law)
     if question.raw and request.checkpoints is Checkpoints.last:
         raise RbpxError("checkpoints=last keeps one point of each training, and this verb needs several; drop it")
+    if isinstance(request.size_by, tuple) and question is analysis("fit"):  # no law is in both, so any runs are alike
+        return select_alike(connection, request.but(size_by=SizeBy.total), cell_keys)
     if question.of_any_runs:
         return select_alike(connection, request, cell_keys)
     if _of_trainings(question, request):

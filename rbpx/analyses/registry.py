@@ -22,6 +22,7 @@ GONE: Final[Mapping[str, str]] = {
     "choices": "audit limit=0",
     "closure": "ranks",
     "design": "surface (can size and tokens be told apart), decide next=N (the next runs)",
+    "experts": "fit size_by='[active,total]'",
     "improve": "learning",
     "pooled": "exponents",
     "tokenwise": "outcomes",

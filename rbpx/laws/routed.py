@@ -55,6 +55,7 @@ class Routed:
         n_fitted: models that the forms are fitted to.
         n_held_out: models whose y they foretell.
         difference: error of the law in S minus that of the law in N; above 0, N foretells better.
+        alpha_difference: exponent of the law in S minus that of the law in N, alpha = -b, of all models.
     """
 
     laws: tuple[RoutedLaw, ...]
@@ -62,6 +63,7 @@ class Routed:
     n_fitted: int
     n_held_out: int
     difference: Estimate
+    alpha_difference: Estimate
 
     @property
     def better(self) -> str | None:
@@ -115,7 +117,7 @@ def compare_sizes(
     power_R = np.unique(np.rint(ln_E_R / np.log(2)), return_inverse=True)[1]
     drawn_BR = _resamples(power_R, n_resamples, seed)
     weights_BR = np.vstack([np.ones(len(size_R)), drawn_BR])  # the models themselves first
-    laws, errors = [], {}
+    laws, errors, b = [], {}, {}
     for form, X_RP in designs.items():
         fitted_BP = _fits(X_RP, ln_y_R, weights_BR * ~is_held_R)
         off_BH = np.abs(ln_y_R - fitted_BP @ X_RP.T)[:, is_held_R]
@@ -123,6 +125,7 @@ def compare_sizes(
         errors[form] = (off_BH * held_BH).sum(axis=1) / held_BH.sum(axis=1)
         held = size_R[is_held_R]
         constants = _fits(X_RP, ln_y_R, weights_BR)
+        b[form] = constants[:, 1]
         named = {name: _estimate(constants[:, at]) for at, name in enumerate(FORMS[form])}
         of_sizes = tuple(float(off_BH[0, held == size].mean()) for size in np.unique(held))
         laws.append(RoutedLaw(form, named, _estimate(errors[form]), of_sizes))
@@ -130,7 +133,8 @@ def compare_sizes(
     held_out = tuple(float(N_R[size_R == size].min()) for size in np.unique(size_R[is_held_R]))
     n_held = int(is_held_R.sum())
     difference = _estimate(errors["total"] - errors["active"])
-    return Routed(tuple(laws), held_out, len(size_R) - n_held, n_held, difference)
+    alpha_difference = _estimate(b["active"] - b["total"])
+    return Routed(tuple(laws), held_out, len(size_R) - n_held, n_held, difference, alpha_difference)
 
 
 def _columns(*terms: Floats) -> Floats:

@@ -39,6 +39,7 @@ WORDS = {
     "-k 10": "a key has no dashes: k=10",
     "choices k=10": "choices is no verb any more; in its place: audit limit=0",
     "closure dataset=pydoc": "closure is no verb any more; in its place: ranks",
+    "experts source=theirs": r"experts is no verb any more; in its place: fit size_by='\[active,total\]'",
     "pooled dataset=pydoc": "pooled is no verb any more; in its place: exponents",
     "tokenwise k=10": "tokenwise is no verb any more; in its place: outcomes",
     "train size=3k": "train is no verb any more; in its place: python experiments/ladder/train.py",

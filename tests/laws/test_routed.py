@@ -105,3 +105,11 @@ def test_more_experts_help_less_at_larger_size_as_published(shared_data: Path, r
     constants = published(shared_data, router).laws[-1].constants
     assert (constants["c"].hi or 0) < 0
     assert (constants["d"].lo or 0) > 0
+
+
+def test_the_exponents_differ_by_those_of_two_lines_through_all_models() -> None:
+    found = compare_sizes(N, N * E, E, drawn(0.005), n_resamples=50)
+    assert found is not None
+    by_N, by_S = (-np.polyfit(np.log(size), np.log(drawn(0.005)), 1)[0] for size in (N, N * E))
+    assert found.alpha_difference.value == pytest.approx(by_S - by_N, rel=1e-9)
+    assert found.alpha_difference.leaves_out_0

@@ -55,3 +55,19 @@ def test_all_parameters_that_are_not_known_are_named(store: Path, cwd: Path) -> 
     refused = here("fit", "size_by=with_embeddings", "--store", store, cwd=cwd, check=2).stderr
     assert "size_by=with_embeddings: all parameters of moe " in refused
     assert "14 other runs" in refused
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("fit", "size_by=[active,total]"), "size_by=[active,total] needs models with active_params below S, of five"),
+        (("fit", "size_by=[active,total]", "axis=D"), "axis= is of laws in one size"),
+        (("fit", "size_by=[active,all]"), "size_by=['active', 'all'] is unknown; "),
+        (("surface", "size_by=[active,total]"), "size_by='[active,total]' is for fit, which compares both"),
+    ],
+)
+def test_two_sizes_are_compared_by_fit_of_models_that_saw_as_many_tokens(
+    words: tuple[str, ...], says: str, store: Path, cwd: Path
+) -> None:
+    (line,) = here(*words, "--store", store, cwd=cwd, check=2).stderr.splitlines()
+    assert says in line

@@ -15,6 +15,13 @@ Of sweeps (several runs of one size and as many tokens) frontier=true takes the 
 in what they vary, and along C the best of those. over=10 gives the law of well-tuned runs: squares above it count a
 tenth, and its level and intervals are those of runs that are not badly tuned. A column `weight` of an import weighs
 runs. Both take method=ols, without a choice of form.
+
+Of models with experts size_by='[active,total]' says which size foretells larger ones: it fits ln y to ln N, to ln S,
+and to ln N, ln(S/N) and their product, N the parameters that a token uses (active_params) and S all of them; ln(S/N)
+stands for the number of experts (arXiv 2202.01169). The largest two N are held out, and foretold by each law from the
+smaller ones; the differences of their errors and of their exponents have intervals over models of other S/N. Models
+must have seen equally many tokens, and those within 5 % of one N are one size. Choose models of one router with source=
+or variant=; dense models belong to the same variant.
 """
 
 from rbpx.analyses.registry import Analysis
@@ -31,6 +38,7 @@ ANALYSIS = Analysis(
         "python -m rbpx fit axis=C source=sweep frontier=true",
         "python -m rbpx fit laws='[cross_entropy]' E='1.7 +- .05'",
         "python -m rbpx fit dataset=pydoc axis=cross_entropy@stdlib",
+        "python -m rbpx fit source=theirs laws='[cross_entropy]' size_by='[active,total]'",
     ),
     title="Scaling laws",
     sizes=3,

@@ -4,11 +4,12 @@ Source: RBP paper (arXiv 2510.20387), section 3, figures 3 to 5, table 2; arXiv 
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import duckdb
 import numpy as np
 
+from rbpx.analyses.fit.routed import RoutedLaws, analyse_routed, routed_rows
 from rbpx.config.request import Request
 from rbpx.groups.fits import Law, doubted, fit_all, fit_record, keep_fits, with_cells, write_rank_fit
 from rbpx.groups.group import Group
@@ -21,6 +22,9 @@ from rbpx.store.store import Record, Store
 
 if TYPE_CHECKING:
     from rbpx.analyses.fit.losses import LossLaws
+
+Found: TypeAlias = "Laws | LossLaws | RoutedLaws"
+"""Laws in size or along a training, of loss to loss, or in active beside all parameters."""
 
 _DERIVED: Final = ("neg_ln_rbp_1", "cross_entropy_nats")  # by the published fit of the ranks
 
@@ -45,8 +49,10 @@ class Laws:
         return first.get("rbp"), first.get("cross_entropy")
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> "Laws | LossLaws":
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Found:
     """Fit every requested law to one group of runs, by every requested method."""
+    if isinstance(request.size_by, tuple):
+        return analyse_routed(connection, group, request)
     if isinstance(request.axis, OnText):
         from rbpx.analyses.fit.losses import analyse_losses  # which laws in size do without, as below
 
@@ -65,8 +71,10 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     return Laws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples, cells)
 
 
-def keep(store: Store, laws: "Laws | LossLaws") -> list[Record]:
+def keep(store: Store, laws: Found) -> list[Record]:
     """Write the fits and the rank distributions of a group, and return the fits; a refit replaces its own rows."""
+    if isinstance(laws, RoutedLaws):
+        return routed_rows(laws)
     if not isinstance(laws, Laws):
         from rbpx.analyses.fit.losses import keep_losses
 

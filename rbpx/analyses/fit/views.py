@@ -3,12 +3,16 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from rbpx.analyses.fit.analysis import Laws, analyse, keep
+import duckdb
+
+from rbpx.analyses.fit.analysis import Found, Laws, analyse, keep
 from rbpx.analyses.fit.figures import figures
+from rbpx.analyses.fit.routed import RoutedLaws, check_routed, routed_sentences, routed_tables
 from rbpx.analyses.fit.words import about, by_methods, sentences, warnings
 from rbpx.analyses.question import Question, each, one_by_one
+from rbpx.config.request import Request
 from rbpx.display.chart.figure import Figure, Undrawn, spread
 from rbpx.display.frontier import frontier_table
 from rbpx.display.given import GIVEN
@@ -17,14 +21,12 @@ from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, 
 from rbpx.display.vocabulary import AXES, law_title, title_of
 from rbpx.errors import number_of
 from rbpx.groups.fits import Law
-from rbpx.groups.group import Run
+from rbpx.groups.group import Group, Run
 from rbpx.groups.points.sizes import Evidence
 from rbpx.laws.names import IMPORTED, Axis, Method
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.ranks.family import RankFit
-
-if TYPE_CHECKING:
-    from rbpx.analyses.fit.losses import LossLaws
+from rbpx.store.store import Store
 
 _Score = tuple[Run, Evidence | None]
 _Ranked = tuple[Run, Evidence, RankFit, RankFit]  # the distribution of ranks from 2 up, and of all
@@ -37,8 +39,11 @@ _FORM: Final = (
 
 
 @one_by_one
-def tables(laws: "Laws | LossLaws") -> Iterator[Table]:
+def tables(laws: Found) -> Iterator[Table]:
     """What the models of a group score, how their ranks are distributed, and their laws."""
+    if isinstance(laws, RoutedLaws):
+        yield from routed_tables(laws)
+        return
     if not isinstance(laws, Laws):
         from rbpx.analyses.fit import losses_views  # which laws in size do without, as below
 
@@ -56,7 +61,7 @@ def tables(laws: "Laws | LossLaws") -> Iterator[Table]:
         yield GIVEN.table("Constants that were given", given, laws.group.title)
 
 
-def brief(laws: "Laws | LossLaws") -> "Laws | LossLaws":
+def brief(laws: Found) -> Found:
     """The laws of cross-entropy and of RBP at the usual k alone, which fit a screen."""
     if not isinstance(laws, Laws):
         return laws
@@ -187,7 +192,9 @@ def _laws(laws: Laws) -> Table:
 
 
 @one_by_one
-def _sentences(laws: "Laws | LossLaws") -> Iterable[str]:
+def _sentences(laws: Found) -> Iterable[str]:
+    if isinstance(laws, RoutedLaws):
+        return routed_sentences(laws)
     if isinstance(laws, Laws):
         return sentences([laws])
     from rbpx.analyses.fit import losses_views
@@ -196,7 +203,9 @@ def _sentences(laws: "Laws | LossLaws") -> Iterable[str]:
 
 
 @one_by_one
-def _figures(laws: "Laws | LossLaws", fit_ids: Sequence[str]) -> Iterable[Figure | Undrawn]:
+def _figures(laws: Found, fit_ids: Sequence[str]) -> Iterable[Figure | Undrawn]:
+    if isinstance(laws, RoutedLaws):
+        return ()
     if isinstance(laws, Laws):
         return figures([laws], fit_ids)
     from rbpx.analyses.fit import losses_views
@@ -205,8 +214,13 @@ def _figures(laws: "Laws | LossLaws", fit_ids: Sequence[str]) -> Iterable[Figure
 
 
 @one_by_one
-def _warnings(laws: "Laws | LossLaws") -> Iterable[str]:
+def _warnings(laws: Found) -> Iterable[str]:
     return warnings([laws]) if isinstance(laws, Laws) else ()
 
 
-QUESTION = Question(each(analyse), keep, tables, _sentences, _figures, brief=brief, warnings=_warnings)
+def _check(connection: duckdb.DuckDBPyConnection, store: Store, groups: Sequence[Group], request: Request) -> None:
+    if isinstance(request.size_by, tuple):
+        check_routed(groups, request)
+
+
+QUESTION = Question(each(analyse), keep, tables, _sentences, _figures, check=_check, brief=brief, warnings=_warnings)

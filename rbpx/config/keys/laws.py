@@ -125,6 +125,21 @@ def _axis(key: str, value: Any) -> Axis | OnText:
     )
 
 
+Both = tuple[SizeBy, SizeBy]
+"""Active and all parameters, which are compared."""
+
+
+def _sizes(key: str, value: Any) -> SizeBy | Both:
+    names = [str(name) for name in as_list(value)]
+    if sorted(names) == [SizeBy.active, SizeBy.total]:
+        return SizeBy.active, SizeBy.total
+    if len(names) == 1 and names[0] in tuple(SizeBy):
+        return SizeBy(names[0])
+    unknown = next((name for name in names if name not in tuple(SizeBy)), "")
+    hint = did_you_mean(unknown, tuple(SizeBy)) if unknown else ""
+    raise RbpxError(f"{key}={value} is unknown; {hint}known: {', '.join(SizeBy)}, and in fit {key}='[active,total]'")
+
+
 def _methods(key: str, value: Any) -> list[Method]:
     return [Method(name) for name in one_of(tuple(Method))(key, value)]
 
@@ -192,8 +207,9 @@ class LawKeys(Asked):
     outliers: Key[Outliers] = Key(Outliers, Outliers.drop, as_typed, "drop").says(
         "or keep: whether runs outside what the others allow, which are named, count in size and tokens"
     )
-    size_by: Key[SizeBy] = Key(SizeBy, SizeBy.total, as_typed, "total").says(
-        "which parameters are S: active those that a token uses, with_embeddings all, the head's too"
+    size_by: Key[SizeBy | Both] = Key(Any, SizeBy.total.value, _sizes, "total", values=tuple(SizeBy)).says(
+        "which parameters are S: active those that a token uses, with_embeddings all, the head's too; "
+        "fit: '[active,total]' compares"
     )
     checkpoints: Key[Checkpoints] = Key(Checkpoints, Checkpoints.all, as_typed, "all").says(
         "or last: of each training only its last checkpoint counts"

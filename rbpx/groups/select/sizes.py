@@ -184,8 +184,10 @@ def select_runs(
     """The runs that a request selects, whatever groups they are of: those of the grid's cells, or all that fit it.
 
     Raises:
-        RbpxError: the request names a model that is not a family, or counts parameters that are not known.
+        RbpxError: the request names a model that is not a family, or counts parameters that are not known or two ways.
     """
+    if isinstance(request.size_by, tuple):
+        raise RbpxError("size_by='[active,total]' is for fit, which compares both; give this verb one of them")
     runs = _selected(connection, request, cell_keys)
     unknown = [run for run in runs if run.total_params is None]
     if request.size_by is SizeBy.with_embeddings and unknown:

@@ -65,10 +65,10 @@ def test_mid_ranks_that_moved_are_what_a_loop_over_both_runs_counts(both: Path, 
         assert row["n_moved"] == len(moves) > 0
         assert (row["median_move"], row["largest_move"]) == (np.median(moves), max(moves))
         nats = [[-side[2] for side in pair] for pair in pairs]
-        assert row["largest_logprob_move"] == pytest.approx(max(abs(a - b) for a, b in nats), rel=1e-12)
+        assert row["largest_logprob_move"] == pytest.approx(max(abs(a - b) for a, b in nats), abs=1e-5)
         means = [sum(side) / len(pairs) for side in zip(*nats, strict=True)]
-        assert (row["stored"], row["again"]) == pytest.approx(tuple(means), rel=1e-9)
-        assert row["difference"] == pytest.approx(means[1] - means[0], abs=1e-9)
+        assert (row["stored"], row["again"]) == pytest.approx(tuple(means), rel=1e-6)  # read in other batches
+        assert row["difference"] == pytest.approx(means[1] - means[0], abs=1e-6)
         assert row["difference_lo"] <= row["difference"] <= row["difference_hi"]
         for k in (1, 10):
             row = of_run(found, size, k=k)

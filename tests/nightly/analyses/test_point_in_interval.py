@@ -30,7 +30,7 @@ WORDS = {
     "items": ["dataset=quiz"],
     "downstream": ["dataset=quiz", "k=1", "features=[cross_entropy,rbp]"],
 }
-WITHOUT = ("view", "experts")  # one shows tokens; routed models have a test of their own
+WITHOUT = ("view",)  # it shows tokens
 VERBS = [verb for verb, question in analyses().items() if not question.measures and verb not in WITHOUT]
 PLAIN = ("value", "y")
 ROUNDING = 1e-9
