@@ -208,8 +208,7 @@ class LawKeys(Asked):
         "or keep: whether runs outside what the others allow, which are named, count in size and tokens"
     )
     size_by: Key[SizeBy | Both] = Key(Any, SizeBy.total.value, _sizes, "total", values=tuple(SizeBy)).says(
-        "which parameters are S: active those that a token uses, with_embeddings all, the head's too; "
-        "fit: '[active,total]' compares"
+        "which parameters are S: active those of a token, with_embeddings all; fit '[active,total]' compares"
     )
     checkpoints: Key[Checkpoints] = Key(Checkpoints, Checkpoints.all, as_typed, "all").says(
         "or last: of each training only its last checkpoint counts"
