@@ -36,10 +36,7 @@ def test_thirty_million_rows_in_half_a_mib_are_refused_in_a_line(
 # ------------------------------------------------------------------------------------------------- there is one reader
 
 # Files of the store and what commands print are no users' tables.
-OF_THE_STORE = {
-    name: {"read_table"}
-    for name in ("data/samples.py", "measure/plan/tokens_read.py", "measure/scored.py", "measure/run_tables.py")
-}
+OF_THE_STORE = {name: {"read_table"} for name in ("measure/plan/tokens_read.py", "store/verify.py")}
 
 
 _READS = {

@@ -83,13 +83,6 @@ def test_the_index_holds_imported_observations_for_any_client(
     assert len(at_10) == 6
 
 
-def test_rebuilding_the_index_keeps_imports(results: Path, store: Path, cwd: Path) -> None:
-    bring(results, store, cwd)
-    before = observations(store, cwd)
-    here("store", "rebuild", "--store", store, cwd=cwd, check=0)
-    assert observations(store, cwd) == before
-
-
 # ------------------------------------------------------------------------------------------------------ named studies
 
 
