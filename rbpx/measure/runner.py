@@ -94,11 +94,11 @@ def _open(requests: Sequence[Request], quiet: bool) -> list[_Measuring | Measure
     """The grid of each request, of its shard alone; or what became of a request that is wrong or has no cell there."""
     opened: list[_Measuring | Measured] = []
     try:
-        own = None if all(request.shard is None for request in requests) else _shard_of(requests)
+        parts = _places_of(requests)
     except RbpxError as problem:
         return [not_measured(request, problem) for request in requests]
-    for number, request in enumerate(requests):
-        if own is not None and all(number != of for of, _ in own):
+    for request, places in zip(requests, parts, strict=True):
+        if places is not None and not places:
             opened.append(Measured(request))
             continue
         try:
@@ -107,15 +107,17 @@ def _open(requests: Sequence[Request], quiet: bool) -> list[_Measuring | Measure
             opened.append(not_measured(request, problem))
             continue
         assert grid.sample is not None, "it was drawn"
-        cells = [cell for at, cell in enumerate(grid.cells) if own is None or (number, at) in own]
+        cells = [cell for at, cell in enumerate(grid.cells) if places is None or at in places]
         opened.append(_Measuring(replace(grid, cells=cells), grid.sample))
     return opened
 
 
-def _shard_of(requests: Sequence[Request]) -> frozenset[tuple[int, int]] | None:
-    from rbpx.measure.shards import shard_of  # which needs torch
+def _places_of(requests: Sequence[Request]) -> list[frozenset[int] | None]:
+    if all(request.shard is None for request in requests):
+        return [None] * len(requests)
+    from rbpx.measure.shards import places_of  # which needs torch
 
-    return shard_of(requests)
+    return places_of(requests)
 
 
 def draw_sample(request: Request, store: Store, quiet: bool = False) -> Sample:

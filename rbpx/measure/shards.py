@@ -37,22 +37,23 @@ class Load:
     cost: float
 
 
-def shard_of(requests: Sequence[Request]) -> frozenset[Place] | None:
-    """The cells of the shard that the requests of a sweep name; None where they name none, so that all are meant.
+def places_of(requests: Sequence[Request]) -> list[frozenset[int] | None]:
+    """The places in the grid of each request of the cells of the shard that they name; None where all are meant.
 
     Raises:
         RbpxError: as in `divide`.
     """
     shard = requests[0].shard if requests else None
     if shard is None or shard.number is None:
-        return None
-    return divide(requests, shard.n_shards)[shard.number - 1].places
+        return [None] * len(requests)
+    places = divide(requests, shard.n_shards)[shard.number - 1].places
+    return [frozenset(at for of, at in places if of == number) for number in range(len(requests))]
 
 
 def of_shard(requests: Sequence[Request], grids: Sequence[Sequence[T]]) -> list[T]:
     """What stands for the cells of that shard in the grids of the requests, in their order."""
-    own = shard_of(requests)
-    return [of for n, grid in enumerate(grids) for at, of in enumerate(grid) if own is None or (n, at) in own]
+    own = zip(places_of(requests), grids, strict=True)
+    return [of for places, grid in own for at, of in enumerate(grid) if places is None or at in places]
 
 
 def divide(requests: Sequence[Request], n_shards: int) -> list[Load]:

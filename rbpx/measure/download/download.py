@@ -24,7 +24,7 @@ from rbpx.errors import MeasureError, RbpxError, number_of
 from rbpx.measure.download.wanted import Found, Wanted, WantedModel, WantedText
 from rbpx.measure.grid import grid_here
 from rbpx.measure.results import Failure, Measured, not_measured, told
-from rbpx.measure.shards import shard_of
+from rbpx.measure.shards import places_of
 from rbpx.models.folder import local_folder
 from rbpx.store.cell_states import CellState, State, cell_states
 from rbpx.store.store import Record, Store
@@ -112,14 +112,12 @@ class Download:
         """Ask the hub what there is to fetch; what is wrong with a request is part of its result."""
         known: dict[Wanted, Needed] = {}
         self._grids = [_Grid(request) for request in requests]
-        own: Collection[tuple[int, int]] | None = None
+        parts: list[frozenset[int] | None] = []
         try:
-            own = shard_of(requests)
+            parts = places_of(requests)
         except RbpxError as problem:
             self._stop(problem)
-            own = ()
-        for number, grid in enumerate(self._grids):
-            places = None if own is None else {at for n, at in own if n == number}
+        for grid, places in zip(self._grids, parts, strict=False):
             if places is None or places:
                 _fill(grid, places, known)
         self._needed = list(known.values())
