@@ -15,22 +15,13 @@ from scipy.stats import t as student_t
 
 from rbpx.laws.intervals.estimate import document_weights
 from tests.support.commands import here
-from tests.support.stores import SHAPES, Measured, cell_records, columns_of, manifests, rank_by_hand, write_jsonl
+from tests.support.stores import Measured, rank_by_hand, write_jsonl
+from tests.support.ways import REFERENCE, SIZES, WITH_BOS, alpha, loss, one, tokens_of, way_of
 
 Rows = list[dict[str, Any]]
 RULES = ("pessimistic", "optimistic", "mid")
 B = 50
 N_DOCUMENTS = 8
-
-Way = tuple[str, str, int]  # dtype, bos, window
-REFERENCE: Way = ("float32", "tokenizer", 64)
-WITH_BOS: Way = ("float32", "add", 64)
-SIZES: dict[Way, list[str]] = {
-    REFERENCE: list(SHAPES),
-    WITH_BOS: ["xs", "s", "m"],
-    ("bfloat16", "tokenizer", 64): list(SHAPES),
-    ("float32", "tokenizer", 16): list(SHAPES),
-}
 
 
 @pytest.fixture(scope="module")
@@ -55,39 +46,6 @@ def found(ways: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
 def ways_of(store: Path, cwd: Path, *words: str) -> Rows:
     words = (f"resamples={B}", "k=[1,10,50]", *words, "--store", str(store), "--format", "json", "--details")
     return list(json.loads(here("audit", "limit=0", *words, cwd=cwd, check=0).stdout))
-
-
-def way_of(row: dict[str, Any]) -> Way:
-    return row["dtype"], row["bos"], row["window"]
-
-
-def one(rows: Rows, way: Way, ties: str, quantity: str, k: int | None) -> dict[str, Any]:
-    (row,) = [r for r in rows if (way_of(r), r["ties"], r["quantity"], r["k"]) == (way, ties, quantity, k)]
-    return row
-
-
-def tokens_of(store: Path, way: Way) -> dict[str, dict[str, Any]]:
-    """Tokens of each size that was measured this way, in order of S."""
-    found = {}
-    for record in cell_records(store):
-        facts = manifests(store)[record["run_id"]]
-        if way_of(facts) == way:
-            tokens = columns_of(store / "runs" / record["run_id"], "tokens")
-            found[record["size"]] = tokens | {"S": facts["non_embedding_params"]}
-    return dict(sorted(found.items(), key=lambda item: item[1]["S"]))
-
-
-def loss(tokens: dict[str, Any], ties: str, k: int | None) -> float:
-    """RBP_k, or nats where there is no k."""
-    if k is None:
-        return float(-np.mean(tokens["logprob"].astype(np.float64)))
-    return float(np.mean(rank_by_hand(tokens, ties) <= k))
-
-
-def alpha(runs: dict[str, dict[str, Any]], ties: str, k: int | None) -> float:
-    y = [loss(run, ties, k) for run in runs.values()]
-    y = y if k is None else [-np.log(rbp) for rbp in y]
-    return float(-np.polyfit(np.log([run["S"] for run in runs.values()]), np.log(y), 1)[0])
 
 
 def test_each_way_is_its_difference_from_the_reference_at_the_sizes_of_both(ways: Path, found: Rows) -> None:
