@@ -242,8 +242,8 @@ def read(paths: Sequence[str], columns: Sequence[str]) -> None:
 def bootstrap(store: Store) -> Cost:
     """Count and resample, without laws, as `fit` does before it fits."""
     from rbpx.config.request import Request
-    from rbpx.groups.points.sizes import weigh_group
-    from rbpx.groups.select.sizes import select
+    from rbpx.runs.points.sizes import weigh_group
+    from rbpx.runs.select.sizes import select
     from rbpx.store.sql import connect
 
     request = Request(k=K, laws=["rbp", "cross_entropy"], resamples=1000)

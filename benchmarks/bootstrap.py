@@ -14,11 +14,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.analyses.fit import analysis as size_laws
-from rbpx.analyses.regimes import analysis as regimes
+from rbpx.questions.fit import analysis as size_laws
+from rbpx.questions.regimes import analysis as regimes
 from rbpx.config.request import Request
-from rbpx.groups.points.sizes import weigh_group
-from rbpx.groups.select.sizes import select
+from rbpx.runs.points.sizes import weigh_group
+from rbpx.runs.select.sizes import select
 from rbpx.store.sql import connect
 from tests.support.synthetic import Truth, write_store
 

@@ -15,8 +15,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.analyses.emergence.law import fit_joint
-from rbpx.analyses.emergence.pooled import fit_pooled
+from rbpx.questions.emergence.law import fit_joint
+from rbpx.questions.emergence.pooled import fit_pooled
 from rbpx.status import Status
 from tests.support.windows import ALPHA, LENGTHS, draw, sizes
 

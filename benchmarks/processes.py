@@ -69,7 +69,7 @@ def workers(kind: str, n: int) -> Iterator[None]:
 def ask(kind: str, n: int, question: str, place: str) -> dict[str, float | str]:
     """Ask one question, and measure its cost."""
     import rbpx
-    from rbpx.groups.processes import in_processes, several_processes
+    from rbpx.runs.processes import in_processes, several_processes
 
     began = time.perf_counter()
     with workers(kind, n):
@@ -152,7 +152,7 @@ def kill(kind: str) -> None:
 
     import joblib
 
-    from rbpx.groups.processes import in_processes, several_processes
+    from rbpx.runs.processes import in_processes, several_processes
 
     if kind == "forks":
         with joblib.parallel_config(n_jobs=2), several_processes(lambda: None):

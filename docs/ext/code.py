@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from ext.markdown import block, name, plain, table
-from rbpx.analyses import registry as questions
+from rbpx.questions import registry as questions
 from rbpx.cli import registry
 from rbpx.cli.help import help_text
 from rbpx.config.imports import ImportConfig
@@ -38,7 +38,7 @@ def verbs() -> str:
 
 def _tables_of(verb: str) -> list[str]:
     """The columns of the tables of a question, as its views describe them; views that say the same stand once."""
-    described = vars(import_module(f"rbpx.analyses.{verb}.views")).values()
+    described = vars(import_module(f"rbpx.questions.{verb}.views")).values()
     parts = []
     for view in (each for each in described if isinstance(each, View)):
         meant = [(each.heading, " ".join(each.keys), each.means) for each in view.all_columns() if each.means]

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from rbpx.analyses import told
-from rbpx.analyses.registry import analyses, analysis, question
 from rbpx.config.options import did_you_mean
 from rbpx.errors import RbpxError, number_of
+from rbpx.questions import told
+from rbpx.questions.registry import analyses, analysis, question
 from rbpx.store.store import Record
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from rbpx.analyses.question import OfGroup
+    from rbpx.questions.question import OfGroup
 
 Result = TypeVar("Result")
 

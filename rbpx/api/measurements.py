@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rbpx.analyses.answer import open_filled
-from rbpx.analyses.registry import asking, report_keys
 from rbpx.api.answer import Answer
 from rbpx.api.keywords import overrides, requests
 from rbpx.api.questions import Questions
 from rbpx.config.keys.runs import GRID
 from rbpx.config.request import Asking
 from rbpx.cores import share_cores
+from rbpx.questions.answer import open_filled
+from rbpx.questions.registry import asking, report_keys
 from rbpx.store.export import export
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql import SqlLimits, ask, ask_user, connect

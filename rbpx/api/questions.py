@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rbpx.analyses.answer import answer, asked_in_processes
-from rbpx.analyses.question import Measured
-from rbpx.analyses.registry import GONE, analyses, analysis, asking, question, refuse_gone
-from rbpx.analyses.told import plain_rows, rows_of
 from rbpx.api.answer import Answer
 from rbpx.api.keywords import explained, requests, signature
 from rbpx.errors import MeasureError
 from rbpx.files.output import plain
+from rbpx.questions.answer import answer, asked_in_processes
+from rbpx.questions.question import Measured
+from rbpx.questions.registry import GONE, analyses, analysis, asking, question, refuse_gone
+from rbpx.questions.told import plain_rows, rows_of
 from rbpx.store.messages import collected_messages
 
 

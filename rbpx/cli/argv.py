@@ -3,13 +3,13 @@
 import re
 from dataclasses import dataclass
 
-from rbpx.analyses.registry import refuse_gone
 from rbpx.cli.registry import names, takes_words, verbs
 from rbpx.config.hydra.trust import FLAG as TRUST
 from rbpx.config.options import did_you_mean, near
 from rbpx.config.overrides import quoted
 from rbpx.config.request import KEYS
 from rbpx.errors import RbpxError
+from rbpx.questions.registry import refuse_gone
 
 _OURS = ("format", "store", "output")
 

@@ -7,12 +7,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from rbpx.analyses.registry import THEMES, Analysis
 from rbpx.cli.registry import Verb, about, asking, verbs
 from rbpx.config.keys.runs import IN_GROUPS
 from rbpx.config.places import options
 from rbpx.config.request import KEYS, Asking
 from rbpx.files.visible import visible_line
+from rbpx.questions.registry import THEMES, Analysis
 
 _WIDTH: Final = 118  # characters
 _INDENT: Final = 18

@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rbpx.analyses.registry import analyses, analysis
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import Job, Outcome, Verb, about, asking, module
 from rbpx.cli.stopped import Stopped, leave_no_heartbeat, stop_job_in_order
@@ -32,6 +31,7 @@ from rbpx.config.request import Request
 from rbpx.cores import share_among_jobs
 from rbpx.errors import MeasureError, RbpxError, number_of, reason
 from rbpx.files.cells import write_for_spreadsheets
+from rbpx.questions.registry import analyses, analysis
 
 _LOGGER = logging.getLogger(__name__)
 

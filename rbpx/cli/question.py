@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rbpx.analyses.registry import analysis, question
 from rbpx.cli.registry import Job, Outcome
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
+from rbpx.questions.registry import analysis, question
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
@@ -77,8 +77,8 @@ def _named(line: "CommandLine", request: "Request") -> "Request":
 
 
 def _ask(verb: str, requests: "Sequence[Request]") -> None:
-    from rbpx.analyses.answer import answer, asked_in_processes
-    from rbpx.analyses.told import perform
+    from rbpx.questions.answer import answer, asked_in_processes
+    from rbpx.questions.told import perform
     from rbpx.report.output import write_answered
 
     grids = [(request, None) for request in requests]
@@ -97,7 +97,7 @@ def _tell(verb: str, results: Sequence[Any], request: "Request") -> None:
 
         write_answered(verb, [(result, []) for result in results], request)
         return
-    from rbpx.analyses.told import print_results
+    from rbpx.questions.told import print_results
 
     print_results(verb, results, request)
 

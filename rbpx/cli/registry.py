@@ -1,4 +1,4 @@
-"""All verbs by name: the questions of `rbpx.analyses` and the files of `rbpx.cli.verbs`.
+"""All verbs by name: the questions of `rbpx.questions` and the files of `rbpx.cli.verbs`.
 
 The description of a verb, the job that it is given, and the outcome of a job.
 """
@@ -11,9 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from rbpx.analyses import registry
-from rbpx.analyses.registry import Analysis
 from rbpx.config.request import Asking, Request
+from rbpx.questions import registry
+from rbpx.questions.registry import Analysis
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from rbpx.analyses.fit.analysis import Laws
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, Undrawn, bars, curve, drawn, line, points, scale_of
 from rbpx.display.view import Column, View, decimal, magnitude, text, with_ends
-from rbpx.groups.group import titles_of
-from rbpx.groups.origin import from_fits
+from rbpx.questions.fit.analysis import Laws
 from rbpx.report.overview import alpha_of
+from rbpx.runs.group import titles_of
+from rbpx.runs.origin import from_fits
 from rbpx.store.store import Record
 
 __all__ = ["figures_across"]

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from rbpx.analyses import told
-from rbpx.analyses.answer import Answer
-from rbpx.analyses.fit.words import about
-from rbpx.analyses.registry import analysis
+from rbpx.questions import told
+from rbpx.questions.answer import Answer
+from rbpx.questions.fit.words import about
+from rbpx.questions.registry import analysis
 from rbpx.report.contents import Part, Report, assembled, fit_ids, listed, results_of, slugs_of
 
 __all__ = ["answered"]

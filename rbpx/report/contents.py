@@ -6,25 +6,25 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from rbpx.analyses import told
-from rbpx.analyses.answer import Answer, Grid, answer_all, asked_in_processes, groups_of
-from rbpx.analyses.fit.analysis import Laws
-from rbpx.analyses.fit.words import about, sentences
-from rbpx.analyses.klaw.analysis import KLaws
-from rbpx.analyses.question import OfGroup
-from rbpx.analyses.regimes.analysis import Regimes
-from rbpx.analyses.registry import analyses, analysis
 from rbpx.config.options import did_you_mean
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.progress import counted, share_of
 from rbpx.display.section import Section
 from rbpx.display.view import Table
 from rbpx.errors import RbpxError, number_of
-from rbpx.groups.group import MEASURED, Group, Run, titles_of
-from rbpx.groups.processes import in_processes
 from rbpx.laws.names import OnText
+from rbpx.questions import told
+from rbpx.questions.answer import Answer, Grid, answer_all, asked_in_processes, groups_of
+from rbpx.questions.fit.analysis import Laws
+from rbpx.questions.fit.words import about, sentences
+from rbpx.questions.klaw.analysis import KLaws
+from rbpx.questions.question import OfGroup
+from rbpx.questions.regimes.analysis import Regimes
+from rbpx.questions.registry import analyses, analysis
 from rbpx.report.across import figures_across
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
+from rbpx.runs.group import MEASURED, Group, Run, titles_of
+from rbpx.runs.processes import in_processes
 from rbpx.store.sql import connected_once
 from rbpx.store.store import Record, Store, now
 from rbpx.version import __version__

@@ -13,7 +13,7 @@ from rbpx.files.output import check_output, opened
 from rbpx.store.store import Store
 
 if TYPE_CHECKING:
-    from rbpx.analyses.answer import Answer, Grid
+    from rbpx.questions.answer import Answer, Grid
     from rbpx.report.contents import Report
 
 __all__ = ["check", "write_answered", "write_report"]

@@ -7,17 +7,17 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rbpx.analyses.fit.analysis import Laws
-from rbpx.analyses.fit.words import largest
-from rbpx.analyses.klaw.analysis import KLaws
-from rbpx.analyses.regimes.analysis import Regimes
 from rbpx.display.view import Column, Table, View, decimal, error, magnitude, text, whole, with_ends
 from rbpx.display.vocabulary import AXES, UNKNOWN, decimals, number, percent
 from rbpx.display.vocabulary import span as spanned
-from rbpx.groups.group import Run, labels_of, titles_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 from rbpx.laws.power.law import PowerLawFit
+from rbpx.questions.fit.analysis import Laws
+from rbpx.questions.fit.words import largest
+from rbpx.questions.klaw.analysis import KLaws
+from rbpx.questions.regimes.analysis import Regimes
+from rbpx.runs.group import Run, labels_of, titles_of
 from rbpx.status import Status
 
 __all__ = ["Fact", "alpha_of", "facts", "glance", "runs_sheet", "table_1", "table_2"]

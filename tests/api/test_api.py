@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import rbpx
-from rbpx.analyses.fit.analysis import Laws
-from rbpx.analyses.registry import analyses, asking
 from rbpx.api.keywords import requests, written
+from rbpx.questions.fit.analysis import Laws
+from rbpx.questions.registry import analyses, asking
 from tests.support.commands import here
 from tests.support.signatures import STUB, stub
 from tests.support.synthetic import Truth, write_store

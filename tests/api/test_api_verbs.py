@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rbpx
-from rbpx.analyses.registry import GONE
+from rbpx.questions.registry import GONE
 from tests.support.asking import refused
 from tests.support.commands import here
 from tests.support.stores import Family, cell_records, snapshot

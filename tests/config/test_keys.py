@@ -5,12 +5,12 @@ from typing import Any, Final
 
 import pytest
 
-from rbpx.analyses.registry import names as questions
 from rbpx.cli.registry import asking, names, verbs
 from rbpx.config.hydra.compose import compose
 from rbpx.config.keys.runs import IN_GROUPS
 from rbpx.config.request import KEYS, Request
 from rbpx.errors import RbpxError
+from rbpx.questions.registry import names as questions
 from tests.support.places import PROJECT
 
 PLAIN: Final = [verb for verb in names() if asking(verb).kind is None]
@@ -91,7 +91,7 @@ def test_every_key_is_of_a_verb_and_has_a_line_of_help() -> None:
 
 def test_what_the_code_of_a_question_reads_is_among_its_keys() -> None:
     for verb in questions():
-        code = "".join(path.read_text() for path in (PROJECT / "rbpx" / "analyses" / verb).glob("*.py"))
+        code = "".join(path.read_text() for path in (PROJECT / "rbpx" / "questions" / verb).glob("*.py"))
         read = {name for name in re.findall(r"\brequest\.(\w+)", code) if name in KEYS}
         read |= {"S", "D"} if "points_to_predict" in code else set()
         assert read <= set(asking(verb).names), verb

@@ -16,7 +16,7 @@ from rbpx.files.entries import atomic_remove, atomic_write, atomic_write_text, l
 PACKAGE = Path(entries.__file__).parents[1]
 HOME = PACKAGE / "files" / "entries.py"
 # Folders of a process' own, which nobody else reads while they are written.
-WORKING_FOLDERS = {"groups/processes.py"}
+WORKING_FOLDERS = {"runs/processes.py"}
 COPIES = {"store/merge.py", "store/transfer.py"}  # to a path that `place_run` or a temporary folder of the caller holds
 
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rbpx.analyses.outcomes.trials import read_trials
 from rbpx.errors import RbpxError
 from rbpx.files.cells import number, whole_number
 from rbpx.files.output import rows_of, write_csv
 from rbpx.files.rows import FORMATS, MIB, Row, format_of, read_rows, read_table
+from rbpx.questions.outcomes.trials import read_trials
 from rbpx.store.imports.columns import ALIASES, OBSERVATION_FIELDS, TRIAL_FIELDS
 
 RECORDS = [{"model": " a ", "n": "1", "note": 'x, "y"\nz'}, {"model": "b", "n": "2", "note": ""}]

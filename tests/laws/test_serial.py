@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rbpx.groups.documents import neighbours_p, variance_factor
+from rbpx.runs.documents import neighbours_p, variance_factor
 
 
 def ratio(rank_N: np.ndarray) -> float:

@@ -39,9 +39,9 @@ def test_the_pages_show_the_files_that_are_added() -> None:
 def test_a_law_and_a_question_are_one_new_file_and_one_new_folder(tmp_path: Path) -> None:
     clone = Clone(tmp_path / "clone")
     shutil.copy(EXAMPLES / "reciprocal_rank.py", clone.root / STEPS["law.md"])
-    folder = clone.root / "rbpx" / "analyses" / "typical"
+    folder = clone.root / "rbpx" / "questions" / "typical"
     shutil.copytree(EXAMPLES / "typical", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    knows = re.compile(r"analyses.typical|typical_rank|ln_ranks\b|/typical")
+    knows = re.compile(r"questions.typical|typical_rank|ln_ranks\b|/typical")
     others = [path for path in clone.root.rglob("*.*") if path.suffix in (".py", ".sql", ".yaml")]
     others = [path for path in others if path.is_file() and not path.is_relative_to(folder)]
     assert len(others) > 400

@@ -30,7 +30,7 @@ def missing(n):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    for name, source in {"laws/law": LAW, "analyses/other": OTHER}.items():
+    for name, source in {"laws/law": LAW, "questions/other": OTHER}.items():
         path = tmp_path / "rbpx" / f"{name}.py"
         path.parent.mkdir(parents=True)
         path.write_text(source, encoding="utf-8")

@@ -10,7 +10,7 @@ FLAT = {"__init__", "__main__", "cores", "errors", "status", "ties", "version"}
 LONGEST = 400  # lines; 300 is the aim
 MOST = 16  # modules of a folder
 MODULES = sorted(PACKAGE.rglob("*.py"))
-QUESTIONS = PACKAGE / "analyses"
+QUESTIONS = PACKAGE / "questions"
 
 
 def named(path: Path) -> str:
@@ -34,7 +34,7 @@ def test_a_room_says_what_it_is_in_one_docstring_and_does_nothing() -> None:
         rest = tree.body[1:]
         if path.parent.parent == QUESTIONS:  # the registry reads what a question says of itself
             imported, says = rest
-            assert ast.unparse(imported) == "from rbpx.analyses.registry import Analysis", named(path)
+            assert ast.unparse(imported) == "from rbpx.questions.registry import Analysis", named(path)
             assert isinstance(says, ast.Assign)
             assert ast.unparse(says).startswith("ANALYSIS = Analysis("), named(path)
         else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rbpx.analyses.registry import asking
+from rbpx.questions.registry import asking
 from tests.support.composed import here
 
 FOLDER: Final = Path(__file__).parent

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.analyses.registry import analyses, asking
+from rbpx.questions.registry import analyses, asking
 from tests.same_answers.answers import FOLDER, STORES, Ask, asks, differences
 from tests.support.once import once_a_session
 

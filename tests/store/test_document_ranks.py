@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rbpx.errors import MeasureError
-from rbpx.groups.documents import document_ranks
+from rbpx.runs.documents import document_ranks
 from rbpx.store import schema
 from rbpx.store.sql import connect
 from rbpx.store.store import Store

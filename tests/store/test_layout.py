@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.groups.documents import document_ranks
-from rbpx.groups.points.sizes import weigh
 from rbpx.laws.intervals.estimate import document_weights
+from rbpx.runs.documents import document_ranks
+from rbpx.runs.points.sizes import weigh
 from rbpx.store import schema
 from rbpx.store.sql import ask, connect
 from rbpx.store.store import Store

@@ -68,7 +68,7 @@ def test_the_root_logger_shows_no_message_of_a_command_a_second_time(caplog: pyt
     assert caplog.records == []
 
 
-ROOMS = ("config", "files", "data", "store", "models", "groups", "laws", "ranks", "analyses")
+ROOMS = ("config", "files", "data", "store", "models", "runs", "laws", "ranks", "questions")
 
 
 def test_no_room_below_the_command_line_prints_to_stderr() -> None:

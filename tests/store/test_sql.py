@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 import rbpx
-from rbpx.analyses.outcomes.analysis import cut_sequences
 from rbpx.errors import RbpxError
-from rbpx.groups.documents import text_ranks
+from rbpx.questions.outcomes.analysis import cut_sequences
+from rbpx.runs.documents import text_ranks
 from rbpx.store.sql import ask, ask_user, ask_where, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties

@@ -11,14 +11,14 @@ from typing import Any, get_args
 
 import pytest
 
-from rbpx.analyses import told
-from rbpx.analyses.answer import answer_all, groups_of
-from rbpx.analyses.registry import question
 from rbpx.config.imports import ImportConfig
 from rbpx.config.request import KEYS, Request
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.errors import RbpxError
 from rbpx.files.output import plain
+from rbpx.questions import told
+from rbpx.questions.answer import answer_all, groups_of
+from rbpx.questions.registry import question
 from rbpx.store.imports.table import import_file
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql import connected_once

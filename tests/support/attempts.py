@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from rbpx.analyses.attempts.forecasts import forecast
-from rbpx.analyses.attempts.goodness import goodness_p
-from rbpx.analyses.attempts.mixing import Shape
-from rbpx.analyses.attempts.passing import Counted, grid_to, slope_in_k
-from rbpx.analyses.attempts.tails import fit_tail
 from rbpx.laws.intervals.estimate import Recipe, document_weights, estimate
+from rbpx.questions.attempts.forecasts import forecast
+from rbpx.questions.attempts.goodness import goodness_p
+from rbpx.questions.attempts.mixing import Shape
+from rbpx.questions.attempts.passing import Counted, grid_to, slope_in_k
+from rbpx.questions.attempts.tails import fit_tail
 
 
 def counted(right: list[int], tried: int) -> Counted:

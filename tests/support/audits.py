@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from scipy.stats import norm
 
-from rbpx.analyses import told
-from rbpx.analyses.audit.analysis import Audit, Remeasured, analyse
-from rbpx.analyses.registry import question
 from rbpx.config.request import Request
-from rbpx.groups.group import Group, Run
+from rbpx.questions import told
+from rbpx.questions.audit.analysis import Audit, Remeasured, analyse
+from rbpx.questions.registry import question
+from rbpx.runs.group import Group, Run
 from rbpx.store.messages import collected_messages
 from rbpx.ties import Ties
 from tests.support.asking import Asked, as_json, request

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rbpx.analyses.compare.meeting import Tokens
+from rbpx.questions.compare.meeting import Tokens
 
 
 def byte_nats(tokens: Tokens) -> dict[tuple[int, int], float]:

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from rbpx.analyses.emergence.correlation import Windows, window_share
-from rbpx.analyses.emergence.crossing import Crossing, joint_crossing, windows_crossing
-from rbpx.analyses.emergence.law import fit_joint, fit_windows
 from rbpx.laws.intervals.estimate import document_weights
+from rbpx.questions.emergence.correlation import Windows, window_share
+from rbpx.questions.emergence.crossing import Crossing, joint_crossing, windows_crossing
+from rbpx.questions.emergence.law import fit_joint, fit_windows
 from rbpx.status import Status
 
 S = np.array([1e6, 4e6, 2e7, 1e8, 5e8, 2e9])

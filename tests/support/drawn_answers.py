@@ -14,14 +14,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.stats import betabinom, linregress, norm
 
-from rbpx.analyses.gaps.law import fit_gap
-from rbpx.analyses.ranks.compare import compare, counted
-from rbpx.analyses.regimes.noise import AtK, noise_model, predict_noise
-from rbpx.analyses.units.analysis import express
 from rbpx.laws.counts.fit import Correction, Outcomes, fit_outcomes, implied_rbp
 from rbpx.laws.in_k import fit_k_law
 from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.numeric import line
+from rbpx.questions.gaps.law import fit_gap
+from rbpx.questions.ranks.compare import compare, counted
+from rbpx.questions.regimes.noise import AtK, noise_model, predict_noise
+from rbpx.questions.units.analysis import express
 
 Floats = NDArray[np.float64]
 Held = Counter[str]

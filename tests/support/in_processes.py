@@ -18,7 +18,7 @@ from typing import Any
 import joblib
 
 from rbpx.errors import RbpxError
-from rbpx.groups.processes import in_processes, several_processes
+from rbpx.runs.processes import in_processes, several_processes
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql import SqlLimits, shared
 from rbpx.store.store import Store

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from rbpx.analyses.fit import analysis as fit
-from rbpx.analyses.klaw import analysis as klaw
-from rbpx.analyses.predict import analysis as predict
 from rbpx.config.request import Request
-from rbpx.groups.select.sizes import select
+from rbpx.questions.fit import analysis as fit
+from rbpx.questions.klaw import analysis as klaw
+from rbpx.questions.predict import analysis as predict
+from rbpx.runs.select.sizes import select
 from rbpx.store.sql import connect
 from tests.support.synthetic import Truth, write_store
 

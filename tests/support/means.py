@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rbpx.analyses.exponents.analysis import mean_over
-from rbpx.groups.points.sizes import Points
+from rbpx.questions.exponents.analysis import mean_over
+from rbpx.runs.points.sizes import Points
 
 
 def over_families_and_texts(n_draws: int) -> list[bool]:

@@ -11,7 +11,7 @@ from pathlib import Path
 # Room -> packages of rbpx whose mistakes are drawn together.
 ROOMS = {
     **{"store": ("store", "files"), "kernels": ("ranks",)},
-    **{"laws": ("laws",), "questions": ("analyses", "groups")},
+    **{"laws": ("laws",), "questions": ("questions", "runs")},
 }
 # The module that the places of mistakes call, in commands that a test starts too: they inherit the environment.
 PASSERS_BY = """

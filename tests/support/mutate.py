@@ -76,7 +76,7 @@ _EQUIVALENT = {
     "both are as long as each other": (
         "laws/predict/prediction: ends = [(at, t, tail) for at, of_level in enumerate(passed) "
         "for t, tail in zip(of_level, TAILS, strict=False)]",
-        "analyses/fit/views: rows: list[_Score] = list(zip(runs, laws.evidence or [None] * len(runs), strict=False))",
+        "questions/fit/views: rows: list[_Score] = list(zip(runs, laws.evidence or [None] * len(runs), strict=False))",
     ),
     "a search that begins elsewhere ends there too": (
         "laws/ranks/shapes: , 'ln r'), ((-1.0, 0.7, 0.9, 1.0), (-3.0, 1.0, 0.9008999999999999, 1.0)"
@@ -84,10 +84,10 @@ _EQUIVALENT = {
         "laws/success/sigmoid: middles = np.quantile(x_N, [0.05, 0.25, 0.5, 0.75, 0.9509499999999999])",
     ),
     "it is not large either way": (
-        "analyses/decide/analysis: return [self.reasons_at(best.beyond, 1.001) for best in self.best]",
+        "questions/decide/analysis: return [self.reasons_at(best.beyond, 1.001) for best in self.best]",
     ),
     "columns are left out in the same order": (
-        "analyses/multiplier/views: tten('D', 'D', lambda row: row[1].D, short, spare=4), with_ends"
+        "questions/multiplier/views: tten('D', 'D', lambda row: row[1].D, short, spare=4), with_ends"
         "('multiplier', 'multiplier', lambda r",
     ),
     "one instant of time": ("store/cell_states: alive = time.time() - written <= _SILENT_S and _may_live(facts)",),

@@ -14,8 +14,8 @@ from filelock import FileLock
 @contextmanager
 def answered_once() -> Iterator[None]:
     """A question that is asked in several widths or formats is computed for the first, and shown in all."""
-    from rbpx.analyses import answer as asking
-    from rbpx.analyses import told
+    from rbpx.questions import answer as asking
+    from rbpx.questions import told
 
     answers: dict[str, Any] = {}
     answer = told.answer

@@ -4,8 +4,8 @@ from enum import Enum
 from types import NoneType
 from typing import Any, get_args
 
-from rbpx.analyses.registry import analyses, asking
 from rbpx.api.keywords import taken
+from rbpx.questions.registry import analyses, asking
 from tests.support.places import PROJECT
 
 STUB = PROJECT / "rbpx" / "api" / "questions.pyi"

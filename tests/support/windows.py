@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbpx.analyses.emergence.law import fit_joint
-from rbpx.analyses.emergence.pooled import fit_pooled
+from rbpx.questions.emergence.law import fit_joint
+from rbpx.questions.emergence.pooled import fit_pooled
 from rbpx.status import Status
 
 LENGTHS = [1, 2, 5, 10, 20, 50]

@@ -4,7 +4,7 @@ The typical rank is the geometric mean of the ranks of all tokens, exp of the me
 to the runs of each group, and keeps the law in `fits` under the name typical_rank.
 """
 
-from rbpx.analyses.registry import Analysis
+from rbpx.questions.registry import Analysis
 
 ANALYSIS = Analysis(
     after="ranks",

@@ -6,10 +6,10 @@ import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.groups.documents import means
-from rbpx.groups.fits import Law, doubted, fit_points, fit_record, keep_fits
-from rbpx.groups.group import Group
-from rbpx.groups.points.sizes import Points
+from rbpx.runs.documents import means
+from rbpx.runs.fits import Law, doubted, fit_points, fit_record, keep_fits
+from rbpx.runs.group import Group
+from rbpx.runs.points.sizes import Points
 from rbpx.laws.names import Method
 from rbpx.status import Status
 from rbpx.store.sql import ask

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from rbpx.analyses.question import Question, each
-from rbpx.analyses.typical.analysis import Typical, analyse, keep
+from rbpx.questions.question import Question, each
+from rbpx.questions.typical.analysis import Typical, analyse, keep
 from rbpx.display.chart.figure import Figure, Scale, Undrawn, scale_of
 from rbpx.display.chart.laws import law_figure
 from rbpx.display.section import interval
 from rbpx.display.view import Table, View, decimal, magnitude, place, state, text, with_ends
-from rbpx.groups.group import Run
-from rbpx.groups.origin import from_fits
+from rbpx.runs.group import Run
+from rbpx.runs.origin import from_fits
 
 RUNS = View[tuple[Run, float]](
     "runs",

@@ -14,8 +14,8 @@ from rbpx.display.records import print_records
 from rbpx.display.terminal import Grid, console, grid, put
 from rbpx.display.vocabulary import UNKNOWN, time
 from rbpx.errors import number_of
-from rbpx.groups.group import MEASURED
-from rbpx.groups.select.sizes import choices
+from rbpx.runs.group import MEASURED
+from rbpx.runs.select.sizes import choices
 from rbpx.store.cell_states import CellState, LastHeartbeat, State, read_heartbeats
 from rbpx.store.imports.kept import list_imports
 from rbpx.store.schema import FAILURES

@@ -9,8 +9,8 @@ for a paper, svg and pdf a folder of figures. Overwrites reports alone.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rbpx.analyses.registry import report_keys
 from rbpx.cli.registry import Job, Outcome, Verb
+from rbpx.questions.registry import report_keys
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine

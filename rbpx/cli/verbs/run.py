@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbpx.analyses.registry import own_keys
 from rbpx.cli.registry import Job, Outcome, Verb
 from rbpx.cli.verbs import measure
 from rbpx.config.keys.runs import GRID
 from rbpx.errors import RbpxError
+from rbpx.questions.registry import own_keys
 
 if TYPE_CHECKING:
     from rbpx.cli.argv import CommandLine
@@ -81,7 +81,7 @@ def analyse(requests: "Sequence[Request]", done: Sequence[str], briefly: bool = 
 
 def _analyse(requests: "Sequence[Request]", done: Sequence[str], briefly: bool) -> "list[Record]":
     """Analyse as `analyse` does; a study that measures nothing, over what it imported."""
-    from rbpx.analyses.told import perform
+    from rbpx.questions.told import perform
 
     first = requests[0]
     if first.study is not None and first.study.file is not None:
@@ -95,9 +95,9 @@ def _analyse(requests: "Sequence[Request]", done: Sequence[str], briefly: bool) 
 
 def _of_file(request: "Request", file: str) -> "list[Record]":
     """Run and print the analyses of a study whose numbers come from a file; returns rows with their `analysis`."""
-    from rbpx.analyses.registry import question
-    from rbpx.analyses.told import print_results, rows_of
     from rbpx.config.yaml_paths import file_at
+    from rbpx.questions.registry import question
+    from rbpx.questions.told import print_results, rows_of
 
     rows = []
     for name in request.analyses:

@@ -22,7 +22,7 @@ VERB = Verb(
 
 def start(job: Job) -> None:
     """Print the record of a run, cell, fit or import; a fit is fitted again."""
-    from rbpx.analyses.answer import open_filled
+    from rbpx.questions.answer import open_filled
     from rbpx.store.imports.kept import provenance_of
 
     store = open_filled(job.request.store)
@@ -41,9 +41,9 @@ def start(job: Job) -> None:
 
 def reproduced(fit: "Record") -> "Record | None":
     """The constants of a fit, fitted again from the data it carries, and how far they are from the recorded ones."""
-    from rbpx.groups.points.surfaces import METHOD, refitted
     from rbpx.laws.counts.fit import reproduce_outcomes
     from rbpx.laws.power.law import reproduce
+    from rbpx.runs.points.surfaces import METHOD, refitted
 
     if any(pin["sd"] for pin in (fit["params"].get("pins") or {}).values()):
         return None  # its numbers are those of many fits

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.analyses.registry import analyses
+from rbpx.questions.registry import analyses
 from tests.support.commands import here
 from tests.support.stores import Measured
 from tests.support.synthetic import Truth, write_store

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.analyses.registry import asking
+from rbpx.questions.registry import asking
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 

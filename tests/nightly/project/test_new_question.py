@@ -35,7 +35,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
     """The project with one folder more."""
     clone = Clone(tmp_path_factory.mktemp("clone"))
-    shutil.copytree(EXAMPLE, clone.root / "rbpx" / "analyses" / "typical", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        EXAMPLE, clone.root / "rbpx" / "questions" / "typical", ignore=shutil.ignore_patterns("__pycache__")
+    )
     yield clone
     clone.close()
 

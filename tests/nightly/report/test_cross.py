@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rbpx.analyses.registry import analyses
+from rbpx.questions.registry import analyses
 from tests.same_answers.answers import STORES
 from tests.support.asked import WORDS, few
 from tests.support.commands import here

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.analyses.registry import analyses
+from rbpx.questions.registry import analyses
 from tests.support.asked import WORDS, few
 from tests.support.commands import here
 from tests.support.reports import SIZES, store_of

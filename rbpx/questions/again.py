@@ -1,0 +1,143 @@
+"""Scores stored runs again for a question, one after another; a run that fails is recorded and stops no other.
+
+Torch is loaded here, so questions import this module only where they measure.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from rbpx.config.model.placement import Split
+from rbpx.config.options import Dtype
+from rbpx.config.request import Request
+from rbpx.data.corpus import Document
+from rbpx.data.windows import Window
+from rbpx.display.progress import GridProgress
+from rbpx.errors import RbpxError, number_of
+from rbpx.measure.again import Reopener, RunNames
+from rbpx.measure.distributed import ProcessGroup
+from rbpx.measure.engine import Asked
+from rbpx.measure.protocol import ResolvedProtocol
+from rbpx.measure.reading.reading import Reading
+from rbpx.measure.results import Failure
+from rbpx.measure.runner import split_of
+from rbpx.runs.group import Run
+from rbpx.store.store import Store
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Again:
+    """Scores the runs of one store again for a verb; those that fail are collected in `failures`."""
+
+    verb: str
+    request: Request
+    reopener: Reopener
+    split: Split | None
+    progress: GridProgress
+    failures: list[Failure] = field(default_factory=list)
+
+    def each(self, runs: Sequence[Run], measure: Callable[[Run], tuple[Found, str]]) -> Iterator[tuple[Run, Found]]:
+        """Yield each run that could be measured with what `measure` found; `measure` also returns what is printed."""
+        for run in runs:
+            try:
+                found, told = measure(run)
+            except BrokenPipeError:  # whoever read what is printed has seen enough
+                raise
+            except Exception as raised:
+                failure = self.reopener.failed(self.verb, names_of(run), raised)
+                self.failures.append(replace(failure, cell=name_of(run)))
+                self.progress.finish(f"{name_of(run)} failed")
+                continue
+            self.reopener.succeeded(self.verb, names_of(run))
+            self.progress.finish(f"{name_of(run)}: {told}")
+            yield run, found
+
+    def score(
+        self,
+        run: Run,
+        choose: Callable[[list[Document]], list[Document]],
+        how: Callable[[Reading], Found],
+        dtype: Dtype | None = None,
+        shows: bool = True,
+        alone: bool = False,
+    ) -> tuple[Found, str]:
+        """Score documents of a run again; return the result, and in words how many tokens were scored how fast.
+
+        Args:
+            run: the run.
+            choose: picks the documents to score.
+            how: scores windows.
+            dtype: the precision to load the model in; None for that of the run.
+            shows: whether to show a progress bar.
+            alone: whether to read each window by itself, so that nothing hangs on what the run read beside it.
+
+        Raises:
+            RbpxError: the model or the text is not what was measured, or no chosen document has a scored token.
+        """
+        protocol, documents = self.reopener.reopen(names_of(run), self.split, dtype)
+        processes, budget = self.reopener.processes, 1 if alone else self.request.tokens_per_batch
+
+        def read(windows: list[Window], advance: Callable[[int], None]) -> Found:
+            return how(Reading(protocol.loaded, windows, processes, budget, advance))
+
+        return self._timed(run, protocol, choose(documents), read, shows)
+
+    def ask(
+        self, run: Run, asked: Asked, documents: list[Document], rng: np.random.Generator
+    ) -> tuple[dict[str, pa.Array], str]:
+        """Ask the engine that measured a run about documents of it once more, in an order that is drawn.
+
+        Raises:
+            RbpxError: as in `score`.
+            MeasureError: the server fails.
+        """
+
+        def read(windows: list[Window], advance: Callable[[int], None]) -> dict[str, pa.Array]:
+            return asked.columns(windows, self.request.tokens_per_batch, advance, rng)
+
+        return self._timed(run, asked.protocol, documents, read)
+
+    def _timed(
+        self,
+        run: Run,
+        protocol: ResolvedProtocol[Any],
+        documents: list[Document],
+        read: Callable[[list[Window], Callable[[int], None]], Found],
+        shows: bool = True,
+    ) -> tuple[Found, str]:
+        windows = protocol.windows(documents)
+        n_tokens = sum(window.n_scored for window in windows)
+        if n_tokens == 0:
+            raise RbpxError(f"no document of the {len(documents):,} drawn has a scored token; give more with limit=N")
+        begin = self.progress.begin if shows else lambda *_: lambda n: None
+        advance = begin(name_of(run), n_tokens, self.reopener.processes.world_size)
+        began = time.monotonic()
+        found = read(windows, advance)
+        wall_s = time.monotonic() - began
+        return found, f"{number_of(n_tokens, 'token')} at {n_tokens / wall_s:,.0f} tokens/s"
+
+
+@contextmanager
+def measured_again(
+    verb: str, title: str, n_runs: int, request: Request, store: Store, processes: ProcessGroup
+) -> Iterator[Again]:
+    """Prepare to score `n_runs` runs again, with progress shown under a title."""
+    with GridProgress(title, n_runs, quiet=not processes.is_main) as progress, split_of(request, store) as split:
+        yield Again(verb, request, Reopener(store, processes), split, progress)
+
+
+def name_of(run: Run) -> str:
+    """What a run is called while it is measured."""
+    return f"{run.family} {run.size} on {run.dataset} ({', '.join(filter(None, (run.dtype, run.engine)))})"
+
+
+def names_of(run: Run) -> RunNames:
+    """The names under which a run was requested."""
+    return RunNames(run.run_id, run.family, run.size, run.dataset)

@@ -1,0 +1,80 @@
+"""The left tail of the chance p without a form: a discretised distribution by maximum likelihood, and its slope.
+
+Shapes: I items, G values of p, B resamples of the items.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, estimate
+from rbpx.laws.numeric import Floats
+from rbpx.questions.attempts.passing import Counted, Items
+
+_A_DECADE: Final = 8  # values of p
+_DECADES: Final = 2.0  # of p above 1 / n that the slope is of
+_LARGEST_P: Final = 0.1  # at most up to here
+_ROUNDING: Final = 1e-9
+_ROUNDS: Final = 300
+_ROUNDS_AGAIN: Final = 60
+_RESAMPLES: Final = 200
+
+
+def discrete_tail(items: Items, weights_BI: npt.NDArray[np.int64]) -> tuple[Estimate, tuple[float, float]]:
+    """The exponent a of Pr(P <= p) ~ p^a, with its interval over items, and the p between which it is seen.
+
+    The masses of p at 0 and at eight values a decade are found by expectation maximisation, where p is known they are
+    shares of items. Below 1 / n, n the samples, nothing tells values of p apart, so masses there are censored:
+    a = m / (sum m_j ln(p* / p_j) + m_0 ln(n p*)), m = sum m_j the mass from 1 / n to p*, m_0 that below (Hill's
+    estimator of a censored tail). p* is two decades above 1 / n, but at most 0.1; nothing is said where less than a
+    decade is left, nor where no item lies there.
+
+    Args:
+        items: of one model.
+        weights_BI: how often each item is drawn in each resample.
+    """
+    least = 1 / items.most
+    n_cells = min(round(_A_DECADE * _DECADES), math.floor(_A_DECADE * math.log10(_LARGEST_P / least) + _ROUNDING))
+    top = least * 10 ** (n_cells / _A_DECADE)
+    if n_cells < _A_DECADE:
+        return NO_ESTIMATE, (least, top)
+    if isinstance(items, Counted):
+        # Cells of a decade's eighth, on whose edges 1 / n and p* lie, each with its mass in its middle.
+        cells = np.arange(-round(_A_DECADE * _DECADES), math.ceil(-_A_DECADE * math.log10(least)))
+        p_G = np.concatenate([[0.0], np.minimum(least * 10 ** ((cells + 0.5) / _A_DECADE), 1.0), [1.0]])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ln_IG = np.where(items.right_I[:, None] > 0, items.right_I[:, None] * np.log(p_G), 0.0)
+            wrong_I1 = (items.tried_I - items.right_I)[:, None]
+            ln_IG = ln_IG + np.where(wrong_I1 > 0, wrong_I1 * np.log1p(-p_G), 0.0)
+        likelihood_IG = np.exp(ln_IG - ln_IG.max(axis=1, keepdims=True))
+        of_all = _masses(likelihood_IG, np.ones((1, len(ln_IG))), np.full((1, len(p_G)), 1 / len(p_G)), _ROUNDS)
+        drawn = _masses(
+            likelihood_IG, weights_BI[:_RESAMPLES].astype(np.float64), of_all + 1 / 50 / len(p_G), _ROUNDS_AGAIN
+        )
+    else:
+        p_G, n = np.exp(items.ln_p_I), len(items.names)
+        of_all, drawn = np.full((1, n), 1 / n), weights_BI / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far_G = np.where(p_G < least, math.log(top / least), np.log(top / p_G))
+    is_in_G, is_tail_G = (p_G >= least) & (p_G < top), p_G < top
+    far_G = np.where(is_tail_G, far_G, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value, a_B = (masses @ is_in_G / (masses @ far_G) for masses in (of_all, drawn))
+    if (
+        not (of_all @ is_in_G)[0] > _ROUNDING
+    ):  # no item lies there; the search leaves a mass that vanishes with its rounds
+        return NO_ESTIMATE, (least, top)
+    return estimate(float(value[0]), a_B, len(items.names), Recipe.percentile), (least, top)
+
+
+def _masses(likelihood_IG: Floats, weights_BI: Floats, start: Floats, rounds: int) -> Floats:
+    """The masses that make the items likeliest, [B, G]."""
+    m_BG = np.broadcast_to(start / start.sum(axis=1, keepdims=True), (len(weights_BI), likelihood_IG.shape[1]))
+    n_B1 = weights_BI.sum(axis=1, keepdims=True)
+    for _ in range(rounds):
+        # An item that a resample lacks may have no mass left under it.
+        shares_BI = np.divide(weights_BI, m_BG @ likelihood_IG.T, out=np.zeros_like(weights_BI), where=weights_BI > 0)
+        m_BG = m_BG * (shares_BI @ likelihood_IG) / n_B1
+    return np.asarray(m_BG)

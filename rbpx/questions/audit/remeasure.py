@@ -1,0 +1,192 @@
+"""Measures some documents of stored runs again, for the audit of precision. Nothing is written.
+
+rbpx measures in float32, and each window by itself, so that what was wrong in a batch is not repeated. A run of another
+engine is compared with that as well, and refused where it is further away than rounding explains. For a 16-bit run,
+rbpx measures the documents once more in that precision to know how much that is. With engine=, the engine is asked
+itself, in another order.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from rbpx.config.model.placement import EngineConfig
+from rbpx.config.options import Dtype
+from rbpx.config.request import Request
+from rbpx.data.corpus import Document
+from rbpx.errors import MeasureError, RbpxError
+from rbpx.measure.cell import device_names, versions
+from rbpx.measure.distributed import ProcessGroup, init_process_group
+from rbpx.measure.extract import measure_windows
+from rbpx.measure.results import Failure
+from rbpx.measure.runner import refuse_launched
+from rbpx.questions.again import Again, measured_again, name_of, names_of
+from rbpx.questions.audit.analysis import ROUNDING, Allowance, Audit, Remeasured, RunAudit, analyse
+from rbpx.questions.question import Measured
+from rbpx.runs.group import Group, Run
+from rbpx.store.sql import ask_beside
+from rbpx.store.store import Store
+
+_DECISIVE = ("torch", "transformers", "tokenizers")  # versions that can change what a model computes
+_LOGGER = logging.getLogger(__name__)
+
+
+def remeasure(
+    connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request
+) -> tuple[list[Audit], Measured]:
+    """Measure `limit` documents of each run again, and compare; a run that fails does not stop the others.
+
+    Raises:
+        RbpxError: no run is meant, the device is not available, or the engine is not the one that measured.
+    """
+    store, dtype, engine = Store(request.store), request.dtype and request.dtype.value, request.engine
+    audits, failures = list[Audit](), list[Failure]()
+    groups = [group for group in groups if dtype in (None, group.first.dtype)]
+    groups = [group for group in groups if engine is None or _is_by(engine, group)]
+    if not groups:
+        named = [f"dtype={dtype}" if dtype else "", f"engine={engine.name}" if engine else ""]
+        asked = " with ".join(filter(None, ["the request", " ".join(filter(None, named))]))
+        raise RbpxError(f"no measured runs in store={request.store} match {asked}; see python -m rbpx status")
+    if engine is not None:
+        refuse_launched(engine)
+    processes = init_process_group(request.device.value)
+    if dtype is None and engine is None:
+        groups = _without_same(groups, store, processes)
+    n_runs = sum(len(group.runs) for group in groups)
+    if n_runs == 0:
+        return [], Measured((), ())
+    title = "audit in float32" if engine is None else f"audit by {engine.name}"
+    with measured_again("audit", title, n_runs, request, store, processes) as again:
+        how = _in_float32 if engine is None else _by_engine(again, engine, groups)
+        for group in groups:
+            drawn = np.random.default_rng(request.seed).permutation(group.n_documents)[: request.limit]
+            doc_ids: list[int] = sorted(drawn.tolist())  # the same ones for every size
+            measured = list(again.each(group.runs, partial(how, connection, again, group, doc_ids)))
+            if measured:
+                audits.append(analyse(measured, group, doc_ids, request))
+                failures += [failure for each in audits[-1].runs for failure in _refused(each)]
+    run_ids = tuple(each.run.run_id for audit in audits for each in audit.runs)
+    return audits, Measured(run_ids, (*again.failures, *failures))
+
+
+def _is_by(engine: EngineConfig, group: Group) -> bool:
+    return group.first.engine is not None and group.first.engine.partition(" ")[0] == engine.name
+
+
+def _without_same(groups: list[Group], store: Store, processes: ProcessGroup) -> list[Group]:
+    """The groups without the runs that would give the same numbers here; logs how many those are."""
+    device = ", ".join(device_names([str(processes.device)]))
+
+    def is_same(run: Run) -> bool:
+        facts = store.manifest(run.run_id)
+        same = all(facts["versions"].get(name) == versions()[name] for name in _DECISIVE)
+        in_file = "gguf" in facts["versions"]  # what its weights are rounded to, so they are again
+        dtype = (run.dtype or "").partition("-")[0] if in_file else run.dtype
+        return dtype == Dtype.float32.value and same and facts["device"] == device
+
+    n_all = sum(len(group.runs) for group in groups)
+    kept = [replace(group, runs=tuple(run for run in group.runs if not is_same(run))) for group in groups]
+    n_same = n_all - sum(len(group.runs) for group in kept)
+    if n_same and processes.is_main:
+        _LOGGER.info(
+            f"{n_same} of {n_all} runs were measured in float32 by these versions on this kind of device, so measuring "
+            "them again could change nothing; to do it anyway: dtype=float32"
+        )
+    return [group for group in kept if group.runs]
+
+
+_How = Callable[[duckdb.DuckDBPyConnection, Again, Group, Sequence[int], Run], tuple[Remeasured, str]]
+
+
+def _by_engine(again: Again, engine: EngineConfig, groups: Sequence[Group]) -> _How:
+    """How runs are measured by their engine, which is found to be the one of each run before it is asked anything.
+
+    Raises:
+        RbpxError: it is not there, serves another model, or is of another version.
+    """
+    runs = [run for group in groups for run in group.runs]
+    if engine.model is not None and len({run.model for run in runs}) > 1:
+        raise RbpxError(
+            f"engine.model={engine.model} is one model, and the request selects {len({run.model for run in runs})}; "
+            "give one of them with size="
+        )
+    reached = {run.run_id: again.reopener.reach(names_of(run), engine) for run in runs}
+
+    def ask(
+        connection: duckdb.DuckDBPyConnection, again: Again, group: Group, doc_ids: Sequence[int], run: Run
+    ) -> tuple[Remeasured, str]:
+        asked, documents = reached[run.run_id]
+        rng = np.random.default_rng(again.request.seed)
+        columns, told = again.ask(run, asked, [documents[doc_id] for doc_id in doc_ids], rng)
+        return Remeasured(_pairs(connection, pa.table(columns), group, doc_ids, run), by_engine=True), told
+
+    return ask
+
+
+def _in_float32(
+    connection: duckdb.DuckDBPyConnection, again: Again, group: Group, doc_ids: Sequence[int], run: Run
+) -> tuple[Remeasured, str]:
+    """The ranks of a run beside those of the same tokens in float32, and how far another engine may be from them."""
+
+    def choose(documents: list[Document]) -> list[Document]:
+        return [documents[doc_id] for doc_id in doc_ids]
+
+    rows, told = again.score(run, choose, measure_windows, Dtype.float32, alone=True)
+    exact = pa.table(rows.columns)
+    pairs = _pairs(connection, exact, group, doc_ids, run)
+    if run.engine is None:
+        return Remeasured(pairs), told
+    # Two right implementations round independently in one precision, so both are about as far from float32.
+    own = ROUNDING
+    if run.dtype != Dtype.float32.value:
+        rows, _ = again.score(run, choose, measure_windows, shows=False, alone=True)
+        own = _rounding(pa.table(rows.columns), exact)
+    tolerance = again.request.tolerance
+    return Remeasured(pairs, Allowance(tolerance * own.share, tolerance * own.nats)), told
+
+
+def _pairs(
+    connection: duckdb.DuckDBPyConnection, again: pa.Table, group: Group, doc_ids: Sequence[int], run: Run
+) -> pa.Table:
+    """The ranks of a run beside those of the same tokens measured again.
+
+    Raises:
+        MeasureError: only one of both measurements has a token.
+    """
+    parameters = {"run_id": run.run_id, "doc_ids": list(doc_ids), "ties": group.ties.value}
+    pairs = ask_beside(connection, again, "rank_pairs", **parameters)
+    alone = pairs["rank"].null_count + pairs["rank_again"].null_count
+    if alone:
+        raise MeasureError(
+            f"the tokenizer now cuts the text into other tokens than when it was measured ({alone:,} ranks have no "
+            "partner), so nothing can be compared; look at the versions with `show`, and measure it anew"
+        )
+    return pairs
+
+
+def _rounding(rounded: pa.Table, exact: pa.Table) -> Allowance:
+    """What a precision changes: the share of tokens of another rank, the largest move of a log-probability."""
+    ranks, exact_ranks = (table["greater"].to_numpy() + table["ties"].to_numpy() for table in (rounded, exact))
+    nats = abs(rounded["logprob"].to_numpy().astype("float64") - exact["logprob"].to_numpy())
+    share = float((ranks != exact_ranks).mean())
+    return Allowance(max(share, ROUNDING.share), max(float(nats.max()), ROUNDING.nats))
+
+
+def _refused(audit: RunAudit) -> list[Failure]:
+    """Why another engine is refused; empty where it is not."""
+    run, moves, allowed = audit.run, audit.moves, audit.allowed
+    if allowed is None or allowed.holds(moves):
+        return []
+    by = "" if moves.largest_move is None else f", by up to {moves.largest_move:,g}"
+    error = (
+        f"{run.engine} is refused: {moves.share_changed:.3%} of {moves.n_tokens:,} tokens have another rank than in "
+        f"rbpx's float32 ({allowed.share:.3%} allowed){by}, and log-probabilities are off by up to "
+        f"{moves.largest_logprob_move:.2g} nats ({allowed.nats:.2g} allowed); check its weights, its dtype and its "
+        "options, or raise tolerance="
+    )
+    return [Failure(name_of(run), error, request_is_wrong=False)]

@@ -1,0 +1,27 @@
+"""Two models on one text: bits per byte by kind, position, slice, document; hits gained and lost.
+
+Compares two runs on every text that both were measured on. a and b name them: FAMILY/SIZE, with @REVISION and :DTYPE
+where there are several, or a run_id; `compare A B` says the same. The nats of a token are spread over the bytes of text
+that it stands for, so models with different tokenizers can be compared byte by byte. Only text that both scored counts.
+Differences are b - a in bits per byte: below 0, b is better. Swapping the models flips the sign and nothing else.
+Where both have one tokenizer, also gives hits gained and lost at k, the share of tokens that both hit or both miss, and
+how ranks move. Intervals are over documents.
+"""
+
+from rbpx.questions.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="units",
+    theme="compare",
+    examples=(
+        "python -m rbpx compare a=ladder/25k b=ladder/200k dataset=pydoc",
+        "python -m rbpx compare ladder/3.2m:float32 ladder/3.2m:bfloat16 k=1",
+        "python -m rbpx compare ladder/25k ladder/200k slices='{early: \"first_byte < 64\"}' --format json",
+    ),
+    title="Two models on one text",
+    tokens=True,
+    across=True,
+    words=("a", "b"),
+    keys=("a", "b", "k", "ties", "slices", "sql_timeout_s", "top"),
+    lacking="compare needs two models that were measured on the same text; store={store} has none",
+)

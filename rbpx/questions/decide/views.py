@@ -1,0 +1,299 @@
+"""Says what to train, in sentences, with a table of budgets."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from rbpx.display.view import Table, View, decimal, magnitude, share, state, text, whole, with_ends, written
+from rbpx.display.vocabulary import rough, short, significant, spoken
+from rbpx.errors import number_of
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.names import Axis
+from rbpx.laws.numeric import Floats
+from rbpx.laws.surface.decision import Best, Served
+from rbpx.laws.surface.next_runs import LEAST, NextRun, Plan
+from rbpx.laws.surface.outliers import farthest_of
+from rbpx.questions.decide.analysis import LONG, Decision, Decisions, analyse, keep
+from rbpx.questions.decide.figures import figures
+from rbpx.questions.question import Question, each, one_by_one
+from rbpx.runs.points.frontier import said_of_points
+from rbpx.runs.points.outliers import said_of_outliers
+from rbpx.status import Status, first_of
+
+_SAID_ELSEWHERE: Final = (Status.collinear_design, Status.mixed_checkpoints)  # neither of which mixing forms allows for
+
+
+def _four(value: float | None) -> str:
+    return significant(value, 4)
+
+
+def _three(value: float | None) -> str:
+    return significant(value, 3)
+
+
+_SD_AFTER: Final = "standard deviation of what is narrowed, over forms, misfit and scatter"
+_PLANS: Final = {"per_flop": "most per FLOP", "budget": "the best use of all"}
+
+
+def _percent(value: float | None) -> str:
+    return "unknown" if value is None else f"{100 * value:.2g} %"
+
+
+BEST: Final = View[tuple[Decision, Best, tuple[Status, ...]]](
+    "best",
+    text("law", "law", lambda row: row[0].trained.title, spare=1),
+    magnitude("C", "C", lambda row: row[1].C, "training FLOPs, 6 S D"),
+    with_ends("best S", "S", lambda row: row[1].S, short),
+    with_ends("best D", "D", lambda row: row[1].D, short, ends_spare=3),
+    with_ends("expected y", "y", lambda row: row[1].y, _four, "what a new run of this size would show", ends_spare=0),
+    share("half S", "half", lambda row: row[1].half.value, 2, "larger y with half the size and twice the tokens", 2),
+    share("D x 5", "fivefold", lambda row: row[1].fivefold.value, 2, "the same with five times the tokens", 2),
+    state(lambda row: first_of(row[2])),
+)
+NEXT: Final = View[tuple[int, NextRun]](
+    "next",
+    whole("run", "rank", lambda row: row[0], "a run that is named twice is to be trained with two seeds"),
+    magnitude("S", "S", lambda row: row[1].S),
+    magnitude("D", "D", lambda row: row[1].D),
+    magnitude("C = 6 S D", "C", lambda row: row[1].C),
+    decimal("sd before", "sd_before", lambda row: row[1].sd_before),
+    decimal("sd after", "sd_after", lambda row: row[1].sd_after, means=_SD_AFTER),
+    share("narrower by", "narrowed", lambda row: row[1].narrowed),
+    written("per 1e18 FLOPs", "per_flop", lambda row: row[1].per_flop * 1e18, rough, spare=1),
+)  # fmt: skip
+
+
+@one_by_one
+def tables(of: Decisions) -> Iterator[Table]:
+    """The best of each budget, then for each quantity the runs to train next."""
+    rows = [(decision, *row) for decision in of.of for row in zip(decision.best, decision.reasons_of_best, strict=True)]
+    if rows:
+        note = "Over forms, bends and misfit; 95 % intervals."
+        yield BEST.table("The best of a budget", rows, of.group.title, note=note)
+    for n, decision in enumerate(of.of, 1):
+        for plan in _different(decision):
+            if plan.runs:
+                view = View(f"{NEXT.name}-{plan.name}-{n}".replace("_", "-"), NEXT.columns)
+                title = f"To narrow {decision.target} of {decision.trained.title}: {_PLANS[plan.name]}"
+                yield view.table(title, enumerate(plan.runs, 1), of.group.title)
+
+
+def _different(of: Decision) -> Sequence[Plan]:
+    """The plans without one per FLOP that is the best use of all too."""
+    return of.plans if len({plan.runs for plan in of.plans}) > 1 else of.plans[-1:]
+
+
+@one_by_one
+def sentences(of: Decisions) -> Iterator[str]:
+    """What the runs say, one decision after the other; before all, what would change every number."""
+    if of.group.is_mixed:
+        yield (
+            f"{of.group.n_undecayed} of {number_of(len(of.group.runs), 'point')} are states before the end of their "
+            "training, which lie above finished runs of as many tokens and move every number below: add "
+            "checkpoints=last."
+        )
+    yield from said_of_points([cell for each in of.of for cell in each.trained.cells], of.group.runs)
+    yield from said_of_outliers([each.trained for each in of.of])
+    for decision in of.of:
+        several = len(of.of) > 1
+        for said in _said(decision):
+            yield f"{decision.trained.title}: {said}" if several else said[0].upper() + said[1:]
+
+
+def _said(of: Decision) -> Iterator[str]:
+    runs, fit = of.trained.runs, of.form
+    S, D, C = (
+        _range(of_N, written) for of_N, written in ((runs.S_N, spoken), (runs.D_N, spoken), (runs.along(Axis.C), short))
+    )
+    yield (
+        f"what to train next, by {of.trained.title} of {number_of(fit.n_runs, 'run')} of {S} parameters on {D} tokens, "
+        f"{C} FLOPs."
+    )
+    for best in of.best:
+        yield from _of_budget(best, of.trained.title)
+    yield from _served(of)
+    for at_S, at_D, over in of.asked:
+        shown = f"{of.trained.title} of {_between(over.y, _four)}"
+        yield f"{spoken(at_S)} parameters on {spoken(at_D)} tokens would show {shown}."
+    if of.E.value is not None:
+        yield f"what no model gets below, E, is {_between(of.E, _four)}."
+    yield from _worth(of)
+    yield from _of_largest(of)
+    yield from _next(of)
+    yield from _not_said(of)
+
+
+def _range(values_N: Floats, written: Callable[[float | None], str]) -> str:
+    least, most = written(float(values_N.min())), written(float(values_N.max()))
+    return least if least == most else f"{least} to {most}"
+
+
+def _between(of: Estimate, written: Callable[[float | None], str] = spoken) -> str:
+    if of.value is None:
+        return "unknown"
+    return written(of.value) if of.ends is None else f"{written(of.value)} ({written(of.lo)} to {written(of.hi)})"
+
+
+def _of_budget(best: Best, title: str) -> Iterator[str]:
+    start = f"at {short(best.C)} FLOPs"
+    if best.S.value is None:
+        yield f"{start} the runs do not say which size is best: no size within a hundredfold of theirs has the least."
+        return
+    yield (
+        f"{start} train {_between(best.S)} parameters on {_between(best.D)} tokens; a run of that size would show "
+        f"{title} of {_between(best.y, _four)}."
+    )
+    yield (
+        f"{start} a model half that size on twice the tokens is {_between(best.half, _percent)} worse, "
+        f"one on five times the tokens {_between(best.fivefold, _percent)}."
+    )
+
+
+def _served(of: Decision) -> Iterator[str]:
+    served = of.served
+    if served is None:
+        return
+    if served.within:
+        yield from _served_within(served, of.trained.title)
+        return
+    start = f"to serve {spoken(served.T)} tokens at the loss of the best run of {short(served.C)} FLOPs"
+    if served.S.value is None:
+        yield f"{start}, no size within thirty times smaller reaches it with more tokens."
+        return
+    yield (
+        f"{start}, train {_between(served.S)} parameters on {_between(served.D)} tokens, which saves "
+        f"{_between(served.saved, _percent)} of all FLOPs."
+    )
+
+
+def _served_within(served: Served, title: str) -> Iterator[str]:
+    start = f"if {short(served.C)} FLOPs are to train a model and serve {spoken(served.T)} tokens"
+    if served.S.value is None:
+        yield f"{start}, no size is the best of those within a hundredfold of the runs."
+        return
+    yield (
+        f"{start}, train {_between(served.S)} parameters on {_between(served.D)} tokens, which would show "
+        f"{title} of {_between(served.y, _four)}."
+    )
+
+
+def _worth(of: Decision) -> Iterator[str]:
+    """What the variant is worth beside models without one, and from how much compute on."""
+    worth, variant = of.worth, of.trained.members[0].variant
+    if worth is None:
+        return
+    if worth.common is None or worth.overall.value is None:
+        yield f"variant {variant} cannot be compared with runs without a variant: {worth.status.label}."
+        return
+    least, most = worth.common.C
+    compared = (
+        f"variant {variant} is worth {_between(worth.overall, _three)} times the compute of runs without a variant"
+    )
+    at = f"at {short(worth.at[1].C)} FLOPs"
+    if worth.apart is None:
+        yield f"{compared} {at}; from {short(least)} to {short(most)} FLOPs no difference shows."
+        return
+    start, end = worth.apart
+    where = f"from {short(start)} FLOPs on" if end >= most else f"up to {short(end)} FLOPs, and not beyond"
+    if start <= least and end >= most:
+        where = f"at all compute compared, {short(least)} to {short(most)} FLOPs"
+    last = worth.at[2 if end >= most else 0].value.value or 1.0
+    yield f"{compared} {at}; it {'pays' if last > 1 else 'costs'} {where}."
+    if worth.slope.leaves_out_0:
+        way = "grows" if (worth.slope.value or 0.0) > 0 else "shrinks"
+        there = ", ".join(f"{_between(each.value, _three)} at {short(each.C)}" for each in (worth.at[0], worth.at[2]))
+        yield f"that {way} with compute, so quote it with its compute: {there}."
+
+
+def _of_largest(of: Decision) -> Iterator[str]:
+    largest = of.largest
+    if not largest:
+        yield "too few budgets to foretell the largest runs from smaller ones, so nothing tests a forecast."
+        return
+    inside = sum(test.is_inside is True for test, _ in largest)
+    if len(largest) == 1:
+        lies = "lies" if inside else "does not lie"
+        yield f"the run with the most compute {lies} where smaller ones say that it would."
+    else:
+        every = "both" if len(largest) == 2 else "all"
+        some = {0: "none", len(largest): every}.get(inside, str(inside))
+        yield (
+            f"of the {len(largest)} runs with the most compute, {some} {'lies' if inside == 1 else 'lie'} "
+            "where smaller ones say that they would."
+        )
+    farthest = farthest_of(len(largest))
+    for test, off in sorted(largest, key=lambda each: -abs(each[1])):
+        if abs(off) > farthest:
+            yield (
+                f"the run of {spoken(test.S)} parameters on {spoken(test.D)} tokens is {rough(abs(off))} standard "
+                f"deviations {_side(off)}."
+            )
+
+
+def _side(off: float) -> str:
+    if off > 0:
+        return "worse than smaller runs announce: look whether it diverged, was tuned, and had its decay"
+    return "better than smaller runs announce: tuned better than they were, or the law bends"
+
+
+def _next(of: Decision) -> Iterator[str]:
+    for plan in _different(of):
+        per_flop = " per FLOP" * (plan.name == "per_flop")
+        times = Counter((run.S, run.D, run.C) for run in plan.runs)
+        left, told = plan.runs[0].sd_before if plan.runs else plan.sd, list[str]()
+        for (S, D, C), n in times.items():
+            often = {1: "one", 2: "two", 3: "three"}.get(n, str(n))
+            told.append(
+                f"{often} of {spoken(S)} parameters on {spoken(D)} tokens ({short(C)} FLOPs{' each' * (n > 1)})"
+            )
+        if told:
+            yield (
+                f"runs that narrow {of.target} most{per_flop}: {', then '.join(told)}, which "
+                f"{'leaves' if len(plan.runs) == 1 else 'leave'} its interval "
+                f"{1 - plan.sd / left:.0%} narrower."
+            )
+        if plan.next_narrows is not None and plan.next_narrows < LEAST:
+            more = f"{'more runs' if plan.runs else 'runs'} within what there is hardly help"
+            yield f"{more}: the next narrows by {plan.next_narrows:.1%}."
+
+
+def _not_said(of: Decision) -> Iterator[str]:
+    doubts = [status for status in of.reasons if status is not Status.ok]
+    if Status.collinear_design in doubts:
+        yield (
+            "what must not be concluded: which size is best. Size and tokens vary together, so no split of a budget "
+            "can be told from another; train some sizes longer or shorter (next=3 says which)."
+        )
+    yield from _too_far(of)
+    others = [f'"{status.label}"' for status in doubts if status not in _SAID_ELSEWHERE]
+    if others:
+        yield (
+            f"what must not be quoted: a single constant of the law, whose status is {' and '.join(others)}; numbers "
+            "over forms allow for it."
+        )
+
+
+def _too_far(of: Decision) -> Iterator[str]:
+    """Which of the numbers lie where no run and no backtest is."""
+    far = [
+        f"at {short(best.C)} FLOPs, {rough(best.beyond)} times the most compute of the runs"
+        for best, reasons in zip(of.best, of.reasons_of_best, strict=True)
+        if Status.beyond in reasons
+    ]
+    if of.served is not None and of.served.ratio_beyond > LONG:
+        far.append(
+            f"for serving, whose tokens per parameter are {rough(of.served.ratio_beyond)} times the most of the runs"
+        )
+    far += [
+        f"for {spoken(S)} parameters on {spoken(D)} tokens"
+        for (S, D, _), reasons in zip(of.asked, of.reasons_of_asked, strict=True)
+        if Status.beyond in reasons
+    ]
+    if far:
+        yield (
+            f"what must not be concluded: that the numbers hold {'; '.join(far)}. No run lies near and no backtest "
+            "reaches so far, and a bend that starts beyond the runs is in no interval."
+        )
+
+
+QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)

@@ -1,0 +1,204 @@
+"""Fits how the ratio of the losses on two texts changes with size, and finds where it reaches 1.
+
+L_A / L_B = G (S / S_ref)^delta with delta = alpha_B - alpha_A, for L = cross-entropy or -ln RBP_k. A is the text with
+the higher loss at S_ref, so G > 1. With delta < 0 the gap closes until the ratio is 1, and opens the other way beyond.
+This holds where both losses are power laws, which `rbpx.questions.gaps.shape` tests.
+
+Source: Relative Scaling Laws for LLMs, arXiv 2510.24626.
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rbpx.laws.intervals.estimate import MIN_RESAMPLES, NO_ESTIMATE, Estimate, Resampled, fieller
+from rbpx.laws.numeric import Floats
+from rbpx.laws.power.intervals import ALPHA, p_of_zero
+from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.power.uncertainty import Uncertainty
+from rbpx.laws.predict.verdict import Form, with_reasons
+from rbpx.questions.gaps.shape import REACH, Curvature, OffsetRatio, curvature, offset_ratio
+from rbpx.status import Status
+
+EQUATION: Final = "L_A / L_B = G * (S / S_ref)^delta"
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How the ratio of two losses changes with size; numbers are None where there is no fit.
+
+    Attributes:
+        swapped: the second text given is A, the one with the higher loss at S_ref.
+        fit: of the ratio as a power law, ratio = C S^(-alpha) with alpha = -delta.
+        S_ref: geometric mean of the sizes.
+        ratio: G, L_A / L_B at S_ref by the law.
+        delta: exponent of the ratio; below 0 the gap closes.
+        p: two-sided p value of delta = 0.
+        p_adjusted: the same, adjusted for all gaps of the request (Holm); p itself until `settle`.
+        ln_S_closed: ln of the size at which the ratio is 1; None where the gap does not close, an end None where the
+            interval has none on that side.
+        curvature: how ln of the ratio bends against ln S; None below 4 sizes.
+        offset: the same ratio where each loss may have an irreducible part; None where that cannot be fitted.
+    """
+
+    swapped: bool
+    fit: PowerLawFit
+    S_ref: float | None = None
+    ratio: Estimate = NO_ESTIMATE
+    delta: Estimate = NO_ESTIMATE
+    p: float | None = None
+    p_adjusted: float | None = None
+    ln_S_closed: Estimate = NO_ESTIMATE
+    curvature: Curvature | None = None
+    offset: OffsetRatio | None = None
+
+    @property
+    def bends(self) -> bool:
+        """Whether the ratio is significantly no power law."""
+        return self.curvature is not None and self.curvature.p < ALPHA
+
+    @property
+    def verdict(self) -> str | None:
+        """What the gap does, as far as all tests of the request together show; None without a fit.
+
+        "closes" or "opens" where the adjusted p is below 0.05, "may close" or "may open" where only its own p is;
+        "turns" where the ratio bends and turns round within the sizes, "bends" where it bends without a trend, else
+        "parallel": the interval of delta contains 0.
+        """
+        if self.p_adjusted is None or self.delta.value is None:
+            return None
+        if self.bends and self.curvature is not None and self.curvature.turns:
+            return "turns"
+        if self.p_adjusted < ALPHA:
+            return "closes" if self.delta.value < 0 else "opens"
+        if self.p is not None and self.p < ALPHA:
+            return "may close" if self.delta.value < 0 else "may open"
+        return "bends" if self.bends else "parallel"
+
+    @property
+    def closed_beyond(self) -> float | None:
+        """The factor by which the size of the closing lies outside the sizes; 1 within them."""
+        if (ln_S := self.ln_S_closed.value) is None:
+            return None
+        least, most = math.log(min(self.fit.S)), math.log(max(self.fit.S))
+        return math.exp(min(max(ln_S - most, least - ln_S, 0.0), 700.0))
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether it would close at more than 10 times outside the sizes, if at all."""
+        return self.verdict == "closes" and (self.closed_beyond or math.inf) > REACH
+
+    def reasons(self) -> list[Status]:
+        """All that is doubtful about it as a power law, the one to show first."""
+        holds = {
+            Status.no_trend: self.verdict in ("parallel", "may close", "may open"),
+            Status.not_monotone: self.verdict == "turns",
+            Status.bends: self.bends,
+            Status.beyond: self.is_beyond,
+        }
+        return [status for status, is_true in holds.items() if is_true]
+
+
+def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) -> Gap:
+    """Give a gap its adjusted p value, and so its verdict, its size of closing and its status.
+
+    Args:
+        gap: as fitted.
+        p_adjusted: by `holm`, over all gaps of a request.
+        doubts: statuses that are known beside those of the fit.
+    """
+    gap = replace(gap, p_adjusted=p_adjusted)
+    if gap.delta.value is None:
+        return gap
+    if gap.verdict != "closes":
+        gap = replace(gap, ln_S_closed=NO_ESTIMATE)
+    return replace(gap, fit=with_reasons(gap.fit, [*doubts, *gap.reasons()]))
+
+
+def fit_gap(
+    S: ArrayLike,
+    loss_a: ArrayLike,
+    loss_b: ArrayLike,
+    a_resampled: ArrayLike | None = None,
+    b_resampled: ArrayLike | None = None,
+    n_documents: int | None = None,
+) -> Gap:
+    """Fit the ratio of two losses by least squares of its logarithm on ln S.
+
+    The ratio is formed at each model, so an effect of the model that is the same on both texts cancels.
+
+    Args:
+        S: non-embedding parameters, shape [N].
+        loss_a: cross-entropy or -ln RBP_k on the first text, shape [N], positive.
+        loss_b: on the second.
+        a_resampled: of the first, under resampled documents, shape [B, N].
+        b_resampled: of the second; its documents are drawn independently of the first's.
+        n_documents: that were resampled, of the text with fewer; None where they are not counted.
+
+    Raises:
+        ValueError: as in `fit_power_law`.
+    """
+    a_N, b_N = np.asarray(loss_a, dtype=np.float64), np.asarray(loss_b, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit says so
+        ratio_N, resampled = a_N / b_N, None
+        if a_resampled is not None and b_resampled is not None:
+            ratio_BN = np.asarray(a_resampled, dtype=np.float64) / np.asarray(b_resampled, dtype=np.float64)
+            resampled = Resampled.of(ratio_BN, n_documents)
+        fit = fit_power_law(S, ratio_N, resampled)
+        swapped = fit.theta_P is not None and bool(fit.theta_P[0] < 0)
+        if swapped:
+            resampled = None if resampled is None else Resampled.of(1 / resampled.y_BN, n_documents)
+            fit = fit_power_law(S, 1 / ratio_N, resampled)
+    if fit.alpha is None or fit.r2 is None or fit.theta_P is None:
+        return Gap(swapped, fit)
+    ln_G, S_N = float(fit.theta_P[0]), np.asarray(fit.S)
+    sides = (b_N, a_N, b_resampled, a_resampled) if swapped else (a_N, b_N, a_resampled, b_resampled)
+    bent, offset = curvature(S_N, np.log(fit.y), resampled), _offset(S_N, *sides, n_documents)
+    p, closed, ratio = None, NO_ESTIMATE, Estimate(math.exp(ln_G), None, None)
+    if (about := fit.uncertainty) is not None:
+        lo, hi = about.interval(ln_G, np.array([1.0, 0.0]))
+        p, ratio = p_of_zero(fit.alpha, np.array([0.0, 1.0]), about), replace(ratio, lo=math.exp(lo), hi=math.exp(hi))
+        closed = _over_forms(_closed(ln_G, fit.alpha, fit.S_ref, about), offset, bent is not None and bent.p < ALPHA)
+    delta = fit.exponent.times(-1)
+    gap = Gap(swapped, fit, fit.S_ref, ratio, delta, p, ln_S_closed=closed, curvature=bent, offset=offset)
+    return settle(gap, p)
+
+
+def _offset(
+    S_N: Floats, a_N: Floats, b_N: Floats, a_resampled: Any, b_resampled: Any, n_documents: int | None
+) -> OffsetRatio | None:
+    """The ratio with offsets; resamples in which a loss is not positive and finite are left out."""
+    drawn: list[Resampled] = []
+    if a_resampled is not None and b_resampled is not None:
+        a_BN, b_BN = np.asarray(a_resampled, np.float64), np.asarray(b_resampled, np.float64)
+        usable_B = np.all((a_BN > 0) & np.isfinite(a_BN) & (b_BN > 0) & np.isfinite(b_BN), axis=1)
+        if usable_B.sum() >= MIN_RESAMPLES:
+            drawn = [Resampled.of(y_BN[usable_B], n_documents) for y_BN in (a_BN, b_BN)]
+    return offset_ratio(S_N, a_N, b_N, *drawn)
+
+
+def _over_forms(straight: Estimate, offset: OffsetRatio | None, bends: bool) -> Estimate:
+    """Where the gap closes by the form that holds: the power law, the laws with offsets, or both together."""
+    if offset is None:
+        return NO_ESTIMATE if bends else straight
+    curved = offset.ln_S_closed
+    if offset.form is Form.offset or bends:
+        return curved
+    if offset.form is Form.power or straight.value is None:
+        return straight
+    lo = None if straight.lo is None or curved.lo is None else min(straight.lo, curved.lo)
+    hi = None if straight.hi is None or curved.hi is None else max(straight.hi, curved.hi)
+    return Estimate(straight.value, lo, hi)
+
+
+def _closed(ln_G: float, alpha: float, S_ref: float, about: Uncertainty) -> Estimate:
+    """Where ln G - alpha ln(S / S_ref) is 0, by inverting the confidence band (Fieller)."""
+    if alpha <= 0:
+        return NO_ESTIMATE
+    ln_S_ref = math.log(S_ref)
+    ends = (None if end is None else ln_S_ref + end for end in fieller(ln_G, alpha, about.region_PP()))
+    return Estimate(ln_S_ref + ln_G / alpha, *ends)

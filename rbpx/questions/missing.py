@@ -1,0 +1,93 @@
+"""Says in one line why a question found nothing to look at, and what to do about it."""
+
+from typing import Any
+
+import duckdb
+
+from rbpx.config.options import did_you_mean
+from rbpx.config.request import Request
+from rbpx.errors import number_of
+from rbpx.questions.registry import analysis
+from rbpx.store.store import Store
+
+_THERE = """
+    SELECT DISTINCT source, family, dataset, size, revision, variant, ties FROM observations WHERE source <> 'measured'
+    UNION SELECT DISTINCT 'measured', family, dataset, size, revision, variant, NULL FROM runs ORDER BY ALL"""
+
+
+def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
+    """Why a request matches nothing; imported observations have one tie rule, measured ones have all."""
+    rows, model = connection.sql(_THERE).fetchall(), request.model
+    revisions = [None] if model is None else model.revisions()
+    asked: dict[str, Any] = {  # by key, in the order of the columns
+        "source": request.source,
+        "family": request.family or (None if model is None else model.family),
+        "dataset": None if request.dataset is None else request.dataset.name,
+        "size": request.size,
+        "model.revision": revisions[0] if len(revisions) == 1 else revisions,
+        "variant": request.variants,
+    }
+    for at, (key, value) in enumerate(asked.items()):
+        present = list(dict.fromkeys(row[at] for row in rows if row[at] is not None))
+        absent = next((each for each in _listed(value) if each is not None and each not in present), None)
+        if absent is not None:
+            examples = ", ".join(present[:12]) + (", ..." if len(present) > 12 else "")
+            holds = f"{did_you_mean(str(absent), present)}it holds {examples or 'none'}"
+            return f"{key}={absent} is not in the store; {holds}; see python -m rbpx status --store {request.store}"
+    rule = None if request.ties is None else request.ties.value
+    others = sorted(
+        {
+            (row[0], row[-1])
+            for row in rows
+            if row[-1] not in (None, rule)
+            and all(value is None or cell in _listed(value) for cell, value in zip(row, asked.values(), strict=False))
+        }
+    )
+    hint = "; see python -m rbpx status"
+    if others:
+        source, ties = others[0]
+        hint = f"; source {source} holds ties={ties}: add ties={ties}"
+    narrowing = " ".join(f"{key}={_typed(value)}" for key, value in asked.items() if value is not None)
+    under = "" if rule is None else f" with ties={rule}"
+    return f"no runs in store={request.store} match {narrowing or 'the request'}{under}{hint}"
+
+
+def _typed(value: Any) -> str:
+    """A name, or a list of names, as typed on a command line."""
+    names = [str(each) for each in _listed(value)]
+    return names[0] if len(names) == 1 else f"[{','.join(names)}]"
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def no_tokens(name: str, request: Request) -> str:
+    """Why a question about size and tokens found nothing: no matching run has known training tokens."""
+    return (
+        f"{name} needs the training tokens D of each run, and no run in store={request.store} that matches has them, "
+        "or FLOPs to compute them from; measure with model.tokens=N, or import a table with a column D: "
+        "python -m rbpx import FILE source=NAME"
+    )
+
+
+def no_groups(name: str, request: Request, tokens_known: bool) -> str:
+    """Why a question found no group of runs to look at."""
+    described = analysis(name)
+    if not tokens_known and (described.tokens or request.slices is not None):
+        return (
+            f"{name} looks at tokens, and imported results have none; measure: "
+            "python -m rbpx measure model=ladder dataset=pydoc"
+        )
+    if described.lacking:
+        return described.lacking.format(store=request.store)
+    if described.across and request.slices is None:
+        return (
+            f"no two of the requested texts in store={request.store} were measured alike at 3 sizes of one family; "
+            "measure another text: python -m rbpx measure model=ladder dataset=pydoc"
+        )
+    n_runs = sum(1 for _ in Store(request.store).records("cells"))
+    return (
+        f"no group of runs in store={request.store} has the {number_of(described.sizes, 'size')} that {name} needs "
+        f"({number_of(n_runs, 'run')} in all); measure more: python -m rbpx model=ladder dataset=stdlib size=all"
+    )

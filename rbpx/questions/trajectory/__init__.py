@@ -1,0 +1,26 @@
+"""Quantities against training tokens at each size.
+
+Takes each size with several checkpoints (raw ones where there are any, without the finished models beside them) or
+trainings of several lengths, and shows each quantity against its training tokens D, with the law y = E + B D^-beta
+after a warm-up, which is found by F tests, or given by warm_up=. The law needs five points after it. Laws are kept in
+`fits`. What became of each token of the text says `learning axis=D`.
+"""
+
+from rbpx.questions.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="forecasts",
+    examples=(
+        "python -m rbpx trajectory",
+        "python -m rbpx trajectory size=25k k=1 warm_up=1e6",
+        "python -m rbpx trajectory source=them laws='[cross_entropy]'",
+    ),
+    title="Along training",
+    sizes=3,
+    draws=True,
+    trainings=True,
+    raw=True,
+    keys=("k", "ties", "resamples", "seed", "laws", "warm_up", "last"),
+    lacking="no size in store={store} has two points along training; measure checkpoints (model.revision=...), or "
+    "import a table with a column D: python -m rbpx import FILE source=NAME",
+)

@@ -1,0 +1,133 @@
+"""Expresses each run in units that can be compared across tokenizers: bits per byte, and rank/V (verb units).
+
+A token is a different stretch of text in every tokenizer, and a rank is one of V: so nats per token and ranks can be
+compared under one tokenizer only, bits per byte and rank/V under any. No law is fitted: bits per byte are nats per
+token times a constant of text and tokenizer, so that their law in S has the exponent of cross-entropy.
+
+Shapes: D documents, R different ranks, B resamples.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy.sparse import csr_array
+
+from rbpx.config.request import Request
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, estimate
+from rbpx.laws.numeric import Floats
+from rbpx.runs.documents import document_ranks
+from rbpx.runs.group import Group, Run
+from rbpx.store.sql import ask
+from rbpx.store.store import Record, Store
+
+PERCENTS: Final = (50, 90, 99)  # of the tokens have a rank of at most the quantile
+SHARES: Final = (0.001, 0.01)  # k / V
+_BLOCK_BYTES: Final = 64 * 2**20  # of resampled counts at a time
+
+RunUnits = tuple[Run, dict[str, Estimate]]
+"""A run, and its estimates by column."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupUnits:
+    """The runs of one group, in order of S."""
+
+    group: Group
+    runs: tuple[RunUnits, ...]
+
+
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> GroupUnits:
+    """Express each run of a measured group, with the same resamples of the documents for every size."""
+    weights_BD = group.weights(request)
+    runs = []
+    for run in group.runs:
+        counts = document_ranks(connection, run.run_id, group.ties)
+        covered = ask(connection, "document_bytes", run_id=run.run_id)
+        bytes_D = np.full(group.n_documents, np.nan)
+        bytes_D[covered["doc_id"].to_numpy()] = covered["n_bytes_scored"].to_numpy(zero_copy_only=False)
+        runs.append((run, express(counts, bytes_D, weights_BD, run.vocab_size or 0, group.n_resampled)))
+    return GroupUnits(group, tuple(runs))
+
+
+def keep(store: Store, units: GroupUnits) -> list[Record]:
+    """A row for each run, for programs; no law is stored."""
+    names = units.group.names()
+    return [
+        {**names, **run.names(), "run_id": run.run_id, "vocab_size": run.vocab_size, **by_name(**of)}
+        for run, of in units.runs
+    ]
+
+
+def express(
+    counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[Any], vocab_size: int, n_resampled: int
+) -> dict[str, Estimate]:
+    """Express one run in units that can be compared across tokenizers.
+
+    Args:
+        counts: doc_id, rank, n_tokens, sum_logprob (`document_ranks`).
+        bytes_D: bytes that the scored tokens of each document stand for, shape [D]; NaN where that is not known.
+        weights_BD: how often each document is drawn in each resample, shape [B, D].
+        vocab_size: V of this model, its own.
+        n_resampled: documents, or texts that several were cut from.
+
+    Returns:
+        nats_per_token: cross-entropy of the scored tokens.
+        bits_per_byte: their nats / ln 2 / the bytes of text (UTF-8) that they stand for.
+        tokens_per_byte: scored tokens / the same bytes.
+        rank_50, rank_90, rank_99: the smallest rank that so many percent of the tokens do not exceed.
+        relative_rank_50, ...: these ranks / V.
+        rbp_at_0.001_V, ...: Pr(rank <= share V); unknown where share V is below 1.
+    """
+    D = len(bytes_D)
+    doc, rank, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
+    tokens_D, nats_D = _sum(doc, tokens, D), -_sum(doc, logprob, D)
+
+    def ratio(above_D: Floats, below_D: Floats) -> Estimate:
+        with np.errstate(invalid="ignore"):  # a resample may draw no token
+            resampled_B = (weights_BD @ above_D) / (weights_BD @ below_D)
+            return estimate(above_D.sum() / below_D.sum(), resampled_B, n_resampled, Recipe.percentile)
+
+    said = {
+        "nats_per_token": ratio(nats_D, tokens_D),
+        "bits_per_byte": ratio(nats_D / math.log(2), bytes_D),
+        "tokens_per_byte": ratio(tokens_D, bytes_D),
+    }
+    quantiles = _rank_quantiles(doc, rank, tokens, weights_BD, n_resampled)
+    said |= {f"rank_{percent}": quantile for percent, quantile in quantiles.items()}
+    said |= {f"relative_rank_{percent}": quantile.times(1 / vocab_size) for percent, quantile in quantiles.items()}
+    for share in SHARES:
+        hits_D = _sum(doc, tokens * (rank <= share * vocab_size), D)
+        said[f"rbp_at_{share:g}_V"] = ratio(hits_D, tokens_D) if share * vocab_size >= 1 else NO_ESTIMATE
+    return said
+
+
+def _sum(doc: Any, of: Any, n_documents: int) -> Floats:
+    return np.bincount(doc, of, n_documents).astype(np.float64)
+
+
+def _rank_quantiles(
+    doc: Any, rank: Any, tokens: Any, weights_BD: npt.NDArray[Any], n_resampled: int
+) -> dict[int, Estimate]:
+    D = weights_BD.shape[1]
+    rank_R, column = np.unique(rank, return_inverse=True)
+    tokens_DR = csr_array((tokens.astype(np.float64), (doc, column)), (D, len(rank_R)))
+
+    def quantiles(weights: npt.NDArray[Any]) -> Floats:
+        """The quantiles, [B, percents]; NaN for a resample without a token. Counts are whole, so nothing is rounded."""
+        reached_BR = np.asarray((tokens_DR.T @ weights.T.astype(np.float64)).T).cumsum(axis=1)
+        n_B1 = reached_BR[:, -1:]
+        at = [rank_R[np.argmax(100 * reached_BR >= percent * n_B1, axis=1)] for percent in PERCENTS]
+        return np.where(n_B1 > 0, np.stack(at, axis=1), np.nan)
+
+    rows = max(1, _BLOCK_BYTES // (8 * len(rank_R)))
+    blocks = [quantiles(weights_BD[begin : begin + rows]) for begin in range(0, len(weights_BD), rows)]
+    (measured,), resampled = quantiles(np.ones((1, D), np.int64)), np.concatenate(blocks)
+    return {
+        percent: estimate(measured[at], resampled[:, at], n_resampled, Recipe.percentile)
+        for at, percent in enumerate(PERCENTS)
+    }

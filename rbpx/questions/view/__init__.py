@@ -1,0 +1,28 @@
+"""A text with each token coloured by its rank, in the terminal or on a page with a slider over sizes.
+
+Prints one document with the largest model's ranks as colours: rank 1 plain, ranks to 10, to 100 and beyond each in a
+colour. --format html writes a page that needs no network: a slider over sizes (or revisions), two models side by
+side, ranks or nats, and for each token its text, rank and probability, and what changed from the size before. doc=N
+is the document's doc_id; without it, the document is shown on which larger models gain most. An item of a task is
+shown with its context, and with the probability and ranks of its answer under every model. a= and b= choose two
+models by name, as in compare. Where output is not a terminal that shows colours, ‹ › mark ranks to 100 and « » those
+beyond.
+"""
+
+from rbpx.questions.registry import Analysis
+
+ANALYSIS = Analysis(
+    after="compare",
+    theme="tokens",
+    examples=(
+        "python -m rbpx view dataset=pydoc doc=3",
+        "python -m rbpx view dataset=pydoc size=25k",
+        "python -m rbpx view a=ladder/25k b=ladder/3.2m dataset=pydoc --format html --output text.html",
+    ),
+    title="A text, token by token",
+    in_report=True,
+    tokens=True,
+    across=True,
+    keys=("doc", "a", "b", "ties"),
+    lacking="view needs a measured text; store={store} has none that was asked about",
+)

@@ -1,0 +1,304 @@
+"""Documents of a text: the ranks of their tokens, how they are resampled, and means over them with their resamples.
+
+Documents that were cut from one text, or made of one, depend on each other, and are drawn together. Nothing says what
+else belongs together, as the works of an author do; where such documents are neighbours in their source, a test of
+their losses in that order shows it. Counts by document come in one order, so that sums over them are the same to the
+bit.
+
+Shapes: N runs, D documents, U units (documents, or texts that several of them were cut from), B resamples, T tokens.
+"""
+
+import math
+import re
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from scipy.special import ndtr, ndtri
+
+from rbpx.config.request import Request
+from rbpx.display.view import Column, magnitude, whole
+from rbpx.errors import number_of
+from rbpx.laws.intervals.estimate import Z, document_t, document_weights
+from rbpx.laws.numeric import Floats
+from rbpx.runs.group import Group
+from rbpx.store.sql import ask
+from rbpx.ties import Ties
+
+_MOST_BYTES: Final = 256 * 2**20  # of counts that are kept
+
+_Kept = OrderedDict[tuple[str, Ties], tuple[pa.Table, int]]  # and its bytes
+_KEPT: ContextVar[_Kept | None] = ContextVar("kept document ranks", default=None)
+
+
+def distinct_ranks(rank: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+    """The ranks that occur, ascending, and where each of some ranks is among them; they are multiples of 1/2."""
+    halves = (2 * rank).astype(np.intp)
+    occurs = np.zeros(halves.max(initial=0) + 1, bool)
+    occurs[halves] = True
+    return np.flatnonzero(occurs) / 2, np.asarray((np.cumsum(occurs) - 1)[halves])
+
+
+def rank_edges(V: int, per_decade: int) -> list[int]:
+    """Where bins of ranks begin, from 1 up: evenly spaced in ln rank, whole numbers; the last is V + 1."""
+    steps = range(int(per_decade * math.log10(V)) + 1)
+    return [*sorted({round(10 ** (at / per_decade)) for at in steps}), V + 1]
+
+
+def text_ranks(
+    connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Document and rank of each scored token, documents one after another, tokens in the order of the text, [T] each.
+
+    Measured runs were written in that order and mostly come in it, which takes less time to see than to sort.
+    """
+    tokens = ask(connection, "text_ranks", run_id=run_id, ties=ties.value)
+    doc_T, position_T, rank_T = (tokens[name].to_numpy() for name in ("doc_id", "position", "rank"))
+    further_T = (doc_T[1:] == doc_T[:-1]) & (position_T[1:] > position_T[:-1])
+    if not np.all(further_T | (doc_T[1:] > doc_T[:-1])):
+        order = np.lexsort((position_T, doc_T))
+        doc_T, rank_T = doc_T[order], rank_T[order]
+    return doc_T, rank_T
+
+
+@contextmanager
+def document_ranks_kept() -> Iterator[None]:
+    """Count each run once for all that asks within the context, as long as the counts fit into 256 MiB.
+
+    All that asks has to ask one store; a context within another shares the counts of the outer one.
+    """
+    if _KEPT.get() is not None:
+        yield
+        return
+    token = _KEPT.set(OrderedDict())
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> pa.Table:
+    """What documents are resampled from: doc_id, rank, n_tokens, sum_logprob (nats), by document and rank."""
+    kept, key = _KEPT.get(), (run_id, ties)
+    if kept is not None and key in kept:
+        kept.move_to_end(key)
+        return kept[key][0]
+    counts = ask(connection, "document_ranks", run_id=run_id, ties=ties.value)
+    if kept is not None:
+        kept[key] = counts, counts.nbytes
+        while sum(n_bytes for _, n_bytes in kept.values()) > _MOST_BYTES:
+            kept.popitem(last=False)
+    return counts
+
+
+@dataclass(frozen=True)
+class RankBin:
+    """Tokens with a rank from the first to the last of a bin."""
+
+    first_rank: int
+    last_rank: int
+    n_tokens: int
+
+    @property
+    def rank(self) -> float:
+        """The geometric mean of the first and the last."""
+        return float((self.first_rank * self.last_rank) ** 0.5)
+
+
+BINS: Final[tuple[Column[RankBin], ...]] = (
+    whole("ranks from", "first_rank", lambda found: found.first_rank),
+    whole("to", "last_rank", lambda found: found.last_rank),
+    magnitude("middle", "rank", lambda found: found.rank, "geometric mean of the ranks"),
+    whole("tokens", "n_tokens", lambda found: found.n_tokens),
+)
+"""The columns of a table of bins, which has more of its own."""
+
+
+_LAGS: Final = (4.0, 100.0, 2 / 9)  # c (n / m)^p lags of n members
+
+
+def neighbours_p(value_N: Floats) -> float:
+    """How probable neighbours as alike as these would be, were the order of the members a matter of chance.
+
+    The statistic is von Neumann's ratio of the ranks r, sum (r_i+1 - r_i)^2 / sum (r_i - mean)^2, which no distribution
+    of the values changes: near 2 by chance, small where neighbours are alike. One-sided, by its normal approximation.
+
+    Args:
+        value_N: at least 3, not all equal.
+
+    Source:
+        R. Bartels, The Rank Version of von Neumann's Ratio Test for Randomness, JASA 77 (1982), 40.
+    """
+    _, place_N, n_equal_R = np.unique(value_N, return_inverse=True, return_counts=True)
+    rank_N = (np.cumsum(n_equal_R) - (n_equal_R - 1) / 2)[place_N]  # of equal ones the mean
+    n, about_N = len(rank_N), rank_N - rank_N.mean()
+    ratio = float((np.diff(rank_N) ** 2).sum() / (about_N @ about_N))
+    variance = 4 * (n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
+    return float(ndtr((ratio - 2) / math.sqrt(variance)))
+
+
+def variance_factor(value_N: Floats) -> float:
+    """How many times as much as that of independent members the sum of a series varies; at least 1.
+
+    Args:
+        value_N: in order, with mean 0.
+
+    Source:
+        W. K. Newey and K. D. West, A Simple, Positive Semi-definite, Heteroskedasticity and Autocorrelation Consistent
+        Covariance Matrix, Econometrica 55 (1987), 703; lags as in Review of Economic Studies 61 (1994), 631.
+    """
+    c, m, power = _LAGS
+    n_lags = min(int(c * (len(value_N) / m) ** power), len(value_N) - 1)
+    lags = range(1, n_lags + 1)
+    alike = sum((1 - lag / (n_lags + 1)) * float(value_N[lag:] @ value_N[:-lag]) for lag in lags)
+    return max(1 + 2 * alike / float(value_N @ value_N), 1.0)
+
+
+G = TypeVar("G", bound=Group)
+
+_SIGNIFICANT: Final = 0.01  # each text is tested twice
+_FEWEST: Final = 20  # units whose order is tested
+_MORE: Final = "Cut it into longer documents, or measure more texts."
+_CUT: Final = (
+    "Where several come from one file or author, give them as one text, cut it (dataset.chunk) and measure it in a "
+    "store of its own: what is cut from one text is resampled together."
+)
+_NARROW: Final = Z / float(ndtri(0.95))  # an interval of 95 % over one of 90 %
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """The documents of a text, for resampling.
+
+    Attributes:
+        unit_D: number of the unit that a document is of.
+        n: units with a token.
+        dependence: how many times as much as independent ones units vary together whose neighbours in the source are
+            alike; 1 where no dependence shows.
+        is_one_text: whether all are parts of one text; then each is a unit.
+    """
+
+    unit_D: npt.NDArray[np.int64]
+    n: int
+    dependence: float = 1.0
+    is_one_text: bool = False
+
+    @classmethod
+    def alone(cls, n: int) -> "Documents":
+        """Each document is a unit."""
+        return cls(np.arange(n), n)
+
+    def weights(self, n_resamples: int, seed: int) -> Floats:
+        """How often each document is drawn in each resample, [B, D]; those of one unit as often."""
+        weights_BU = document_weights(int(self.unit_D.max()) + 1, n_resamples, seed).astype(np.float64)
+        return weights_BU if weights_BU.shape[1] == len(self.unit_D) else weights_BU[:, self.unit_D]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of them, a line each."""
+        lines, are_texts = [], self.unit_D.max() + 1 < len(self.unit_D)
+        units, documents = number_of(self.n, "text" if are_texts else "document"), f"{len(self.unit_D):,} documents"
+        if are_texts:
+            lines.append(f"Resampled by text: {units}, cut into {documents}.")
+        if self.is_one_text:
+            lines.append(
+                f"The {documents} are parts of one text, so intervals are over other parts of it, not over other texts."
+            )
+        if self.dependence > 1:
+            n, remedy = max(round(self.n / self.dependence), 1), _MORE if self.is_one_text else _CUT
+            lines.append(
+                f"Neighbours in the source are alike (p < {_SIGNIFICANT}): {units} vary as about {n:,} independent "
+                f"ones would, so intervals over documents are too narrow. {remedy}"
+            )
+        return lines
+
+    def leave_too_narrow(self, half_width: float, variance: float) -> bool:
+        """Whether an interval of 95 % is one of less than 90 % where documents depend on each other as these do.
+
+        Args:
+            half_width: of the interval, with the documents as if they were independent.
+            variance: over them.
+        """
+        more = (self.dependence - 1) * document_t(self.n) ** 2 * variance
+        return math.sqrt(half_width**2 + more) > _NARROW * half_width
+
+
+def with_documents(connection: duckdb.DuckDBPyConnection, group: G, tests_order: bool) -> G:
+    """A measured group with its documents as they are resampled; any other one as it is.
+
+    Args:
+        connection: to the store.
+        group: runs on one text.
+        tests_order: whether neighbours in the source are compared; costs a count of two runs, which laws need anyway.
+    """
+    if not group.is_measured:
+        return group
+    rows = ask(connection, "document_units", run_id=group.runs[0].run_ids[0])
+    if len(rows) != group.n_documents:
+        return group
+    names, is_scored_D = rows["text"].to_pylist(), rows["has_tokens"].to_numpy(zero_copy_only=False)
+    is_one_text = len(set(names)) == 1 < len(names)
+    names = rows["source_id"].to_pylist() if is_one_text else names
+    units = list(dict.fromkeys(names))
+    number = {name: at for at, name in enumerate(units)}
+    unit_D = np.array([number[name] for name in names])
+    is_scored_U = np.bincount(unit_D, is_scored_D) > 0
+    documents = Documents(unit_D, int(is_scored_U.sum()), is_one_text=is_one_text)
+    if tests_order and documents.n >= _FEWEST:
+        order_U = np.array(sorted(range(len(units)), key=lambda at: _natural(units[at])))
+        series = _losses(connection, group, unit_D)[:, order_U[is_scored_U[order_U]]]
+        alike = [each_U for each_U in series if np.ptp(each_U) > 0 and neighbours_p(each_U) < _SIGNIFICANT]
+        documents = replace(documents, dependence=max(map(variance_factor, alike), default=1.0))
+    return replace(group, documents=documents)
+
+
+def _natural(name: str) -> list[Any]:
+    """A key by which row 9 comes before row 10."""
+    return [int(part) if at % 2 else part for at, part in enumerate(re.split(r"(\d+)", name))]
+
+
+def _losses(connection: duckdb.DuckDBPyConnection, group: Group, unit_D: npt.NDArray[np.int64]) -> Floats:
+    """How far each unit moves ln of the loss, at the mean of the first and the last run and from one to the other."""
+    moved = []
+    for run in (group.runs[0], group.runs[-1]):
+        counts = document_ranks(connection, run.run_id, group.ties)
+        unit = unit_D[counts["doc_id"].to_numpy()]
+        n_U, nats_U = (
+            np.bincount(unit, counts[name].to_numpy(), int(unit_D.max()) + 1) for name in ("n_tokens", "sum_logprob")
+        )
+        moved.append(nats_U / nats_U.sum() - n_U / n_U.sum())
+    return np.array([moved[0] + moved[1], moved[1] - moved[0]])
+
+
+def means(group: Group, request: Request, counted: pa.Table, total: str, n: str) -> tuple[Floats, Floats]:
+    """The ratio of two sums over the documents of each run.
+
+    Args:
+        group: of measured runs.
+        request: how many resamples, and their seed, which all questions share.
+        counted: run_id, doc_id and two columns to sum; documents without a token, which are drawn too, have no row.
+        total: the column above.
+        n: the column below.
+
+    Returns:
+        The mean of each run, shape [N], and under each resample, the same documents for all runs, shape [B, N]; NaN
+        where no drawn document has a token.
+    """
+    weights_BD = group.weights(request)
+    sums = np.zeros((2, weights_BD.shape[1], len(group.runs)))
+    for at, run in enumerate(group.runs):
+        of_run = counted.filter(pc.equal(counted["run_id"], run.run_id))
+        doc_id = of_run["doc_id"].to_numpy()
+        for which, column in enumerate((total, n)):
+            sums[which, doc_id, at] = of_run[column].to_numpy()
+    above_DN, below_DN = sums
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return above_DN.sum(axis=0) / below_DN.sum(axis=0), (weights_BD @ above_DN) / (weights_BD @ below_DN)

@@ -1,0 +1,371 @@
+"""A law fitted to the points of a group: its fit, and its row of the relation `fits`."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from rbpx.errors import RbpxError
+from rbpx.files.digest import digest
+from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Resampled
+from rbpx.laws.names import Axis, Method, SizeBy
+from rbpx.laws.numeric import Searching, together
+from rbpx.laws.pins import NO_PINS, NotGiven, Pins
+from rbpx.laws.power.given import pinned_law
+from rbpx.laws.power.law import LawFit, PowerLawFit, fit_power_law, power_law
+from rbpx.laws.power.pinned import PINNABLE
+from rbpx.laws.power.unequal import Unequal
+from rbpx.laws.predict.prediction import Predictor, predictor_of
+from rbpx.laws.predict.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, whole_sizes, with_reasons
+from rbpx.laws.quantity import quantity
+from rbpx.laws.ranks.family import RankFit
+from rbpx.laws.sweeps import Cell
+from rbpx.runs.group import Group, Run
+from rbpx.runs.points.sizes import Points
+from rbpx.status import Status, in_order
+from rbpx.store.schema import FITS
+from rbpx.store.store import Record, Store, now
+from rbpx.ties import Ties
+
+_SIGNED = ("error_entropy", "self_alignment", "confidence")  # and what is made of them, as confidence_share
+_AGAINST: Final = {Status.bends, Status.not_monotone, Status.backtest_failed, Status.barely_determined}
+
+
+@dataclass(frozen=True)
+class Law:
+    """One fitted law of a group.
+
+    Attributes:
+        law: its name.
+        k: None where the law has none.
+        method: how it was fitted.
+        fit: its numbers; `status` is the first of its reasons, `reasons` has them all.
+        choice: which form the points call for; None where no forms were compared.
+        runs: the sizes.
+        backtests: the law, fitted to the smallest sizes, against each larger one.
+    """
+
+    law: str
+    k: int | None
+    method: Method
+    fit: PowerLawFit
+    choice: FormVerdict | None
+    runs: tuple[Run, ...]
+    backtests: tuple[Backtest, ...] = ()
+
+
+def fit_points(points: Points, method: Method, pins: Pins = NO_PINS) -> Law:
+    """Fit one law to its points and judge it by `rbpx.laws.predict.verdict`.
+
+    A doubt known beforehand is one of its reasons, or prevents the fit.
+    """
+    (law,) = fit_all([points], method, compares=False, pins=pins)
+    return law
+
+
+def fit_all(
+    series: Sequence[Points], method: Method, compares: bool = True, pins: Pins = NO_PINS, over: float = 1.0
+) -> list[Law]:
+    """Fit laws, each as `fit_points`, and compare their forms where the method is ordinary least squares.
+
+    With weights, or with `over`, no forms are compared.
+
+    Raises:
+        RbpxError: a constant cannot be what is given, or runs do not count alike in what takes them so alone.
+    """
+    method = pinning(method, pins)
+    _check_unequal(series, method, pins, over)
+    is_known = [points.doubt not in (Status.not_known, Status.beyond_vocabulary) for points in series]
+    known = [_series(points, over) for points, knows in zip(series, is_known, strict=True) if knows]
+    with naming(f"{series[0].runs[0].family} on {series[0].runs[0].dataset}" if series else ""):
+        fits = together([each.law(method, pins) for each in known])
+    choices: list[FormVerdict | None] = [None] * len(known)
+    if compares and method is Method.ols and not pins and not any(each.unequal for each in known):
+        choices = compare_forms([(fit, each.absolute()) for fit, each in zip(fits, known, strict=True)])
+    fitted = iter(zip(known, fits, choices, _backtests(known, fits, method), strict=True))
+    return [
+        _judged(*next(fitted), method) if knows else _unfitted(points, method)
+        for points, knows in zip(series, is_known, strict=True)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Series:
+    """Points as the laws take them.
+
+    Attributes:
+        points: of one quantity.
+        S: its sizes.
+        sign: of the law; -1 where a signed quantity is negative.
+        resampled: its resamples, times that sign; None where there are none, or one document.
+        unequal: how its runs count; None where they count alike.
+    """
+
+    points: Points
+    S: list[float]
+    sign: int
+    resampled: Resampled | None
+    unequal: Unequal | None = None
+
+    def absolute(self) -> Resampled | None:
+        """The resamples whatever their sign."""
+        if self.resampled is None or not self.resampled.n_left_out:
+            return self.resampled
+        return Resampled.of(np.abs(self.resampled.y_BN), self.resampled.n_documents)
+
+    def law(self, method: Method, pins: Pins) -> Searching[PowerLawFit]:
+        """The law of all sizes."""
+        points, signed = (self.S, self.points.y_N, self.resampled, method), _is_signed(self.points.law)
+        if pins:
+            return pinned_law(*points, pins, signed=signed)
+        return power_law(*points, signed=signed, unequal=self.unequal)
+
+    def smallest(self, m: int, method: Method, given: Mapping[str, float]) -> Searching[Predictor | None]:
+        """The law of the m smallest sizes, with some constants held."""
+        # The larger model was measured on the same documents; an offset is slow to fit to all their resamples again.
+        kept = None if self.resampled is None or method is Method.offset else self.resampled.smallest(m)
+        unequal = None if self.unequal is None else self.unequal.only(slice(m))
+        return predictor_of(self.S[:m], self.points.y_N[:m], kept, method, self.sign, given, unequal)
+
+
+def _check_unequal(series: Sequence[Points], method: Method, pins: Pins, over: float) -> None:
+    what = f"over={over:g}" if over != 1 else ""
+    what = what or ("a column weight" if any(points.weight_N is not None for points in series) else "")
+    beside = next((f"{name}={pin}" for name, pin in pins.items()), "" if method is Method.ols else f"method={method}")
+    if what and beside:
+        raise RbpxError(f"{what} and {beside} do not go together: runs that do not count alike take method=ols alone")
+
+
+def _series(points: Points, over: float) -> _Series:
+    sign = -1 if _is_signed(points.law) and len(points.y_N) > 0 and points.y_N[0] < 0 else 1
+    y_BN = None if points.doubt is Status.one_document else points.y_BN
+    resampled = None if y_BN is None else Resampled.of(sign * y_BN, points.n_documents)
+    weight_N = points.weight_N
+    unequal = None if weight_N is None and over == 1 else Unequal(np.ones(len(points.runs)), over)
+    if unequal is not None and weight_N is not None:
+        unequal = replace(unequal, weight_N=weight_N)
+    return _Series(points, points.S_N, sign, resampled, unequal)
+
+
+@contextmanager
+def naming(title: str) -> Iterator[None]:
+    """Say of which runs it is that a constant cannot be what is given.
+
+    Raises:
+        RbpxError: so it is.
+    """
+    try:
+        yield
+    except NotGiven as error:
+        raise RbpxError(f"{title}: {error}") from error
+
+
+def pinning(method: Method, pins: Pins) -> Method:
+    """How a law with given constants is fitted: with an E by `offset`.
+
+    Raises:
+        RbpxError: the method has no such constant.
+    """
+    if not pins:
+        return method
+    chosen = Method.offset if method is Method.ols and "E" in pins else method
+    constants = PINNABLE.get(chosen, ())
+    foreign = [f"{name}={pin}" for name, pin in pins.items() if name not in constants]
+    if foreign:
+        methods = "; ".join(f"method={each.value} has {', '.join(names)}" for each, names in PINNABLE.items())
+        raise RbpxError(f"{', '.join(foreign)} is no constant that can be given with method={chosen.value}; {methods}")
+    return chosen
+
+
+def _backtests(known: Sequence[_Series], fits: Sequence[PowerLawFit], method: Method) -> list[tuple[Backtest, ...]]:
+    """The backtests of each, with the laws of all of them fitted side by side, constants held as in the fit."""
+    smallest = [(at, m) for at, each in enumerate(known) for m in whole_sizes(each.S)]
+    fitted = together([known[at].smallest(m, method, fits[at].given) for at, m in smallest])
+    laws: list[dict[int, Predictor | None]] = [{} for _ in known]
+    for (at, m), law in zip(smallest, fitted, strict=True):
+        laws[at][m] = law
+    return [backtest(of.__getitem__, each.S, each.points.y_N.tolist()) for of, each in zip(laws, known, strict=True)]
+
+
+def _unfitted(points: Points, method: Method) -> Law:
+    fit = with_reasons(fit_power_law(points.S_N, points.y_N), (points.doubt,) if points.doubt else ())
+    return Law(points.law, points.k, method, fit, None, points.runs)
+
+
+def _judged(
+    series: _Series, fit: PowerLawFit, choice: FormVerdict | None, tests: tuple[Backtest, ...], method: Method
+) -> Law:
+    points = series.points
+    reasons = judge(fit, tests, series.absolute(), [run.training_tokens for run in points.runs])
+    if points.doubt is not None:
+        reasons = in_order([*reasons, points.doubt])
+    if points.doubt is Status.one_document:
+        fit = replace(fit, alpha_lo=None, alpha_hi=None)
+    return Law(points.law, points.k, method, with_reasons(fit, reasons), choice, points.runs, tests)
+
+
+def doubted(group: Group, law: Law) -> Law:
+    """A law with the doubts about the runs and the documents of its group among its reasons."""
+    return replace(law, fit=_with_more(of_dependent_documents(group, law.fit), group.doubts))
+
+
+def of_dependent_documents(group: Group, fit: PowerLawFit) -> PowerLawFit:
+    """A fit with a status that says where its documents depend on each other more than its interval allows for."""
+    return _with_more(fit, document_doubts(group, fit))
+
+
+def document_doubts(group: Group, fit: PowerLawFit) -> list[Status]:
+    """dependent_documents where the interval of alpha is too narrow for documents that depend on each other."""
+    sd, _ = fit.alpha_sds
+    if group.documents is None or sd is None or fit.alpha_lo is None or fit.alpha_hi is None:
+        return []
+    narrow = group.documents.leave_too_narrow((fit.alpha_hi - fit.alpha_lo) / 2, sd**2)
+    return [Status.dependent_documents] if narrow else []
+
+
+def _with_more(fit: PowerLawFit, reasons: Sequence[Status]) -> PowerLawFit:
+    if not reasons:
+        return fit
+    return with_reasons(fit, [*(fit.reasons or ()), fit.status, *reasons])
+
+
+def _is_signed(law: str) -> bool:
+    own = quantity(law)
+    return law.startswith(_SIGNED) if own is None else own.signed
+
+
+def of_one_document(group: Group, fit: PowerLawFit) -> PowerLawFit:
+    """Remove the interval, with a status that says so, where a group has one document, which cannot be resampled."""
+    if group.n_resampled != 1 or fit.alpha is None:
+        return fit
+    return replace(_with_more(fit, [Status.one_document]), alpha_lo=None, alpha_hi=None)
+
+
+def power_law_of(group: Group, points: Points) -> PowerLawFit:
+    """The power law of some points, without the interval that one document cannot give; it is not judged."""
+    return of_one_document(group, fit_power_law(points.S_N, points.y_N, points.resampled))
+
+
+def with_document_doubts(group: Group, fit: PowerLawFit) -> PowerLawFit:
+    """A fit without the interval that one document cannot give, and with what dependent ones do to that of many."""
+    return of_dependent_documents(group, of_one_document(group, fit))
+
+
+def keep_fits(store: Store, records: list[Record]) -> list[Record]:
+    """Write rows of `fits` to the store, and return them."""
+    for record in records:
+        store.write_record("fits", record["fit_id"], record)
+    return records
+
+
+def alike(rows: Sequence[Record]) -> list[Record]:
+    """Rows of several kinds with the same columns in each, None where one has no value."""
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def with_cells(group: Group, rows: list[Record], cells: Sequence[Cell]) -> list[Record]:
+    """Rows for programs with one for each best of a sweep, of kind cell, after those of laws; the same without any."""
+    if not cells:
+        return rows
+    of_cells = [{"kind": "cell", **group.names(), **cell.row()} for cell in cells]
+    return alike([*({"kind": "law", **row} for row in rows), *of_cells])
+
+
+def fit_record(group: Group, law: Law, resamples: int, own: Record | None = None) -> Record:
+    """A row of the relation `fits`; `own` is what its params have beside those of any law."""
+    run_ids = [run_id for run in law.runs for run_id in run.run_ids]
+    choice = {} if law.choice is None else {"choice": asdict(law.choice)}
+    more: dict[str, Any] = {"resamples": resamples, "sizes": [run.size for run in law.runs], **choice}
+    more |= about_axis(group)
+    size = {} if group.fixed_size is None else {"size": group.fixed_size}
+    params = law.fit.record() | (own or {}) | more
+    return record_of(group, law.law, law.fit, run_ids, law.method, k=law.k, params=params, **size)
+
+
+def about_axis(group: Group) -> dict[str, Any]:
+    """What params say of a law that is not in S: S there are the places on the axis."""
+    if group.axis is Axis.S:
+        return {"notes": group.notes} if group.notes else {}
+    return {"axis": group.axis.value, "notes": group.notes, "revisions": [run.revision for run in group.runs]}
+
+
+def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], method: str, **more: Any) -> Record:
+    """A row of `fits` for any law; `more` are its own columns (k, size, params), and `n`, which enters its id only.
+
+    A law that stands for all that nobody judged (`rbpx.laws.predict.verdict`) has no status.
+    """
+    names = group.names()
+    shared = [names[name] for name in ("ties", "source", "family", "dataset", "revision")]
+    apart = [
+        more.get("k"),
+        more.get("size"),
+        more.pop("n", None),
+        *filter(None, [names["variant"], names.get("model")]),
+    ]
+    apart += [] if group.axis is Axis.S else [group.axis.value]
+    by = group.first.size_by
+    apart += [] if by is SizeBy.total else [f"size_by={by.value}"]
+    apart += [{name: [pin["value"], pin["sd"]] for name, pin in pins.items()}] if (pins := _pins_of(more)) else []
+    params = more.get("params") or {}
+    apart += [name for name in ("frontier",) if params.get(name)]
+    apart += [{name: params[name]} for name in ("over", "weights", "T") if name in params]
+    is_unjudged = isinstance(fit, PowerLawFit) and fit.reasons is None and fit.status is Status.ok
+    values: Record = {
+        **names,
+        **vars(fit),
+        "status": None if is_unjudged else fit.status,
+        "fit_id": digest([law, str(method), *shared, *apart, sorted(run_ids)]),
+        "law": law,
+        "method": str(method),
+        "axis": group.axis.value,
+        "run_ids": list(run_ids),
+        "created_at": now(),
+        **more,
+    }
+    if by is not SizeBy.total:
+        values["params"] = (values.get("params") or {}) | {"size_by": by.value}
+    return {name: values.get(name) for name in FITS.names}
+
+
+def _pins_of(record: Record) -> dict[str, Record]:
+    return (record.get("params") or {}).get("pins") or {}
+
+
+def write_rank_fit(store: Store, run: Run, ties: Ties, fit: RankFit, implied: Record) -> Record:
+    """Write a row of the relation `rank_fits`; params that other analyses wrote for this distribution are kept."""
+    name = f"{run.run_id}-{ties.value}-{fit.distribution}"
+    previous = store.record("rank_fits", name) or {"params": {}}
+    record = {"run_id": run.run_id, "ties": ties.value, **vars(fit), "created_at": now()}
+    record["params"] = previous["params"] | fit.params | implied
+    store.write_record("rank_fits", name, record)
+    return record
+
+
+def stands(law: Law) -> bool:
+    """Whether a law holds: a trend that is significant, also over resamples, and no doubt about its form.
+
+    0 < RBP_k < 1 at every size, in nearly all resamples too, the interval of alpha lies above 0, and the points do not
+    bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.predict.verdict`).
+    """
+    fit = law.fit
+    falls = fit.alpha_lo is not None and fit.alpha_lo > 0
+    few = fit.n_resamples_left_out <= MOST_LEFT_OUT * (fit.n_resamples or 0)
+    return falls and few and not _AGAINST & set(fit.reasons or ())
+
+
+def supported(laws: Iterable[Law]) -> int | None:
+    """The largest k, of laws in order of k, up to which every law stands; None if not the first."""
+    reach = None
+    for law in laws:
+        if not stands(law):
+            break
+        reach = law.k
+    return reach
+
+
+def largest_standing(laws: Iterable[Law]) -> int | None:
+    """The largest k at which a law stands, whatever smaller k say; None where none does."""
+    return max((law.k for law in laws if law.k is not None and stands(law)), default=None)

@@ -1,0 +1,99 @@
+"""The best of the runs of one size that were trained on as many tokens: sweeps and repeats as one point each."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rbpx.display.frontier import said_of_frontier
+from rbpx.errors import number_of
+from rbpx.laws.names import Axis
+from rbpx.laws.sweeps import Best, Cell, best_of
+from rbpx.runs.group import Run
+from rbpx.runs.points.sizes import Points
+from rbpx.runs.select.along import unbeaten
+from rbpx.runs.select.sizes import tokens_of
+
+__all__ = ["frontier", "said_of_points"]
+
+
+def said_of_points(cells: Sequence[Cell], runs: Sequence[Run]) -> Iterator[str]:
+    """What the points of a frontier are; without one how many sizes and tokens have several runs, if any.
+
+    Args:
+        cells: the best of each size and number of tokens; none where each run is a point.
+        runs: that were asked for.
+    """
+    several = [places for places in _cells(runs) if len(places) > 1]
+    if cells:
+        yield from said_of_frontier(cells)
+    elif several:
+        have = "has" if len(several) == 1 else "have"
+        crowded = number_of(len(several), "(S, D) cell")
+        yield f"{crowded} {have} {sum(map(len, several)):,} runs: frontier=true takes the best of each."
+
+
+def frontier(series: Sequence[Points]) -> tuple[list[Points], tuple[Cell, ...]]:
+    """One point for each size and number of tokens, and how it was found.
+
+    Along C those that none of at most as much compute beats.
+
+    Args:
+        series: the points of each quantity.
+    """
+    best, cells = list[Points](), list[Cell]()
+    for points in series:
+        if points.doubt is not None and not np.isfinite(points.y_N).any():
+            best.append(points)
+            continue
+        of_points = [_cell(points, places) for places in _cells(points.runs)]
+        runs = tuple(run for run, _ in of_points)
+        y_N = np.array([cell.best.y.value for _, cell in of_points], np.float64)
+        kept_N = np.full(len(runs), True)
+        if runs and runs[0].axis is Axis.C:
+            kept_N = np.array(unbeaten(y_N.tolist(), [run.x or 0.0 for run in runs]))
+        y_BN = None if points.y_BN is None else points.y_BN @ _weights(points, of_points)
+        chosen = tuple(run for run, is_kept in zip(runs, kept_N.tolist(), strict=True) if is_kept)
+        best.append(replace(points, runs=chosen, y_N=y_N[kept_N], y_BN=None if y_BN is None else y_BN[:, kept_N]))
+        cells += [cell for _, cell in of_points]
+    return best, tuple(cells)
+
+
+def _cells(runs: Sequence[Run]) -> list[list[int]]:
+    """The places of the runs of each size and number of tokens, in order of their first."""
+    cells: dict[tuple[Any, ...], list[int]] = {}
+    for at, run in enumerate(runs):
+        step = run.training_step if run.axis is Axis.step else None
+        cells.setdefault((run.non_embedding_params, tokens_of(run), run.unique_tokens, step), []).append(at)
+    return list(cells.values())
+
+
+def _cell(points: Points, places: Sequence[int]) -> tuple[Run, Cell]:
+    """A run that stands for those of one cell, and the best of them; values that are not finite are none."""
+    runs, y_N = [points.runs[at] for at in places], points.y_N[places]
+    known = np.flatnonzero(np.isfinite(y_N)) if np.isfinite(y_N).any() else np.arange(len(y_N))
+    names = dict.fromkeys(name for run in runs for name in run.varied)
+    knobs = {name: np.array([runs[at].varied.get(name, np.nan) for at in known]) for name in names}
+    seeds = [runs[at].training_seed for at in known]
+    found = best_of(y_N[known], knobs, are_seeds=None not in seeds and len(set(seeds)) == len(seeds))
+    weight_N = np.zeros(len(runs))
+    weight_N[known] = found.weight_N
+    best = Best(found.y, found.at, found.how, int(known[found.least]), len(runs), weight_N)
+    of = runs[best.least]
+    run_ids = tuple(sorted({run_id for run in runs for run_id in run.run_ids}))
+    stands = replace(of, run_ids=run_ids, varied={}, weight=1.0)
+    if len(runs) > 1:
+        stands = replace(stands, model=None, training_seed=None)
+    D = tokens_of(of)
+    C = of.training_flops or (None if D is None else 6 * of.non_embedding_params * D)
+    where = (of.size, float(of.non_embedding_params), D, C)
+    return stands, Cell(points.law, points.k, *where, best, float(y_N[best.least]))
+
+
+def _weights(points: Points, of_points: Sequence[tuple[Run, Cell]]) -> Any:
+    """What each run adds to the point of each cell, [runs, cells]."""
+    weight_NC = np.zeros((len(points.runs), len(of_points)))
+    for column, (places, (_, cell)) in enumerate(zip(_cells(points.runs), of_points, strict=True)):
+        weight_NC[places, column] = cell.best.weight_N
+    return weight_NC

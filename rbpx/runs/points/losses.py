@@ -1,0 +1,227 @@
+"""The points of loss to loss: a quantity of models on one text, and what the axis names on another, with resamples."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from rbpx.config.keys.tasks import chance_of
+from rbpx.config.request import Request
+from rbpx.errors import number_of
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.losses.calibration import Calibration
+from rbpx.laws.losses.curve import LossPoints
+from rbpx.laws.losses.guessing import as_misses, compared_as_misses, odds, scatter_of
+from rbpx.laws.losses.noise import Noise, noise_of
+from rbpx.laws.names import IMPORTED
+from rbpx.laws.numeric import Floats
+from rbpx.laws.predict.verdict import Backtest
+from rbpx.runs.documents import with_documents
+from rbpx.runs.group import OF_TRAINING, Group, Run
+from rbpx.runs.points.sizes import Points, size_points, weigh_group
+from rbpx.runs.select.losses import PairedGroup, family_of
+from rbpx.status import Status
+
+DEFAULT_K: Final = (1, 10, 100)
+_DEFAULT_LAWS: Final = ("rbp", "cross_entropy", *IMPORTED)
+
+Which = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """One quantity of the models of a group beside that of the axis.
+
+    Attributes:
+        law: name of the quantity.
+        k: None where it has none.
+        x_k: that of the quantity of the axis.
+        members: the runs at which both are known and positive.
+        x_N: of the axis.
+        y_N: of the quantity.
+        z_BN2: ln x and ln y under resampled documents; None where there are none, or one document.
+        n_documents: that were resampled, of the text that has fewer.
+        noise: how x and y err together.
+        alone: runs of models that are on the other text only.
+        x_A: of these.
+        n_left_out: models without a positive x and y.
+        doubts: what is known to be wrong before anything is fitted.
+        chance: success of guessing, where the quantity is a share of misses, which is fitted as odds
+            (`rbpx.laws.losses.guessing`); None of other quantities.
+        is_chance_known: whether it is, or taken to be 0.
+        at_chance: family, x and y of models that do no better than guessing, among those that are left out.
+    """
+
+    law: str
+    k: int | None
+    x_k: int | None
+    members: tuple[Run, ...]
+    x_N: Floats
+    y_N: Floats
+    z_BN2: Floats | None
+    n_documents: int | None
+    noise: Noise
+    alone: tuple[Run, ...]
+    x_A: Floats
+    n_left_out: int
+    doubts: tuple[Status, ...]
+    chance: float | None = None
+    is_chance_known: bool = True
+    at_chance: tuple[tuple[str, float, float], ...] = ()
+
+    @property
+    def fitted_N(self) -> Floats:
+        """What is fitted: y, or the odds of misses."""
+        return self.y_N if self.chance is None else odds(self.y_N, self.chance)
+
+    def as_y(self, value: Estimate, scatter: float = 0.0) -> Estimate:
+        """The y of what was fitted, its interval no narrower than that of its own scatter."""
+        return value if self.chance is None else as_misses(value, self.chance, scatter)
+
+    def scatter(self, calibration: Calibration, family: str | None) -> float:
+        """What `as_y` takes for the models of one family, or of all; 0 where y itself is fitted."""
+        if self.chance is None:
+            return 0.0
+        of_N, beside = self.of(family), [(x, y) for of, x, y in self.at_chance if family in (None, of)]
+        x_N, y_N = np.array([*zip(self.x_N[of_N], self.y_N[of_N], strict=True), *beside]).T
+        return scatter_of(calibration, x_N, y_N, self.chance)
+
+    def compared(self, tests: Sequence[Backtest]) -> tuple[Backtest, ...]:
+        """The backtests, of y."""
+        return tuple(test if self.chance is None else compared_as_misses(test, self.chance) for test in tests)
+
+    @property
+    def of_guessing(self) -> list[str]:
+        """What has to be known of a share of misses, a sentence each."""
+        if self.chance is None:
+            return []
+        known = "of guessing" if self.is_chance_known else "of guessing, which is not known and taken to be 0"
+        lines = [
+            f"1 - accuracy is fitted as the odds (1 - a) / (a - c), with c = {self.chance:.3g} the success {known}."
+        ]
+        if self.at_chance:
+            models = number_of(len(self.at_chance), "model")
+            lines.append(f"Left out: {models} that did no better than guessing, so say nothing of the curve.")
+        return lines
+
+    @property
+    def family_N(self) -> list[str]:
+        """The family of each member."""
+        return [family_of(run) for run in self.members]
+
+    @property
+    def families(self) -> list[str]:
+        """Of the members, each once."""
+        return list(dict.fromkeys(self.family_N))
+
+    @property
+    def least_x(self) -> float:
+        """The smallest that is known of any model."""
+        return float(np.concatenate([self.x_N, self.x_A]).min())
+
+    def of(self, family: str | None) -> Which:
+        """Which members are of a family; all for None."""
+        return np.array([family in (None, of) for of in self.family_N], bool)
+
+    def points(self, of_N: Which) -> LossPoints:
+        """Some of the members, for a curve."""
+        return LossPoints(np.log(self.x_N[of_N]), np.log(self.fitted_N[of_N]), self.noise.C_22, self.least_x)
+
+
+def loss_pairs(connection: duckdb.DuckDBPyConnection, group: PairedGroup, request: Request) -> list[Pairs]:
+    """Every quantity that is asked for beside that of the axis; without a choice RBP_k and the losses there are."""
+    chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
+    beside = Group((*group.others, *group.alone), group.ties)
+    beside = with_documents(connection, beside, tests_order=False)
+    here = Group(group.runs, group.ties, documents=group.documents)
+    k_grid: list[int] = []
+    if group.is_measured:
+        k_grid = request.k.grid(min(here.vocab_size, beside.vocab_size), DEFAULT_K)
+    # Documents of different texts are drawn apart.
+    asked = request if group.is_same_text else request.but(seed=request.seed + 1)
+    evidence = weigh_group(connection, here, request, k_grid, chosen)
+    y = size_points(here, evidence, request, k_grid, chosen)
+    named = {group.on.law}
+    evidence = weigh_group(connection, beside, asked, k_grid, named)
+    x_at = {points.k: points for points in size_points(beside, evidence, asked, k_grid, named)}
+    found = []
+    for points in y:
+        if not request.laws.by_name and points.doubt is Status.not_known:
+            continue
+        of_k = x_at.get(points.k, next(iter(x_at.values()), None))
+        if of_k is None or (group.is_same_text and (points.law, points.k) == (of_k.law, of_k.k)):
+            continue
+        found.append(_pairs(group, points, of_k))
+    return found
+
+
+def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
+    is_share = y.law == "accuracy"
+    guessed = chance_of(group.first.dataset, None) if is_share else None
+    chance = (guessed or 0.0) if is_share else None
+    x_at, y_at = ({id(run): at for at, run in enumerate(of.runs)} for of in (x, y))
+
+    def known(of: Points, at: int | None) -> bool:
+        return at is not None and bool(np.isfinite(of.y_N[at]) and of.y_N[at] > 0)
+
+    paired = [
+        (y_at[id(run)], x_at[id(other)], run)
+        for run, other in zip(group.runs, group.others, strict=True)
+        if known(y, y_at.get(id(run))) and known(x, x_at.get(id(other)))
+    ]
+    both = [each for each in paired if chance is None or y.y_N[each[0]] < 1 - chance]
+    of_y, of_x = [at for at, _, _ in both], [at for _, at, _ in both]
+    members = tuple(run for _, _, run in both)
+    alone = [run for run in group.alone if known(x, x_at.get(id(run)))]
+    x_N, y_N = x.y_N[of_x], y.y_N[of_y]
+    fitted_N = y_N if chance is None else odds(y_N, chance)
+    z_N2 = np.log(np.stack([x_N, fitted_N], axis=1))
+    z_BN2, n_documents = _resampled(x, y, of_x, of_y)
+    return Pairs(
+        law=y.law,
+        k=y.k,
+        x_k=x.k,
+        members=members,
+        x_N=x_N,
+        y_N=y_N,
+        z_BN2=z_BN2,
+        n_documents=n_documents,
+        noise=noise_of(z_N2, [_without_seed(run) for run in members], z_BN2, group.is_same_text),
+        alone=tuple(alone),
+        x_A=np.array([x.y_N[x_at[id(run)]] for run in alone], np.float64),
+        n_left_out=len(group.runs) - len(members),
+        doubts=(*(each for each in (y.doubt, x.doubt) if each is not None), *group.doubts),
+        chance=chance,
+        is_chance_known=guessed is not None or not is_share,
+        at_chance=tuple(
+            (family_of(run), float(x.y_N[at_x]), float(y.y_N[at_y]))
+            for at_y, at_x, run in paired
+            if chance is not None and y.y_N[at_y] >= 1 - chance
+        ),
+    )
+
+
+def _resampled(x: Points, y: Points, of_x: Sequence[int], of_y: Sequence[int]) -> tuple[Floats | None, int | None]:
+    """The logarithms under resamples, those in which all are positive; None where either has none."""
+    if x.y_BN is None or y.y_BN is None or Status.one_document in (x.doubt, y.doubt):
+        return None, None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z_BN2 = np.log(np.stack([x.y_BN[:, of_x], y.y_BN[:, of_y]], axis=2))
+    z_BN2 = z_BN2[np.isfinite(z_BN2).all(axis=(1, 2))]
+    counted = [n for n in (x.n_documents, y.n_documents) if n is not None]
+    return (z_BN2, min(counted, default=None)) if len(z_BN2) > 1 else (None, None)
+
+
+def _without_seed(run: Run) -> tuple[str, ...]:
+    """What the trainings of one model have in common that differ in their seed."""
+    names = (
+        "family",
+        "variant",
+        "size",
+        "revision",
+        *(name for name in OF_TRAINING if name not in ("training_seed", "model")),
+    )
+    return tuple(str(getattr(run, name)) for name in names)

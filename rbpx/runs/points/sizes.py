@@ -1,0 +1,355 @@
+"""The points that laws in size are fitted to: one quantity at every size of a group, with its resamples.
+
+The counts of the ranks of each run give its curves, as measured and for resampled documents.
+
+Shapes: D documents, R different ranks, K values of k, B resamples of the documents, N sizes.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy.sparse import csr_array
+
+from rbpx.config.keys.laws import DEFAULT_K
+from rbpx.config.request import Request
+from rbpx.cores import n_cores
+from rbpx.laws.intervals.estimate import Resampled
+from rbpx.laws.names import IMPORTED, LAWS
+from rbpx.laws.numeric import Floats, neg_ln
+from rbpx.laws.quantity import Counts, Quantity, quantity
+from rbpx.laws.ranks.distribution import fit_distribution
+from rbpx.laws.ranks.error_entropy import decompose, resample_terms
+from rbpx.laws.ranks.family import RankFit
+from rbpx.laws.ranks.lognormal import derived_approximation, derived_power_law, fit_paper, paper_slopes, step_paper
+from rbpx.runs.documents import distinct_ranks, document_ranks
+from rbpx.runs.group import Group, Run
+from rbpx.status import Status
+
+Curves = dict[str, Floats]
+"""Quantities of one run by the name of their law; `rbp` has a last axis [K], and those of resamples a first one [B]."""
+
+# Of resampled counts at a time, for each run; larger blocks take new memory from the system each time.
+_BLOCK_BYTES = 8 * 2**20
+_LOGNORMAL = ("lognormal_rbp1", "lognormal_cross_entropy")
+_TERMS = ("error_entropy", "self_alignment", "confidence")
+_PARTS = {"lognormal": _LOGNORMAL, "terms": _TERMS}
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """One run under one tie rule, or those of its curves that do not depend on k.
+
+    Attributes:
+        measured: rbp (shares), cross_entropy (nats) and, where they were asked for, the terms of the error-entropy
+            decomposition (nats, they add up to cross_entropy) and the curves derived from the rank model (nats, NaN
+            where there is none).
+        resampled: the same of its resamples; NaN for a resample without a token.
+        paper: lognormal fitted to the ranks from 2 up, as published; None where it was not asked for.
+        full: the same family fitted to all ranks.
+        approximated: (-ln RBP_1, cross-entropy) of `paper` by the paper's own approximation; None without mu, sigma.
+    """
+
+    measured: Curves
+    resampled: Curves
+    paper: RankFit | None = None
+    full: RankFit | None = None
+    approximated: tuple[float, float] | None = None
+
+
+def weigh(
+    counts: pa.Table,
+    weights_BD: npt.NDArray[Any],
+    k_grid: Sequence[int],
+    vocab_size: int,
+    laws: Collection[str],
+    kept: dict[str, Evidence] | None = None,
+) -> Evidence:
+    """Turn the rank counts of each document (`document_ranks`) into the curves of a run and of its resamples.
+
+    Args:
+        counts: doc_id, rank, n_tokens, sum_logprob.
+        weights_BD: how often each document is drawn in each resample, whole numbers of any type.
+        k_grid: the k of RBP.
+        vocab_size: V, where the rank models end.
+        laws: those that need more than RBP and cross-entropy are computed if they are named here.
+        kept: what was computed of the same counts and weights before; what is computed now is added.
+    """
+    doc, rank, tokens, logprob = (counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
+    weights_BD = weights_BD.astype(np.float64, copy=False)
+    parts = [Evidence(*_shares(doc, rank, tokens, logprob, weights_BD, k_grid))]
+    kept = {} if kept is None else kept
+    needed = [name for name, of in _PARTS.items() if set(of) & set(laws)]
+    needed += [law for law in laws if quantity(law) is not None]
+    missing = [name for name in needed if name not in kept]
+    if missing:
+        kept |= _whole(doc, rank, tokens.astype(np.float64), logprob, weights_BD, vocab_size, missing)
+    parts += [kept[name] for name in needed]
+    model = next((each for each in parts if each.paper is not None), parts[0])
+    measured, resampled = (
+        {k: v for each in parts for k, v in getattr(each, of).items()} for of in ("measured", "resampled")
+    )
+    return Evidence(measured, resampled, model.paper, model.full, model.approximated)
+
+
+def _whole(
+    doc: Any, rank: Any, tokens: Floats, logprob: Any, weights_BD: Floats, vocab_size: int, names: Sequence[str]
+) -> dict[str, Evidence]:
+    """The parts that need all ranks, whatever the k: those of `_PARTS`, and each quantity with a module of its own."""
+    rank_R, column = distinct_ranks(rank)
+    shape = (weights_BD.shape[1], len(rank_R))
+    tokens_R, logprob_R = (np.bincount(column, each).astype(np.float64) for each in (tokens, logprob))
+    parts = {}
+    if "lognormal" in names:
+        paper, full = fit_paper(rank_R, tokens_R), fit_distribution("lognormal_full", rank_R, tokens_R, vocab_size)
+        theta = _derive(_parameter(paper, "beta"), _parameter(paper, "gamma"), vocab_size)
+        theta_B = _resampled_theta(paper, rank_R, csr_array((tokens, (doc, column)), shape), weights_BD)
+        parts["lognormal"] = Evidence(
+            {name: curve[0] for name, curve in zip(_LOGNORMAL, theta, strict=True)},
+            dict(zip(_LOGNORMAL, _derive(*theta_B, vocab_size), strict=True)),
+            paper,
+            full,
+            _approximate(paper),
+        )
+    if "terms" in names:
+        measured, resampled = (
+            {name: np.asarray(getattr(terms, name)) for name in _TERMS}
+            for terms in (
+                decompose(tokens_R, logprob_R),
+                resample_terms(doc, column, tokens, logprob, weights_BD),
+            )
+        )
+        parts["terms"] = Evidence(measured, resampled)
+    more = {law: definition for law in names if (definition := quantity(law)) is not None}
+    if more:
+        measured = _values(more, Counts(rank_R, tokens_R[None], logprob_R[None], vocab_size))
+        tokens_DR, logprob_DR = (csr_array((each, (doc, column)), shape) for each in (tokens, logprob))
+        resampled = _resampled_values(more, rank_R, tokens_DR, logprob_DR, weights_BD, vocab_size)
+        parts |= {law: Evidence({law: measured[law][0]}, {law: resampled[law]}) for law in more}
+    return parts
+
+
+def _shares(
+    doc: Any, rank: Any, tokens: Any, logprob: Any, weights_BD: npt.NDArray[Any], k_grid: Sequence[int]
+) -> tuple[Curves, Curves]:
+    """RBP and cross-entropy: sums over documents, so that resampling them is one product."""
+    n_documents, n_k = weights_BD.shape[1], len(k_grid)
+    order = np.argsort(k_grid)
+    bin_N = np.searchsorted(np.asarray(k_grid)[order], rank)  # of the smallest k that the rank does not exceed
+    counted = np.bincount(doc * (n_k + 1) + bin_N, tokens, n_documents * (n_k + 1)).reshape(n_documents, n_k + 1)
+    up_to_DK = np.cumsum(counted, axis=1)
+    sums_DC = np.column_stack([up_to_DK[:, np.argsort(order)], up_to_DK[:, -1], np.bincount(doc, logprob, n_documents)])
+    total_C = sums_DC.sum(axis=0)
+    measured = {"rbp": total_C[:-2] / total_C[-2], "cross_entropy": np.asarray(-total_C[-1] / total_C[-2])}
+    drawn_BC = weights_BD.astype(np.float64, copy=False) @ sums_DC
+    n_B = drawn_BC[:, -2]
+    n_B[n_B == 0] = np.nan  # a resample that drew only documents without a token says nothing
+    return measured, {"rbp": drawn_BC[:, :-2] / n_B[:, None], "cross_entropy": -drawn_BC[:, -1] / n_B}
+
+
+def _resampled_values(
+    more: dict[str, Quantity], rank_R: Floats, tokens_DR: csr_array, logprob_DR: csr_array, weights_BD: Floats, V: int
+) -> Curves:
+    rows, blocks = max(1, _BLOCK_BYTES // (8 * len(rank_R))), []
+    for begin in range(0, len(weights_BD), rows):
+        drawn_BR, logprob_BR = ((each.T @ weights_BD[begin : begin + rows].T).T for each in (tokens_DR, logprob_DR))
+        blocks.append(_values(more, Counts(rank_R, drawn_BR, logprob_BR, V)))
+    return {law: np.concatenate([block[law] for block in blocks]) for law in more}
+
+
+def _values(more: dict[str, Quantity], counts: Counts) -> Curves:
+    """Quantities defined in `rbpx.laws.quantities`; NaN where a resample contains no token."""
+    says_B = counts.tokens_BR.sum(axis=1) > 0
+    resampled = Counts(counts.rank_R, counts.tokens_BR[says_B], counts.sum_logprob_BR[says_B], counts.vocab_size)
+    filled = {law: np.full(len(says_B), np.nan) for law in more}
+    for law, definition in more.items():
+        filled[law][says_B] = definition.value(resampled)
+    return filled
+
+
+def _parameter(fit: RankFit, name: str) -> float:
+    value = fit.params[name]
+    return np.nan if value is None else float(value)
+
+
+def _derive(beta: Any, gamma: Any, vocab_size: int) -> tuple[Floats, Floats]:
+    """Derived (-ln RBP_1, CE) for each (beta, gamma); NaN where those are, for a fit that has no numbers."""
+    beta_B, gamma_B = np.atleast_1d(np.asarray(beta, float)), np.atleast_1d(np.asarray(gamma, float))
+    rbp1_B, cross_entropy_B = np.full(len(beta_B), np.nan), np.full(len(beta_B), np.nan)
+    known_B = np.isfinite(beta_B) & np.isfinite(gamma_B)
+    if known_B.any():
+        derived = derived_power_law(beta_B[known_B], gamma_B[known_B], vocab_size)
+        rbp1_B[known_B], cross_entropy_B[known_B] = derived.neg_ln_rbp_1, derived.cross_entropy_nats
+    return rbp1_B, cross_entropy_B
+
+
+def _resampled_theta(paper: RankFit, rank_R: Floats, tokens_DR: csr_array, weights_BD: Floats) -> tuple[Floats, Floats]:
+    """(beta, gamma) refitted to each resample; NaN where the fit itself has no mu and sigma to step from."""
+    if paper.status is not Status.ok:
+        unknown_B = np.full(len(weights_BD), np.nan)
+        return unknown_B, unknown_B
+    mu_B, sigma_B = step_paper(paper, weights_BD @ (tokens_DR @ paper_slopes(paper, rank_R))).T
+    return 1 - mu_B / sigma_B**2, 0.5 / sigma_B**2
+
+
+def _approximate(paper: RankFit) -> tuple[float, float] | None:
+    mu, sigma = paper.params["mu"], paper.params["sigma"]
+    if mu is None or sigma is None:
+        return None
+    derived = derived_approximation(mu, sigma)
+    return float(derived.neg_ln_rbp_1), float(derived.cross_entropy_nats)
+
+
+_MOST_THREADS: Final = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """One quantity of a group.
+
+    Attributes:
+        law: name of the law.
+        k: None where the law has none.
+        runs: the sizes at which it is known.
+        y_N: its values: -ln RBP_k, or nats. Infinite where RBP_k is 0.
+        y_BN: the same under resampled documents; None where there are none to resample.
+        doubt: what is known to be wrong before anything is fitted.
+        n_documents: what was resampled, documents or the texts that several were cut from; None where that is unknown.
+    """
+
+    law: str
+    k: int | None
+    runs: tuple[Run, ...]
+    y_N: Floats
+    y_BN: Floats | None
+    doubt: Status | None = None
+    n_documents: int | None = None
+
+    @property
+    def S_N(self) -> list[float]:
+        """Non-embedding parameters, or the places on another axis."""
+        return [run.x for run in self.runs if run.x is not None]
+
+    @property
+    def weight_N(self) -> Floats | None:
+        """How much each run counts; None where all count alike."""
+        weights = np.array([run.weight for run in self.runs], np.float64)
+        return None if np.all(weights == 1) else weights
+
+    @property
+    def resampled(self) -> Resampled | None:
+        """The resamples as laws take them; None where there are none, or those of one document."""
+        without = self.y_BN is None or self.doubt is Status.one_document
+        return None if without else Resampled.of(np.asarray(self.y_BN), self.n_documents)
+
+    def over(self, other: "Points") -> "Points":
+        """Their ratio to others at the same sizes and under the same resamples; its fit says where there is none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            y_BN = None if self.y_BN is None or other.y_BN is None else self.y_BN / other.y_BN
+            return replace(self, y_N=self.y_N / other.y_N, y_BN=y_BN)
+
+
+def weigh_group(
+    connection: duckdb.DuckDBPyConnection,
+    group: Group,
+    request: Request,
+    k_grid: Sequence[int],
+    laws: Collection[str],
+) -> list[Evidence]:
+    """The evidence of each run, their documents resampled, the same ones for every size; none for imported runs."""
+    if not group.is_measured:
+        return []
+    weights_BD = group.weights(request)
+    kept = _KEPT.get({})  # outside of `evidence_kept` an empty one that is discarded
+    pending = []
+    with side_by_side() as pool:
+        for run in group.runs:
+            counts = document_ranks(connection, run.run_id, group.ties)
+            key = (run.run_id, group.ties, group.n_documents, request.resamples, request.seed)
+            of_run = kept.setdefault(key, {})
+            pending.append(pool.submit(weigh, counts, weights_BD, k_grid, run.vocab_size or 0, laws, of_run))
+        return [each.result() for each in pending]
+
+
+_KEPT: ContextVar[dict[tuple[Any, ...], dict[str, Evidence]]] = ContextVar("kept parts of evidence")
+
+
+@contextmanager
+def evidence_kept() -> Iterator[None]:
+    """Share what takes all ranks of a run among all analyses within the context, whatever k they ask for."""
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def side_by_side() -> ThreadPoolExecutor:
+    """Threads for work on one run each: numpy works outside the interpreter's lock.
+
+    More of them than cores would only evict each other's blocks from the caches.
+    """
+    return ThreadPoolExecutor(min(_MOST_THREADS, n_cores()))
+
+
+def size_points(
+    group: Group, evidence: Sequence[Evidence], request: Request, k_grid: Sequence[int], laws: Collection[str]
+) -> list[Points]:
+    """Every requested quantity, in the order of the laws; unknown ones carry a doubt."""
+    if not group.is_measured:
+        return _imported_points(group, request, laws)
+    doubt = Status.one_document if group.n_resampled == 1 else None
+    n_documents = group.n_resampled
+    points = []
+    for law in LAWS:
+        if law == "rbp" and law in laws:
+            for at, k in enumerate(k_grid):
+                y_N = neg_ln(np.array([e.measured["rbp"][at] for e in evidence]))
+                y_BN = neg_ln(np.column_stack([e.resampled["rbp"][:, at] for e in evidence]))
+                points.append(Points(law, k, group.runs, y_N, y_BN, doubt, n_documents))
+            points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k.beyond(group.vocab_size)]
+        elif law in laws:
+            y_N = np.array([e.measured[law] for e in evidence])
+            y_BN = np.column_stack([e.resampled[law] for e in evidence])
+            ranks = [e.paper.status for e in evidence if e.paper is not None and law.startswith("lognormal")]
+            doubts = [status for status in ranks if status is not Status.ok]
+            points.append(Points(law, None, group.runs, y_N, y_BN, doubts[0] if doubts else doubt, n_documents))
+    return points
+
+
+def known_points(
+    connection: duckdb.DuckDBPyConnection,
+    group: Group,
+    request: Request,
+    laws: Collection[str],
+    k: Sequence[int] | Literal["log"] = DEFAULT_K,
+) -> list[Points]:
+    """The points of `size_points` from the store, at the k asked for; at those of `k` where none are."""
+    k_grid = request.k.grid(group.vocab_size, k) if group.is_measured else []
+    return size_points(group, weigh_group(connection, group, request, k_grid, laws), request, k_grid, laws)
+
+
+def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Points:
+    return Points(law, k, group.runs, np.full(len(group.runs), np.nan), None, doubt)
+
+
+def _imported_points(group: Group, request: Request, laws: Collection[str]) -> list[Points]:
+    """Imported runs have RBP at some k, and perhaps cross-entropy; whatever needs their tokens is unknown."""
+    asked = [("rbp", k) for k in group.stated_k(request)]
+    points = []
+    for law, k in [*asked, *((law, None) for law in ("cross_entropy", *IMPORTED, *LAWS[2:]))]:
+        runs = tuple(run for run in group.runs if run.stated(law, k) is not None)
+        if runs and law in laws:
+            y_N = np.array([run.stated(law, k) for run in runs], dtype=np.float64)
+            y_N = neg_ln(y_N) if law == "rbp" else 1 - y_N if law == "accuracy" else y_N
+            points.append(Points(law, k, runs, y_N, None))
+        elif law in laws and (request.laws.by_name or law in LAWS[:2]):
+            points.append(_unknown(group, k, Status.not_known, law))
+    return points

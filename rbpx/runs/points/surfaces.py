@@ -1,0 +1,342 @@
+"""The points that surfaces are fitted to, one quantity of a group of trainings, and the row of `fits` of a surface."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+
+from rbpx.config.request import Request
+from rbpx.display.vocabulary import law_title
+from rbpx.errors import RbpxError
+from rbpx.files.digest import digest
+from rbpx.laws.intervals.estimate import Estimate, Z, document_t, few_documents
+from rbpx.laws.names import IMPORTED, Objective
+from rbpx.laws.numeric import Floats
+from rbpx.laws.pins import Pin, Pins
+from rbpx.laws.power.law import LawFit
+from rbpx.laws.surface.fit import FORMS, SurfaceFit
+from rbpx.laws.surface.given import fit_given, has_constants
+from rbpx.laws.surface.outliers import Outlier
+from rbpx.laws.surface.runs import Runs, six_S
+from rbpx.laws.sweeps import Cell
+from rbpx.runs.fits import record_of
+from rbpx.runs.group import Run
+from rbpx.runs.points.frontier import frontier
+from rbpx.runs.points.sizes import Points, size_points, weigh_group
+from rbpx.runs.select.sizes import tokens_of, training_of
+from rbpx.runs.select.trainings import TrainingGroup
+from rbpx.status import Status, first_of, in_order
+from rbpx.store.store import Record
+
+DEFAULT_K: Final = (1, 10, 100)
+_DEFAULT_LAWS: Final = ("rbp", "cross_entropy", "error_entropy", *IMPORTED)
+_SAME: Final = 0.01  # of C: FLOPs that a source states to two digits
+MOST_RESAMPLES: Final = 200  # of the runs; intervals of surfaces hold the truth at their rate with so many
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A run that lies outside what the others allow.
+
+    Attributes:
+        member: its last checkpoint.
+        D: tokens that this was trained on.
+        y: the quantity there, with its sign.
+        outlier: how far out it lies.
+        n_runs: that were tested together.
+        counts: whether it is among the points all the same.
+    """
+
+    member: Run
+    D: float
+    y: float
+    outlier: Outlier
+    n_runs: int
+    counts: bool
+
+    def row(self, sign: int) -> Record:
+        """What a row for programs says of it."""
+        off = {"y": self.y, "off": sign * self.outlier.share, "in_sd": sign * self.outlier.in_sd, "p": self.outlier.p}
+        at = {"S": float(self.member.non_embedding_params), "D": self.D, "n_runs": self.n_runs}
+        return {**self.member.names(), **at, **off, "counts": self.counts}
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """One quantity of the runs of a group.
+
+    Attributes:
+        law: name of the quantity.
+        k: None where it has none.
+        members: the runs at which it is known.
+        runs: their S, D, y, and which of them are of one training; y is positive, or no form can be fitted.
+        sign: -1 where all values are negative, and y is their absolute value; 1 elsewhere.
+        doubt: what is known to be wrong before anything is fitted.
+        cells: how the point of each size and number of tokens was found; empty where each run is a point.
+        outside: runs that lie outside what the others allow.
+    """
+
+    law: str
+    k: int | None
+    members: tuple[Run, ...]
+    runs: Runs
+    sign: int
+    doubt: Status | None
+    cells: tuple[Cell, ...] = ()
+    outside: tuple[Outside, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The name of the quantity."""
+        return law_title(self.law, self.k)
+
+    @property
+    def C_N(self) -> Floats:
+        """Training FLOPs of each point, as its source states them, else 6 S D, S the active parameters."""
+        stated_N = np.array([run.training_flops for run in self.members], np.float64)
+        used_N = np.array([run.used_params for run in self.members], np.float64)
+        return np.where(np.isnan(stated_N), six_S(used_N) * self.runs.D_N, stated_N)
+
+    @property
+    def n_stated(self) -> int:
+        """Points whose source states their FLOPs."""
+        return sum(run.training_flops is not None for run in self.members)
+
+
+def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[Trained]:
+    """Every quantity that is asked for; without a choice RBP_k, the losses, error-entropy and what was imported.
+
+    With `frontier` the best of the runs of each size and number of tokens is one point.
+    """
+    chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
+    k_grid: list[int] = []
+    if group.is_measured:
+        k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
+    request = request.but(resamples=min(request.resamples, MOST_RESAMPLES))  # a resample of runs takes one of each
+    evidence = weigh_group(connection, group, request, k_grid, chosen)
+    points = size_points(group, evidence, request, k_grid, chosen)
+    chosen_points = [each for each in points if request.laws.by_name or each.doubt is not Status.not_known]
+    averaged = [_averaged(each) if group.averaged else each for each in chosen_points]
+    if not request.frontier:
+        return [trained_of(each) for each in averaged]
+    return [trained_of(each, cells) for of in averaged for (each,), cells in (frontier([of]),)]
+
+
+def refuse_routed(trained: Trained) -> None:
+    """Check that C is 6 S D.
+
+    Raises:
+        RbpxError: S counts experts that a token does not use.
+    """
+    if any(run.is_routed for run in trained.members):
+        raise RbpxError("runs cost 6 S D, and S counts experts that a token does not use; add size_by=active")
+
+
+def with_constants(forms: Sequence[str], pins: Pins) -> None:
+    """Check that a surface has the constants that are given.
+
+    Raises:
+        RbpxError: a form lacks one, or there is none.
+    """
+    lacking = [form for form in forms if not has_constants(form, pins)]
+    if lacking or not forms:
+        typed = ", ".join(f"{name}={pin}" for name, pin in pins.items())
+        known = "; ".join(f"form={name} has {', '.join(form.names)}" for name, form in FORMS.items())
+        raise RbpxError(f"{typed}: {' and '.join(lacking) or 'no form'} has no such constant; {known}")
+
+
+def _averaged(points: Points) -> Points:
+    """The mean over the checkpoints of each training, at the tokens of the last of them."""
+    of: dict[tuple[Any, ...], list[int]] = {}
+    for at in sorted(range(len(points.runs)), key=lambda at: tokens_of(points.runs[at]) or 0.0):
+        of.setdefault(training_of(points.runs[at]), []).append(at)
+    last = tuple(points.runs[places[-1]] for places in of.values())
+    y_N = np.array([points.y_N[places].mean() for places in of.values()])
+    y_BN = points.y_BN
+    if y_BN is not None:
+        y_BN = np.column_stack([y_BN[:, places].mean(axis=1) for places in of.values()])
+    return replace(points, runs=last, y_N=y_N, y_BN=y_BN)
+
+
+def trained_of(points: Points, cells: tuple[Cell, ...] = ()) -> Trained:
+    """The runs of points of one quantity, with the best of each cell where they are bests."""
+    members = points.runs
+    signs = set(np.sign(points.y_N[np.isfinite(points.y_N)]).tolist())
+    sign = -1 if signs == {-1.0} else 1
+    D = [tokens_of(run) for run in members]
+    unique = [run.unique_tokens for run in members]
+    runs = Runs.of(
+        [run.non_embedding_params for run in members],
+        [np.nan if each is None else each for each in D],
+        sign * points.y_N,
+        None if set(unique) == {None} else [np.nan if each is None else float(each) for each in unique],
+        _numbered([training_of(run) for run in members]),
+        None if points.y_BN is None or points.doubt is Status.one_document else _as_few(sign * points.y_BN, points),
+        points.weight_N,
+    )
+    return Trained(points.law, points.k, members, runs, sign, points.doubt, cells)
+
+
+def _as_few(y_BN: Floats, points: Points) -> Floats:
+    """Resamples as far from their mean as intervals over so many documents reach, in normal standard deviations."""
+    reach = math.sqrt(few_documents(points.n_documents)) * document_t(points.n_documents) / Z
+    with np.errstate(divide="ignore", invalid="ignore"):  # those that are not positive are left out by the search
+        ln_y_BN = np.log(y_BN)
+        usable_B = np.isfinite(ln_y_BN).all(axis=1)
+        mean_N = ln_y_BN[usable_B].mean(axis=0) if usable_B.any() else np.zeros(ln_y_BN.shape[1])
+        return np.asarray(np.exp(mean_N + reach * (ln_y_BN - mean_N)))
+
+
+def _numbered(trainings: list[tuple[Any, ...]]) -> list[int]:
+    """A number for each different training."""
+    numbers = {training: number for number, training in enumerate(dict.fromkeys(trainings))}
+    return [numbers[training] for training in trainings]
+
+
+def flops_with_head(members: tuple[Run, ...]) -> Callable[[Floats], Floats] | None:
+    """FLOPs of a token where all parameters count, 6 N; None where all parameters are not known, or some are not used.
+
+    The parameters beside S are those of the models at their sizes, a power of S between two sizes and the power of the
+    best line through all beyond them, which embeddings and a head are whose width grows as a power of S.
+    """
+    known = [(run.non_embedding_params, run.total_params) for run in members if run.total_params is not None]
+    beside = {float(S): float(total - S) for S, total in known if total > S}
+    if len(known) < len(members) or len(beside) < 2 or any(run.is_routed for run in members):
+        return None
+    ln_S_M, ln_beside_M = (np.log(each) for each in zip(*sorted(beside.items()), strict=True))
+    slope = float(np.polyfit(ln_S_M, ln_beside_M, 1)[0])
+
+    def flops(S: Floats) -> Floats:
+        ln_S = np.log(S)
+        outside = ln_S - np.clip(ln_S, ln_S_M[0], ln_S_M[-1])
+        return np.asarray(6.0 * (S + np.exp(np.interp(ln_S, ln_S_M, ln_beside_M) + slope * outside)))
+
+    return flops
+
+
+def flops_as_stated(trained: Trained) -> Callable[[Floats], Floats] | None:
+    """FLOPs of a token as the sources of the points state them, else 6 S; None where none states any.
+
+    Where all parameters are known and the FLOPs are 6 N D, that is `flops_with_head`; elsewhere their ratio to 6 S D is
+    a power of S between two sizes, and the same beyond them.
+    """
+    if trained.n_stated == 0:
+        return None
+    runs, C_N, with_head = trained.runs, trained.C_N, flops_with_head(trained.members)
+    if with_head is not None and np.allclose(C_N, with_head(runs.S_N) * runs.D_N, rtol=_SAME):
+        return with_head
+    return _times_six_S(runs.S_N, C_N / (six_S(runs.S_N) * runs.D_N))
+
+
+def flops_used(members: Sequence[Run]) -> Callable[[Floats], Floats]:
+    """FLOPs of a token, 6 S, S the parameters that it uses, whose ratio to all is a power of S between two sizes."""
+    if not any(run.is_routed for run in members):
+        return six_S
+    S_N = np.array([run.non_embedding_params for run in members], np.float64)
+    return _times_six_S(S_N, np.array([run.used_params for run in members]) / S_N)
+
+
+def _times_six_S(S_N: Floats, ratio_N: Floats) -> Callable[[Floats], Floats]:
+    """6 S times a ratio, the geometric mean of the points of each size, a power of S between two of them."""
+    ln_S_M, size_N = np.unique(np.log(S_N), return_inverse=True)
+    ln_ratio_M = np.bincount(size_N, np.log(ratio_N)) / np.bincount(size_N)
+    return lambda S: np.asarray(six_S(S) * np.exp(np.interp(np.log(S), ln_S_M, ln_ratio_M)))
+
+
+METHOD: Final = "surface"
+
+
+def doubts_of_points(group: TrainingGroup, trained: Trained, fit: SurfaceFit) -> tuple[Status, ...]:
+    """Every status that holds for a fit to these points."""
+    doubts = [trained.doubt] if trained.doubt is not None else []
+    mixed = [Status.mixed_checkpoints] if group.is_mixed else []
+    same = [Status.same_weights] if group.n_same else []
+    refused = [Status.given_refused] if any(each.is_refused for each in fit.pinned) else []
+    return in_order([*fit.reasons, *doubts, *mixed, *same, *refused])
+
+
+def surface_record(
+    group: TrainingGroup,
+    trained: Trained,
+    fit: SurfaceFit,
+    reasons: Sequence[Status],
+    held_out_error: float | None,
+    more: dict[str, Any],
+) -> Record:
+    """The row of `fits`; its id contains the points, because imported runs share the id of their file.
+
+    Args:
+        group: the trainings.
+        trained: the points.
+        fit: of one form to them.
+        reasons: every status that holds.
+        held_out_error: mean of |error| on the largest runs, held out.
+        more: params beside the constants and the points.
+    """
+    runs = trained.runs
+    y = [each if math.isfinite(each) else None for each in runs.y_N.tolist()]  # unknown, or RBP_k = 0
+    values = [runs.S_N.tolist(), runs.D_N.tolist(), y]
+    pins = {each.name: each.record() for each in fit.pinned}
+    given = [{name: [pin["value"], pin["sd"]] for name, pin in pins.items()}] if pins else []
+    identity = digest([fit.form, fit.objective_name.value, fit.delta, values, *given])
+    params = {
+        "constants": {name: listed(each) for name, each in fit.constants.items()},
+        "objective": fit.objective,
+        "reasons": [reason.value for reason in reasons],
+        "at_bound": list(fit.at_bound),
+        "n_runs": fit.n_runs,
+        "n_left_out": fit.n_left_out,
+        "sign": trained.sign,
+        "variant": group.first.variant,
+        "design": None if fit.design is None else asdict(fit.design),
+        "S": values[0],
+        "D": values[1],
+        "U": None if runs.U_N is None else runs.U_N.tolist(),
+        "y": values[2],
+        "group": runs.group_N.tolist(),
+        "residuals_ln": [] if fit.surface is None else (-fit.surface.residual_N).tolist(),
+        **({"pins": pins} if pins else {}),
+        **({"over": fit.over} if fit.over != 1 else {}),
+        **({} if runs.weight_N is None else {"weights": runs.weight_N.tolist()}),
+        **more,
+    }
+    alpha = fit.constants.get("alpha", Estimate())
+    law = LawFit(
+        alpha=alpha.value,
+        alpha_lo=alpha.lo,
+        alpha_hi=alpha.hi,
+        aic=fit.aic,
+        bic=fit.bic,
+        n_points=fit.n_points,
+        backtest_error=held_out_error,
+        status=first_of(reasons),
+    )
+    columns: Record = {"axis": None, "form": fit.form, "objective_name": fit.objective_name.value, "delta": fit.delta}
+    columns |= {"k": trained.k, "n": identity, "params": params}
+    run_ids = sorted({run_id for run in trained.members for run_id in run.run_ids})
+    return record_of(group, trained.law, law, run_ids, METHOD, **columns)
+
+
+def refitted(record: Record) -> dict[str, float | None] | None:
+    """The objective and the constants of a surface of `fits`, fitted again to the points that it carries.
+
+    None where it has no numbers.
+    """
+    params = record["params"]
+    if params["objective"] is None:
+        return None
+    U = None if params["U"] is None else [math.nan if each is None else each for each in params["U"]]
+    runs = Runs.of(params["S"], params["D"], params["y"], U, params["group"], weights=params.get("weights"))
+    how: dict[str, Any] = {"objective": Objective(record["objective_name"]), "delta": record["delta"]}
+    how |= {"over": params["over"]} if "over" in params else {}
+    pins = {name: Pin(pin["value"], pin["sd"]) for name, pin in (params.get("pins") or {}).items()}
+    fit = fit_given(runs, record["form"], pins, n_resamples=0, **how)
+    return {"objective": fit.objective, **{name: each.value for name, each in fit.constants.items()}}
+
+
+def listed(each: Estimate) -> list[float | None]:
+    """A number and the ends of its interval."""
+    return [each.value, each.lo, each.hi]

@@ -1,0 +1,133 @@
+"""Which losses of a training are points of a law: the ends of decays or those at a constant rate, as far as is known.
+
+In the middle of a decay a loss lies above that of a run whose decay ends there (Hoffmann et al. 2022, arXiv 2203.15556,
+appendix B), and so does one at a constant rate (Hägele et al. 2024, arXiv 2405.18392).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from rbpx.errors import number_of
+from rbpx.laws.names import Place
+from rbpx.runs.group import Run
+from rbpx.runs.select.sizes import in_order, tokens_of, training_of
+
+CONSTANT: Final = frozenset({"constant", "constant_with_warmup", "stable"})  # names of schedules that do not decay
+WSD: Final = "wsd"  # warms up, holds its rate and decays
+_SAME: Final = 1e-6  # relative, rates that are one
+_HELD: Final = 0.1  # of a training's length, what a rate must be held for; near its peak a cosine is flat, as rounded
+_DECAYED: Final = 0.5  # of the highest rate; a decay that stops above it was cut off
+_REACHED: Final = 0.99  # of a schedule's tokens; the last loss may be logged a little before them
+_FEWEST: Final = 3  # points of a law
+
+
+class Points(NamedTuple):
+    """The states that may be points of one law, in their order, and how many are left out, by their place."""
+
+    runs: list[Run]
+    n_left_out: dict[Place, int]
+
+
+def points_of(runs: Sequence[Run]) -> Points:
+    """The states that may be points of one law: the ends of decays, or those at a constant rate where such are few.
+
+    A model whose rate has decayed and one at a constant rate are never points of one law. States of whose schedule
+    nothing is known are points of either.
+
+    Args:
+        runs: alike, with their places.
+    """
+    ends = {(run.non_embedding_params, tokens_of(run)) for run in runs if run.place is Place.end}
+    n_constant = sum(run.place is Place.constant for run in runs)
+    takes_ends = len(ends) >= min(_FEWEST, n_constant)
+    left_out = (Place.middle, Place.constant if takes_ends else Place.end)
+    counts = {place: sum(run.place is place for run in runs) for place in left_out}
+    return Points([run for run in runs if run.place not in left_out], {place: n for place, n in counts.items() if n})
+
+
+_TAKEN: Final = {
+    Place.end: "at the end of a decay",
+    Place.constant: "at a constant rate",
+    None: "of an unknown schedule",
+}
+_LEFT_OUT: Final = {
+    Place.middle: "in the middle of a decay, where a loss lies above that of a finished run of as many tokens",
+    Place.constant: "at a constant rate, where a loss lies above those at the end of a decay",
+    Place.end: "at the end of a decay, where a loss lies below those at a constant rate",
+}
+
+
+def said_of_places(runs: Sequence[Run], n_left_out: Mapping[Place, int]) -> list[str]:
+    """How many points are ends of decays and at a constant rate, and how many states are left out, a line each.
+
+    Args:
+        runs: the points.
+        n_left_out: as of `points_of`.
+    """
+    counts = {place: sum(run.place is place for run in runs) for place in (Place.end, Place.constant, None)}
+    taken = ", ".join(f"{n} {_TAKEN[place]}" for place, n in counts.items() if n)
+    lines = [f"Points: {len(runs)} of {number_of(len(runs) + sum(n_left_out.values()), 'state')}: {taken}."]
+    return [*lines, *(f"Left out: {number_of(n, 'state')} {_LEFT_OUT[place]}." for place, n in n_left_out.items())]
+
+
+def placed(runs: Sequence[Run]) -> list[Run]:
+    """The runs in their order, each with its place in the schedule of its training, None where nothing is known of it.
+
+    With rates, `constant` is what has the highest one where that is held for a tenth of the training, and `end` the
+    last state before the rate rises again, or of the training, once the rate is at most half of the highest. Without
+    them `constant` is what has such a schedule, and `end` the last state of a training with another one. Where it is
+    known at how many tokens a schedule ends, that says what is an end. A schedule that is named constant has no end,
+    one that is named otherwise (but wsd) is nowhere constant, and then a rate that never changes says nothing.
+
+    Args:
+        runs: alike; the states of one training are ordered by their tokens and steps.
+    """
+    of: dict[tuple[Any, ...], list[Run]] = {}
+    for run in in_order(runs):
+        of.setdefault(training_of(run), []).append(run)
+    found = {id(run): place for states in of.values() for run, place in zip(states, _of_one(states), strict=True)}
+    return [run if found[id(run)] is None else replace(run, place=found[id(run)]) for run in runs]
+
+
+def _of_one(states: Sequence[Run]) -> list[Place | None]:
+    names = {run.schedule.lower() for run in states if run.schedule is not None}
+    rates = [run.lr for run in states if run.lr is not None]
+    if names and not names & CONSTANT and len(set(rates)) == 1:
+        rates = []
+    if not names and len(set(rates)) < 2 and (len(rates) < 2 or any(run.schedule_tokens for run in states)):
+        rates = []  # one number is the rate of a sweep as likely as that at a step
+    if not names and not rates and all(run.schedule_tokens is None for run in states):
+        return [None] * len(states)
+    peak = max(rates, default=0.0)
+    at_peak = [at for at, run in enumerate(states) if rates and run.lr is not None and run.lr >= peak * (1 - _SAME)]
+    is_held = peak > 0 and len(at_peak) > 1 and _length(states, at_peak) >= _HELD and names <= {*CONSTANT, WSD}
+    return [
+        Place.constant if is_held and at in set(at_peak) else _place(states, at, peak, names)
+        for at in range(len(states))
+    ]
+
+
+def _length(states: Sequence[Run], held: Sequence[int]) -> float:
+    """The share of a training between two states, by tokens, else steps, else states."""
+    for name in ("training_tokens", "training_step"):
+        first, until, last = (getattr(states[at], name) for at in (held[0], held[-1], -1))
+        if None not in (first, until, last) and last:
+            return float((until - first) / last)
+    return (held[-1] - held[0]) / len(states)
+
+
+def _place(states: Sequence[Run], at: int, peak: float, names: set[str]) -> Place:
+    """Of a state whose rate is not held."""
+    run, is_last, tokens = states[at], at == len(states) - 1, tokens_of(states[at])
+    if names and names <= CONSTANT:
+        return Place.middle if run.lr is not None and run.lr < peak * (1 - _SAME) else Place.constant
+    if run.schedule_tokens is not None and tokens is not None:
+        return Place.end if tokens >= _REACHED * run.schedule_tokens else Place.middle
+    if not peak or run.lr is None:
+        return Place.end if is_last else Place.middle
+    later = next((each.lr for each in states[at + 1 :] if each.lr is not None), None)
+    before = next((each.lr for each in reversed(states[:at]) if each.lr is not None), None)
+    falls = before is not None and run.lr < before
+    ends = is_last or (later is not None and later > run.lr and falls)
+    return Place.end if ends and run.lr <= _DECAYED * peak else Place.middle

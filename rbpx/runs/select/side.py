@@ -1,0 +1,91 @@
+"""The two sides of a comparison: which runs a name such as ladder/25k@step1000:bfloat16, or a run_id, means."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rbpx.errors import RbpxError
+from rbpx.runs.group import Group, Run
+
+_NAME = re.compile(r"(?P<family>[^/@:]+)/(?P<size>[^@:]+)(?:@(?P<revision>[^:]+))?(?::(?P<dtype>.+))?")
+_HOW = "give FAMILY/SIZE, with @REVISION and :DTYPE where needed, or a run_id: a=ladder/25k b=ladder/200k"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two models that are compared, as it was named.
+
+    Attributes:
+        key: `a` or `b`.
+        name: as typed.
+        wanted: columns of a run and the values that they must have.
+    """
+
+    key: str
+    name: str
+    wanted: dict[str, str]
+
+    @classmethod
+    def read(cls, key: str, name: Any) -> "Side":
+        """The side that a name stands for.
+
+        Raises:
+            RbpxError: there is no name, YAML read it as a number, or it is neither of the two kinds.
+        """
+        if name is None:
+            raise RbpxError(f"{key}= is missing; {_HOW}")
+        if not isinstance(name, str):
+            raise RbpxError(f"{key}={name} was read as a number; write the two as words: python -m rbpx compare A B")
+        if re.fullmatch(r"[0-9a-f]{16}", name):
+            return cls(key, name, {"run_id": name})
+        named = _NAME.fullmatch(name)
+        if named is None and "/" not in name:
+            raise RbpxError(f"{key}={name} does not name a model; {_HOW}")
+        wanted = {} if named is None else named.groupdict()
+        return cls(key, name, {column: value for column, value in wanted.items() if value is not None})
+
+    def means(self, run: Run) -> bool:
+        """Whether a run is of this side: called so as a whole, as a family or a size may have /, @ or : in its name."""
+        if self.name in (name_of(run), _full(run)):
+            return True
+        others = {column: value for column, value in self.wanted.items() if column != "dtype"}
+        dtype = self.wanted.get("dtype")
+        of_dtype = dtype is None or run.dtype == dtype or (run.dtype or "").partition("-")[2] == dtype
+        return bool(self.wanted) and of_dtype and all(getattr(run, column) == value for column, value in others.items())
+
+    def one_of(self, runs: Iterable[Run]) -> Run | None:
+        """The run of this side on one text; None where there is none.
+
+        Raises:
+            RbpxError: there are several.
+        """
+        meant = [run for run in runs if self.means(run)]
+        if len(meant) > 1:
+            named = ", ".join(f"{run.run_id} ({_full(run)})" for run in meant)
+            raise RbpxError(
+                f"{self.key}={self.name} names {len(meant)} runs on {meant[0].dataset}: {named}; name one of them by "
+                "its run_id, or by @REVISION and :DTYPE"
+            )
+        return meant[0] if meant else None
+
+
+def runs_by_text(groups: Sequence[Group]) -> list[list[tuple[Group, Run]]]:
+    """The runs on each text that was read alike, whatever their family, revision and dtype, each with its group."""
+    texts: dict[tuple[object, ...], list[tuple[Group, Run]]] = {}
+    for group in groups:
+        for run in group.runs:
+            alike = run.dataset, run.text_hash, run.protocol, run.window, run.stride
+            texts.setdefault(alike, []).append((group, run))
+    return list(texts.values())
+
+
+def _full(run: Run) -> str:
+    seed = f" seed {run.training_seed}" if run.training_seed is not None else ""
+    return f"{run.family}/{run.size}{f'@{run.revision}' if run.revision else ''}:{run.dtype}{seed}"
+
+
+def name_of(run: Run) -> str:
+    """How a run is called in a heading: its revision and dtype only where they are not the usual ones."""
+    dtype = f":{run.dtype}" if run.dtype != "float32" else ""
+    return f"{run.family}/{run.size}{f'@{run.revision}' if run.revision else ''}{dtype}"

@@ -1,0 +1,399 @@
+"""Selection of runs by a request, in groups that may enter one fit, and of the last checkpoints of each training.
+
+Texts are never pooled. `is_about` says whether a run is of the model that a forecast is about.
+"""
+
+import logging
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any, Final, TypeVar
+
+import duckdb
+
+from rbpx.config.model.family import ModelConfig
+from rbpx.config.options import Checkpoints, did_you_mean
+from rbpx.config.request import Request
+from rbpx.config.text.dataset import UNNAMED
+from rbpx.errors import RbpxError, number_of
+from rbpx.laws.names import IMPORTED, SizeBy
+from rbpx.runs.group import ALIKE, MEASURED, OF_TRAINING, Group, Run
+from rbpx.store.schema import varied
+from rbpx.store.sql import ask
+from rbpx.ties import Ties, rule_of
+
+
+def tokens_of(run: Run) -> float | None:
+    """D: as known, else C / (6 S), S the active ones, where FLOPs are; None where neither is."""
+    if run.training_tokens is not None:
+        return float(run.training_tokens)
+    return None if run.training_flops is None else run.training_flops / (6 * run.used_params)
+
+
+def is_state(revision: str | None) -> bool:
+    """Whether a revision names a state of a training; any other one is a model of its own.
+
+    Those of a training are None, main, stepN and raw-D as experiments/ladder/train.py names them.
+    """
+    return revision is None or re.fullmatch(r"step\d+|main|raw-.*", revision) is not None
+
+
+def training_of(run: Run) -> tuple[Any, ...]:
+    """What the checkpoints of one training have in common, and no two trainings have.
+
+    Of imported rows without a model and a step nothing says which belong together, so each is a training.
+    """
+    of_size = (run.model, run.size, run.non_embedding_params, run.training_seed, *run.varied.items())
+    if run.source != "measured" and run.model is None and run.training_step is None:
+        return (*of_size, run.training_tokens, run.training_flops, run.revision)
+    return (*of_size, None if is_state(run.revision) else run.revision)
+
+
+def last_of_each(runs: Sequence[Run], n_last: int = 1) -> list[Run]:
+    """The last runs of each training, at most so many of each, in order.
+
+    Args:
+        runs: alike in source, family, text, protocol, dtype and variant.
+        n_last: how many.
+    """
+    by_training: dict[tuple[Any, ...], list[Run]] = {}
+    for run in in_order(runs):
+        by_training.setdefault(training_of(run), []).append(run)
+    kept = {id(run) for members in by_training.values() for run in members[-n_last:]}
+    return [run for run in runs if id(run) in kept]
+
+
+def in_order(runs: Iterable[Run]) -> list[Run]:
+    """Runs by how far they were trained."""
+    return sorted(runs, key=_progress)
+
+
+def _progress(run: Run) -> tuple[float, int, bool]:
+    """How far a run was trained: by its tokens, then its steps; the released model is the end of its training."""
+    is_released, tokens = run.revision in (None, "main"), tokens_of(run)
+    if tokens is None:
+        tokens = math.inf if is_released else 0.0
+    return tokens, run.training_step or 0, is_released
+
+
+NAMES: Final = (*ALIKE, "ties")  # what a forecast says of its group
+NEAR: Final = 0.005  # S and D may be given in three digits
+BESIDE: Final = 0.05  # nearer to a measured model, as by the rounded S of its name, nothing is forecast
+_OF_MODEL: Final = ("family", "dataset", "variant")
+
+
+def is_about(names: Mapping[str, Any], S: float, D: float | None, run: Run, near: float = NEAR) -> bool:
+    """Whether a run is of the model that a forecast is about, on its text, however it was read.
+
+    Args:
+        names: of the group that the forecast rests on.
+        S: the size.
+        D: training tokens; None where the forecast is about the size alone.
+        run: any run.
+        near: how far S and D of the run may be from these, a share.
+    """
+    texts = {names["text_hash"], run.text_hash}
+    if any(names[name] != getattr(run, name) for name in _OF_MODEL) or len(texts - {None}) > 1:
+        return False
+    if not _near(run.non_embedding_params, S, near):
+        return False
+    if D is None:
+        return bool(names["revision"] == run.revision)
+    tokens = tokens_of(run)
+    return tokens is not None and _near(tokens, D, near)
+
+
+def is_of(names: Mapping[str, Any], S: float, D: float | None, run: Run) -> bool:
+    """Whether a run is what a forecast is of: of its model, and measured as the models that it rests on."""
+    alike = (name for name in ALIKE if name != "revision")  # which `is_about` looks at
+    return is_about(names, S, D, run) and all(names[name] == getattr(run, name) for name in alike)
+
+
+def _near(value: float, target: float, near: float) -> bool:
+    return abs(value / target - 1) <= near
+
+
+_Value = TypeVar("_Value", int, float, str)
+_OF_RUNS = ("quantise", "variants")  # what the runs are asked, and not the SQL that finds them
+_NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", *_OF_RUNS)
+
+
+def select(
+    connection: duckdb.DuckDBPyConnection,
+    request: Request,
+    cell_keys: Sequence[str] | None = None,
+    needs_law: bool = True,
+) -> list[Group]:
+    """The groups that a request selects: those of the grid's cells, or all in the store that fit its choices.
+
+    Args:
+        connection: to the store.
+        request: what is asked for.
+        cell_keys: of a grid, None for all that the request narrows to.
+        needs_law: whether groups are left out whose models of one size were trained on different numbers of tokens.
+
+    Raises:
+        RbpxError: the request names a model that is not a family, or two runs of a group have the same S and are not
+            known to be replicates.
+    """
+    groups = select_alike(connection, request, cell_keys)
+    if not needs_law:
+        return [group if group.has_trainings or request.frontier else _checked(group) for group in groups]
+    of_size = [group for group in groups if not group.has_trainings]
+    if groups and not of_size:
+        raise RbpxError(_no_law_of_size(groups[0], request))
+    for group in groups:
+        if group.has_trainings and request.is_about(group.first.family):
+            logging.getLogger(__name__).warning(_no_law_of_size(group, request))
+    return of_size if request.frontier else [_checked(group) for group in of_size]
+
+
+def select_alike(
+    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+) -> list[Group]:
+    """All runs that a request selects, in groups of what is alike, for questions that fit no law to a group.
+
+    With `checkpoints=last` the states of a training are alike, and the last one stands for it.
+    """
+    takes_last = request.checkpoints is Checkpoints.last
+    groups = []
+    for members in _grouped(select_runs(connection, request, cell_keys), takes_last):
+        kept = last_of_each(members) if takes_last else members
+        groups.append(Group(tuple(kept), request.ties or rule_of(kept[0].protocol), len(members) - len(kept)))
+    return groups
+
+
+def _no_law_of_size(group: Group, request: Request) -> str:
+    how = ""
+    if len(last_of_each(group.runs)) < len(group.runs):
+        how = ", or take the last checkpoint of each training: checkpoints=last"
+    elif request.checkpoints is Checkpoints.last and not any(run.model or run.training_step for run in group.runs):
+        how = "; checkpoints=last needs a column model or step, which says which rows are of one training"
+    return (
+        f"{group.title}: models of one size were trained on different numbers of tokens, and a law in S takes one run "
+        f"per size; fit size and tokens together: python -m rbpx surface family={group.first.family}, or along the "
+        f"tokens of each size: python -m rbpx fit axis=D family={group.first.family}{how}"
+    )
+
+
+def select_runs(
+    connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None = None
+) -> list[Run]:
+    """The runs that a request selects, whatever groups they are of: those of the grid's cells, or all that fit it.
+
+    Raises:
+        RbpxError: the request names a model that is not a family, or counts parameters that are not known or two ways.
+    """
+    if isinstance(request.size_by, tuple):
+        raise RbpxError("size_by='[active,total]' is for fit, which compares both; give this verb one of them")
+    runs = _selected(connection, request, cell_keys)
+    unknown = [run for run in runs if run.total_params is None]
+    if request.size_by is SizeBy.with_embeddings and unknown:
+        raise RbpxError(
+            f"size_by=with_embeddings: all parameters of {unknown[0].family} {unknown[0].size} are not known, nor of "
+            f"{number_of(len(unknown) - 1, 'other run')}; import total_params, or leave these runs out by family="
+        )
+    return [run.sized_by(request.size_by) for run in runs]
+
+
+def _selected(connection: duckdb.DuckDBPyConnection, request: Request, cell_keys: Sequence[str] | None) -> list[Run]:
+    if cell_keys is not None:
+        return _measured(connection, dict.fromkeys(_NARROWS), list(cell_keys))
+    runs = _narrowed(connection, choices(request), request.ties)
+    if not runs and request.dataset is not None and request.dataset.has_file_name:
+        runs = _narrowed(connection, choices(request) | {"datasets": [UNNAMED]}, request.ties)
+    return runs
+
+
+def select_runs_on(connection: duckdb.DuckDBPyConnection, request: Request, dataset: str) -> list[Run]:
+    """The runs that a request selects but for their text, which is another one."""
+    return _narrowed(connection, choices(request) | {"datasets": [dataset]}, request.ties)
+
+
+def choices(request: Request) -> dict[str, list[str] | None]:
+    """What a request narrows the runs of a store to, by what they are called; None for all.
+
+    Raises:
+        RbpxError: it names a model that is not a family.
+    """
+    model, dataset, protocol = request.model, request.dataset, request.protocol
+    families = request.family
+    names_states = model is not None and (model.revision is not None or model.quantise is not None)
+    if model is not None and not (model.family is None and model.id is None and names_states):
+        families = [*(families or []), family_name(request)]
+    return {
+        "sources": None if request.source is None else [request.source],
+        "families": families,
+        "sizes": request.size,
+        "datasets": None if dataset is None else [dataset.name],
+        "protocols": None if protocol is None else [protocol.name],
+        "revisions": None if model is None else _revisions(model),
+        "quantise": None if model is None or model.quantise is None else [model.quantise],
+        "variants": request.variants,
+    }
+
+
+def _revisions(model: ModelConfig) -> list[str] | None:
+    """The labels of the revisions that are asked for; None for all, and where models without a label are among them."""
+    labels = [] if model.revision is None else model.revisions()
+    named = [label for label in labels if label is not None]
+    return named if named and len(named) == len(labels) else None
+
+
+def _narrowed(
+    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
+) -> list[Run]:
+    """Measured and imported runs that fit the choices.
+
+    Raises:
+        RbpxError: none of several is rounded as is asked for.
+    """
+    sources, quantise, variants = (choices[name] for name in ("sources", *_OF_RUNS))
+    runs = _measured(connection, choices, None) if sources is None or MEASURED in sources else []
+    if quantise is not None:
+        runs = _rounded(runs, quantise)
+    else:
+        runs += _imported(connection, choices, ties)
+    return runs if variants is None else [run for run in runs if run.variant in variants]
+
+
+def _rounded(runs: Sequence[Run], kinds: Sequence[str]) -> list[Run]:
+    """The runs whose weights are rounded so; none of none."""
+    rounded_to = [(run.dtype or "").partition("-")[2] for run in runs]
+    kept = [run for run, kind in zip(runs, rounded_to, strict=True) if kind in kinds]
+    if runs and not kept:
+        there = sorted({kind for kind in rounded_to if kind})
+        hint = did_you_mean(kinds[0], there)
+        of_these = f"{hint}rounded are: {', '.join(there)}" if there else "none of them is rounded"
+        raise RbpxError(
+            f"model.quantise={', '.join(kinds)} is none of the {number_of(len(runs), 'run')} that are asked about; "
+            f"{of_these}"
+        )
+    return kept
+
+
+def _measured(
+    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], cell_keys: list[str] | None
+) -> list[Run]:
+    narrowed = {name: value for name, value in choices.items() if name not in ("sources", *_OF_RUNS)}
+    rows = ask(connection, "runs", **narrowed, cell_keys=cell_keys).to_pylist()
+    return [Run((row["run_id"],), **{key: row[key] for key in row.keys() - {"run_id", "cell_key"}}) for row in rows]
+
+
+def _imported(
+    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
+) -> list[Run]:
+    choices = {name: value for name, value in choices.items() if name not in _OF_RUNS}
+    rows = ask(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
+
+    knobs = varied(rows[0]) if rows else []
+    models: dict[tuple[str, ...], list[Any]] = {}
+    for row in rows:
+        known = (*ALIKE, "non_embedding_params", "size", *OF_TRAINING, *knobs)
+        models.setdefault(tuple(str(row.get(name)) for name in known), []).append(row)
+    runs = []
+    for members in models.values():
+        first = members[0] | {"non_embedding_params": _whole(members[0]["non_embedding_params"])}
+        active = _one(row["active_params"] for row in members)
+        counts = {row["n_tokens"] for row in members if row["n"] == 1} - {None}
+        runs.append(
+            Run(
+                run_ids=tuple(sorted({row["run_id"] for row in members})),
+                **{name: first.get(name) for name in (*ALIKE, "size", "non_embedding_params", *OF_TRAINING)},
+                varied={name: first[name] for name in knobs if first[name] is not None},
+                weight=_one(row["weight"] for row in members) or 1.0,
+                vocab_size=None,
+                n_documents=None,
+                n_skipped=None,
+                n_tokens=counts.pop() if len(counts) == 1 else None,
+                lr=_one(row["lr"] for row in members),
+                schedule_tokens=_one(row["schedule_tokens"] for row in members),
+                schedule=_one(row["schedule"] for row in members),
+                active_params=None if active is None else _whole(active),
+                total_params=_one(row["total_params"] for row in members),
+                cross_entropy_nats=_one(row["cross_entropy_nats"] for row in members),
+                observed={(row["k"], row["n"]): row["rbp"] for row in members if row["rbp"] is not None},
+                attempts={
+                    row["item"]: (row["n_correct"], row["n_samples"]) for row in members if row["item"] is not None
+                },
+                imported={
+                    name: value for name in IMPORTED if (value := _one(row[name] for row in members)) is not None
+                },
+            )
+        )
+    return runs
+
+
+def _whole(S: float) -> float:
+    """A size that is a whole number as one, so that it is written as that."""
+    return int(S) if S == int(S) else S
+
+
+def _one(values: Iterable[_Value | None]) -> _Value | None:
+    """The value that all rows agree on; None where none has it, or they differ."""
+    known = set(values) - {None}
+    return known.pop() if len(known) == 1 else None
+
+
+def _grouped(runs: Iterable[Run], states_are_alike: bool) -> list[list[Run]]:
+    def alike(run: Run) -> tuple[str, ...]:
+        known = replace(run, revision=None) if states_are_alike and is_state(run.revision) else run
+        return tuple(str(getattr(known, name)) for name in ALIKE)
+
+    ordered = sorted(runs, key=lambda r: (alike(r), r.non_embedding_params, r.training_seed or 0, r.size))
+    return [list(members) for _, members in groupby(ordered, key=alike)]
+
+
+def _checked(group: Group) -> Group:
+    for S, members in groupby(group.runs, key=lambda run: run.non_embedding_params):
+        of_size = list(members)
+        seeds = [run.training_seed for run in of_size]
+        if len(seeds) > 1 and (None in seeds or len(set(seeds)) < len(seeds)):
+            sizes = [run.size for run in of_size[:2]]
+            first, second = sizes if len(set(sizes)) == 2 else (run.model or run.size for run in of_size[:2])
+            raise RbpxError(
+                f"family {group.first.family} has two models with S = {S:,} on {group.first.dataset}, {first} and "
+                f"{second}; if they are trainings of one size, give each a training_seed (model.seed='[0,1,...]', or "
+                "in the family's file; nothing is measured again), else choose one of them with size='[...]', or with "
+                "where= as they are imported, or the best with frontier=true (fit, predict)"
+            )
+    return group
+
+
+def family_name(request: Request) -> str:
+    """The family that a request names.
+
+    Raises:
+        RbpxError: it names a model, not a family.
+    """
+    model = request.model
+    if model is None or model.family is None:
+        raise RbpxError("model=hub does not name a family of the store; name it with model.family=NAME")
+    return model.family
+
+
+def with_enough_sizes(groups: Sequence[Group], least: int) -> list[Group]:
+    """Groups without those of fewer sizes than a law needs, where the same family has them at another revision.
+
+    These are checkpoints of some sizes, of which only their number is said.
+
+    Args:
+        groups: that a request selects, each of one revision.
+        least: sizes of a law.
+    """
+
+    def place(group: Group) -> tuple[str, ...]:
+        return tuple(str(getattr(group.first, name)) for name in ALIKE if name not in ("revision", "variant"))
+
+    has_law = {place(group): group for group in groups if group.n_sizes >= least}
+    kept = [group for group in groups if group.n_sizes >= least or place(group) not in has_law]
+    for where, group in has_law.items():
+        n = sum(len(each.runs) for each in groups if place(each) == where and each.n_sizes < least)
+        if n:
+            logging.getLogger(__name__).warning(
+                f"{group.title}: left out {number_of(n, 'checkpoint')} of revisions with fewer than {least} sizes; for "
+                "laws along their tokens or compute add axis=D or axis=C, or ask surface"
+            )
+    return kept

@@ -1,0 +1,243 @@
+"""Selection of all trainings of a family on a text, whatever their size and tokens."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any, TypeVar
+
+import duckdb
+
+from rbpx.config.model.training import is_raw
+from rbpx.config.options import Checkpoints
+from rbpx.config.request import Request
+from rbpx.errors import number_of
+from rbpx.laws.names import Place
+from rbpx.runs.group import ALIKE, Group, Run
+from rbpx.runs.select.schedules import placed, points_of, said_of_places
+from rbpx.runs.select.sizes import last_of_each, select_runs, tokens_of, training_of
+from rbpx.ties import rule_of
+
+_SHARED = tuple(name for name in ALIKE if name != "revision")
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingGroup(Group):
+    """Runs of one family on one text, in order of S and D: alike in source, text, protocol, dtype and variant.
+
+    Attributes:
+        n_unknown: runs that are left out because neither their training tokens nor their FLOPs are known.
+        n_untrained: runs that are left out because they have seen no token.
+        n_same: runs that are left out because their weights are those of another.
+        n_other: runs beside these on the same text that are left out: raw checkpoints beside finished models, or
+            finished models beside the checkpoints of a trajectory.
+        averaged: how many of the last checkpoints of each training stand for it, by their mean; None where each
+            checkpoint is a point.
+        n_of_place: states that are left out because of the schedule of their rate, by their place in it.
+    """
+
+    n_unknown: int = 0
+    n_untrained: int = 0
+    n_same: int = 0
+    n_other: int = 0
+    averaged: int | None = None
+    n_of_place: Mapping[Place, int] = field(default_factory=dict)
+
+    @property
+    def trainings(self) -> list[tuple[Any, ...]]:
+        """The training of each run; the checkpoints of one have the same."""
+        return [training_of(run) for run in self.runs]
+
+    @property
+    def n_mid(self) -> int:
+        """Points before the last of their training."""
+        return 0 if self.averaged else len(self.runs) - len(set(self.trainings))
+
+    @property
+    def n_unsure(self) -> int:
+        """Points before the last of their training of whose schedule nothing is known."""
+        unknown = [training_of(run) for run in self.runs if run.place is None]
+        return 0 if self.averaged else len(unknown) - len(set(unknown))
+
+    @property
+    def n_undecayed(self) -> int:
+        """Points before the last of their training, but for ends of decays and where every point is at a constant rate.
+
+        A constant rate is what holds a state above a finished run of as many tokens, unless no run has decayed.
+        """
+        if {run.place for run in self.runs} == {Place.constant}:
+            return 0
+        undecayed = [training_of(run) for run in self.runs if run.place is not Place.end]
+        return 0 if self.averaged else len(undecayed) - len(set(undecayed))
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether some trainings have states before their last that have not decayed, and others have none."""
+        counts = [len(list(members)) for _, members in groupby(sorted(map(str, self.trainings)))]
+        return self.n_undecayed > 0 and min(counts) == 1 < max(counts)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was left out, and which states are points, as far as schedules are known."""
+        n_unknown = sum(run.place is None for run in self.runs)
+        unsure = (
+            f"Nothing is known of the schedule of {number_of(n_unknown, 'state')}, so all of them are points; a column "
+            "lr, schedule or schedule_tokens says which are (python -m rbpx import --help)."
+        )
+        lines = [*super().notes, *([unsure] if self.n_unsure and not self.is_measured else [])]
+        return [*lines, *self.of_schedules]
+
+    @property
+    def of_schedules(self) -> list[str]:
+        """Which states are points, a line each; none where nothing is known, or the question says what it takes."""
+        places = {run.place for run in self.runs}
+        is_told = Place.middle not in places and (places != {None} or self.n_of_place)
+        return said_of_places(self.runs, self.n_of_place) if is_told else []
+
+    @property
+    def are_trainings_known(self) -> bool:
+        """Whether anything says which points are checkpoints of one training."""
+        return self.is_measured or any(run.model or run.varied or run.training_step is not None for run in self.runs)
+
+
+G = TypeVar("G", bound=TrainingGroup)
+
+
+def select_trainings(
+    connection: duckdb.DuckDBPyConnection,
+    request: Request,
+    cell_keys: Sequence[str] | None = None,
+    raw: bool = False,
+    needs_tokens: bool = True,
+) -> list[TrainingGroup]:
+    """The groups of trainings that a request selects; those of which no run has known tokens are left out.
+
+    With `checkpoints=last` only the last checkpoint of each training counts, with `last=N` its last N.
+
+    Args:
+        connection: to the store.
+        request: what is asked for.
+        cell_keys: of a grid, None for all that the request narrows to.
+        raw: whether raw checkpoints are wanted in place of the finished models that stand beside them.
+        needs_tokens: whether runs whose tokens are not known are left out, and groups of nothing else; without it the
+            question averages checkpoints itself.
+    """
+
+    def place(run: Run) -> tuple[Any, ...]:
+        return run.non_embedding_params, tokens_of(run) or 0.0, run.training_seed or 0, run.size, str(run.revision)
+
+    groups = []
+    n_averaged = request.last if needs_tokens else None
+    n_last = n_averaged or (1 if request.checkpoints is Checkpoints.last else None)
+    for members in grouped(select_runs(connection, request, cell_keys), shared):
+        group = group_of(
+            sorted(placed(members), key=place), tokens_of, request, n_last, needs_tokens, needs_tokens and not raw
+        )
+        if group is not None:
+            groups.append(replace(group, averaged=n_averaged))
+    return of_one_kind(groups, raw)
+
+
+def shared(run: Run) -> tuple[str, ...]:
+    """What the runs of one group have in common, whatever their revision."""
+    return tuple(str(getattr(run, name)) for name in _SHARED)
+
+
+def grouped(runs: Iterable[Run], key: Callable[[Run], Any]) -> list[list[Run]]:
+    """Runs with the same key together, in its order."""
+    return [list(members) for _, members in groupby(sorted(runs, key=key), key=key)]
+
+
+def group_of(
+    runs: Sequence[Run],
+    at: Callable[[Run], float | None],
+    request: Request,
+    n_last: int | None,
+    needs_place: bool = True,
+    by_schedule: bool = True,
+) -> TrainingGroup | None:
+    """The runs that are points, in their order, with how many are left out for which reason; None without any.
+
+    Args:
+        runs: alike.
+        at: their place: how far they were trained; 0 for not at all.
+        request: the tie rule.
+        n_last: how many of the last checkpoints of each training are wanted; None for all.
+        needs_place: whether runs whose place is not known are left out.
+        by_schedule: whether states in the middle of a decay are left out.
+    """
+    known = [run for run in runs if at(run) is not None or not needs_place]
+    trained = [run for run in known if at(run) != 0]
+    ids = {id(run) for run in each_once(trained)}
+    once = [run for run in trained if id(run) in ids]
+    points, n_of_place = points_of(once) if by_schedule else (once, {})
+    kept = points if n_last is None else last_of_each(points, n_last)
+    if not kept:
+        return None
+    return TrainingGroup(
+        tuple(kept),
+        request.ties or rule_of(kept[0].protocol),
+        n_of_place=n_of_place,
+        n_earlier=len(points) - len(kept),
+        n_unknown=len(runs) - len(known),
+        n_untrained=len(known) - len(trained),
+        n_same=len(trained) - len(once),
+    )
+
+
+def of_one_kind(groups: Sequence[G], raw: bool = False) -> list[G]:
+    """Groups without those of raw checkpoints where finished models of the same family and text are among them.
+
+    The rate of a raw checkpoint has not decayed, so its loss lies above that of a finished model of as many tokens.
+
+    Args:
+        groups: those that a request selects.
+        raw: whether it is the finished models that are left out.
+    """
+
+    def is_wanted(group: G) -> bool:
+        return is_raw(group.first.variant) is raw
+
+    wanted = {beside(group) for group in groups if is_wanted(group)}
+    others: dict[tuple[str, ...], int] = {}
+    for group in groups:
+        others[beside(group)] = others.get(beside(group), 0) + (0 if is_wanted(group) else len(group.runs))
+    kept = [group for group in groups if is_wanted(group) or beside(group) not in wanted]
+    return [replace(group, n_other=others[beside(group)]) if is_wanted(group) else group for group in kept]
+
+
+def beside(group: Group) -> tuple[str, ...]:
+    """What the groups of a family on a text share that differ in variant alone."""
+    return tuple(str(getattr(group.first, name)) for name in _SHARED if name != "variant")
+
+
+def plain_beside(connection: duckdb.DuckDBPyConnection, request: Request, group: TrainingGroup) -> TrainingGroup | None:
+    """The group that differs from one in having no variant, whichever variants the request narrows to.
+
+    None where the group has no variant itself, or nothing was trained so.
+    """
+    if group.first.variant is None or is_raw(group.first.variant):
+        return None
+    every = select_trainings(connection, request.but(variant=None))
+    return next((each for each in every if each.first.variant is None and beside(each) == beside(group)), None)
+
+
+def each_once(runs: Iterable[Run]) -> list[Run]:
+    """Runs in order, those with the same weights once: what is released says how far they were trained.
+
+    Where none of them is released, it is the one furthest on.
+    """
+    once: dict[Any, Run] = {}
+    for run in sorted(runs, key=_released_first):
+        once.setdefault(_of_weights(run), run)
+    return list(once.values())
+
+
+def _of_weights(run: Run) -> tuple[Any, ...]:
+    """What runs with the same weights share; imported rows, whose id is that of a file, by what names them."""
+    if run.source == "measured":
+        return run.run_ids
+    return run.run_ids, *training_of(run), tokens_of(run), run.training_step, run.revision, run.x
+
+
+def _released_first(run: Run) -> tuple[bool, float]:
+    return run.revision not in (None, "main"), -(tokens_of(run) or 0.0)

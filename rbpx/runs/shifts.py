@@ -1,0 +1,91 @@
+"""Differences of a run and of a law between two measurements of the same documents, with intervals.
+
+Both sides are resampled with the same documents, so what a document does on both sides alike drops out. Shapes: N
+sizes, B resamples.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
+from rbpx.laws.names import Method
+from rbpx.laws.numeric import Floats
+from rbpx.laws.power.law import PowerLawFit
+from rbpx.runs.fits import fit_points, power_law_of
+from rbpx.runs.group import Group
+from rbpx.runs.points.sizes import Evidence, Points
+
+LawAtK = tuple[str, int | None]
+"""A law and its k."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A quantity before and after a change, of the measurement or of a choice; the difference is after minus before."""
+
+    before: float
+    after: float
+    difference: Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class LawShift:
+    """One law in S before and after.
+
+    Attributes:
+        law: "rbp" or "cross_entropy".
+        k: None where the law has none.
+        before: the law.
+        after: the same afterwards.
+        difference: of the ratio after / before, whose exponent is the difference of the exponents, as least squares of
+            ln y are linear in it; its interval includes document sampling and the scatter of the models.
+    """
+
+    law: str
+    k: int | None
+    before: PowerLawFit
+    after: PowerLawFit
+    difference: PowerLawFit
+
+
+def shift_law(group: Group, before: Points, after: Points) -> LawShift:
+    """The change of one law, at the same sizes and documents; `group` gives the number of documents."""
+    fits = [fit_points(points, Method.ols).fit for points in (before, after)]
+    return LawShift(before.law, before.k, fits[0], fits[1], power_law_of(group, after.over(before)))
+
+
+def places(k_grid: Sequence[int]) -> dict[LawAtK, tuple[int, ...]]:
+    """RBP at each k, then cross-entropy: the place of each in the evidence on a run."""
+    return {**{("rbp", k): (at,) for at, k in enumerate(k_grid)}, ("cross_entropy", None): ()}
+
+
+def shifts_of_run(before: Evidence, after: Evidence, k_grid: Sequence[int], n_documents: int) -> dict[LawAtK, Shift]:
+    """The changes of one run: of RBP (shares) at each k, then of cross-entropy (nats)."""
+    shifts = {}
+    for (law, k), at in places(k_grid).items():
+        values = [float(each.measured[law][at]) for each in (before, after)]
+        resampled = [each.resampled[law].T[at].T for each in (before, after)]
+        shifts[law, k] = shift(values[0], values[1], resampled[0], resampled[1], n_documents)
+    return shifts
+
+
+def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_documents: int) -> Shift:
+    """The difference of a quantity with its interval (recipe `expanded`), the same documents drawn on both sides.
+
+    There is no interval where no resample differs: these documents do not show how frequent a change is that
+    occurs in none of them.
+
+    Args:
+        before: the quantity.
+        after: the same afterwards.
+        before_B: of the resampled documents, shape [B]; NaN where they have no token.
+        after_B: of the same.
+        n_documents: number of documents in the sample.
+    """
+    difference_B = after_B - before_B
+    difference = estimate(after - before, difference_B, n_documents, Recipe.expanded)
+    if not np.any(difference_B[np.isfinite(difference_B)] != 0):
+        difference = Estimate(difference.value)
+    return Shift(before, after, difference)

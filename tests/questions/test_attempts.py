@@ -1,0 +1,508 @@
+"""Attempts: pass@k, tails, forecasts and bounds, each by a second, plainer way, and the verb by real commands."""
+
+import csv
+import itertools
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import betaln
+from scipy.stats import beta as beta_of
+from scipy.stats import binom
+
+from rbpx.laws.intervals.estimate import document_weights
+from rbpx.questions.attempts.bounds import missed_at_most, rank_bounds
+from rbpx.questions.attempts.discrete import discrete_tail
+from rbpx.questions.attempts.forecasts import forecast
+from rbpx.questions.attempts.goodness import goodness_p
+from rbpx.questions.attempts.mixing import Shape, condensed, nodes_for
+from rbpx.questions.attempts.passing import Known, grid_to, slope_in_k, slopes_at
+from rbpx.questions.attempts.tails import Likelihood, fit_tail
+from rbpx.runs.points.items import Answers
+from rbpx.store.sql import connect
+from rbpx.store.store import Store
+from rbpx.ties import Ties
+from tests.support.asking import ask, imported, refused
+from tests.support.attempts import counted, of_forecasts, of_items_and_samples
+from tests.support.composed import here
+from tests.support.quizzes import N_ITEMS, quiz
+from tests.support.stores import runs_by_size
+from tests.support.synthetic import Truth, write_store
+
+HEADER = "family,size,S,dataset,item,n_samples,n_correct"
+
+
+# ------------------------------------------------------------------------------------------------------------- pass@k
+
+
+def test_pass_at_k_is_the_share_of_choices_of_k_samples_that_hold_a_right_one() -> None:
+    for n, c in [(5, 0), (5, 2), (6, 6), (7, 1)]:
+        samples = [True] * c + [False] * (n - c)
+        for k in range(1, n + 1):
+            chosen = list(itertools.combinations(samples, k))
+            share = sum(map(any, chosen)) / len(chosen)
+            assert counted([c], n).passes([k])[0, 0] == pytest.approx(share, abs=1e-12)
+
+
+def test_pass_at_k_of_many_samples_is_exact() -> None:
+    n, c, k = 10_000, 37, 400
+    fails = Fraction(math.comb(n - c, k), math.comb(n, k))
+    assert counted([c], n).passes([k])[0, 0] == pytest.approx(float(1 - fails), rel=1e-10)
+
+
+def test_pass_at_k_of_known_chances_keeps_its_digits_where_they_are_tiny() -> None:
+    items = Known(("a", "b", "c"), np.log([1e-30, 0.25, 1.0]))
+    assert items.passes([1, 8]).tolist() == [
+        pytest.approx([1e-30, 8e-30], rel=1e-12),
+        pytest.approx([0.25, 1 - 0.75**8], rel=1e-12),
+        [1.0, 1.0],
+    ]
+
+
+def test_noise_of_samples_is_that_of_samples_drawn_again() -> None:
+    rng, p_I, n, k = np.random.default_rng(3), np.array([0.02, 0.1, 0.4]), 60, 10
+    values, told = [], []
+    for _ in range(1500):
+        items = counted(rng.binomial(n, p_I).tolist(), n)
+        values.append(items.passes([k]).mean())
+        told.append(items.stderr_of_samples([k])[0] ** 2)
+    assert math.sqrt(np.mean(told)) == pytest.approx(np.std(values), rel=0.06)
+
+
+def test_local_slopes_are_those_of_the_curve() -> None:
+    items = Known(("a", "b"), np.log([0.3, 1e-4]))
+
+    def q(k: int) -> float:
+        return (0.7**k + (1 - 1e-4) ** k) / 2
+
+    at = slopes_at(items, 100)
+    step = math.log(316 / 32)
+    assert at.failures == pytest.approx(math.log(q(32) / q(316)) / step, rel=1e-9)
+    assert at.neg_ln == pytest.approx(math.log(math.log(1 - q(32)) / math.log(1 - q(316))) / step, rel=1e-9)
+
+
+# ------------------------------------------------------------------------------------------------- published counts
+
+
+def test_published_counts_give_the_exponents_found_by_plain_scipy(shared_data: Path) -> None:
+    reference = shared_data / "reference"
+    right: dict[str, list[int]] = {}
+    with (reference / "monkeys_math_counts.csv").open() as file:
+        for row in csv.DictReader(file):
+            assert row["n_samples"] == "10000"
+            right.setdefault(row["model"], []).append(int(row["n_correct"]))
+    with (reference / "monkeys_math_fits.csv").open() as file:
+        published = [row for row in csv.DictReader(file) if row["model"].startswith("Pythia")]
+    assert len(published) == 7
+    ks = grid_to(10_000)
+    assert len(ks) == 45
+    for expected in published:
+        items = counted(right[expected["model"]], 10_000)
+        passes_K, tail = items.passes(ks).mean(axis=0), fit_tail(Shape.beta, items)
+        assert len(items.names) == 128
+        assert passes_K[0] == pytest.approx(float(expected["pass_at_1"]), abs=5.1e-7)
+        assert slope_in_k(ks, passes_K) == pytest.approx(float(expected["least_squares_exponent"]), abs=5.1e-6)
+        assert tail.a.value == pytest.approx(float(expected["beta_a"]), abs=1e-5)
+        assert tail.b.value == pytest.approx(float(expected["beta_b"]), rel=1e-5)
+        assert tail.aic is not None
+        neg_ln = float(expected["beta_binomial_negative_loglik_without_binomial_coefficient"])
+        assert (tail.aic - 4) / 2 == pytest.approx(neg_ln, abs=1e-6)
+
+
+# --------------------------------------------------------------------------------------------------------------- tails
+
+
+@pytest.mark.parametrize(("n", "c"), [(20, 0), (20, 3), (20, 20), (400, 7)])
+def test_the_likelihood_under_kumaraswamy_is_an_integral_over_p(n: int, c: int) -> None:
+    a, b = 0.4, 2.5
+
+    def of(y: float) -> float:  # p = y^(1/a), whose density has no pole at 0
+        p = y ** (1 / a)
+        return float(b * (1 - y) ** (b - 1) * p**c * (1 - p) ** (n - c))
+
+    whole = quad(of, 0, 1, epsabs=0, epsrel=1e-11, limit=400, points=[(max(c, 0.5) / n) ** a])[0]
+    ln_U, _, _ = Likelihood(Shape.kumaraswamy, counted([c], n)).at(np.log([a, b]))
+    assert ln_U[0] == pytest.approx(math.log(whole), rel=1e-8)
+
+
+def test_both_distributions_with_b_of_1_are_one() -> None:
+    items, theta = counted([0, 0, 1, 4, 30, 50], 50), np.log([0.35, 1.0])
+    ours, theirs = (Likelihood(shape, items).at(theta) for shape in Shape)
+    assert ours[0] == pytest.approx(theirs[0], abs=1e-9)
+    assert ours[1][:, 0] == pytest.approx(theirs[1][:, 0], abs=1e-8)
+
+
+@pytest.mark.parametrize("shape", Shape)
+def test_derivatives_are_those_of_differences(shape: Shape) -> None:
+    for items in (counted([0, 2, 9, 40], 40), Known(("a", "b", "c"), np.log([1e-9, 0.3, 1.0]))):
+        likelihood, theta, step = Likelihood(shape, items), np.log([0.4, 3.0]), 1e-5
+        _, score, hessian = likelihood.total(theta)
+        for at, d in enumerate(np.eye(2) * step):
+            up, down = likelihood.total(theta + d), likelihood.total(theta - d)
+            assert score[at] == pytest.approx((up[0] - down[0]) / (2 * step), rel=1e-6, abs=1e-6)
+            assert hessian[at] == pytest.approx((up[1] - down[1]) / (2 * step), rel=1e-5, abs=1e-5)
+
+
+def test_known_chances_are_fitted_as_scipy_does() -> None:
+    p_I = np.random.default_rng(0).beta(0.3, 4.0, 400)
+    a, b, _, _ = beta_of.fit(p_I, floc=0, fscale=1)
+    tail = fit_tail(Shape.beta, Known(tuple(map(str, range(400))), np.log(p_I)))
+    assert tail.theta is not None
+    assert np.exp(tail.theta).tolist() == pytest.approx([a, b], rel=2e-4)
+
+
+def test_the_tail_without_a_form_is_hills_for_known_chances() -> None:
+    p = [0.5, 0.02, 0.004, 0.0009, 0.0003, 1e-6, 0.0]  # from 1e-4 to 0.01; below it two are censored
+    items = Known(
+        tuple("abcdefg"), np.log(np.array(p, dtype=np.float64), where=np.array(p) > 0, out=np.full(7, -900.0))
+    )
+    found, ends = discrete_tail(items, document_weights(7, 50, 0))
+    far = sum(math.log(0.01 / each) for each in (0.004, 0.0009, 0.0003)) + 2 * math.log(0.01 / 1e-4)
+    assert ends == pytest.approx((1e-4, 0.01))
+    assert found.value == pytest.approx(3 / far, rel=1e-9)
+
+
+def test_counts_tell_the_tail_without_a_form() -> None:
+    rng = np.random.default_rng(1)
+    p_I = rng.beta(0.3, 20.0, 20_000)
+    items = counted(rng.binomial(10_000, p_I).tolist(), 10_000)
+    found, _ = discrete_tail(items, document_weights(20_000, 20, 0)[:0])
+    true, _ = discrete_tail(Known(items.names, np.log(p_I)), document_weights(20_000, 20, 0)[:0])
+    assert found.value == pytest.approx(true.value, abs=0.015)
+    assert true.value == pytest.approx(0.3, abs=0.04)
+
+
+def test_items_that_are_all_alike_or_that_all_pass_or_fail_have_no_heavy_tail(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    lines = [f"f,s{S},{S}e6,alike,{item},1000,{rng.binomial(1000, 0.1 * S)}" for S in (1, 2, 4) for item in range(80)]
+    lines += [f"f,s{S},{S}e6,same,{item},50,{0 if S == 1 else 50}" for S in (1, 2, 4) for item in range(30)]
+    asked = ask(imported(tmp_path / "s", "\n".join([HEADER, *lines])), "attempts", resamples=30)
+    statuses = {
+        dataset: {row["status"] for row in asked.of_kind("exponent") if row["dataset"] == dataset}
+        for dataset in ("alike", "same")
+    }
+    assert statuses["alike"] <= {"no_heavy_tail", "not_positive"}
+    assert "no_heavy_tail" in statuses["alike"]
+    assert statuses["same"] == {"one_outcome"}
+    assert "there is no heavy tail" in asked.words
+    assert {row["k"] for row in asked.of_kind("forecast") if row["dataset"] == "alike"} == {10_000, 100_000}
+
+
+def test_goodness_of_fit_finds_a_distribution_that_is_another() -> None:
+    rng = np.random.default_rng(2)
+    p_I = np.where(rng.random(300) < 0.5, 0.001, 0.5)
+    items = counted(rng.binomial(1000, p_I).tolist(), 1000)
+    for shape in Shape:
+        p = goodness_p(fit_tail(shape, items), items, 0)
+        assert p is not None
+        assert p <= 0.01
+
+
+# ----------------------------------------------------------------------------------------------------------- forecasts
+
+
+def test_a_forecast_is_what_each_item_fails_given_its_counts() -> None:
+    items, k = counted([0, 0, 0, 1, 2, 12], 30), 900
+    for shape in Shape:
+        tail = fit_tail(shape, items)
+        assert tail.theta is not None
+        a, b = np.exp(tail.theta)
+        fails = []
+        for c in items.right_I.tolist():
+
+            def of(y: float, c: int = c, more: int = 0, a: float = a, b: float = b, shape: Shape = shape) -> float:
+                p = y ** (1 / a)
+                rest = (1 - p) ** (b - 1) if shape is Shape.beta else (1 - y) ** (b - 1)
+                return float(rest * p**c * (1 - p) ** (30 - c + more))
+
+            above, below = (quad(of, 0, 1, args=(c, more), limit=400, epsabs=0, epsrel=1e-10)[0] for more in (k, 0))
+            fails.append(above / below)
+        foretold = forecast(shape.value, items, k, tail).passes
+        assert foretold.value == pytest.approx(1 - np.mean(fails), rel=1e-6)
+        assert foretold.ends is not None
+        assert foretold.ends[0] < 1 - np.mean(fails) < foretold.ends[1]
+
+
+def test_hidden_samples_are_a_part_of_those_there_are() -> None:
+    items = counted([0, 3, 50, 997, 1000], 1000)
+    left = items.hidden(10, seed=4)
+    assert left.tried_I.tolist() == [10] * 5
+    assert left.right_I[0] == 0
+    assert left.right_I[4] == 10
+    mean = np.mean([items.hidden(10, seed).right_I for seed in range(400)], axis=0)
+    assert mean == pytest.approx(items.right_I / 100, abs=0.15)
+
+
+# -------------------------------------------------------------------------------------------------------------- bounds
+
+
+def answers_of(p: list[list[float]], right: list[list[int]]) -> tuple[Answers, Known]:
+    """Items whose targets are given tokens of given distributions, with pessimistic ranks."""
+    ranks = [
+        np.array([sum(other >= each[token] for other in each) for token in tokens], np.float64)
+        for each, tokens in ((list(itertools.repeat(one, 9)), tokens) for one, tokens in zip(p, right, strict=True))
+        for each in [each[0]]
+    ]
+    nothing = np.full(len(p), np.nan)
+    ln_p = np.array([sum(math.log(one[token]) for token in tokens) for one, tokens in zip(p, right, strict=True)])
+    none = np.array([None] * len(p), object)
+    answers = Answers(
+        nothing, nothing, nothing, nothing, nothing, -ln_p, nothing, nothing, nothing > 0, ranks, none, none
+    )
+    return answers, Known(tuple(map(str, range(len(p)))), ln_p)
+
+
+@pytest.mark.parametrize("n_tokens", [1, 3])
+def test_ranks_bound_attempts_whatever_the_model(n_tokens: int) -> None:
+    rng, V = np.random.default_rng(n_tokens), 12
+    for spread in (0.2, 1.0, 4.0):
+        p = rng.dirichlet(np.full(V, spread), 60).tolist()
+        right = [
+            [int(token) for token in (np.argsort(one)[::-1][:n_tokens] if at % 2 else rng.integers(V, size=n_tokens))]
+            for at, one in enumerate(p)
+        ]
+        answers, items = answers_of(p, right)
+        for bound in rank_bounds(answers, items, [1, 2, 5, 11, 40], V, Ties.pessimistic):
+            assert bound.lower is not None
+            assert bound.upper is not None
+            assert bound.lower <= bound.passes <= bound.upper
+            assert bound.likely <= bound.exact_match
+            sure = np.exp(items.ln_p_I) > 1 / (bound.k + 1)
+            worst = np.array([ranks.max() for ranks in answers.ranks])
+            assert np.all(worst[sure] <= bound.k)
+
+
+def test_both_bounds_are_reached() -> None:
+    k = 4
+    even = [1 / (k + 1)] * (k + 1)  # every token has the pessimistic rank k + 1
+    (bound,) = rank_bounds(*answers_of([even], [[0]]), [k], k + 1, Ties.pessimistic)
+    assert bound.exact_match == 0
+    assert bound.passes == pytest.approx(missed_at_most(k)) == pytest.approx(bound.upper)
+    first = [0.2 + 1e-12, *([(0.8 - 1e-12) / 4] * 4)]
+    (bound,) = rank_bounds(*answers_of([first], [[0]]), [k], 5, Ties.pessimistic)
+    assert bound.exact_match == 1
+    assert bound.passes == pytest.approx(bound.lower, rel=1e-9)
+
+
+def test_a_rank_within_k_bounds_nothing_from_below() -> None:
+    unlikely = [1 - 1e-9, 1e-9, 0.0]  # rank 2, and next to never drawn
+    (bound,) = rank_bounds(*answers_of([unlikely], [[1]]), [2], 3, Ties.pessimistic)
+    assert bound.exact_match == 1
+    assert bound.passes < 1e-8
+    assert bound.lower == 0
+
+
+# ------------------------------------------------------------------------------------------------------------- imports
+
+
+def test_counts_are_observations_with_their_items(tmp_path: Path, cwd: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("family,model,S,benchmark,problem,n_samples,n_correct\nf,m,1e6,t,x,100,3\nf,m,1e6,t,y,80,0\n")
+    words = ("import", file, "source=x", "columns={dataset: benchmark}", "--store", tmp_path / "s")
+    told, again = (here(*words, cwd=cwd, check=0).stderr for _ in range(2))
+    assert told.startswith("imported 2 observations of 1 model on 1 dataset")
+    assert again.startswith("nothing new")
+    query = "SELECT item, n_samples, n_correct, rbp, k FROM observations ORDER BY item"
+    answer = here("sql", query, "--format", "json", "--store", tmp_path / "s", cwd=cwd, check=0)
+    assert json.loads(answer.stdout) == [
+        {"item": "x", "n_samples": 100, "n_correct": 3, "rbp": None, "k": None},
+        {"item": "y", "n_samples": 80, "n_correct": 0, "rbp": None, "k": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        ("1,10,11", "n_correct is 11, but n_samples is 10"),
+        ("1,10,-1", "n_correct is -1"),
+        ("1,10,2.5", "n_correct is 2.5"),
+        ("1,0,0", "n_samples is 0"),
+        ("1,,3", "n_samples is empty"),
+        ("1,10,", "n_correct is empty"),
+        (",10,3", "item is empty"),
+        ("1,ten,3", "n_samples is ten"),
+    ],
+)
+def test_counts_that_cannot_be_are_refused_in_one_line(cells: str, says: str, tmp_path: Path) -> None:
+    with refused("line 3", says):
+        imported(tmp_path / "s", f"{HEADER}\nf,m,1e6,t,0,10,3\nf,m,1e6,t,{cells}\n")
+    assert not (tmp_path / "s").exists()
+
+
+def test_counts_without_a_column_of_items_are_refused(tmp_path: Path) -> None:
+    with refused("has no column item"):
+        imported(tmp_path / "s", "family,size,S,dataset,n_samples,n_correct\nf,m,1e6,t,10,3\n")
+
+
+def test_an_item_has_one_count_in_a_source(tmp_path: Path) -> None:
+    imported(tmp_path / "s", f"{HEADER}\nf,m,1e6,t,0,10,3\n")
+    with refused("item=0 is 4, but 3 in the store"):
+        imported(tmp_path / "s", f"{HEADER}\nf,m,1e6,t,0,10,4\n")
+
+
+def test_a_file_of_losses_keeps_its_columns_of_that_name_out(tmp_path: Path) -> None:
+    store = imported(tmp_path / "s", "family,size,S,dataset,item,loss_nats\nf,m,1e6,t,7,2.5\n")
+    with connect(Store(store)) as connection:
+        assert connection.sql("SELECT item, cross_entropy_nats FROM observations").fetchall() == [(None, 2.5)]
+
+
+# ---------------------------------------------------------------------------------------------------------------- verb
+
+
+def test_ten_attempts_are_worth_what_both_laws_say_in_any_order_of_the_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    ease_I = rng.beta(0.4, 6.0, 30)
+    lines = [
+        f"f,s{at},{S},t,i{item},200,{rng.binomial(200, min(1.0, 2.0**at * ease))}"
+        for at, S in enumerate((1e6, 1e7, 1e8))
+        for item, ease in enumerate(ease_I)
+    ]
+    shuffled = [lines[at] for at in rng.permutation(len(lines))]
+    asked, of_shuffled = (
+        ask(imported(tmp_path / name, "\n".join([HEADER, *of])), "attempts", resamples=30, k=[1, 10, 5000])
+        for name, of in (("s", lines), ("t", shuffled))
+    )
+    plain, other = ([{**row, "created_at": None} for row in of.rows] for of in (asked, of_shuffled))
+    assert plain == other
+    assert {row["k"] for row in asked.of_kind("pass")} == {1, 10}
+    assert {row["k"] for row in asked.of_kind("forecast")} == {5000}
+    y = {(row["size"], row["k"]): -math.log(row["passes"]) for row in asked.of_kind("pass")}
+    of_S = -np.polyfit(np.log([1e6, 1e7, 1e8]), [math.log(y[f"s{at}", 1]) for at in range(3)], 1)[0]
+    (worth,) = [row for row in asked.of_kind("exchange") if row["size"] == "s0"]
+    in_k = math.log(y["s0", 1] / y["s0", 10]) / math.log(10)
+    assert worth["factor"] == pytest.approx(10 ** (in_k / of_S), rel=1e-6)
+
+
+def test_chances_in_the_store_are_those_of_the_exact_answer(tmp_path: Path) -> None:
+    store = quiz(tmp_path / "s")
+    asked = ask(store, "attempts", resamples=30, k=50)
+    runs, bounds = runs_by_size(store.root), asked.of_kind("bound")
+    assert [row["size"] for row in bounds] == list(runs)
+    for row in bounds:
+        tokens = runs[row["size"]]
+        of_right = [(tokens["item"] == item) & tokens["correct"] for item in range(N_ITEMS)]
+        chances = [math.exp(tokens["logprob"][mask].sum(dtype=float)) for mask in of_right]
+        worst = [(tokens["greater"] + tokens["ties"] + 1)[mask].max() for mask in of_right]
+        assert row["passes"] == pytest.approx(np.mean([1 - (1 - p) ** 50 for p in chances]), rel=1e-6)
+        assert row["exact_match"] == pytest.approx(np.mean(np.array(worst) <= 50))
+    assert asked.of_kind("forecast") == asked.of_kind("hidden") == []
+    assert "Ranks and attempts" in asked.words
+    with refused("python -m rbpx temperature family=mine"):
+        ask(store, "attempts", T=0.8)
+
+
+def test_a_store_without_items_is_told_where_they_come_from(tmp_path: Path) -> None:
+    with refused("n_samples and n_correct"):
+        ask(write_store(tmp_path / "s", Truth(), 1, 4, 4), "attempts")
+
+
+# ------------------------------------------------------------------------------------------------------------ coverage
+
+
+def test_intervals_over_items_and_samples_hold_the_truth() -> None:
+    for hits in of_items_and_samples(30).values():
+        assert 23 <= hits <= 30
+
+
+def test_intervals_of_forecasts_hold_what_a_hundred_times_the_samples_give() -> None:
+    assert 23 <= of_forecasts(30) <= 30
+
+
+def test_sampling_hits_as_often_as_probabilities_say() -> None:
+    import torch
+
+    from experiments.attempts import attempts
+
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.tensor([[0.0, 1.0, 2.0], [1.0, 0.0, 0.0]])
+    p = float(torch.softmax(logits[0].double(), -1)[2] * torch.softmax(logits[1].double(), -1)[0])
+    hits = attempts(logits, torch.tensor([2, 0]), 20_000, generator)
+    assert binom.ppf(1e-4, 20_000, p) <= hits <= binom.ppf(1 - 1e-4, 20_000, p)
+
+
+# ------------------------------------------------------------------------------------------------ none right, and many
+
+
+def test_items_of_which_none_passes_have_no_exponent(tmp_path: Path) -> None:
+    rows = "\n".join(f"14m,14e6,{item},100,0" for item in range(8))
+    store = imported(tmp_path / "store", f"size,S,item,n_samples,n_correct\n{rows}", dataset="d")
+    exponents = ask(store, "attempts", resamples=20).of_kind("exponent")
+    assert {(row["alpha"], row["alpha_lo"], row["status"]) for row in exponents} == {(None, None, "one_outcome")}
+
+
+@pytest.mark.parametrize(
+    ("n", "c", "k"), [(2 * 10**6, 37, 400), (10**12, 1, 1), (10**12, 9, 10**11), (10**9, 500, 10**6)]
+)
+def test_pass_at_k_of_a_million_and_more_samples_keeps_its_digits(n: int, c: int, k: int) -> None:
+    few, many = sorted((c, k))
+    ln_fails = math.fsum(math.log1p(-many / (n - i)) for i in range(few))
+    assert counted([c], n).passes([k])[0, 0] == pytest.approx(-math.expm1(ln_fails), rel=1e-4)
+
+
+def test_the_time_of_a_fit_is_bounded_and_the_counts_of_ten_thousand_samples_are_taken_as_they_are() -> None:
+    assert len(nodes_for(10**12).ln_p_N) == len(nodes_for(10_000).ln_p_N)
+    right = np.arange(10_001.0)
+    assert condensed(right, np.full(10_001, 1e4))[0].tolist() == right.tolist()
+
+
+def test_a_condensed_count_is_as_likely_under_a_distribution_as_it_was() -> None:
+    """Two items under Kumaraswamy whose second constant is 1, which is beta's, whose likelihood is closed."""
+    a, n, c = 0.4, 10**6, np.array([3.0, 300_000.0])
+    items = counted([3, 300_000], n)
+    condensed_of, whole = Likelihood(Shape.kumaraswamy, items), betaln(a + c, 1 + n - c) - betaln(a, 1)
+    ln_U, _, _ = condensed_of.at(np.log([a, 1.0]))
+    assert condensed_of.c_U.tolist() == [3.0, pytest.approx(0.3 * condensed_of.n_U[1])]
+    assert condensed_of.n_U[1] < 20_000
+    assert (ln_U + condensed_of.lost_U).tolist() == pytest.approx(whole.tolist(), abs=1e-3)
+
+
+def test_any_number_of_samples_is_answered(tmp_path: Path) -> None:
+    p_I = np.random.default_rng(0).beta(0.4, 12, 6)
+    rows = "\n".join(f"14m,14e6,{item},{10**12},{round(p * 10**12)}" for item, p in enumerate(p_I))
+    store = imported(tmp_path / "store", f"size,S,item,n_samples,n_correct\n{rows}", dataset="d")
+    first = ask(store, "attempts", k=[1, 10], resamples=10).of_kind("pass")[0]
+    assert first["passes"] == pytest.approx(p_I.mean())
+    of_samples = math.sqrt((p_I * (1 - p_I)).sum() / 10**12) / 6
+    assert first["passes_stderr_of_samples"] == pytest.approx(of_samples, rel=1e-3)
+
+
+def test_items_that_were_tried_once_have_no_slope_in_k(tmp_path: Path) -> None:
+    """And NumPy says nothing of 0 / 0."""
+    rows = [f"toy,{size},{S},t,{item},1,{item % 2}" for size, S in (("a", 1e7), ("b", 1e8)) for item in range(8)]
+    asked = ask(imported(tmp_path / "s", "\n".join([HEADER, *rows])), "attempts", resamples=20, k=[1, 10])
+    assert [row["passes"] for row in asked.of_kind("pass")] == [0.5, 0.5]
+    lines = [row["passes"] for row in asked.of_kind("forecast") if row["way"] == "line"]
+    assert set(lines) <= {None}
+    assert math.isnan(slope_in_k([1], np.array([0.5])))
+
+
+# ---------------------------------------------------------------------------------------------------------- checkpoints
+
+
+@pytest.mark.parametrize("keys", [{}, {"axis": "D"}], ids=["S", "D"])
+def test_checkpoints_too_few_for_a_law_have_pass_at_k_and_forecasts(tmp_path: Path, keys: dict[str, str]) -> None:
+    """Two sizes, one trained on two numbers of tokens and one on one: no law in S, and none in D."""
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{size},{S},{D},{item},40,{rng.binomial(40, p)}"
+        for size, S, D in (("14m", 14e6, 1e9), ("14m", 14e6, 3e9), ("31m", 31e6, 3e9))
+        for item, p in enumerate(rng.beta(0.6, 4, 12))
+    ]
+    store = imported(tmp_path / "store", "\n".join(["size,S,D,item,n_samples,n_correct", *rows]), dataset="d")
+    asked = ask(store, "attempts", k=[1, 10, 1000], resamples=20, **keys)
+    at_first = [row for row in asked.of_kind("pass") if row["k"] == 1]
+    assert sorted((row["size"], row["training_tokens"]) for row in at_first) == [
+        ("14m", 1e9),
+        ("14m", 3e9),
+        ("31m", 3e9),
+    ]
+    assert all(0 < row["passes"] < 1 for row in at_first)
+    assert {row["k"] for row in asked.of_kind("forecast") if row["passes"] is not None} == {1000}
+    assert "14m, D = 3e+09" in asked.words
+    if not keys:
+        assert "so there is no law in S: axis=D asks for one along the tokens of each size" in asked.words
+        assert asked.of_kind("law") == []

@@ -1,0 +1,241 @@
+"""Runs measured again in float32: what moved as a loop over tokens counts it, what is refused, intervals that hold."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rbpx.questions.audit.analysis import ROUNDING, Moves, count_moves
+from rbpx.runs.shifts import shift
+from rbpx.store.sql import ask_beside, connect
+from rbpx.store.store import Store
+from tests.support.asking import Asked, Rows, refused
+from tests.support.audits import audit, covered_shifts, pairs_by_hand
+from tests.support.composed import here
+from tests.support.damage import say
+from tests.support.stores import Measured, columns_of, manifests, rank_by_hand, reseal, runs_by_size, snapshot
+
+SIZES = ("xs", "s", "m")
+
+
+def of_run(found: Rows, size: str, law: str = "rbp", k: int | None = None) -> dict[str, Any]:
+    (row,) = [r for r in found if (r["kind"], r.get("size"), r["law"], r["k"]) == ("run", size, law, k)]
+    return row
+
+
+@pytest.fixture(scope="module")
+def both(measured: Measured, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the family in float32, and three sizes of it in bfloat16; do not write into it."""
+    place = tmp_path_factory.mktemp("both")
+    store, cwd = Path(shutil.copytree(measured.store, place / "store")), place / "cwd"
+    cwd.mkdir()
+    here("measure", *measured.family.words(*SIZES), "dtype=bfloat16", "--store", store, cwd=cwd, check=0)
+    return store
+
+
+@pytest.fixture(scope="module")
+def found(both: Path) -> Asked:
+    """The audit of the bfloat16 runs, which writes nothing."""
+    before = snapshot(both)
+    asked, failed = audit(both, k=[1, 10])
+    assert snapshot(both) == before
+    assert failed == []
+    return asked
+
+
+# ---------------------------------------------------------------------------------------------------------- numbers
+
+
+def test_what_moved_is_what_a_loop_over_both_runs_counts(both: Path, found: Asked) -> None:
+    assert {row["dtype"] for row in found.rows} == {"bfloat16"}
+    crossed = 0
+    for size in SIZES:
+        pairs = pairs_by_hand(both, size)
+        ranks = [tuple(side[0] + side[1] + 1 for side in pair) for pair in pairs]
+        moves = [abs(again - stored) for stored, again in ranks if again != stored]
+        row = of_run(found.rows, size, "cross_entropy")
+        assert row["n_tokens"] == len(pairs)
+        assert row["n_changed"] == sum(one[:2] != other[:2] for one, other in pairs) > 0
+        assert row["n_moved"] == len(moves) > 0
+        assert (row["median_move"], row["largest_move"]) == (np.median(moves), max(moves))
+        nats = [[-side[2] for side in pair] for pair in pairs]
+        assert row["largest_logprob_move"] == pytest.approx(max(abs(a - b) for a, b in nats), abs=1e-5)
+        means = [sum(side) / len(pairs) for side in zip(*nats, strict=True)]
+        assert (row["stored"], row["again"]) == pytest.approx(
+            tuple(means), rel=1e-6
+        )  # the audit reads in other batches
+        assert row["difference"] == pytest.approx(means[1] - means[0], abs=1e-6)
+        assert row["difference_lo"] <= row["difference"] <= row["difference_hi"]
+        for k in (1, 10):
+            row = of_run(found.rows, size, k=k)
+            hits = [sum(rank[side] <= k for rank in ranks) / len(ranks) for side in (0, 1)]
+            assert (row["stored"], row["again"]) == pytest.approx(tuple(hits), rel=1e-12)
+            assert row["n_lost"] == sum(stored <= k < again for stored, again in ranks)
+            assert row["n_gained"] == sum(again <= k < stored for stored, again in ranks)
+            assert row["difference"] * len(ranks) == pytest.approx(row["n_gained"] - row["n_lost"], abs=1e-9)
+            crossed += row["n_lost"] + row["n_gained"]
+    assert crossed > 0
+
+
+def test_the_shift_of_alpha_is_that_between_two_lines(both: Path, found: Asked) -> None:
+    laws = {(row["law"], row["k"]): row for row in found.of_kind("law")}
+    assert set(laws) == {("rbp", 1), ("rbp", 10), ("cross_entropy", None)}
+    for (law, k), row in laws.items():
+        alphas, losses = [], []
+        for dtype in ("bfloat16", "float32"):
+            runs = [run for size, run in runs_by_size(both, dtype).items() if size in SIZES]
+            S = [run["non_embedding_params"] for run in runs]
+            if law == "rbp":
+                y = [-np.log(np.mean(rank_by_hand(run, "pessimistic") <= k)) for run in runs]
+            else:
+                y = [-np.mean(run["logprob"].astype(np.float64)) for run in runs]
+            losses.append(y)
+            alphas.append(-np.polyfit(np.log(S), np.log(y), 1)[0])
+        assert (row["stored"], row["again"]) == pytest.approx(tuple(alphas), rel=1e-5)
+        assert row["difference"] == pytest.approx(alphas[1] - alphas[0], rel=1e-3, abs=1e-7)
+        assert row["n_points"] == 3
+        if losses[0] == losses[1]:  # no rank crossed k at any size
+            assert (row["difference"], row["difference_lo"], row["status"]) == (0, None, "no_variation")
+        else:
+            assert row["difference_lo"] < row["difference"] < row["difference_hi"]
+            assert row["status"] == "ok"
+
+
+# ------------------------------------------------------------------------------------------- what is not the same now
+
+
+def change(store: Path, size: str, **facts: Any) -> None:
+    """Let the float32 run of a size say something else about itself."""
+    say(store / "runs" / runs_by_size(store)[size]["run_id"] / "manifest.json", **facts)
+
+
+def rewrite(store: Path, size: str, **columns: Any) -> None:
+    """Change columns of the first five tokens of a float32 run."""
+    path = store / "runs" / runs_by_size(store)[size]["run_id"] / "tokens.parquet"
+    table = pq.read_table(path)
+    for name, values in columns.items():
+        column = table[name].to_numpy().copy()
+        column[:5] += values
+        table = table.set_column(table.column_names.index(name), table.schema.field(name), pa.array(column))
+    pq.write_table(table, path)
+    reseal(path.parent)
+
+
+def test_a_float32_run_comes_out_the_same_in_other_batches_unless_it_was_something_else(own_store: Path) -> None:
+    rewrite(own_store, "s", greater=7, logprob=np.array([0, 0, 0, 2 * ROUNDING.nats, 0], np.float32))
+    change(own_store, "m", weights_hash="1" * 16)
+    change(own_store, "l", tokenizer_hash="1" * 16)
+    before = snapshot(own_store)
+    asked, failed = audit(own_store, dtype="float32", tokens_per_batch=64, k=1)
+    assert snapshot(own_store) == before
+    whole, row = (of_run(asked.rows, size, k=1) for size in ("xs", "s"))
+    assert whole["is_same"] is True
+    assert whole["n_changed"] <= whole["n_tokens"] / 1000
+    assert (row["is_same"], row["n_changed"], row["n_moved"], row["median_move"]) == (False, 5, 5, 7)
+    assert row["largest_logprob_move"] == pytest.approx(2 * ROUNDING.nats, rel=1e-2)
+    (line,) = [line for line in asked.table().splitlines() if line.split()[:1] == ["s"] and line.split()[-1] == "no"]
+    assert "%" in line
+    of_m, of_l = failed
+    assert of_m.startswith("mine m on file")
+    assert "is not the model that was measured (weights_hash" in of_m
+    assert "is not the model that was measured (tokenizer_hash" in of_l
+
+
+def test_other_tokens_another_text_and_a_model_that_is_gone_are_refused(own_store: Path) -> None:
+    rewrite(own_store, "xs", token_id=np.array([1, 0, 0, 0, 0]))
+    change(own_store, "s", text_hash="1" * 16)
+    store = Store(own_store)
+    (cell,) = (cell for cell in store.records("cells") if cell["size"] == "m")
+    gone = json.loads(json.dumps(cell).replace(cell["model"], str(own_store / "gone" / "m")))
+    store.write_record("cells", cell["cell_key"], gone)
+    asked, failed = audit(own_store, dtype="float32", size=["xs", "s", "m"])
+    assert asked.rows == []
+    reasons = {each.split()[1]: each for each in failed}
+    assert "other tokens" in reasons["xs"]
+    assert "is not the text that was measured" in reasons["s"]
+    assert str(own_store / "gone" / "m") in reasons["m"]
+
+
+def test_float32_runs_are_left_out_until_they_are_asked_for_or_are_of_other_versions(own_store: Path) -> None:
+    asked, _ = audit(own_store)
+    assert asked.rows == []
+    (line,) = asked.messages
+    assert "dtype=float32" in line
+    run = manifests(own_store)[runs_by_size(own_store)["s"]["run_id"]]
+    change(own_store, "s", versions=run["versions"] | {"torch": "1.0"})
+    asked, _ = audit(own_store)
+    assert {row["size"] for row in asked.of_kind("run")} == {"s"}
+    assert "3 of 4 runs were measured in float32 by these versions" in asked.messages[0]
+    assert "no rank moved" in asked.words
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [({"dtype": "float16"}, "dtype=float16"), ({"family": ["nosuch"]}, "status")],
+    ids=str,
+)
+def test_a_request_that_means_no_run_is_one_line(keys: dict[str, Any], says: str, measured: Measured) -> None:
+    with refused(says):
+        audit(measured.store, **keys)
+
+
+def test_what_is_printed_is_whole_in_eighty_columns(found: Asked) -> None:
+    lines = found.table().splitlines()
+    assert max(len(line) for line in lines if line.startswith(" ")) <= 80
+    assert len(lines) <= 40
+    assert "mine on file, window 64, bfloat16: Ranks measured again in float32, 8 of 8 documents" in lines
+    assert "mine on file, window 64, bfloat16: alpha of the laws measured again in float32" in lines
+    assert "4 of 7 runs were measured in float32 by these versions" in found.messages[0]
+
+
+def test_rank_pairs_returns_what_its_header_says(both: Path) -> None:
+    run = runs_by_size(both, "bfloat16")["s"]
+    again = columns_of(both / "runs" / runs_by_size(both)["s"]["run_id"], "tokens")
+    given = pa.table({name: again[name] for name in again if name != "run_id"})
+    with connect(Store(both)) as connection:
+        found = ask_beside(
+            connection, given, "rank_pairs", run_id=run["run_id"], doc_ids=[0, 3], ties="pessimistic"
+        ).to_pylist()
+    header = ["doc_id", "rank", "rank_again", "n_tokens", "n_changed", "sum_logprob", "sum_logprob_again"]
+    assert list(found[0]) == [*header, "largest_logprob_move"]
+    in_sample = np.isin(run["doc_id"], [0, 3])
+    assert sum(row["n_tokens"] for row in found if row["rank"] is not None) == in_sample.sum()
+    alone = sum(row["n_tokens"] for row in found if row["rank"] is None)
+    assert alone == (~np.isin(again["doc_id"], [0, 3])).sum() > 0  # tokens that only one of the two has
+
+
+# -------------------------------------------------------------------------------------------------------- intervals
+
+
+def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    covered = covered_shifts(16)
+    assert {name: n for name, n in covered.items() if not 11 <= n <= 16} == {}, covered
+
+
+def test_there_is_no_interval_where_the_documents_tell_no_spread() -> None:
+    flat, noisy = np.full(100, 0.5), np.random.default_rng(1).normal(0.5, 0.1, 100)
+    assert (shift(0.5, 0.5, flat, flat, 9).difference.lo, shift(0.5, 0.6, flat, noisy, 1).difference.hi) == (None, None)
+    assert shift(0.5, 0.6, flat[:10], noisy[:10], 9).difference.lo is None  # too few resamples
+    known = shift(0.5, 0.6, flat, noisy, 9).difference
+    assert known.value == pytest.approx(0.1)
+    # Of 9 documents Student's t with 8 degrees of freedom is 2.306; times sqrt(9 / 8), the normal quantile of 0.722 %.
+    assert (known.lo, known.hi) == pytest.approx(tuple(np.quantile(noisy - 0.5, [0.00722, 0.99278])), abs=1e-4)
+
+
+def test_moves_are_counted_by_hand() -> None:
+    columns = {
+        "rank": [1.0, 2.0, 3.0, 10.0, 5.0],
+        "rank_again": [1.0, 1.0, 7.0, 12.0, 5.0],
+        "n_tokens": [4, 2, 1, 1, 2],
+        "n_changed": [0, 2, 1, 1, 1],
+        "largest_logprob_move": [0.0, 0.1, 0.2, 0.05, 0.0],
+    }
+    found = count_moves(pa.table(columns), [1, 5, 10])
+    lost, gained = {1: 0, 5: 1, 10: 1}, {1: 2, 5: 0, 10: 0}
+    assert found == Moves(10, 5, 4, 1.5, 4.0, 0.2, lost, gained)  # moves of 1, 1, 2, 4
+    assert not found.is_same

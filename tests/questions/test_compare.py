@@ -1,0 +1,223 @@
+"""Two models on one text: bytes met by a loop over bytes, hits counted by numpy, signs that flip and nothing else."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy.stats import t as student_t
+
+from rbpx.questions.compare.meeting import Tokens, meet
+from rbpx.questions.compare.parts import kind_of, part_of
+from tests.support.asking import Asked, ask, refused
+from tests.support.byte_nats import byte_nats
+from tests.support.composed import here
+from tests.support.filled import filled
+from tests.support.stores import reseal, runs_by_size, without_bytes
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return filled(tmp_path_factory.mktemp("compare") / "store").root
+
+
+@pytest.fixture(scope="module")
+def there(store: Path) -> Asked:
+    """The smallest model beside the largest."""
+    return ask(store, "compare", a="mine/xs", b="mine/l", k=[1, 10])
+
+
+def tokens_of(store: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tokens of the smallest model, and of the largest."""
+    runs = runs_by_size(store)
+    return runs["xs"], runs["l"]
+
+
+# ----------------------------------------------------------------------------------------------------- byte by byte
+
+
+def drawn_tokens(rng: np.random.Generator, n_documents: int, n_bytes: int) -> Tokens:
+    """Documents cut at random: some bytes at the beginning and the end unscored, some tokens without a byte."""
+    doc, begin, length = [], [], []
+    for doc_id in range(n_documents):
+        at = int(rng.integers(0, 6))
+        while at < n_bytes - rng.integers(0, 9):
+            size = int(rng.integers(0 if length else 1, 7))
+            doc.append(doc_id), begin.append(at), length.append(size)
+            at += size
+    nats = rng.exponential(3, len(doc))
+    return Tokens(np.array(doc), np.array(begin), np.array(length), nats)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_stretches_hold_the_nats_of_the_bytes_that_both_scored(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = drawn_tokens(rng, 5, 60), drawn_tokens(rng, 5, 60)
+    met, of_a, of_b = meet(a, b), byte_nats(a), byte_nats(b)
+    places = [(d, p) for d, s, n in zip(met.doc_M, met.begin_M, met.length_M, strict=True) for p in range(s, s + n)]
+    assert places == sorted(of_a.keys() & of_b.keys())
+    for nats_M, of_byte in ((met.nats_a_M, of_a), (met.nats_b_M, of_b)):
+        assert nats_M.sum() == pytest.approx(math.fsum(of_byte[place] for place in places), rel=1e-12)
+        first = [(d, p) for d, p in zip(met.doc_M, met.begin_M, strict=True)]
+        assert nats_M == pytest.approx([of_byte[f] * n for f, n in zip(first, met.length_M, strict=True)], rel=1e-12)
+
+
+def test_the_parts_of_a_token_are_its_bytes() -> None:
+    assert part_of(" naïve", 7, 1, 2) == "na"
+    assert part_of("naïve", 5, 0, 2) is None, "five bytes are not what the text is, so nothing is known of it"
+    assert [kind_of(t) for t in (" the", "\n  ", "42", "+=", "é", "�", "x1", None)] == [
+        *("word", "white space", "number", "punctuation", "non-ASCII", "non-ASCII", "mixed", "unknown")
+    ]
+
+
+# -------------------------------------------------------------------------------------------------- one tokenizer
+
+
+def test_the_whole_is_the_two_runs_and_their_difference(store: Path, there: Asked) -> None:
+    (whole,) = [row for row in there.of_kind("part") if row["by"] == "text"]
+    a, b = tokens_of(store)
+    n_bytes = a["n_bytes"].sum()
+    assert whole["n_bytes"] == n_bytes
+    bits = [-math.fsum(run["logprob"].astype(float)) / math.log(2) / n_bytes for run in (a, b)]
+    assert [whole["bits_a"], whole["bits_b"]] == pytest.approx(bits, rel=1e-9)
+    assert whole["change"] == pytest.approx(bits[1] - bits[0], rel=1e-9)
+    # the interval: a ratio of sums over documents, linearised, by a loop
+    D = np.unique(a["doc_id"])
+    change = [((a["logprob"] - b["logprob"].astype(float))[a["doc_id"] == d]).sum() / math.log(2) for d in D]
+    size = [a["n_bytes"][a["doc_id"] == d].sum() for d in D]
+    residual = [c - whole["change"] * n for c, n in zip(change, size, strict=True)]
+    half = student_t.ppf(0.975, len(D) - 1) * math.sqrt(len(D) / (len(D) - 1) * sum(r * r for r in residual)) / n_bytes
+    assert [whole["change_lo"], whole["change_hi"]] == pytest.approx(
+        [whole["change"] - half, whole["change"] + half], rel=1e-6
+    )
+    for by in ("kind", "place", "document"):
+        parts = [row for row in there.of_kind("part") if row["by"] == by]
+        assert sum(row["n_bytes"] for row in parts) == n_bytes
+        assert sum(row["share"] for row in parts) == pytest.approx(1, rel=1e-9)
+        assert sum(row["change"] * row["n_bytes"] for row in parts) == pytest.approx(
+            whole["change"] * n_bytes, rel=1e-9
+        )
+
+
+def test_hits_and_moves_are_counted(store: Path, there: Asked) -> None:
+    a, b = tokens_of(store)
+    rank_a, rank_b = (run["greater"] + run["ties"] + 1 for run in (a, b))
+    for row, k in zip(there.of_kind("hits"), (1, 10), strict=True):
+        hit_a, hit_b = rank_a <= k, rank_b <= k
+        assert row["k"] == k
+        assert row["gained"] == pytest.approx((hit_b & ~hit_a).mean())
+        assert row["lost"] == pytest.approx((hit_a & ~hit_b).mean())
+        assert row["same"] == pytest.approx((hit_a == hit_b).mean())
+        assert row["rbp_b"] - row["rbp_a"] == pytest.approx(row["gained"] - row["lost"], abs=1e-12)
+    (moves,) = there.of_kind("moves")
+    assert [moves["better"], moves["worse"]] == pytest.approx([(rank_b < rank_a).mean(), (rank_b > rank_a).mean()])
+
+
+def test_swapping_the_models_flips_signs_and_nothing_else(store: Path, there: Asked) -> None:
+    back = ask(store, "compare", a="mine/l", b="mine/xs", k=[1, 10]).rows
+    assert len(there.rows) == len(back)
+    for one, other in zip(there.rows, back, strict=True):
+        if one["kind"] == "part":
+            assert [one["change"], one["share"], one["name"]] == [-other["change"], other["share"], other["name"]]
+            assert [one["bits_a"], one["bits_b"]] == [other["bits_b"], other["bits_a"]]
+            if one["change_lo"] is not None:
+                assert [one["change_lo"], one["change_hi"]] == [-other["change_hi"], -other["change_lo"]]
+        if one["kind"] == "hits":
+            assert [one["gained"], one["lost_hi"]] == [other["lost"], other["gained_hi"]]
+        if one["kind"] == "passage":
+            assert [one["text"], one["change_bits"]] == [other["text"], -other["change_bits"]]
+
+
+def test_a_slice_holds_what_its_condition_says(store: Path) -> None:
+    asked = ask(store, "compare", a="mine/xs", b="mine/l", slices={"lost": "rank_a = 1 and rank_b > 1"})
+    (part,) = [row for row in asked.of_kind("part") if row["by"] == "slice"]
+    a, b = tokens_of(store)
+    lost = (a["greater"] + a["ties"] == 0) & (b["greater"] + b["ties"] > 0)
+    assert part["n_bytes"] == a["n_bytes"][lost].sum() > 0
+    assert part["change"] > 0
+
+
+# -------------------------------------------------------------------------------------------------- two tokenizers
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two models on one text, the tokens of one four bytes long, those of the other three, from the seventh byte on."""
+    store = filled(tmp_path_factory.mktemp("mixed") / "store", sizes=["xs"])
+    (first,) = store.run_ids()
+    filled(store.root, 1, ["l"], tokenizer_hash="4" * 16)
+    (other,) = set(store.run_ids()) - {first}
+    path = store.run_folder(other) / "tokens.parquet"
+    table = pq.read_table(path)
+    of = {"first_byte": 4 + 3 * table["position"].to_numpy(), "n_bytes": np.full(table.num_rows, 3)}
+    for name, values in of.items():
+        at, field = table.column_names.index(name), table.schema.field(name)
+        table = table.set_column(at, field, pa.array(values, field.type))
+    pq.write_table(table, path)
+    reseal(path.parent)
+    return store.root
+
+
+def test_models_with_different_tokenizers_meet_at_their_bytes(mixed: Path) -> None:
+    runs = runs_by_size(mixed)
+    asked = ask(mixed, "compare", a=runs["xs"]["run_id"], b=runs["l"]["run_id"])
+    (whole,) = [row for row in asked.of_kind("part") if row["by"] == "text"]
+    of = [
+        byte_nats(Tokens(t["doc_id"], t["first_byte"], t["n_bytes"], -t["logprob"].astype(float)))
+        for t in runs.values()
+    ]
+    both = of[0].keys() & of[1].keys()
+    assert whole["n_bytes"] == len(both)
+    assert 0 < len(both) < min(map(len, of))
+    bits = [math.fsum(nats[place] for place in both) / math.log(2) / len(both) for nats in of]
+    assert [whole["bits_a"], whole["bits_b"]] == pytest.approx(bits, rel=1e-9)
+    assert asked.of_kind("hits") + asked.of_kind("moves") == []
+
+
+def test_a_run_without_bytes_is_compared_by_tokens_or_not_at_all(
+    store: Path, there: Asked, mixed: Path, tmp_path: Path
+) -> None:
+    old = ask(without_bytes(store, tmp_path / "old"), "compare", a="mine/xs", b="mine/l", k=[1, 10])
+    assert {row["unit"] for row in old.rows} == {"token"}
+    (whole, known) = (each.of_kind("part")[0] for each in (old, there))
+    assert whole["change"] * whole["n_tokens"] == pytest.approx(known["change"] * known["n_bytes"], rel=1e-9)
+    assert [row["gained"] for row in old.of_kind("hits")] == [row["gained"] for row in there.of_kind("hits")]
+    older = without_bytes(mixed, tmp_path / "older")
+    a, b = (path.name for path in older.glob("runs/[!_]*"))
+    with refused("before tokens knew their bytes"):
+        ask(older, "compare", a=a, b=b)
+
+
+# -------------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "a= is missing"),
+        (("a=mine/xs",), "b= is missing"),
+        (("mine/xs",), "compare takes 2 words, got 1"),
+        (("a=mine/xs", "b=12e45"), "was read as a number"),
+    ],
+)
+def test_words_that_name_no_two_models_are_said(store: Path, cwd: Path, words: tuple[str, ...], says: str) -> None:
+    answer = here("compare", *words, "--store", store, cwd=cwd, check=2)
+    assert says in answer.stderr
+    assert answer.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"b": "mine"}, "b=mine does not name a model"),
+        ({"b": "mine/huge"}, "b=mine/huge was not measured"),
+        ({"slices": {"x": "rank_c > 1"}}, "slices.x='rank_c > 1' is not a valid condition"),
+        ({"slices": {"x": "doc_id < 0"}}, "matches nothing"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(store: Path, keys: dict[str, Any], says: str) -> None:
+    with refused(says):
+        ask(store, "compare", **{"a": "mine/xs", "b": "mine/l", **keys})

@@ -1,0 +1,192 @@
+"""The gap between two texts against closed forms and simulated pairs of laws."""
+
+import csv
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import linregress
+from scipy.stats import t as student_t
+
+from rbpx.laws.power.intervals import holm
+from rbpx.questions.gaps.law import Gap, fit_gap, settle
+from rbpx.questions.gaps.views import closed
+from rbpx.status import Status
+from tests.support import drawn_answers
+from tests.support.asking import ask, imported
+from tests.support.draws import fewest
+
+S = np.array([1e4, 1e5, 1e6, 1e7, 1e8])
+TEXTS = ("c4_loss_nats", "hellaswag_bpb", "arc_challenge_bpb", "piqa_bpb", "csqa_bpb")  # of the OLMo ladder
+
+
+def law(C: float, alpha: float) -> Any:
+    return C * S**-alpha
+
+
+def test_the_gap_of_two_exact_laws_is_the_difference_of_their_exponents() -> None:
+    gap = fit_gap(S, law(9.0, 0.10), law(4.0, 0.06))
+    assert (gap.swapped, gap.fit.status) == (False, Status.ok)
+    assert gap.S_ref == pytest.approx(1e6)
+    assert gap.delta.value == pytest.approx(0.06 - 0.10, rel=1e-9)
+    assert gap.curvature is not None
+    assert (gap.curvature.value, gap.curvature.p) == (0.0, 1.0)  # what rounding leaves is no curve
+    assert gap.ratio.value == pytest.approx(9 / 4 * 1e6**-0.04, rel=1e-9)
+    assert gap.verdict == "closes"
+    assert gap.ln_S_closed.value is not None
+    assert math.exp(gap.ln_S_closed.value) == pytest.approx((9 / 4) ** (1 / 0.04), rel=1e-6)
+
+
+def test_a_is_the_text_with_the_higher_loss_whatever_the_order() -> None:
+    one, other = fit_gap(S, law(9.0, 0.10), law(4.0, 0.06)), fit_gap(S, law(4.0, 0.06), law(9.0, 0.10))
+    assert other.swapped
+    assert (other.delta.value, other.ratio.value, other.ln_S_closed.value) == pytest.approx(
+        (one.delta.value, one.ratio.value, one.ln_S_closed.value)
+    )
+
+
+def test_a_gap_that_opens_never_closes() -> None:
+    gap = fit_gap(S, law(9.0, 0.05), law(4.0, 0.10))
+    assert gap.verdict == "opens"
+    assert (gap.ln_S_closed.value, gap.ln_S_closed.lo, gap.ln_S_closed.hi) == (None, None, None)
+
+
+def test_the_numbers_are_those_of_a_line_through_the_logarithms_of_the_ratios() -> None:
+    rng = np.random.default_rng(1)
+    a, b = law(9.0, 0.10) * np.exp(rng.normal(0, 0.02, 5)), law(4.0, 0.06) * np.exp(rng.normal(0, 0.02, 5))
+    line = linregress(np.log(S / 1e6), np.log(a / b))
+    gap = fit_gap(S, a, b)
+    assert (gap.delta.value, gap.fit.r2) == pytest.approx((line.slope, line.rvalue**2), rel=1e-9)
+    assert gap.ratio.value == pytest.approx(math.exp(line.intercept), rel=1e-9)
+
+
+def test_what_a_model_does_on_both_texts_drops_out() -> None:
+    wild = np.exp(np.random.default_rng(2).normal(0, 0.5, 5))
+    gap = fit_gap(S, law(9.0, 0.10) * wild, law(4.0, 0.06) * wild)
+    assert gap.delta.value == pytest.approx(-0.04, rel=1e-9)
+
+
+@pytest.mark.parametrize("bad", [0.0, math.inf, math.nan])
+def test_a_loss_without_a_ratio_is_a_status(bad: float) -> None:
+    a = law(9.0, 0.1)
+    a[2] = bad
+    gap = fit_gap(S, a, law(4.0, 0.06))
+    assert gap.fit.status is Status.not_positive
+    assert (gap.delta.value, gap.ratio.value, gap.verdict) == (None, None, None)
+
+
+def test_the_intervals_hold_the_truth() -> None:
+    """Pairs of laws: exponent, ratio, and the size at which the gap is closed, whose interval is over forms."""
+    held = drawn_answers.of_gaps(20, text=True)
+    assert min(held.values()) >= fewest(20, n_counts=3), held
+
+
+# ------------------------------------------------------------------------------------------------ no power law, many
+
+
+def bent(*sides: tuple[float, float, float]) -> tuple[Any, Gap]:
+    """Seven sizes of two losses E + C S^-alpha, each side given by E, C and alpha."""
+    sizes, rng = np.geomspace(1e4, 1e8, 7), np.random.default_rng(3)
+    a, b = ((E + C * sizes**-alpha) * np.exp(rng.normal(0, 0.0005, 7)) for E, C, alpha in sides)
+    return sizes, fit_gap(sizes, a, b)
+
+
+def test_the_curvature_is_that_of_a_parabola_by_least_squares() -> None:
+    rng = np.random.default_rng(5)
+    a, b = law(9.0, 0.10) * np.exp(rng.normal(0, 0.02, 5)), law(4.0, 0.06)
+    gap = fit_gap(S, a, b)
+    x, y = np.log(S / 1e6), np.log(a / b)
+    design = np.vander(x, 3)
+    theta, (squares,), _, _ = np.linalg.lstsq(design, y)
+    stderr = math.sqrt(squares / 2 * np.linalg.inv(design.T @ design)[0, 0])
+    assert gap.curvature is not None
+    assert gap.curvature.value == pytest.approx(theta[0], rel=1e-9)
+    assert gap.curvature.p == pytest.approx(2 * student_t.sf(abs(theta[0]) / stderr, 2), rel=1e-6)
+    half = student_t.ppf(0.975, 2) * stderr
+    assert (gap.curvature.lo, gap.curvature.hi) == pytest.approx((theta[0] - half, theta[0] + half), rel=1e-6)
+    assert fit_gap(S[:3], a[:3], b[:3]).curvature is None
+
+
+def test_losses_with_offsets_are_no_power_law_and_close_where_they_meet() -> None:
+    sizes, gap = bent((1.0, 60, 0.25), (1.4, 20, 0.2))
+    assert gap.offset is not None
+    assert (gap.offset.form, gap.bends, gap.fit.status) == ("offset", True, Status.bends)
+    assert gap.offset.E_a.value == pytest.approx(1.0, abs=0.02)
+    assert gap.offset.E_b.value == pytest.approx(1.4, abs=0.02)
+    meet = brentq(lambda S: 1.0 + 60 * S**-0.25 - 1.4 - 20 * S**-0.2, 1e5, 1e8)
+    assert gap.verdict == "closes"
+    assert gap.ln_S_closed.value is not None
+    assert gap.ln_S_closed.lo is not None
+    assert gap.ln_S_closed.hi is not None
+    assert gap.ln_S_closed.value == pytest.approx(math.log(meet), abs=0.05)
+    assert gap.ln_S_closed.lo < math.log(meet) < gap.ln_S_closed.hi
+    assert min(sizes) < meet < max(sizes)
+    assert gap.closed_beyond == 1.0
+    assert gap.fit.reasons == ("bends",)
+
+
+def test_a_gap_whose_offsets_differ_never_closes_and_no_size_is_printed() -> None:
+    """The power law through these ratios would reach 1; the laws themselves do not, which no parabola shows."""
+    _, gap = bent((2.0, 40, 0.2), (1.4, 20, 0.2))
+    assert gap.offset is not None
+    assert (gap.verdict, gap.offset.form) == ("closes", "offset")
+    assert gap.ln_S_closed.value is None
+    assert gap.is_beyond
+    assert (closed(gap)[0], gap.fit.reasons) == ("beyond", ("beyond",))
+
+
+def test_a_closing_more_than_ten_times_outside_the_sizes_is_named_and_not_printed() -> None:
+    near, far = fit_gap(S, law(9.0, 0.10), law(4.0, 0.06)), fit_gap(S, law(9.0, 0.10), law(1.0, 0.06))
+    assert (near.closed_beyond, far.closed_beyond) == pytest.approx(((9 / 4) ** 25 / 1e8, 9.0**25 / 1e8), rel=1e-6)
+    assert (near.fit.status, near.fit.reasons) == (Status.ok, ())
+    assert (far.fit.status, far.fit.reasons) == (Status.beyond, ("beyond",))
+    assert closed(near)[0] == "6e8"
+    assert closed(far)[0] == "beyond"
+
+
+def test_the_verdict_follows_the_adjusted_p_and_a_ratio_that_turns_round_has_none() -> None:
+    rng = np.random.default_rng(6)
+    gap = fit_gap(S, law(9.0, 0.10) * np.exp(rng.normal(0, 0.01, 5)), law(4.0, 0.06))
+    assert gap.p is not None
+    assert gap.p < 0.01
+    assert (gap.verdict, gap.fit.status) == ("closes", Status.ok)
+    unsure = settle(gap, 0.3)
+    assert (unsure.verdict, unsure.fit.status, unsure.ln_S_closed.value) == ("may close", Status.no_trend, None)
+    flat = fit_gap(S, 2 * np.exp(rng.normal(0, 0.01, 5)), np.ones(5))
+    assert (flat.verdict, flat.fit.reasons) == ("parallel", ("no_trend",))
+    wide = np.geomspace(1e4, 1e8, 9)
+    valley = np.exp(0.5 + 0.01 * np.log(wide / 1e6) ** 2 + rng.normal(0, 0.01, 9))
+    turned = fit_gap(wide, valley, np.ones(9))
+    assert (turned.verdict, turned.fit.reasons) == ("turns", ("not_monotone", "bends"))
+
+
+def test_all_pairs_of_a_request_are_adjusted_together(shared_data: Path, tmp_path: Path) -> None:
+    """Five texts of the OLMo ladder of ten times Chinchilla's tokens, four sizes: 10 pairs."""
+    table = _olmo(shared_data / "reference" / "olmo_ladder.csv", TEXTS)
+    asked = ask(imported(tmp_path / "store", table, "olmo", family="olmo"), "gaps", laws=["cross_entropy"])
+    found = [row["params"] for row in asked.rows]
+    assert len(found) == 10
+    assert [about["p_adjusted"] for about in found] == pytest.approx(holm([about["p"] for about in found]))
+    for about in found:
+        line = linregress(np.log(about["S"]), np.log(about["y"]))
+        assert (about["delta"], about["p"]) == pytest.approx((line.slope, line.pvalue), rel=1e-5)
+        significant = about["p_adjusted"] < 0.05
+        assert significant == (about["verdict"] in ("closes", "opens"))
+        assert (about["closed_beyond"] or 1) <= 10 or "beyond" in about["reasons"]
+    assert any(about["p"] < 0.05 < about["p_adjusted"] for about in found)
+    n_bent = sum(about["curvature_p"] < 0.05 for about in found)
+    assert asked.words.startswith("olmo, revision 10xC (olmo): Gaps")
+    assert "adjusted for all 10 gaps asked for (Holm)" in asked.words
+    assert f"{n_bent} of 10 bend at 0.05" in asked.words
+
+
+def _olmo(source: Path, texts: Sequence[str]) -> str:
+    """The last loss of each run on each text as a table to import."""
+    with source.open(newline="") as lines:
+        last = {row["run"]: row for row in csv.DictReader(lines) if row["run"].endswith("-10xC")}
+    rows = [f"10xC,{text},{row['size']},{row['params']},{row[text]}" for row in last.values() for text in texts]
+    return "\n".join(["revision,dataset,size,S,loss_nats", *rows])

@@ -1,0 +1,199 @@
+"""Improvement by token, of learning, against a fit per occurrence, counts of a loop, and documents drawn again."""
+
+import math
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rbpx.display.terminal import console, print_tables
+from rbpx.display.view import View
+from rbpx.display.view import text as column
+from rbpx.display.vocabulary import legible
+from rbpx.laws.intervals.estimate import Estimate
+from rbpx.questions.learning.improvements import TokenImprovement
+from rbpx.store.sql import ask as ask_sql
+from rbpx.store.sql import connect
+from rbpx.store.store import Store
+from tests.support.asking import Asked, ask, refused
+from tests.support.composed import here
+from tests.support.stores import Measured, reseal, runs_by_size
+from tests.support.synthetic import Truth, write_store
+
+
+@pytest.fixture(scope="module")
+def every(measured: Measured) -> Asked:
+    """What is said of every token id of a measured family."""
+    return ask(measured.store, "learning", least=1, k=10, top=5, resamples=5)
+
+
+def occurrences(store: Path) -> tuple[Any, dict[int, list[tuple[int, Any, Any]]]]:
+    """ln S, and by token id (document, nats at each size, ranks at each size) of each occurrence, from a loop."""
+    runs = runs_by_size(store)
+    nats, ranks, ids = defaultdict(list), defaultdict(list), {}
+    for run in runs.values():
+        for n in range(len(run["doc_id"])):
+            place = (int(run["doc_id"][n]), int(run["position"][n]))
+            ids[place] = int(run["token_id"][n])
+            nats[place].append(-float(run["logprob"][n]))
+            ranks[place].append(int(run["greater"][n]) + int(run["ties"][n]) + 1)
+    found = defaultdict(list)
+    for place, token_id in ids.items():
+        found[token_id].append((place[0], nats[place], ranks[place]))
+    return np.log([run["non_embedding_params"] for run in runs.values()]), found
+
+
+def test_slopes_shares_and_hits_are_those_of_a_fit_to_each_occurrence(measured: Measured, every: Asked) -> None:
+    ln_S, by_hand = occurrences(measured.store)
+    found = {row["token_id"]: row for row in every.of_kind("token")}
+    assert found.keys() == by_hand.keys()
+    whole = sum(nats[0] - nats[-1] for each in by_hand.values() for _, nats, _ in each)
+    for token_id, each in by_hand.items():
+        row = found[token_id]
+        slopes = [np.polyfit(ln_S, nats, 1)[0] for _, nats, _ in each]
+        assert row["slope"] == pytest.approx(np.mean(slopes), rel=1e-6, abs=1e-9)
+        assert (row["n_tokens"], row["n_documents"]) == (len(each), len({doc for doc, _, _ in each}))
+        assert row["smallest_nats"] == pytest.approx(np.mean([nats[0] for _, nats, _ in each]))
+        assert row["largest_nats"] == pytest.approx(np.mean([nats[-1] for _, nats, _ in each]))
+        assert row["smallest_rbp"] == pytest.approx(np.mean([ranks[0] <= 10 for _, _, ranks in each]))
+        assert row["largest_rbp"] == pytest.approx(np.mean([ranks[-1] <= 10 for _, _, ranks in each]))
+        assert row["share"] == pytest.approx(sum(n[0] - n[-1] for _, n, _ in each) / whole, abs=1e-12)
+    assert math.fsum(row["share"] for row in found.values()) == pytest.approx(1, abs=1e-9)
+
+
+def test_standard_errors_are_those_of_residuals_summed_by_document(measured: Measured) -> None:
+    ln_S, by_hand = occurrences(measured.store)
+    with connect(Store(measured.store)) as connection:
+        runs = runs_by_size(measured.store)
+        asked = {"run_ids": [run["run_id"] for run in runs.values()], "ln_sizes": ln_S.tolist()}
+        found = ask_sql(connection, "improvements", **asked, k=1, ties="pessimistic").to_pylist()
+    falls: dict[int, float] = defaultdict(float)
+    for each in by_hand.values():
+        for doc, nats, _ in each:
+            falls[doc] += nats[0] - nats[-1]
+    whole, D = sum(falls.values()), len(falls)
+    n_alone = 0
+    for row in found:
+        each = by_hand[row["token_id"]]
+        left: dict[int, float] = defaultdict(float)
+        of_share = {doc: -row["share"] * fall for doc, fall in falls.items()}
+        for doc, nats, _ in each:
+            left[doc] += np.polyfit(ln_S, nats, 1)[0] - row["slope"]
+            of_share[doc] += nats[0] - nats[-1]
+        if len(left) == 1:
+            assert row["slope_stderr"] is None
+            n_alone += 1
+        else:
+            squares = sum(v * v for v in left.values()) * len(left) / (len(left) - 1)
+            assert row["slope_stderr"] == pytest.approx(math.sqrt(squares) / len(each), rel=1e-5)
+        squares = sum(v * v for v in of_share.values()) * D / (D - 1)
+        assert row["share_stderr"] == pytest.approx(math.sqrt(squares) / whole, rel=1e-5)
+    assert 0 < n_alone < len(found)
+
+
+def test_rarer_token_ids_are_one_row_and_shares_still_add_up_to_one(measured: Measured, every: Asked) -> None:
+    asked = ask(measured.store, "learning", least=3, k=1, resamples=5)
+    found = [*asked.of_kind("token"), *asked.of_kind("rarer")]
+    assert found[-1]["kind"] == "rarer"
+    assert min(row["n_tokens"] for row in found[:-1]) >= 3
+    assert math.fsum(row["share"] for row in found) == pytest.approx(1, abs=1e-9)
+    shares = [row["share"] for row in found[:-1]]
+    assert shares == sorted(shares, reverse=True)
+    assert found[-1]["n_types"] == sum(row["n_tokens"] < 3 for row in every.of_kind("token"))
+
+
+def test_tokens_that_are_not_scored_at_every_size_are_left_out_and_told(tmp_path: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(), seed=1, n_documents=10, n_tokens=30)
+    path = store.run_folder(store.run_ids()[2]) / "tokens.parquet"
+    table = pq.read_table(path)
+    other = np.where(table["position"].to_numpy() > 25, 9, table["token_id"].to_numpy()).astype(np.int32)
+    pq.write_table(table.set_column(3, "token_id", pa.array(other)), path)
+    reseal(path.parent)
+    asked = ask(store, "learning", k=1, resamples=5)
+    (row,), (group,) = asked.of_kind("token"), asked.of_kind("group")
+    assert (row["token_id"], row["n_tokens"], group["n_left_out"]) == (0, 250, 50)
+
+
+def test_a_family_that_gets_worse_has_no_shares(tmp_path: Path) -> None:
+    asked = ask(write_store(tmp_path / "store", Truth(alpha=-0.1), seed=1), "learning", k=1, resamples=5)
+    (row,) = asked.of_kind("token")
+    assert row["slope_lo"] > 0
+    assert (row["share"], row["share_lo"]) == (None, None)
+    assert "not predicted better" in asked.words
+    assert "nan" not in asked.words.lower()
+
+
+@pytest.mark.parametrize(
+    ("slope", "half", "fall", "trend"),
+    [
+        (-0.3, 0.1, 2.0, "improves"),
+        (0.3, 0.1, -2.0, "worsens"),
+        (-0.039, 0.028, -1.04, "turns"),
+        (0.039, 0.028, 1.04, "turns"),
+        (0.1, 0.2, -2.0, "unclear"),
+        (-0.1, None, 2.0, "unknown"),
+    ],
+)
+def test_a_trend_is_what_the_interval_and_both_ends_say(
+    slope: float, half: float | None, fall: float, trend: str
+) -> None:
+    ends = (None, None) if half is None else (slope - half, slope + half)
+    nats = (9.0, 9.0 - fall, 0.0, 0.0, fall, Estimate(None, None, None))
+    assert TokenImprovement(1, "a", 30, 20, Estimate(slope, *ends), *nats).trend == trend
+
+
+def test_each_list_has_the_ids_whose_slope_says_so(every: Asked) -> None:
+    better, worse = every.table(columns=200).split("What gets worse")
+    for listed, sign in ((better, -1), (worse.split("Points and tokens")[0], 1)):
+        ids = [int(line.split()[-9]) for line in listed.splitlines() if "%.." in line]
+        clear = [r for r in every.of_kind("token") if r["slope_lo"] is not None and r["slope_lo"] * r["slope_hi"] > 0]
+        wanted = [r["token_id"] for r in clear if sign * r["slope"] > 0 and sign * r["fall_nats"] < 0]
+        assert wanted
+        assert ids == wanted[::-sign][:5]
+
+
+def test_the_table_shows_texts_and_what_got_worse_in_80_columns(measured: Measured, cwd: Path) -> None:
+    printed = here("learning", "least=1", "top=5", "resamples=5", "--store", measured.store, cwd=cwd, check=0).stdout
+    assert "What improves, by share" in printed
+    assert "What gets worse, the worst first" in printed
+    assert "From xs to l " in printed
+    assert "' '" in printed or "'e'" in printed
+    assert max(len(line) for line in printed.splitlines() if line.startswith(" ")) <= 80
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\n", "'\\n'"), ("    ", "'    '"), ("\t", "'\\t'"), ("[bold]", "'[bold]'"), ("\\", "'\\\\'"),
+        ("[/]", "'[/]'"), ("é", "'é'"), ("\x1b[31m", "'\\x1b[31m'"), ("abcdefghijklmnopq", "'abcdefghijk…"),
+    ],
+)  # fmt: skip
+def test_every_text_is_legible_and_safe_in_markup(text: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_tables(console(), [View("tokens", [column("token", "token", str)]).table("", [legible(text, 7)])])
+    assert capsys.readouterr().out.splitlines()[-2].strip() == shown
+
+
+def test_a_token_without_text_is_shown_by_its_id() -> None:
+    assert legible(None, 7) == "id 7"
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "remedy"),
+    [
+        ({"least": 0}, "least=0", "is not a whole number from 1"),
+        ({"top": 0}, "top=0", "is not a whole number from 1"),
+    ],
+)
+def test_a_wrong_choice_is_one_line(keys: dict[str, Any], value: str, remedy: str, measured: Measured) -> None:
+    with refused(value, remedy):
+        ask(measured.store, "learning", **keys)
+
+
+def test_two_sizes_are_too_few(tmp_path: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(S=(1000, 10_000)), seed=1, n_documents=5)
+    with refused("3 sizes"):
+        ask(store, "learning")

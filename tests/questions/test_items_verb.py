@@ -1,0 +1,235 @@
+"""Items of tasks: what the store holds of them, what `items` and `view` say, and what laws are about."""
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rbpx.laws.intervals.estimate import document_weights, of_share
+from rbpx.questions.items.exact_match import exact_match
+from tests.support import quiz
+from tests.support.asking import Asked, ask, refused
+from tests.support.composed import here
+from tests.support.stores import Family, columns_of, manifests, runs_by_size
+from tests.support.synthetic import Truth, write_store
+
+ITEMS = quiz.items(36, n_twice=6)
+
+
+@pytest.fixture(scope="module")
+def store(tiny_checkpoint: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("items")
+    path = quiz.written(folder / "quiz.jsonl", ITEMS)
+    return quiz.measured(folder / "s", path, tiny_checkpoint("gpt2", hidden_size=16), "model.family=tiny")
+
+
+@pytest.fixture(scope="module")
+def tokens(store: Path) -> dict[str, Any]:
+    """The tokens of the only run."""
+    (run_id,) = manifests(store)
+    return columns_of(store / "runs" / run_id, "tokens")
+
+
+@pytest.fixture(scope="module")
+def told(store: Path) -> Asked:
+    return ask(store, "items", k=[1, 10], slices="category", resamples=50)
+
+
+def test_scores_are_those_of_the_tokens_by_hand(store: Path, tokens: dict[str, Any], told: Asked) -> None:
+    nats_of: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for item, choice, logprob in zip(tokens["item"], tokens["choice"], tokens["logprob"], strict=True):
+        nats_of[item, choice].append(-float(logprob))
+    right_of = dict(zip(zip(tokens["item"], tokens["choice"], strict=True), tokens["correct"], strict=True))
+    (run_id,) = manifests(store)
+    documents = columns_of(store / "runs" / run_id, "documents")
+    row_of = {item: int(line) - 1 for item, line in zip(documents["item"], documents["source_id"], strict=True)}
+    assert sorted(row_of.values()) == list(range(36))
+    right, by_characters, tied, nats, n_bytes = [], [], [], [], 0
+    for item, row in row_of.items():
+        asked = ITEMS[row]
+        of_item = np.array([sum(nats_of[item, choice]) for choice in range(3)])
+        assert [right_of[item, choice] for choice in range(3)] == [n == asked["r"] for n in range(3)]
+        right.append(int(np.argmin(of_item)) == asked["r"])  # of equal choices the first counts
+        by_characters.append(int(np.argmin(of_item / [len(choice) for choice in asked["c"]])) == asked["r"])
+        nats.append(of_item[asked["r"]])
+        n_bytes += len(" " + asked["c"][asked["r"]])
+        is_twice = asked["c"][0] == asked["c"][2]
+        assert not is_twice or nats_of[item, 0] == nats_of[item, 2]
+        tied.append(is_twice and of_item[0] < of_item[1])
+    (total,) = (row for row in told.of_kind("items") if row["slice"] is None)
+    assert (total["acc"], total["acc_norm"], total["n_tied"]) == (np.mean(right), np.mean(by_characters), sum(tied))
+    assert total["acc_stderr"] == pytest.approx(np.std(right, ddof=1) / math.sqrt(36))  # as in the harness
+    assert total["acc_lo"] < total["acc"] < total["acc_hi"]
+    assert total["chance"] == pytest.approx(1 / 3)
+    n_right = round(total["acc"] * 36)
+    ways = sum(math.comb(36, n) * 2 ** (36 - n) for n in range(n_right, 37))
+    assert total["p_chance"] == pytest.approx(ways / 3**36)
+    assert total["perplexity"] == pytest.approx(math.exp(np.mean(nats)), rel=1e-6)
+    assert total["bits_per_byte"] == pytest.approx(sum(nats) / math.log(2) / n_bytes, rel=1e-6)
+    both = {f"{total[name]:.3f}" for name in ("acc", "acc_stderr")}
+    assert any(both <= set(line.split()) for line in told.table().splitlines())
+    assert sum(tied) > 0
+    assert f"{sum(tied)} right choices tie with another; the first one counts." in told.words
+
+
+def test_laws_are_about_right_choices_alone(store: Path, tokens: dict[str, Any], cwd: Path) -> None:
+    ((run_id, run),) = manifests(store).items()
+    right = tokens["correct"].astype(bool)
+    nats = -tokens["logprob"][right].mean(dtype=np.float64)
+    assert (run["n_tokens"], run["n_documents"], run["protocol"]) == (right.sum(), 36, "harness")
+    assert run["cross_entropy_nats"] == pytest.approx(nats, rel=1e-6)
+    (units,) = ask(store, "units", resamples=50).rows
+    assert units["nats_per_token"] == pytest.approx(nats, rel=1e-6)
+    counts = columns_of(store / "runs" / run_id, "rank_counts")
+    hits = counts["n_tokens"][counts["greater"] + counts["ties"] < 10].sum()
+    assert hits == ((tokens["greater"] + tokens["ties"])[right] < 10).sum()
+    assert here("store", "verify", "--store", store, cwd=cwd, check=0)
+
+
+def test_slices_are_the_categories_of_the_items(store: Path, told: Asked) -> None:
+    by_slice = {row["slice"]: row["n_items"] for row in told.of_kind("items")}
+    assert by_slice == {None: 36, "fish": 12, "law": 12, "ship": 12}
+    (run_id,) = manifests(store)
+    documents = columns_of(store / "runs" / run_id, "documents")
+    domains = set(zip(documents["category"], documents["domain"], strict=True))
+    assert domains == {("ship", "sea"), ("fish", "sea"), ("law", None)}
+
+
+def test_texts_that_the_harness_would_read_have_bits_per_byte_and_perplexities(
+    tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, tiny_text: list[str], tmp_path: Path, cwd: Path
+) -> None:
+    model = f"model.id={tiny_checkpoint('gpt2', hidden_size=16)}"
+    words = ("dataset=file", f"dataset.path={tiny_jsonl}", "protocol=harness")
+    here("measure", "model=hub", model, *words, "--store", tmp_path / "s", cwd=cwd, check=0)
+    asked = ask(tmp_path / "s", "items", resamples=50)
+    (row,) = asked.rows
+    (run_id,) = manifests(tmp_path / "s")
+    nats = -columns_of(tmp_path / "s" / "runs" / run_id, "tokens")["logprob"].sum(dtype=np.float64)
+    n_bytes, n_words = (sum(map(count, tiny_text)) for count in (lambda t: len(t.encode()), lambda t: len(t.split())))
+    assert row["bits_per_byte"] == pytest.approx(nats / math.log(2) / n_bytes, rel=1e-9)
+    n_words += sum(text != text.strip() for text in tiny_text)  # the harness counts what is behind the last line end
+    assert row["word_perplexity"] == pytest.approx(math.exp(nats / n_words), rel=1e-9)
+    assert (row["n_items"], row["acc"], row["perplexity"]) == (len(tiny_text), None, None)
+    assert "bits/byte" in asked.words
+
+
+def test_a_store_without_items_says_so(tmp_path: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(S=(1000,)), 1, n_documents=2, n_tokens=5)
+    with refused("has items; measure some"):
+        ask(store, "items")
+
+
+def test_exact_match_is_that_of_a_loop_over_the_items() -> None:
+    generator = np.random.default_rng(3)
+    ranks = [generator.integers(1, 4, size=n).astype(float) for n in generator.integers(1, 6, size=40)]
+    weights = document_weights(40, 50, 0)
+    for chosen in (np.ones(40, bool), np.arange(40) % 3 == 0):
+        match = exact_match(ranks, weights, chosen, 2)
+        own = [ranks[n] <= 2 for n in np.flatnonzero(chosen)]
+        p = np.concatenate(own).mean()
+        assert match.rbp == pytest.approx(p)
+        assert match.measured.value == np.mean([hits.all() for hits in own])
+        assert match.independent.value == pytest.approx(np.mean([p ** len(hits) for hits in own]))
+        pairs = [(a, b) for hits in own for i, a in enumerate(hits) for j, b in enumerate(hits) if i != j]
+        rho = np.mean([(a - p) * (b - p) for a, b in pairs]) / (p * (1 - p))
+        assert match.rho == pytest.approx(rho)
+        a, b = p * (1 / rho - 1), (1 - p) * (1 / rho - 1)
+        expected = np.mean([np.prod([(a + i) / (a + b + i) for i in range(len(hits))]) for hits in own])
+        assert match.correlated.value == pytest.approx(expected)
+
+
+def test_items_that_are_alike_are_predicted_by_their_correlation_and_not_by_independence() -> None:
+    generator = np.random.default_rng(5)
+    ease = generator.beta(2, 1, size=3000)
+    ranks = [np.where(generator.random(8) < p, 1.0, 9.0) for p in ease]
+    match = exact_match(ranks, document_weights(3000, 100, 0), np.ones(3000, bool), 1)
+    lo, hi = match.measured.lo, match.measured.hi
+    assert lo is not None and hi is not None and match.correlated.value is not None  # noqa: PT018
+    assert lo < match.correlated.value < hi
+    assert match.independent.hi is not None
+    assert match.independent.hi < lo
+
+
+def test_the_interval_of_a_share_holds_it_at_its_level_and_at_the_ends() -> None:
+    generator = np.random.default_rng(7)
+    for share in (0.02, 0.3, 0.9):
+        ends = [of_share(int(hits), 60) for hits in generator.binomial(60, share, 2000)]
+        assert 0.92 < np.mean([each.lo <= share <= each.hi for each in ends]) <= 0.98  # type: ignore[operator]
+    none, every = of_share(0, 20), of_share(20, 20)
+    assert none.ends == (0.0, pytest.approx(0.1611, abs=1e-4))  # 3.84 / (20 + 3.84)
+    assert every.ends == (pytest.approx(0.8389, abs=1e-4), 1.0)
+
+
+@pytest.fixture(scope="module")
+def ladder_of_items(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four models of a family on items without choices, of targets of one to three tokens."""
+    folder = tmp_path_factory.mktemp("lengths")
+    (folder / "cwd").mkdir()
+    items = [{"q": f"Letter {n} is about the", "a": (" e", " sea", " harbour e")[n % 3]} for n in range(18)]
+    words = family.words(text=quiz.written(folder / "items.jsonl", items))
+    here("measure", *words, "dataset.context=[q]", "dataset.target=a", "--store", folder / "s",
+         cwd=folder / "cwd", check=0)  # fmt: skip
+    return folder / "s"
+
+
+def test_the_law_of_emergence_is_fitted_to_items_of_their_own_lengths(ladder_of_items: Path) -> None:
+    k, items = 100, []
+    asked = ask(ladder_of_items, "items", k=k, resamples=50)
+    laws = {row["correction"]: row for row in asked.of_kind("law")}
+    assert set(laws) == {"none", "measured", "free"}
+    for run in runs_by_size(ladder_of_items).values():
+        rank = run["greater"] + run["ties"] + 1
+        for item in np.unique(run["doc_id"]):
+            own = rank[run["doc_id"] == item]
+            items.append((run["non_embedding_params"], len(own), (own <= k).all()))
+    S, n, passed = np.array(items, float).T
+    assert len(set(n)) > 1
+    alpha, C = laws["none"]["alpha"], laws["none"]["C"]
+
+    def ln_likelihood(C: float, alpha: float) -> float:
+        ln_p = -n * C * S**-alpha
+        return float(np.sum(np.where(passed == 1, ln_p, np.log(-np.expm1(ln_p)))))
+
+    best = ln_likelihood(C, alpha)
+    assert laws["none"]["aic"] == pytest.approx(4 - 2 * best)
+    for step in (0.99, 1.01):  # nothing beside it is likelier
+        assert ln_likelihood(C * step, alpha) < best
+        assert ln_likelihood(C * float(np.exp((step - 1) * np.log(S).mean())), alpha + step - 1) < best
+    assert "The law of emergence on items" in asked.words
+
+
+def test_an_item_has_its_context_and_its_ranks_under_every_model_on_its_page(
+    ladder_of_items: Path, tmp_path: Path, cwd: Path
+) -> None:
+    output = tmp_path / "item.html"
+    here("view", "doc=4", "--format", "html", "--output", output, "--store", ladder_of_items, cwd=cwd, check=0)
+    page, runs = output.read_text(), runs_by_size(ladder_of_items)
+    rows = ET.fromstring(re.search(r"<tbody>.*?</tbody>", page, re.DOTALL)[0]).findall("tr")  # type: ignore[index]
+    shown = {row[0].text: (float(row[2].text), [int(rank) for rank in row[3].text.split()]) for row in rows}
+    assert shown.keys() == {f"mine/{size}" for size in runs}
+    for size, run in runs.items():
+        own = run["doc_id"] == 4
+        probability, ranks = shown[f"mine/{size}"]
+        assert probability == pytest.approx(math.exp(run["logprob"][own].sum(dtype=np.float64)), rel=0.01)
+        assert ranks == (run["greater"] + run["ties"] + 1)[own].tolist()
+    documents = columns_of(ladder_of_items / "runs" / runs["l"]["run_id"], "documents")
+    (line,) = documents["source_id"][documents["doc_id"] == 4]
+    assert f"Letter {int(line) - 1} is about the" in page
+
+
+def test_an_item_whose_file_has_changed_is_shown_without_its_context(ladder_of_items: Path) -> None:
+    path = ladder_of_items.parent / "items.jsonl"
+    written = path.read_text()
+    try:
+        path.write_text(written.replace("Letter", "Parcel"))
+        shown = ask(ladder_of_items, "view", doc=4).table()
+    finally:
+        path.write_text(written)
+    assert "is about the" not in shown
+    assert "ranks of its tokens" in shown

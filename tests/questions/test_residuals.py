@@ -1,0 +1,44 @@
+"""Residuals of the laws as a figure: they are those of a straight line through the logarithms."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import linregress
+
+from rbpx.display.chart.figure import Figure, Undrawn
+from rbpx.laws.power.law import fit_power_law
+from rbpx.questions.fit.analysis import Laws
+from rbpx.questions.fit.figures import figures
+from tests.support.asking import ask
+from tests.support.synthetic import Truth, write_store
+
+
+def residuals(result: Laws) -> Figure | Undrawn:
+    return next(figure for figure in figures([result], ()) if figure.name == "residuals")
+
+
+def test_the_figure_shows_what_a_line_leaves_at_each_size(tmp_path: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(), seed=4, n_documents=10)
+    answer = ask(store, "fit", laws=["rbp", "cross_entropy"], k=[1, 10], resamples=20)
+    figure = residuals(answer.results[0])
+    assert isinstance(figure, Figure)
+    shown = {}
+    for row in figure.values.rows:
+        name, size, left = (row[at].values[0] for at in (0, 2, 3))
+        shown.setdefault(name, {})[size] = left
+    assert list(shown) == ["CE", "k = 1", "k = 10"]
+    for record in answer.rows:
+        params, name = record["params"], "CE" if record["k"] is None else f"k = {record['k']}"
+        line = linregress(np.log(params["S"]), np.log(params["y"]))
+        left = np.log(params["y"]) - line.intercept - line.slope * np.log(params["S"])
+        assert list(shown[name].values()) == pytest.approx(left.tolist(), abs=1e-9)
+        assert f"{name}, off by {np.sqrt(np.mean(left**2)):.2g}" in figure.says
+
+
+def test_laws_without_numbers_have_no_residuals(tmp_path: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(), seed=4, n_documents=10)
+    (result,) = ask(store, "fit", laws=["rbp"], k=1, resamples=20).results
+    too_few = tuple(replace(law, fit=fit_power_law([1e3, 1e4], [2.0, 1.0]), runs=law.runs[:2]) for law in result.laws)
+    assert isinstance(residuals(replace(result, laws=too_few)), Undrawn)

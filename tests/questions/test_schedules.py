@@ -1,0 +1,228 @@
+"""Losses by step are points of laws where a decay of the rate ends, or where the rate is constant, and are counted."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rbpx.questions.decide.analysis import Decisions
+from rbpx.questions.decide.views import sentences
+from tests.support.asking import Asked, ask, groups, imported, refused
+from tests.support.composed import here
+from tests.support.tables import write_table
+
+TOKENS = 1_000_000  # of a step
+COSINES = {  # run -> S, steps
+    **{"a": (60e6, 1000), "b": (120e6, 1000), "c": (240e6, 2000), "d": (480e6, 2000)},
+    **{"e": (60e6, 3000), "f": (120e6, 4000), "g": (240e6, 500), "h": (480e6, 1000)},
+}
+EVERY = 100  # steps
+N_STATES = sum(steps // EVERY for _, steps in COSINES.values())
+
+
+def loss(S: float, D: float) -> float:
+    """Of a finished run."""
+    return 1.7 + 400 / S**0.34 + 410 / D**0.28
+
+
+def left(step: int, steps: int) -> float:
+    """The share of its range that a cosine has yet to fall through."""
+    return 0.5 * (1 + math.cos(math.pi * step / steps))
+
+
+def wide(folder: Path) -> tuple[Path, Path]:
+    """The losses of cosines by step, a column for each run, and what is known of each run."""
+    rows = [
+        {"step": step}
+        | {
+            name: loss(S, step * TOKENS) + 0.15 * math.sqrt(left(step, steps)) if step <= steps else ""
+            for name, (S, steps) in COSINES.items()
+        }
+        for step in range(EVERY, 4001, EVERY)
+    ]
+    facts = [
+        {"run": name, "S": int(S), "schedule": "cosine", "tokens_per_step": "1M", "schedule_tokens": steps * TOKENS}
+        for name, (S, steps) in COSINES.items()
+    ]
+    return write_table(folder / "steps.csv", rows), write_table(folder / "runs.csv", facts)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A place for a store that is not there yet."""
+    return tmp_path / "store"
+
+
+def bring(file: Path, store: Path, **keys: Any) -> Path:
+    return imported(store, file, "me", family="lab", dataset="c4", **keys)
+
+
+def points(trajectory: Asked) -> list[tuple[str, float, str | None]]:
+    """The run, D and place of the states that a trajectory takes."""
+    rows = trajectory.of_kind("point")
+    return sorted((row["model"], row["D"] / TOKENS, row.get("place")) for row in rows if row.get("is_point", True))
+
+
+def test_the_surface_of_cosines_is_that_of_their_ends(store: Path, tmp_path: Path) -> None:
+    steps, runs = wide(tmp_path)
+    bring(steps, store, runs={"loss_nats": str(runs)})
+    asked = ask(store, "surface", resamples=20)
+    (law,) = asked.rows
+    assert law["n_points"] == len(COSINES)
+    assert (law["alpha"], law["beta"], law["E"]) == pytest.approx((0.34, 0.28, 1.7), rel=1e-3)
+    assert f"Points: {len(COSINES)} of {N_STATES} states: {len(COSINES)} at the end of a decay." in asked.words
+    assert f"Left out: {N_STATES - len(COSINES)} states in the middle of a decay" in asked.words
+
+
+def test_a_trajectory_shows_which_states_are_points_and_those_of_unknown_schedules_all_are(
+    store: Path, tmp_path: Path
+) -> None:
+    """Each of the eight cosines has one point; a ninth run, of which nothing is known, has all of its three."""
+    steps, runs = wide(tmp_path)
+    bring(steps, store, runs={"loss_nats": str(runs)})
+    asked = ask(store, "trajectory")
+    assert points(asked) == [(name, float(of), "end") for name, (_, of) in COSINES.items()]
+    table = asked.table().split("Which states are points, by the schedule of the rate")[1]
+    counted = {cells[0]: cells[1:4] for line in table.splitlines() if len(cells := line.split()) > 5}
+    assert {name: counted[name] for name in COSINES} == {
+        name: [str(of // EVERY), "1", "1"] for name, (_, of) in COSINES.items()
+    }
+    with refused(f"{N_STATES - len(COSINES)} of them in the middle of a decay"):
+        ask(store, "fit", axis="D")
+    other = by_step(tmp_path / "b.csv", {"i": (960e6, [(1000, None), (2000, None), (3000, None)])})
+    bring(other, store, tokens_per_step="1M")
+    said = ask(store, "surface", laws=["cross_entropy"], resamples=1).words
+    assert f"Points: 11 of {N_STATES + 3} states: 8 at the end of a decay, 3 of an unknown schedule." in said
+    assert "Nothing is known of the schedule of 3 states, so all of them are points" in said
+
+
+def by_step(path: Path, runs: dict[str, tuple[float, list[tuple[int, float | None]]]], **more: Any) -> Path:
+    """A long table: run -> S, (step, rate)."""
+    rows = [
+        {"model": name, "S": S, "step": step, "loss_nats": loss(S, step * TOKENS)}
+        | ({} if rate is None else {"lr": rate})
+        | more
+        for name, (S, of) in runs.items()
+        for step, rate in of
+    ]
+    return write_table(path, rows)
+
+
+def held(until: int, decayed: int | None = None) -> list[tuple[int, float | None]]:
+    """A warm-up of 100 steps, a constant rate every 100 steps, and a decay to 0 in four parts."""
+    rates: list[tuple[int, float | None]] = [(50, 5e-4), *((step, 1e-3) for step in range(100, until + 1, 100))]
+    if decayed is not None:
+        rates += [(until + part * (decayed - until) // 4, 1e-3 * (1 - part / 4)) for part in (1, 2, 3, 4)]
+    return rates
+
+
+def test_a_constant_rate_is_one_law_and_its_warm_up_is_none_of_it(store: Path, tmp_path: Path) -> None:
+    file = by_step(tmp_path / "a.csv", {"one": (60e6, held(1000))})
+    bring(file, store, tokens_per_step="1M")
+    expected = [("one", float(step), "constant") for step in range(100, 1001, 100)]
+    assert points(ask(store, "trajectory")) == expected
+
+
+def test_a_decay_is_no_point_beside_many_of_a_constant_rate(store: Path, tmp_path: Path) -> None:
+    """Ten states before it; the three in the decay and its one end are left out."""
+    file = by_step(tmp_path / "a.csv", {"one": (60e6, held(1000, 1200))}, schedule="wsd", tokens_per_step="1M")
+    asked = ask(bring(file, store), "trajectory")
+    assert points(asked) == [("one", float(step), "constant") for step in range(100, 1001, 100)]
+    assert "Points: 10 of 15 states: 10 at a constant rate." in asked.words
+    assert "Left out: 4 states in the middle of a decay" in asked.words  # the warm-up is one of them
+    assert "Left out: 1 state at the end of a decay" in asked.words
+
+
+def test_ends_of_three_decays_stand_without_states_before_them(store: Path, tmp_path: Path) -> None:
+    ends = {"one": 600, "two": 1200, "three": 2400}
+    file = by_step(tmp_path / "a.csv", {name: (60e6, held(end - 200, end)) for name, end in ends.items()})
+    (law,) = ask(bring(file, store, tokens_per_step="1M"), "fit", axis="D", method="ols").rows
+    assert law["n_points"] == 3
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, [(100, None), (200, None), (300, None)]),
+        ({"schedule": "cosine"}, [(300, "end")]),
+        ({"schedule": "cosine", "lr": 0.001}, [(300, "end")]),  # the highest rate, as tables of runs have it
+        ({"schedule": "constant"}, [(100, "constant"), (200, "constant"), (300, "constant")]),
+        ({"schedule": "linear", "schedule_tokens": 400 * TOKENS}, []),  # stopped before its end
+        ({"schedule_tokens": 300 * TOKENS}, [(300, "end")]),
+    ],
+)
+def test_without_rates_the_name_of_a_schedule_and_its_tokens_say_what_is_a_point(
+    more: dict[str, Any], expected: list[tuple[int, str | None]], store: Path, tmp_path: Path
+) -> None:
+    steps: list[tuple[int, float | None]] = [(100, None), (200, None), (300, None)]
+    file = by_step(tmp_path / "a.csv", {"one": (60e6, steps)}, **more)
+    asked = ask(bring(file, store, tokens_per_step="1M"), "trajectory")
+    assert points(asked) == [("one", float(step), place) for step, place in expected]
+    assert ("Nothing is known of the schedule of 3 states" in asked.words) is (more == {})
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"tokens_per_step": "4X"}, "tokens_per_step is 4X; give a whole number"),
+        ({"schedule": 3}, "schedule=3"),
+        ({"runs": {"loss_nats": "runs.csv"}}, "runs.csv is not a file"),
+    ],
+)
+def test_what_cannot_be_meant_of_a_schedule_is_one_line(
+    keys: dict[str, Any], says: str, store: Path, tmp_path: Path
+) -> None:
+    file = by_step(tmp_path / "a.csv", {"one": (60e6, [(100, None)])})
+    with refused(says):
+        bring(file, store, **keys)
+    assert not store.exists()
+
+
+def test_a_rate_below_0_is_a_fault_of_its_line(store: Path, cwd: Path, tmp_path: Path) -> None:
+    file = by_step(tmp_path / "a.csv", {"one": (60e6, [(100, 1e-3), (200, -1e-3)])})
+    answer = here("import", file, "source=me", "family=lab", "dataset=c4", "--store", store, cwd=cwd, check=2)
+    assert "line 3: lr is -0.001" in answer.stderr
+
+
+def ladder_with_states(path: Path, columns: dict[str, Any]) -> Path:
+    """Three sizes on four numbers of tokens each, of which the longest trainings have two states before their end."""
+    rows = [
+        {
+            "model": f"{S:g}-{ratio}",
+            "S": S,
+            "D": S * ratio * part,
+            "loss_nats": loss(S, S * ratio * part) + 0.1 * (part < 1),
+        }
+        | columns
+        for S in (60e6, 240e6, 960e6)
+        for ratio in (5, 20, 80, 320)
+        for part in ((0.25, 0.5, 1) if ratio == 320 else (1,))
+    ]
+    return write_table(path, rows)
+
+
+@pytest.mark.parametrize("columns", [{}, {"lr": 1e-3}, {"lr": 1e-3, "run": "a"}], ids=["none", "rate", "more"])
+def test_states_of_a_constant_rate_beside_single_ends_are_mixed_and_the_advice_is_first(
+    columns: dict[str, Any], store: Path, tmp_path: Path
+) -> None:
+    """The column of rates says that nothing has decayed of what has several states, and nothing of what has one."""
+    bring(ladder_with_states(tmp_path / "a.csv", columns), store)
+    (group,) = groups(store, "decide")
+    assert group.is_mixed
+    assert "6 of 18 points are states before the end of their training" in sentences([Decisions(group, ())])[0]
+    (last,) = groups(store, "decide", checkpoints="last")
+    assert not last.is_mixed
+
+
+def test_a_surface_of_states_of_a_constant_rate_beside_single_ends_is_mixed(store: Path, tmp_path: Path) -> None:
+    bring(ladder_with_states(tmp_path / "a.csv", {"lr": 1e-3}), store)
+    asked = ask(store, "surface", resamples=1, form="kaplan", objective="least_squares")
+    assert [law["status"] for law in asked.rows] == ["mixed_checkpoints"]
+    assert "6 are states before the end of their training" in asked.words
+
+
+def test_where_no_rate_decays_all_states_are_alike(store: Path, tmp_path: Path) -> None:
+    bring(ladder_with_states(tmp_path / "a.csv", {"schedule": "constant"}), store)
+    (group,) = groups(store, "decide")
+    assert (len(group.runs), group.is_mixed) == (18, False)

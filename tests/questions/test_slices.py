@@ -1,0 +1,271 @@
+"""Gaps between slices: known ones come out as often as stated, counts are a loop's, no condition is a statement."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rbpx.config.request import Request
+from rbpx.errors import RbpxError
+from rbpx.laws.intervals.estimate import document_weights
+from rbpx.questions.gaps import analysis as gaps
+from rbpx.runs.select.sizes import select
+from rbpx.store.sql import ask as ask_sql
+from rbpx.store.sql import connect, connected_once
+from rbpx.store.store import Store
+from tests.support.asking import Asked, Rows, ask, refused
+from tests.support.composed import here
+from tests.support.stores import Measured, columns_of, runs_by_size, snapshot
+from tests.support.synthetic import Truth, write_store
+
+HARD, EASY, CUT = Truth(C=6.0, alpha=0.12), Truth(C=3.0, alpha=0.07), 20
+TWO = {"early": "position <= 20", "late": "position > 20"}
+N = 300  # documents
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Five sizes; the first 20 tokens of a document are harder than the other 40, and get better faster."""
+    root = tmp_path_factory.mktemp("drawn") / "store"
+    ids_DT = np.random.default_rng(3).zipf(1.5, (N, 60)).clip(1, 200)
+    write_store(root, HARD, seed=7, n_documents=N, late=EASY, cut=CUT, token_DT=ids_DT)
+    with connected_once():
+        yield root
+
+
+def asked(store: Path, slices: Any, k: Any = 1, **keys: Any) -> Asked:
+    return ask(store, "gaps", slices=slices, **{"resamples": 20, "k": k, **keys})
+
+
+@pytest.fixture(scope="module")
+def two(drawn: Path) -> Rows:
+    return asked(drawn, TWO, [1, 10], resamples=100).rows
+
+
+@pytest.fixture(scope="module")
+def positions(drawn: Path) -> Rows:
+    return asked(drawn, "position").rows
+
+
+def tokens_of(store: Path) -> dict[int, dict[str, Any]]:
+    """The columns of every run by S, read by nothing but pyarrow."""
+    found = {run_id: columns_of(store / "runs" / run_id, "tokens") for run_id in Store(store).run_ids()}
+    return {Store(store).manifest(run_id)["non_embedding_params"]: columns for run_id, columns in found.items()}
+
+
+# --------------------------------------------------------------------------------------------------- known gaps
+
+
+def test_the_gap_between_slices_of_known_laws_is_the_difference_of_their_exponents(two: Rows) -> None:
+    found = two
+    assert [(row["params"]["loss"], row["k"]) for row in found] == [("rbp", 1), ("rbp", 10), ("cross_entropy", None)]
+    for row in found[:2]:
+        about = row["params"]
+        assert (about["slice_a"], about["slice_b"]) == ("early", "late")
+        assert (about["where_a"], about["where_b"]) == ("position <= 20", "position > 20")
+        assert (about["n_tokens_a"], about["n_tokens_b"]) == (N * 20, N * 40)
+        assert row["dataset"] == row["dataset_b"] == "synthetic"
+        assert about["delta_lo"] < -0.05 < about["delta_hi"] < 0
+        assert about["verdict"] == "closes"
+        assert about["ln_S_closed_lo"] < math.log(6 / 3) / 0.05 < about["ln_S_closed_hi"]
+
+
+def test_the_gap_is_the_line_through_shares_counted_in_a_loop(drawn: Path, two: Rows) -> None:
+    ln_ratio = []
+    for columns in tokens_of(drawn).values():
+        hits, n = Counter[bool](), Counter[bool]()
+        for position, greater in zip(columns["position"], columns["greater"], strict=True):
+            n[position <= 20] += 1
+            hits[position <= 20] += greater < 10
+        ln_ratio.append(math.log(math.log(hits[True] / n[True]) / math.log(hits[False] / n[False])))
+    (row,) = [row for row in two if row["k"] == 10]
+    slope = np.polyfit(np.log(list(tokens_of(drawn))), ln_ratio, 1)[0]
+    assert row["params"]["delta"] == pytest.approx(slope, rel=1e-9)
+
+
+def test_both_slices_are_resampled_by_the_same_documents(drawn: Path, two: Rows) -> None:
+    """The spread of delta over resamples, from a loop that draws each document with all its tokens."""
+    ln_S, of_size = np.log(list(tokens_of(drawn))), []
+    for columns in tokens_of(drawn).values():
+        early, hit, doc = columns["position"] <= 20, columns["greater"] == 0, columns["doc_id"]
+        of_size.append([np.bincount(doc[early == side], hit[early == side], N) for side in (True, False)])
+    deltas = []
+    for weights in document_weights(N, 100, 42):
+        ln_ratio = [math.log(math.log(weights @ a / (N * 20)) / math.log(weights @ b / (N * 40))) for a, b in of_size]
+        deltas.append(np.polyfit(ln_S, ln_ratio, 1)[0])
+    (row,) = [row for row in two if row["k"] == 1]
+    sd = np.std(deltas, ddof=1) * math.sqrt(N / (N - 1))  # N drawn from N spread a little less than others
+    assert row["params"]["alpha_text_sd"] == pytest.approx(sd, rel=1e-9)
+
+
+# ------------------------------------------------------------------------------------------------- which tokens
+
+
+def test_a_single_condition_is_compared_with_the_rest(drawn: Path, two: Rows) -> None:
+    one = asked(drawn, {"late": "position > 20"}).rows[0]
+    assert {one["params"]["slice_a"], one["params"]["slice_b"]} == {"late", "not late"}
+    assert one["params"]["delta"] == pytest.approx(two[0]["params"]["delta"], rel=1e-12)
+    assert one["fit_id"] != two[0]["fit_id"]
+
+
+def test_a_token_of_which_the_condition_is_unknown_belongs_to_the_rest(drawn: Path) -> None:
+    condition = "CASE WHEN position > 20 THEN true WHEN position > 10 THEN NULL ELSE false END"
+    about = asked(drawn, {"late": condition}).rows[0]["params"]
+    assert sorted((about["n_tokens_a"], about["n_tokens_b"])) == [N * 20, N * 40]
+
+
+def test_positions_are_cut_into_the_buckets_that_occur(positions: Rows) -> None:
+    found = [row["params"] for row in positions]
+    assert {frozenset((row["slice_a"], row["slice_b"])) for row in found} == {frozenset(("1-15", "16-63"))}
+    assert sorted((found[0]["n_tokens_a"], found[0]["n_tokens_b"])) == [N * 15, N * 45]
+
+
+def test_frequencies_and_deciles_are_those_of_a_loop_over_the_types(measured: Measured) -> None:
+    run = runs_by_size(measured.store)["l"]
+    often = Counter(run["token_id"].tolist())
+    decile, before = {}, 0
+    for token_id in sorted(often, key=lambda t: (-often[t], t)):
+        decile[token_id] = 1 + 10 * before // len(run["token_id"])
+        before += often[token_id]
+    with connect(Store(measured.store)) as connection:
+        found = ask_sql(connection, "scored_tokens", run_id=run["run_id"], ties="mid").to_pylist()
+        texts = dict(connection.execute("SELECT token_id, text FROM vocab").fetchall())
+    assert len(found) == len(run["token_id"])
+    for row in found:
+        assert (row["frequency"], row["decile"]) == (often[row["token_id"]], decile[row["token_id"]])
+        assert row["rank"] == row["greater"] + row["ties"] / 2 + 1
+        assert row["text"] == texts[row["token_id"]]
+    assert len(set(decile.values())) > 5
+
+
+@pytest.fixture(scope="module")
+def deciles(drawn: Path) -> Asked:
+    return asked(drawn, "frequency")
+
+
+def test_deciles_hold_about_a_tenth_of_the_tokens_each(drawn: Path, deciles: Asked) -> None:
+    found = [row["params"] for row in deciles.rows]
+    sizes = {row[f"slice_{side}"]: row[f"n_tokens_{side}"] for row in found for side in "ab"}
+    often = Counter(next(iter(tokens_of(drawn).values()))["token_id"].tolist())
+    tenth = N * 60 / 10
+    assert sum(sizes.values()) == N * 60
+    assert sizes["decile 1"] == max(often.values())  # a type that is more frequent than a tenth stands alone
+    assert all(
+        n < tenth + max(m for m in often.values() if m < tenth) for name, n in sizes.items() if name[-2:] != " 1"
+    )
+
+
+def test_the_table_names_the_slices_and_fits_80_columns(deciles: Asked) -> None:
+    printed = deciles.table()
+    assert "Slices of the scored tokens" in printed
+    assert re.search(r"decile 1 / decile 10|decile 10 / decile 1", printed)
+    assert max(len(line) for line in printed.splitlines() if line.startswith(" ")) <= 80
+
+
+def test_slices_by_the_text_of_the_tokens_are_counted_from_the_vocabulary(tmp_path: Path) -> None:
+    """The vocabulary of a drawn store is a, b and c."""
+    ids_DT = np.random.default_rng(5).integers(0, 3, (20, 30))
+    store = write_store(tmp_path / "store", HARD, seed=2, n_documents=20, n_tokens=30, token_DT=ids_DT).root
+    about = asked(store, {"e": "contains(text, $$b$$)"}).rows[0]["params"]
+    side = "a" if about["slice_a"] == "e" else "b"
+    assert about[f"n_tokens_{side}"] == (ids_DT == 1).sum()
+
+
+def test_slices_keep_fits_of_their_own(drawn: Path, two: Rows, positions: Rows) -> None:
+    ids = {row["fit_id"] for row in two + positions}
+    assert len(ids) == len(two) + len(positions)
+    again = asked(drawn, "position").rows
+    assert [row["fit_id"] for row in again] == [row["fit_id"] for row in positions]
+    assert ids <= {record["fit_id"] for record in Store(drawn).records("fits")}
+
+
+# -------------------------------------------------------------------------------------------------------- doubts
+
+
+def test_slices_of_other_tokens_at_other_sizes_are_marked(drawn: Path) -> None:
+    found = asked(drawn, {"a": "random() < 0.5"}, 10)
+    statuses = {row["status"] for row in found.rows}
+    assert {"different_tokens"} <= statuses <= {"different_tokens", "not_positive"}
+    assert "different tokens: " in found.words
+
+
+def test_a_slice_of_one_document_has_no_interval_and_says_so(drawn: Path) -> None:
+    for row in asked(drawn, {"one": "doc_id = 4"}, 10).rows:
+        assert row["status"] == "one_document"
+        assert row["params"]["delta"] is not None
+        assert {row["alpha_lo"], row["params"]["delta_lo"], row["params"]["ratio_hi"], row["params"]["verdict"]} == {
+            None
+        }
+
+
+# ----------------------------------------------------------------------------------------- conditions as users err
+
+WRONG = [
+    "position < 9; DROP TABLE runs",
+    "position < 9; SELECT 1",
+    "1=1) UNION (SELECT 1",
+    "true) FROM (runs",
+    "position < 9 FROM runs",
+    "position < 9 LIMIT 5",
+    "position < 9, position > 3",
+    "positio < 9",
+    "position",
+    "text",
+    "'early'",
+    "NULL",
+    "count(*) > 1",
+    "row_number() OVER () < 5",
+    "unnest([true, false])",
+    "*",
+    "$run_id = 'a'",
+    "position < ?",
+    "(position < 9",
+    "error('mine')",
+    "(SELECT count(*) FROM read_text('/etc/passwd')) > 0",
+    "position IN (SELECT column0 FROM read_csv('/etc/passwd'))",
+    "EXISTS (FROM glob('/*'))",
+    "EXISTS (WITH gone AS (DELETE FROM runs RETURNING *) FROM gone)",
+    "EXISTS (FROM query('DROP TABLE runs'))",
+    "position < 0",
+    "position > 0",
+    " ",
+]
+
+
+def test_no_condition_is_a_statement_and_each_wrong_one_is_one_line(drawn: Path) -> None:
+    before = snapshot(drawn)
+    with connect(Store(drawn)) as connection:
+        runs = connection.execute("SELECT * FROM runs ORDER BY ALL").fetchall()
+        groups = select(connection, Request())
+        for condition in WRONG:
+            with pytest.raises(RbpxError, match="mine") as told:
+                gaps.analyse(connection, groups, Request(resamples=20, slices={"mine": condition}))
+            assert "\n" not in str(told.value), condition
+            assert connection.execute("SELECT * FROM runs ORDER BY ALL").fetchall() == runs
+    assert snapshot(drawn) == before
+
+
+def test_the_command_refuses_a_wrong_condition_in_one_line(drawn: Path, cwd: Path) -> None:
+    answer = here("gaps", f'slices={{mine: "{WRONG[0]}"}}', "--store", drawn, cwd=cwd, check=2)
+    (line,) = answer.stderr.strip().splitlines()
+    assert WRONG[0] in line
+    assert answer.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "slices", ["posit", {}, ["a", "b"], 3, {"mine": True}, {1: "position < 9"}, {"mine": ["position < 9"]}], ids=str
+)
+def test_what_is_no_choice_of_slices_is_one_line(slices: Any, drawn: Path) -> None:
+    with refused("slices"):
+        asked(drawn, slices)
+
+
+def test_slices_of_two_sizes_have_no_law(tmp_path: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(S=(1000, 10_000)), seed=1, n_documents=5).root
+    with refused("3 sizes"):
+        asked(store, "position")
