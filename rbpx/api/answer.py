@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from rbpx.config.options import did_you_mean
 from rbpx.errors import RbpxError, number_of
-from rbpx.questions import told
-from rbpx.questions.registry import analyses, analysis, question
+from rbpx.questions import render
+from rbpx.questions.registry import analyses, analysis
+from rbpx.questions.result import Result
 from rbpx.store.store import Record
 
 if TYPE_CHECKING:
@@ -20,30 +21,33 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from rbpx.questions.question import OfGroup
 
-Result = TypeVar("Result")
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answer(Generic[Result]):
+class Answer(Generic[Found]):
     """The answer of one verb; the same numbers as `python -m rbpx VERB ... --format json`.
 
     `print(answer)` shows the table that the verb prints, as wide as the terminal.
 
     Attributes:
         verb: the verb.
-        results: frozen dataclasses, one for each group of runs (or pair of groups).
+        results: one for each group of runs, or for each family that is compared: its rows, tables and sentences.
         records: rows as they are printed as JSON: what the tables show, exact; a value that is not known is None.
         messages: what the command line prints on stderr, for example that a damaged run was left out.
         details: the rows with all that is known of each, as `--details` prints them; empty where there is no more.
     """
 
     verb: str
-    results: tuple[Result, ...]
+    results: tuple[Found, ...]
     records: tuple[Record, ...]
     messages: tuple[str, ...] = ()
     details: tuple[Record, ...] = ()
+
+    @property
+    def _answered(self) -> tuple[Result, ...]:
+        return cast("tuple[Result, ...]", self.results)
 
     def arrow(self) -> pa.Table:
         """The rows with all details as an Arrow table; nested values such as `params` are JSON, as in `fits`."""
@@ -63,7 +67,7 @@ class Answer(Generic[Result]):
         import pandas as pd
 
         found: dict[str, list[pd.DataFrame]] = {}
-        for each in told.tables(self.verb, cast("tuple[OfGroup, ...]", self.results)):
+        for each in render.tables(self._answered):
             frame = pd.DataFrame.from_records(each.records())
             frame.insert(0, "about", each.about)
             found.setdefault(each.name, []).append(frame)
@@ -72,7 +76,7 @@ class Answer(Generic[Result]):
     def show(self) -> None:
         """Print the table that the verb prints, in colour if the terminal has colours."""
         if self.verb in analyses():
-            told.show(self.verb, cast("tuple[OfGroup, ...]", self.results))
+            render.show(self.verb, self._answered)
         else:
             from rbpx.api.measuring import show_cells
 
@@ -103,8 +107,7 @@ class Answer(Generic[Result]):
             raise RbpxError(f"{self.verb} has no picture in a notebook; these verbs have one: {drawing}")
         from rbpx.display.chart.figure import first_drawn
 
-        results = cast("tuple[OfGroup, ...]", self.results)
-        drawn = (each for result in results for each in question(self.verb).figures([result], ()))
+        drawn = (each for result in self._answered for each in result.figures())
         if not figure:
             return first_drawn(drawn)
         every = list(drawn)

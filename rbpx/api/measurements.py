@@ -13,7 +13,7 @@ from rbpx.api.questions import Questions
 from rbpx.config.keys.runs import GRID
 from rbpx.config.request import Asking
 from rbpx.cores import share_cores
-from rbpx.questions.answer import open_filled
+from rbpx.questions.ask import open_filled
 from rbpx.questions.registry import asking, report_keys
 from rbpx.store.export import export
 from rbpx.store.messages import collected_messages

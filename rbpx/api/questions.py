@@ -13,10 +13,11 @@ from rbpx.api.answer import Answer
 from rbpx.api.keywords import explained, requests, signature
 from rbpx.errors import MeasureError
 from rbpx.files.output import plain
-from rbpx.questions.answer import answer, asked_in_processes
+from rbpx.questions.ask import answer, asked_in_processes
 from rbpx.questions.question import Measured
 from rbpx.questions.registry import GONE, analyses, analysis, asking, question, refuse_gone
-from rbpx.questions.told import plain_rows, rows_of
+from rbpx.questions.render import plain_rows, rows_of
+from rbpx.questions.result import Result
 from rbpx.store.messages import collected_messages
 
 
@@ -27,7 +28,7 @@ class Questions:
     store: str
     config_dir: Path | None = None
 
-    def _answer(self, verb: str, keys: Mapping[str, Any]) -> Answer[Any]:
+    def _answer(self, verb: str, keys: Mapping[str, Any]) -> Answer[Result]:
         """The answer to a question.
 
         Raises:
@@ -39,15 +40,13 @@ class Questions:
             if asked.remeasure is not None:
                 again = [asked.remeasure(request) for request, _ in grids]
                 _raise_first([measured for _, measured in again])
-                found = [(result, rows_of(verb, [result])) for results, _ in again for result in results]
+                results = [result for found, _ in again for result in found]
             else:
                 _raise_first([] if asked.measure is None else [asked.measure(request) for request, _ in grids])
                 with asked_in_processes([verb], grids[0][0]):
-                    found = answer(verb, grids)
-        results = tuple(result for result, _ in found)
-        details = [{name: plain(value) for name, value in row.items()} for _, rows in found for row in rows]
-        records = plain_rows(verb, results, details)
-        return Answer(verb, results, tuple(records), tuple(messages), tuple(details))
+                    results = answer(verb, grids)
+        details = tuple({name: plain(value) for name, value in row.items()} for row in rows_of(results))
+        return Answer(verb, tuple(results), tuple(plain_rows(results)), tuple(messages), details)
 
 
 def _raise_first(measured: Iterable[Measured]) -> None:
@@ -55,10 +54,10 @@ def _raise_first(measured: Iterable[Measured]) -> None:
         raise MeasureError(f"{failure.cell} failed: {failure.error}")
 
 
-def _method(verb: str) -> Callable[..., Answer[Any]]:
+def _method(verb: str) -> Callable[..., Answer[Result]]:
     described = analysis(verb)
 
-    def ask(self: Questions, **keys: Any) -> Answer[Any]:
+    def ask(self: Questions, **keys: Any) -> Answer[Result]:
         return self._answer(verb, keys)
 
     ask.__name__, ask.__qualname__ = verb, f"Measurements.{verb}"

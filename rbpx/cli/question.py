@@ -77,8 +77,8 @@ def _named(line: "CommandLine", request: "Request") -> "Request":
 
 
 def _ask(verb: str, requests: "Sequence[Request]") -> None:
-    from rbpx.questions.answer import answer, asked_in_processes
-    from rbpx.questions.told import perform
+    from rbpx.questions.ask import answer, asked_in_processes
+    from rbpx.questions.render import perform
     from rbpx.report.output import write_answered
 
     grids = [(request, None) for request in requests]
@@ -95,9 +95,9 @@ def _tell(verb: str, results: Sequence[Any], request: "Request") -> None:
     if is_told(verb, request):
         from rbpx.report.output import write_answered
 
-        write_answered(verb, [(result, []) for result in results], request)
+        write_answered(verb, results, request)
         return
-    from rbpx.questions.told import print_results
+    from rbpx.questions.render import print_results
 
     print_results(verb, results, request)
 

@@ -25,9 +25,11 @@ class Request(RunKeys, MeasuringKeys, LawKeys, PredictionKeys, TaskKeys, TokenKe
     Attributes:
         download: the command that fetches what it needs of the hub, with the words that were typed; None where it was
             not typed to measure.
+        brief: whether laws that nobody named are shown as far as they fit a screen, as after a measurement.
     """
 
     download: str | None = None
+    brief: bool = False
 
     def __init__(self, **typed: Any) -> None:
         """Check what was typed.
@@ -59,7 +61,7 @@ class Request(RunKeys, MeasuringKeys, LawKeys, PredictionKeys, TaskKeys, TokenKe
     def but(self, **typed: Any) -> Self:
         """The same request with other values of some keys."""
         other = type(self)(**{**self.typed, **typed})
-        other.download = self.download
+        other.download, other.brief = self.download, self.brief
         return other
 
     @property

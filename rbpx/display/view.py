@@ -5,8 +5,9 @@ A terminal, a page, Markdown, LaTeX, the values of a figure and frames of a note
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
-from typing import Generic, Never, Protocol, TypeVar
+from typing import Any, Generic, Never, Protocol, TypeVar
 
 from rbpx.display.vocabulary import AXES, UNKNOWN, number, percent, short
 from rbpx.laws.names import Axis
@@ -63,11 +64,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column(Generic[Row]):
-    """A column over rows of one kind.
+    """A column over rows, which are records unless it says how to get its values.
 
     Attributes:
         heading: for people, in the signs of the field; {x} stands for what laws are in, {c} for their constant.
-        keys: names of its values for programs; {x} as in the heading.
+        keys: names of its values for programs, in records too; {x} as in the heading.
         cell: what it says of a row.
         means: what stands in it, for the note under the table; empty where its heading says all.
         spare: 0 where it is always shown; else a narrow terminal leaves it out, those with larger numbers first.
@@ -93,49 +94,69 @@ def given(row: Never) -> Cell:
     raise NotImplementedError
 
 
-def text(heading: str, key: str, of: Callable[[Row], str | None], means: str = "", spare: int = 0) -> Column[Row]:
+def value_of(row: Any, key: str) -> Any:
+    """A value of a record by its key, or by its path, as params.choice.form; of a law, also what its params have."""
+    for name in key.split(".")[:-1]:
+        row = row.get(name) or {}
+    key = key.rpartition(".")[2]
+    return row[key] if key in row else (row.get("params") or {}).get(key)
+
+
+def text(
+    heading: str, key: str, of: Callable[[Row], str | None] | None = None, means: str = "", spare: int = 0
+) -> Column[Row]:
     """Names and words."""
 
     def cell(row: Row) -> Cell:
-        value = of(row)
-        return Cell((UNKNOWN if value is None else value,), (value,), is_number=False)
+        value = value_of(row, key) if of is None else of(row)
+        return Cell((UNKNOWN if value is None else str(value),), (value,), is_number=False)
 
     return Column(heading, (key,), cell, means, spare)
 
 
 def written(
-    heading: str, key: str, of: Of[Row], how: Written, means: str = "", spare: int = 0, form: str = ".4~g"
+    heading: str,
+    key: str,
+    of: Of[Row] | None = None,
+    how: Written = number,
+    means: str = "",
+    spare: int = 0,
+    form: str = ".4~g",
 ) -> Column[Row]:
     """Numbers, written in some way."""
 
     def cell(row: Row) -> Cell:
-        value = of(row)
+        value = value_of(row, key) if of is None else of(row)
         return Cell((how(value),), (value,))
 
     return Column(heading, (key,), cell, means, spare, form)
 
 
-def decimal(heading: str, key: str, of: Of[Row], digits: int = 4, means: str = "", spare: int = 0) -> Column[Row]:
+def decimal(
+    heading: str, key: str, of: Of[Row] | None = None, digits: int = 4, means: str = "", spare: int = 0
+) -> Column[Row]:
     """Numbers with so many decimals."""
     return written(heading, key, of, lambda value: number(value, digits), means, spare, f".{digits}f")
 
 
-def whole(heading: str, key: str, of: Of[Row], means: str = "", spare: int = 0) -> Column[Row]:
+def whole(heading: str, key: str, of: Of[Row] | None = None, means: str = "", spare: int = 0) -> Column[Row]:
     """Counts, or an imported S, which may be any positive number."""
     return written(heading, key, of, _whole, means, spare, ",")
 
 
-def magnitude(heading: str, key: str, of: Of[Row], means: str = "", spare: int = 0) -> Column[Row]:
+def magnitude(heading: str, key: str, of: Of[Row] | None = None, means: str = "", spare: int = 0) -> Column[Row]:
     """Numbers of any magnitude, in three digits."""
     return written(heading, key, of, short, means, spare, ".3~g")
 
 
-def error(heading: str, key: str, of: Of[Row], means: str = "", spare: int = 0) -> Column[Row]:
+def error(heading: str, key: str, of: Of[Row] | None = None, means: str = "", spare: int = 0) -> Column[Row]:
     """Relative errors, in percent with their sign."""
     return written(heading, key, of, percent, means, spare, "+.2%")
 
 
-def share(heading: str, key: str, of: Of[Row], digits: int = 1, means: str = "", spare: int = 0) -> Column[Row]:
+def share(
+    heading: str, key: str, of: Of[Row] | None = None, digits: int = 1, means: str = "", spare: int = 0
+) -> Column[Row]:
     """Parts of a whole, in percent without a sign."""
 
     def in_percent(value: float | None) -> str:
@@ -146,7 +167,7 @@ def share(heading: str, key: str, of: Of[Row], digits: int = 1, means: str = "",
 
 def ends(
     keys: str,
-    of: Callable[[Row], tuple[float | None, float | None]],
+    of: Callable[[Row], tuple[float | None, float | None]] | None = None,
     how: Written = number,
     heading: str = "95 %",
     means: str = "",
@@ -155,7 +176,7 @@ def ends(
     """Intervals, by the names of their two ends."""
 
     def cell(row: Row) -> Cell:
-        lo, hi = of(row)
+        lo, hi = (value_of(row, key) for key in keys.split()) if of is None else of(row)
         return Cell((how(lo), how(hi)), (lo, hi))
 
     return Column(heading, tuple(keys.split()), cell, means, spare, ".4~g")
@@ -164,20 +185,27 @@ def ends(
 def with_ends(
     heading: str,
     key: str,
-    of: Callable[[Row], Bounded | None],
+    of: Callable[[Row], Bounded | None] | None = None,
     how: Written = number,
     means: str = "",
     spare: int = 0,
     ends_spare: int = 0,
 ) -> Sequence[Column[Row]]:
-    """Numbers, and beside them their 95 % intervals, which may be spared alone; empty where there is no number."""
+    """Numbers, and beside them their 95 % intervals, which may be spared alone; empty where there is no number.
+
+    In a record they are KEY, KEY_lo and KEY_hi.
+    """
+    if of is None:
+        pair = f"{key}_lo {key}_hi"
+        return written(heading, key, None, how, means, spare), ends(pair, None, how, spare=ends_spare or spare)
+    bounded_of = of
 
     def end(row: Row) -> tuple[float | None, float | None]:
-        bounded = of(row)
+        bounded = bounded_of(row)
         return (None, None) if bounded is None else (bounded.lo, bounded.hi)
 
     def value(row: Row) -> float | None:
-        bounded = of(row)
+        bounded = bounded_of(row)
         return None if bounded is None else bounded.value
 
     return (
@@ -187,7 +215,7 @@ def with_ends(
 
 
 def behind(
-    key: str, of: Callable[[Row], Bounded | None], means: str = "", ends_spare: int = 0
+    key: str, of: Callable[[Row], Bounded | None] | None = None, means: str = "", ends_spare: int = 0
 ) -> Sequence[Column[Row]]:
     """What each loses to the best one, whose cell reads "best", with the 95 % interval."""
     value, _ = with_ends("behind", key, of, _behind, means)
@@ -198,22 +226,27 @@ def _behind(value: float | None) -> str:
     return "best" if value == 0 else number(value) if value is None or value < _FAR else short(value)
 
 
-def state(of: Callable[[Row], Status | Sequence[Status]], passes: str = Status.ok.label) -> Column[Row]:
+def state(of: Callable[[Row], Status | Sequence[Status]] | None = None, passes: str = Status.ok.label) -> Column[Row]:
     """The status of each row, the first of several by name; what to do about those that are not ok stands below.
 
     Args:
-        of: every status that holds.
+        of: every status that holds; of a record its status, or its reasons where it has them.
         passes: the word for ok where nothing was tested.
     """
 
     def cell(row: Row) -> Cell:
-        found = of(row)
+        found = _statuses(row) if of is None else of(row)
         statuses = (found,) if isinstance(found, Status) else tuple(found)
         doubts = tuple(status for status in statuses if status is not Status.ok)
         label = passes if statuses[0] is Status.ok else statuses[0].label
         return Cell((label,), (statuses[0].value,), is_number=False, doubts=doubts)
 
     return Column("status", ("status",), cell)
+
+
+def _statuses(row: Any) -> list[Status]:
+    reasons = value_of(row, "reasons") or [value_of(row, "status") or Status.ok]
+    return [Status(each) for each in reasons]
 
 
 class Placed(Protocol):
@@ -232,10 +265,15 @@ class Placed(Protocol):
         """S."""
 
 
-def place(of: Callable[[Row], Placed], spare: int = 0) -> Sequence[Column[Row]]:
-    """S, and where laws are in something else the place there."""
-    S: Column[Row] = whole("S", "non_embedding_params", lambda row: of(row).non_embedding_params, spare=spare)
-    x: Column[Row] = magnitude("{x}", "{x}", lambda row: of(row).x)
+def place(of: Callable[[Row], Placed] | None = None, spare: int = 0) -> Sequence[Column[Row]]:
+    """S, and where laws are in something else the place there, which a record has as x."""
+
+    def place_on(name: str, row: Any) -> float | None:
+        value: float | None = row[name] if of is None else getattr(of(row), name)
+        return value
+
+    S: Column[Row] = whole("S", "non_embedding_params", partial(place_on, "non_embedding_params"), spare=spare)
+    x: Column[Row] = magnitude("{x}", "{x}", partial(place_on, "x"))
     return S, replace(x, beside_S=True)
 
 

@@ -62,15 +62,6 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def no_tokens(name: str, request: Request) -> str:
-    """Why a question about size and tokens found nothing: no matching run has known training tokens."""
-    return (
-        f"{name} needs the training tokens D of each run, and no run in store={request.store} that matches has them, "
-        "or FLOPs to compute them from; measure with model.tokens=N, or import a table with a column D: "
-        "python -m rbpx import FILE source=NAME"
-    )
-
-
 def no_groups(name: str, request: Request, tokens_known: bool) -> str:
     """Why a question found no group of runs to look at."""
     described = analysis(name)

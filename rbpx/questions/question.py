@@ -1,13 +1,16 @@
-"""Defines a question: how it is asked, what is kept of its answer, and how the answer is shown in every format.
+"""Defines a question: which runs it looks at, and what it answers about them.
 
-The `views` module of each folder beside this file has one as QUESTION; mypy finds a part that is missing or misfits.
+The module `ask` of each folder beside this file has one as QUESTION.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rbpx.runs.select.ways import Cells, in_size
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,22 +18,11 @@ if TYPE_CHECKING:
     import duckdb
 
     from rbpx.config.request import Request
-    from rbpx.display.chart.figure import Figure, Undrawn
-    from rbpx.display.section import Passage
-    from rbpx.display.view import Table
     from rbpx.measure.results import Failure
+    from rbpx.questions.result import Result
     from rbpx.runs.group import Group
-    from rbpx.store.store import Record, Store
 
-__all__ = ["Measured", "OfGroup", "Question", "each", "one_by_one"]
-
-
-class OfGroup(Protocol):
-    """A result about one group of runs, or about several that one stands for."""
-
-    @property
-    def group(self) -> Group | None:
-        """The runs that it is about; None for a file."""
+__all__ = ["Measured", "Question", "of_each"]
 
 
 @dataclass(frozen=True)
@@ -46,72 +38,94 @@ class Measured:
     failures: tuple[Failure, ...]
 
 
-Of = TypeVar("Of", bound="Group")
-Result = TypeVar("Result", bound=OfGroup)
-One = TypeVar("One")
-Told = TypeVar("Told")
-More = ParamSpec("More")
-Drawn = Sequence["Figure | Undrawn"]
+Answers = Callable[["duckdb.DuckDBPyConnection", Sequence["Group"], "Request"], "Sequence[Result]"]
 
 
 @dataclass(frozen=True)
-class Question(Generic[Of, Result]):
+class Question:
     """One question.
 
     Attributes:
-        analyse: finds the results: one for each group, or, across groups, what it finds in all of them.
-        keep: writes what was fitted to the store, and returns the rows for programs.
-        tables: tables of one result, or of all results of a question across groups.
-        sentences: the same in words.
-        figures: the same drawn; the ids of the fits go into the SQL that gives their numbers.
-        passages: texts of the result, token by token, for a page.
-        texts: the same for a terminal, which prints them whole.
-        check: refuses what cannot be asked of these groups, before any of them is analysed.
+        answer: answers about groups of runs: about one (`of_each`), or about all that are compared (`across`).
+        select: which groups of runs it looks at.
         measure: measures what the store lacks for the question, before it is asked.
-        remeasure: measures again instead of asking the store; returns the results and what was measured.
+        remeasure: measures again instead of asking the store.
         of_file: answers from a file instead of the store.
-        rows: the rows for programs of a result that is in no store.
-        page: a page of its own instead of one in the form of a report.
-        brief: what of a result is shown after a measurement, where nobody asked for more.
-        warnings: those of the sentences that a terminal prints for any number of groups.
-        says_all: whether a terminal prints its sentences for any number of groups, because no table says the same.
+        page: makes a page of its own of results, instead of one in the form of a report.
     """
 
-    analyse: Callable[[duckdb.DuckDBPyConnection, Sequence[Of], Request], Sequence[Result]]
-    keep: Callable[[Store, Result], list[Record]]
-    tables: Callable[[Sequence[Result]], Sequence[Table]]
-    sentences: Callable[[Sequence[Result]], Sequence[str]] = lambda results: ()
-    figures: Callable[[Sequence[Result], Sequence[str]], Drawn] = lambda results, fit_ids: ()
-    passages: Callable[[Sequence[Result]], Sequence[Passage]] = lambda results: ()
-    texts: Callable[[Sequence[Result]], Sequence[Passage]] = lambda results: ()
-    check: Callable[[duckdb.DuckDBPyConnection, Store, Sequence[Group], Request], None] = lambda *asked: None
+    answer: Answers
+    select: Callable[[duckdb.DuckDBPyConnection, Request, Cells], Sequence[Group]] = in_size
     measure: Callable[[Request], Measured] | None = None
     remeasure: Callable[[Request], tuple[Sequence[Result], Measured]] | None = None
     of_file: Callable[[Path, Request], Result] | None = None
-    rows: Callable[[Result], list[Record]] | None = None
     page: Callable[[Sequence[Result]], str] | None = None
-    brief: Callable[[Result], Result] | None = None
-    warnings: Callable[[Sequence[Result]], Sequence[str]] = lambda results: ()
-    says_all: bool = False
 
 
-def each(
-    analyse: Callable[[duckdb.DuckDBPyConnection, Of, Request], Result],
-) -> Callable[[duckdb.DuckDBPyConnection, Sequence[Of], Request], Sequence[Result]]:
+def of_each(answer: Callable[[duckdb.DuckDBPyConnection, Any, Request], Result], **more: Any) -> Question:
+    """A question about one group of runs after the other."""
+
+    def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
+        return [answer(connection, group, request) for group in groups]
+
+    return Question(of_all, **more)
+
+
+# ------------------------------------------------------------------ parts of questions that are not one function yet
+
+
+def each(analyse: Any) -> Any:
     """Turn an analysis of one group into one of several groups, one after another."""
-
-    def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Of], request: Request) -> Sequence[Result]:
-        return [analyse(connection, group, request) for group in groups]
-
-    return of_all
+    return lambda connection, groups, request: [analyse(connection, group, request) for group in groups]
 
 
-def one_by_one(
-    tell: Callable[Concatenate[One, More], Iterable[Told]],
-) -> Callable[Concatenate[Sequence[One], More], list[Told]]:
-    """Turn what shows one result (as tables, sentences or figures) into what shows several, one after another."""
+def one_by_one(tell: Any) -> Any:
+    """Turn what shows one result into what shows several, one after another."""
 
-    def of_all(results: Sequence[One], /, *more: More.args, **named: More.kwargs) -> list[Told]:
+    def of_all(results: Any, /, *more: Any, **named: Any) -> list[Any]:
         return [told for result in results for told in tell(result, *more, **named)]
 
     return of_all
+
+
+def of_parts(analyse: Any, keep: Any, tables: Any, sentences: Any = None, figures: Any = None, **more: Any) -> Question:
+    """A question whose rows, tables, sentences and figures are made of results of its own."""
+    shows = {name: more.pop(name, None) for name in ("passages", "texts")}
+    together = more.pop("together", None)
+
+    def answer(connection: Any, groups: Any, request: Any) -> Any:
+        results = analyse(connection, groups, request)
+        parts: dict[Any, list[Any]] = {}
+        for at, result in enumerate(results):
+            group = result.group
+            key = at if together is None or group is None else "" if together == "all" else group.title_of_family
+            parts.setdefault(key, []).append(result)
+        return [told(part) for part in parts.values()]
+
+    def told(part: Any) -> Any:
+        from rbpx.questions.result import Result, undrawn
+        from rbpx.store.schema import FITS
+
+        kept = [keep(None, result) for result in part]
+        rest = {k: v for each in kept if isinstance(each, dict) for k, v in each.items() if k != "rows"}
+        rows = [row for each in kept for row in (each["rows"] if isinstance(each, dict) else each)]
+        fits = rest.pop("fits", None) or [
+            {n: r[n] for n in FITS.names} for r in rows if r.get("fit_id") and "created_at" in r
+        ]
+        ids = [row["fit_id"] for row in fits]
+        return Result(
+            [result.group for result in part if result.group is not None],
+            rows,
+            tables(part),
+            () if sentences is None else sentences(part),
+            undrawn if figures is None else partial(figures, part, ids),
+            fits,
+            passages=() if shows["passages"] is None else shows["passages"](part),
+            texts=() if shows["texts"] is None else shows["texts"](part),
+            page=part if more.get("page") else None,
+            **rest,
+        )
+
+    of_file = more.pop("of_file", None)
+    more["of_file"] = None if of_file is None else lambda path, request: told([of_file(path, request)])
+    return Question(answer, **more)

@@ -13,8 +13,7 @@ from rbpx.config.request import Asking
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
-    from rbpx.questions.question import OfGroup, Question
-    from rbpx.runs.group import Group
+    from rbpx.questions.question import Question
 
 THEMES = ("measure", "fit", "predict", "compare", "tokens", "tasks", "store")
 """The parts of the list of verbs, in order."""
@@ -52,16 +51,9 @@ class Analysis:
         tokens: whether it reads single tokens, which imported results do not have.
         across: whether it compares groups with each other instead of looking at one after the other.
         trainings: whether its groups hold all trainings of a family with known tokens, instead of one run per size.
-        raw: whether it prefers raw checkpoints to the finished models beside them.
-        needs_tokens: whether trainings with unknown tokens are left out, and `last=` is applied; otherwise the question
-            averages checkpoints itself.
-        surfaces: whether it looks at sizes and tokens together where they vary in both, along its axis elsewhere.
-        trainings_with: a key that makes it look at all trainings.
-        pairs: whether `axis=` may be a quantity on another text, so that its groups hold models that have both.
-        only_pairs: whether `axis=` may be nothing else but that and S.
-        of_any_runs: whether its groups hold all runs that are alike, however many are of one size, as no law is fitted.
-        without_law: whether it answers groups of which no law can be fitted: of few or alike sizes.
         small: whether it has something to say about groups with fewer sizes than a law needs.
+        chooses_checkpoints: whether `checkpoints=` narrows it.
+        says_all: whether a terminal prints its sentences for any number of groups, because no table says the same.
         completes: whether it first measures what the store lacks for it.
         measures: whether it measures again instead of asking the store alone.
         file: what it takes instead of the store, as FILE.csv; empty where it takes nothing.
@@ -82,15 +74,9 @@ class Analysis:
     tokens: bool = False
     across: bool = False
     trainings: bool = False
-    raw: bool = False
-    needs_tokens: bool = True
-    surfaces: bool = False
-    trainings_with: str = ""
-    pairs: bool = False
-    only_pairs: bool = False
-    of_any_runs: bool = False
-    without_law: bool = False
     small: bool = False
+    chooses_checkpoints: bool = True
+    says_all: bool = False
     completes: bool = False
     measures: bool = False
     file: str = ""
@@ -98,11 +84,6 @@ class Analysis:
     words: tuple[str, ...] = ()
     lacking: str = ""
     primary: str = "analyse"
-
-    @property
-    def along(self) -> bool:
-        """Whether its laws may be in training tokens, FLOPs or steps."""
-        return "axis" in self.keys and not self.only_pairs
 
 
 @cache
@@ -154,10 +135,10 @@ def taught(described: ModuleType) -> tuple[str, str]:
 def asking(name: str) -> Asking:
     """The keys of one question: those that narrow it, its own, and those that say how its answer is shown.
 
-    `checkpoints=` is a key of every question but those about raw checkpoints.
+    `checkpoints=` is a key of nearly all.
     """
     described = analysis(name)
-    narrows = _NARROWS if described.raw else (*_NARROWS, "checkpoints")
+    narrows = (*_NARROWS, "checkpoints") if described.chooses_checkpoints else _NARROWS
     shows = (*(LOOKS if described.draws else ()), "details", *(() if described.measures else ("fresh",)), *_SHOWS)
     return Asking(name, described.primary, tuple(dict.fromkeys((*narrows, *described.keys, *shows))))
 
@@ -174,7 +155,8 @@ def report_keys() -> tuple[str, ...]:
     return tuple(dict.fromkeys(("group", *(key for names in asked for key in names if key not in one))))
 
 
-def question(name: str) -> "Question[Group, OfGroup]":
-    """A question with all its parts."""
-    found: Question[Group, OfGroup] = import_module(f"rbpx.questions.{name}.views").QUESTION
+def question(name: str) -> "Question":
+    """What a question looks at, and how it is answered."""
+    module = "ask" if (_HERE / name / "ask.py").exists() else "views"
+    found: Question = import_module(f"rbpx.questions.{name}.{module}").QUESTION
     return found

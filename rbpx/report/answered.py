@@ -1,35 +1,33 @@
 """Makes the report of one question, with the sections that a whole report would have of it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from rbpx.questions import told
-from rbpx.questions.answer import Answer
+from rbpx.questions import render
 from rbpx.questions.fit.words import about
 from rbpx.questions.registry import analysis
-from rbpx.report.contents import Part, Report, assembled, fit_ids, listed, results_of, slugs_of
+from rbpx.questions.result import Result
+from rbpx.report.contents import Part, Report, assembled, listed, slugs_of
 
 __all__ = ["answered"]
 
 
-def answered(verb: str, answer: Answer, store: str) -> Report:
+def answered(verb: str, results: Sequence[Result], store: str) -> Report:
     """The report of one question.
 
     Args:
         verb: the question.
-        answer: its results with their rows.
+        results: its answer.
         store: the name of the store, as it was asked for.
     """
-    rows_of = {id(result): rows for result, rows in answer}
-    sections = [
-        (each[0].group, told.section(verb, each, fit_ids([row for one in each for row in rows_of[id(one)]])))
-        for each in told.together(verb, results_of(answer))
-    ]
-    owned = [] if analysis(verb).across else [(group, section) for group, section in sections if group is not None]
+    sections = [(each.groups, render.section(verb, [each])) for each in results]
+    owned = [] if analysis(verb).across else [(of[0], section) for of, section in sections if of]
     parts = [
         (group, Part(name, group.title, about(group), (), (), (section,)))
         for name, (group, section) in zip(slugs_of([group for group, _ in owned]), owned, strict=True)
     ]
     across = () if parts else tuple(section for _, section in sections)
-    families = dict.fromkeys(result.group.title_of_family for result, _ in answer if result.group is not None)
+    families = dict.fromkeys(group.title_of_family for each in results for group in each.groups)
     title = analysis(verb).title + (f": {listed(list(families))}" if families else "")
-    return replace(assembled(store, "", 0, parts, across, {"of": answer}), verb=verb, title=title, paper=())
+    answer = {"of": list(results)}
+    return replace(assembled(store, "", 0, parts, across, answer), verb=verb, title=title, paper=())

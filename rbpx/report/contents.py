@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from rbpx.config.options import did_you_mean
 from rbpx.display.chart.figure import Figure, Undrawn
@@ -13,20 +13,17 @@ from rbpx.display.section import Section
 from rbpx.display.view import Table
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import OnText
-from rbpx.questions import told
-from rbpx.questions.answer import Answer, Grid, answer_all, asked_in_processes, groups_of
-from rbpx.questions.fit.analysis import Laws
-from rbpx.questions.fit.words import about, sentences
-from rbpx.questions.klaw.analysis import KLaws
-from rbpx.questions.question import OfGroup
-from rbpx.questions.regimes.analysis import Regimes
+from rbpx.questions import render
+from rbpx.questions.ask import Grid, answer_all, asked_in_processes, groups_of
+from rbpx.questions.fit.words import about
 from rbpx.questions.registry import analyses, analysis
+from rbpx.questions.result import Result
 from rbpx.report.across import figures_across
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
 from rbpx.runs.group import MEASURED, Group, Run, titles_of
 from rbpx.runs.processes import in_processes
 from rbpx.store.sql import connected_once
-from rbpx.store.store import Record, Store, now
+from rbpx.store.store import Store, now
 from rbpx.version import __version__
 
 _SECTIONS: Final = 10  # % of the time of a report
@@ -128,18 +125,15 @@ class Report:
         return [part for chapter in self.chapters for part in chapter.parts]
 
 
-Answers = dict[str, Answer]
-Kind = TypeVar("Kind")
-
-Own = tuple[OfGroup | None, list[str]]
-"""The result of a question for one group, None where it has none, and the ids of its fits."""
+Answers = dict[str, list[Result]]
+"""The results of each question."""
 
 
 def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     """Do every analysis over the runs that are asked for, and put the results in order.
 
     Args:
-        grids: what to look at, as for `told.perform`.
+        grids: what to look at, as for `render.perform`.
         narrowed: what was typed to choose it.
 
     Raises:
@@ -171,7 +165,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
         with share_of(advance, _SECTIONS):
             parts = _parts(answers, reasons, asked)
             of_gaps = _sections_across(answers, reasons) if asked is None or asked else ()
-            across = figures_across(of_kind(answers["fit"], Laws)) if asked is not None else ()
+            across = figures_across(answers["fit"]) if asked is not None else ()
     return assembled(request.store, narrowed, n_failed, parts, of_gaps, answers, across)
 
 
@@ -231,12 +225,11 @@ def assembled(
     across: tuple[Figure | Undrawn, ...] = (),
 ) -> Report:
     """Assemble a report from its parts, with its title, its runs, and the tables of all groups."""
-    laws = [each for each, _ in of_kind(answers.get("fit", []), Laws)]
-    k_laws = [each for each, _ in of_kind(answers.get("klaw", []), KLaws)]
-    regimes = {each.group.key: each for each, _ in of_kind(answers.get("regimes", []), Regimes)}
+    fits, k_laws = answers.get("fit", []), answers.get("klaw", [])
+    regimes = {each.groups[0].key: each.rows for each in answers.get("regimes", [])}
     # Sizes with several numbers of tokens have no law in size.
-    found = [each.group for answer in answers.values() for each in results_of(answer) if each.group is not None]
-    groups: list[Group] = [*(each.group for each in laws), *found]
+    found = [group for results in answers.values() for each in results for group in each.groups]
+    groups = [*(each.groups[0] for each in fits), *found]
     datasets = list(dict.fromkeys(group.first.dataset for group in groups))
     families = list(dict.fromkeys(group.first.family for group in groups))
     runs = _runs_of(groups)
@@ -256,8 +249,8 @@ def assembled(
         first=first,
         gaps=tuple(section for section in of_gaps if section not in first),
         across=across,
-        overview=glance(laws, [regimes.get(each.group.key) for each in laws]),
-        paper=(table_1(k_laws), table_2(laws)),
+        overview=glance(fits, regimes),
+        paper=(table_1(k_laws), table_2(fits)),
         runs=runs_sheet(runs),
     )
 
@@ -300,51 +293,34 @@ def _slug(text: str) -> str:
 
 def _parts(answers: Answers, reasons: dict[str, str], asked: Sequence[Group] | None) -> list[tuple[Group, Part]]:
     of_groups = {name: list(answers[name]) for name in _questions(across=False)}
-    of_fit = [laws for laws, _ in of_kind(answers["fit"], Laws)]
-    groups = [laws.group for laws in of_fit]
+    groups = [fit.groups[0] for fit in answers["fit"]]
     calls = [
-        (name, title, laws, {each: _taken(answer, laws.group) for each, answer in of_groups.items()}, reasons)
-        for laws, name, title in zip(of_fit, slugs_of(groups), titles_of(groups), strict=True)
-        if asked is None or any(laws.group.key == group.key for group in asked)
+        (name, title, group, {each: _taken(results, group) for each, results in of_groups.items()}, reasons)
+        for group, name, title in zip(groups, slugs_of(groups), titles_of(groups), strict=True)
+        if asked is None or any(group.key == each.key for each in asked)
     ]
     with counted("report: sections", len(calls)) as advance:
         parts = in_processes(_part, calls, advance)
-    return [(call[2].group, part) for call, part in zip(calls, parts, strict=True)]
+    return [(call[2], part) for call, part in zip(calls, parts, strict=True)]
 
 
-def _taken(answer: Answer, group: Group) -> Own:
-    """Take the result for a group out of an answer, as the jobs of a sweep may look at the same runs in turn."""
-    for at, (result, rows) in enumerate(answer):
-        own = result.group
-        if own is not None and (own.key, own.run_ids) == (group.key, group.run_ids):
-            del answer[at]
-            return result, fit_ids(rows)
-    return None, []
+def _taken(results: list[Result], group: Group) -> Result | None:
+    """Take the result for a group out of others, as the jobs of a sweep may look at the same runs in turn."""
+    for at, result in enumerate(results):
+        if (result.groups[0].key, result.groups[0].run_ids) == (group.key, group.run_ids):
+            return results.pop(at)
+    return None
 
 
-def fit_ids(rows: Sequence[Record]) -> list[str]:
-    """The ids of those rows that belong to `fits`."""
-    return [str(row["fit_id"]) for row in rows if row.get("fit_id") is not None]
-
-
-def results_of(answer: Answer) -> list[OfGroup]:
-    """The results of an answer without their rows."""
-    return [result for result, _ in answer]
-
-
-def of_kind(answer: Answer, kind: type[Kind]) -> list[tuple[Kind, list[Record]]]:
-    """The results of an answer that have a type, with their rows."""
-    return [(result, rows) for result, rows in answer if isinstance(result, kind)]
-
-
-def _part(name: str, title: str, laws: Laws, own: dict[str, Own], reasons: dict[str, str]) -> Part:
-    group, (regimes, _) = laws.group, own["regimes"]
-    of_regimes = regimes if isinstance(regimes, Regimes) else None
-    sections = []
-    for each, (result, ids) in own.items():
-        reason = "" if result is not None else _reason(each, group, reasons)
-        sections.append(_section(each, [] if result is None else [result], ids, reason))
-    return Part(name, title, about(group), facts(laws, of_regimes), tuple(sentences([laws])), tuple(sections))
+def _part(name: str, title: str, group: Group, own: dict[str, Result | None], reasons: dict[str, str]) -> Part:
+    fit, regimes = own["fit"], own["regimes"]
+    rows, summary = ([], []) if fit is None else (fit.rows, [*fit.notes, *fit.sentences])
+    sections = [
+        _section(each, [] if result is None else [result], "" if result else _reason(each, group, reasons))
+        for each, result in own.items()
+    ]
+    first = facts(group, rows, regimes.rows if regimes else ())
+    return Part(name, title, about(group), first, tuple(summary), tuple(sections))
 
 
 def _reason(name: str, group: Group, reasons: dict[str, str]) -> str:
@@ -364,20 +340,18 @@ def _sentence(reason: str) -> str:
 
 def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[Section, ...]:
     """The sections that compare groups with each other, one for each family, or that say why there is none."""
-    calls: list[tuple[str, list[OfGroup], list[str], str]] = []
+    calls: list[tuple[str, list[Result], str]] = []
     for name in _questions(across=True):
-        families: dict[str, Answer] = {}
-        for result, rows in answers[name]:
-            if result.group is not None:
-                families.setdefault(result.group.first.family, []).append((result, rows))
-        for of_family in families.values():
-            calls.append((name, results_of(of_family), fit_ids([row for _, rows in of_family for row in rows]), ""))
+        families: dict[str, list[Result]] = {}
+        for result in answers[name]:
+            families.setdefault(result.groups[0].first.family, []).append(result)
+        calls += [(name, of_family, "") for of_family in families.values()]
         if not answers[name] and not (analysis(name).trainings or analysis(name).tokens):
-            calls.append((name, [], [], _sentence(reasons[name])))
+            calls.append((name, [], _sentence(reasons[name])))
     return tuple(in_processes(_section, calls))
 
 
-def _section(name: str, own: list[OfGroup], ids: list[str], reason: str) -> Section:
+def _section(name: str, results: list[Result], reason: str) -> Section:
     """The section of some results; without any it says why it has nothing to show."""
     title = analysis(name).title
-    return told.section(name, own, ids) if own else Section(name, title, (), (Undrawn(name, title, reason),))
+    return render.section(name, results) if results else Section(name, title, (), (Undrawn(name, title, reason),))

@@ -13,7 +13,8 @@ from rbpx.files.output import check_output, opened
 from rbpx.store.store import Store
 
 if TYPE_CHECKING:
-    from rbpx.questions.answer import Answer, Grid
+    from rbpx.questions.ask import Grid
+    from rbpx.questions.result import Result
     from rbpx.report.contents import Report
 
 __all__ = ["check", "write_answered", "write_report"]
@@ -76,11 +77,11 @@ def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
     return path
 
 
-def write_answered(verb: str, answer: "Answer", request: Request) -> None:
+def write_answered(verb: str, results: "Sequence[Result]", request: Request) -> None:
     """Write the answer to one question, texts to stdout unless a file is named."""
     from rbpx.report.answered import answered
 
-    report, (form, _) = answered(verb, answer, request.store), _place(request, verb)
+    report, (form, _) = answered(verb, results, request.store), _place(request, verb)
     if form in _FOLDERS:
         _write_pictures(report, request)
         return

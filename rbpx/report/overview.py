@@ -3,24 +3,21 @@
 Source of tables 1 and 2: RBP paper (arXiv 2510.20387); slope = -alpha.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rbpx.display.view import Column, Table, View, decimal, error, magnitude, text, whole, with_ends
 from rbpx.display.vocabulary import AXES, UNKNOWN, decimals, number, percent
 from rbpx.display.vocabulary import span as spanned
-from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
-from rbpx.laws.power.law import PowerLawFit
-from rbpx.questions.fit.analysis import Laws
 from rbpx.questions.fit.words import largest
-from rbpx.questions.klaw.analysis import KLaws
-from rbpx.questions.regimes.analysis import Regimes
-from rbpx.runs.group import Run, labels_of, titles_of
+from rbpx.questions.result import Result
+from rbpx.runs.group import Group, Run, labels_of, titles_of
 from rbpx.status import Status
+from rbpx.store.store import Record
 
-__all__ = ["Fact", "alpha_of", "facts", "glance", "runs_sheet", "table_1", "table_2"]
+__all__ = ["Fact", "facts", "glance", "headline", "runs_sheet", "table_1", "table_2"]
 
 
 @dataclass(frozen=True)
@@ -38,95 +35,96 @@ class Fact:
     beside: str
 
 
-def facts(laws: Laws, regimes: Regimes | None) -> tuple[Fact, ...]:
+def headline(laws: Sequence[Record]) -> tuple[Record | None, Record | None]:
+    """Of rows of `fit`: the law of RBP at the smallest k and that of cross-entropy; None where it has no numbers."""
+    fitted = [law for law in laws if law["alpha"] is not None and law["method"] == laws[0]["method"]]
+    first = {law["law"]: law for law in reversed(fitted)}
+    return first.get("rbp"), first.get("cross_entropy")
+
+
+def facts(group: Group, laws: Sequence[Record], regimes: Sequence[Record]) -> tuple[Fact, ...]:
     """Exponents of RBP and cross-entropy, their backtest, and the largest k; none where there is no law."""
     entries = []
-    for law in filter(None, laws.headline):
-        label = "α of cross-entropy" if law.k is None else f"α of −ln RBP_{law.k}"
-        ends = spanned(law.fit.alpha_lo, law.fit.alpha_hi, 3).replace("..", " to ")
-        doubt = "" if law.fit.status is Status.ok else f"; {law.fit.status.label}"
-        entries.append(Fact(label, number(law.fit.alpha, 3), f"95 %: {ends}\nR² {number(law.fit.r2, 3)}{doubt}"))
-    first = laws.headline[0]
-    if first is not None and first.fit.backtest_error is not None:
-        others = f"{len(laws.group.runs) - 1} smaller {AXES[laws.group.axis].point}s"
-        beside = f"of −ln RBP_{first.k} at {largest(laws.group)},\npredicted from {others}"
-        entries.append(Fact("error of the prediction", percent(first.fit.backtest_error), beside))
-    if regimes is not None and regimes.regimes:
-        reach, last = UNKNOWN if regimes.supported is None else f"{regimes.supported:,}", regimes.regimes[-1].k
-        of = "the largest k of the grid" if regimes.supported == last else f"of k up to {last:,}"
+    for law in filter(None, headline(laws)):
+        label = "α of cross-entropy" if law["k"] is None else f"α of −ln RBP_{law['k']}"
+        ends = spanned(law["alpha_lo"], law["alpha_hi"], 3).replace("..", " to ")
+        status = Status(law["status"] or Status.ok)
+        doubt = "" if status is Status.ok else f"; {status.label}"
+        entries.append(Fact(label, number(law["alpha"], 3), f"95 %: {ends}\nR² {number(law['r2'], 3)}{doubt}"))
+    first = headline(laws)[0]
+    if first is not None and first["backtest_error"] is not None:
+        others = f"{len(group.runs) - 1} smaller {AXES[group.axis].point}s"
+        beside = f"of −ln RBP_{first['k']} at {largest(group)},\npredicted from {others}"
+        entries.append(Fact("error of the prediction", percent(first["backtest_error"]), beside))
+    if regimes:
+        supported, last = supported_k(regimes), regimes[-1]["k"]
+        of = "the largest k of the grid" if supported == last else f"of k up to {last:,}"
+        reach = UNKNOWN if supported is None else f"{supported:,}"
         entries.append(Fact("largest k at which the law holds", reach, of))
     return tuple(entries)
 
 
-_Glance = tuple[str, Laws, Regimes | None]
+def supported_k(regimes: Sequence[Record]) -> int | None:
+    """Of rows of `regimes`: the largest k up to which the law holds; None where it holds at none, or none is known."""
+    return regimes[0]["params"]["regime"]["supported_up_to_k"] if regimes else None
 
 
-def alpha_of(laws: Laws, at: int) -> Estimate | None:
-    """The exponent of the RBP law (at 0) or the cross-entropy law (at 1) of the headline; None where it is missing."""
-    law = laws.headline[at]
-    return None if law is None else law.fit.exponent
-
-
-def _of(at: int, number: Callable[[PowerLawFit], float | None]) -> Callable[[_Glance], float | None]:
-    """How to get a number of a law of the headline."""
-
-    def value(row: _Glance) -> float | None:
-        law = row[1].headline[at]
-        return None if law is None else number(law.fit)
-
-    return value
-
-
-GLANCE: Final = View[_Glance](
+GLANCE: Final = View[Record](
     "glance",
-    text("models and text", "group", lambda row: row[0]),
-    whole("points", "n_sizes", lambda row: len(row[1].group.runs)),
-    with_ends("α, RBP", "alpha_rbp", lambda row: alpha_of(row[1], 0), decimals(3)),
-    decimal("R²", "r2_rbp", _of(0, lambda fit: fit.r2), 3),
-    with_ends("α, CE", "alpha_ce", lambda row: alpha_of(row[1], 1), decimals(3)),
-    decimal("R²", "r2_ce", _of(1, lambda fit: fit.r2), 3),
-    error("backtest", "backtest_error", _of(0, lambda fit: fit.backtest_error), "of RBP at the largest point"),
-    whole("up to k", "supported_k", lambda row: None if row[2] is None else row[2].supported, "where the law holds"),
+    text("models and text", "group"),
+    whole("points", "n_sizes"),
+    with_ends("α, RBP", "alpha_rbp", None, decimals(3)),
+    decimal("R²", "r2_rbp", digits=3),
+    with_ends("α, CE", "alpha_ce", None, decimals(3)),
+    decimal("R²", "r2_ce", digits=3),
+    error("backtest", "backtest_error", means="of RBP at the largest point"),
+    whole("up to k", "supported_k", means="where the law holds"),
 )
 
 
-def glance(laws: Sequence[Laws], regimes: Sequence[Regimes | None]) -> Table:
+def glance(fits: Sequence[Result], regimes: Mapping[Hashable, Sequence[Record]]) -> Table:
     """The main laws, a row for each group, with what is known of where they hold."""
-    rows = zip(titles_of([each.group for each in laws]), laws, regimes, strict=True)
+    groups = [each.groups[0] for each in fits]
+    rows = []
+    for title, group, each in zip(titles_of(groups), groups, fits, strict=True):
+        row: Record = {"group": title, "n_sizes": len(group.runs)}
+        for name, law in zip(("rbp", "ce"), headline(each.rows), strict=True):
+            row |= {f"{key}_{name}{end}": law and law[f"{key}{end}"] for key, end in _NUMBERS}
+            row.setdefault("backtest_error", law and law["backtest_error"])
+        rows.append(row | {"supported_k": supported_k(regimes.get(group.key, ()))})
     return GLANCE.table("All laws at a glance", rows, note="RBP at the smallest k, 1 by default.")
 
 
-_Paired = tuple[str, str, Mapping[str, PowerLawFit]]  # two names, and laws by what stands over their pair of columns
+_NUMBERS: Final = (("alpha", ""), ("alpha", "_lo"), ("alpha", "_hi"), ("r2", ""))
 
 
 def _paired(
-    name: str, title: str, names: Sequence[tuple[str, str]], rows: Sequence[_Paired], over: Sequence[str]
+    name: str, title: str, names: Sequence[tuple[str, str]], rows: Sequence[Record], over: Sequence[str]
 ) -> Table:
     """A table of laws, with R2 and slope of each in a pair of columns."""
-
-    def value(of: str, number: Callable[[PowerLawFit], float | None]) -> Callable[[_Paired], float | None]:
-        return lambda row: number(row[2][of]) if of in row[2] else None
-
-    columns: list[Column[_Paired]] = [text(*names[0], lambda row: row[0]), text(*names[1], lambda row: row[1])]
+    columns: list[Column[Record]] = [text(*names[0]), text(*names[1])]
     for of in over:
-        slope = value(of, lambda fit: None if fit.alpha is None else -fit.alpha)
-        columns.append(decimal(f"{of}: R²", f"{of}:r2", value(of, lambda fit: fit.r2), 3))
-        columns.append(decimal(f"{of}: slope", f"{of}:slope", slope, 3))
+        columns.append(decimal(f"{of}: R²", f"{of}:r2", digits=3))
+        columns.append(decimal(f"{of}: slope", f"{of}:slope", digits=3))
     return View(name, columns).table(title, rows, note="Slope: −α of the line through logarithms.")
 
 
-def table_1(results: Sequence[KLaws]) -> Table:
+def _pair(of: str, law: Record) -> Record:
+    return {f"{of}:r2": law["r2"], f"{of}:slope": None if law["alpha"] is None else -law["alpha"]}
+
+
+def table_1(results: Sequence[Result]) -> Table:
     """R2 and slope of -ln RBP_k against k, with a row for each model and a pair of columns for each text."""
-    texts = titles_of([each.group for each in results], [each.group.title_of_text for each in results])
+    groups = [each.groups[0] for each in results]
+    texts = titles_of(groups, [group.title_of_text for group in groups])
     models: dict[str, dict[Hashable, Run]] = {}
-    known: dict[tuple[str, Hashable], dict[str, PowerLawFit]] = {}
-    for each, on in zip(results, texts, strict=True):
-        family = each.group.first.family
-        for law in each.laws:
-            models.setdefault(family, {}).setdefault(law.run.training, law.run)
-            known.setdefault((family, law.run.training), {})[on] = law.fit
+    known: dict[tuple[str, Hashable], Record] = {}
+    for each, group, on in zip(results, groups, texts, strict=True):
+        for run, law in zip(group.runs, each.rows, strict=False):
+            models.setdefault(group.first.family, {}).setdefault(run.training, run)
+            known.setdefault((group.first.family, run.training), {}).update(_pair(on, law))
     rows = [
-        (family, label, known[family, training])
+        {"family": family, "size": label, **known[family, training]}
         for family, runs in models.items()
         for training, label in zip(runs, labels_of(list(runs.values())), strict=True)
     ]
@@ -134,19 +132,19 @@ def table_1(results: Sequence[KLaws]) -> Table:
     return _paired("table1", "Table 1: −ln RBP_k against k", names, rows, list(dict.fromkeys(texts)))
 
 
-def table_2(results: Sequence[Laws]) -> Table:
+def table_2(results: Sequence[Result]) -> Table:
     """R2 and slope of cross-entropy and -ln RBP_k against S: rows by text and quantity, pairs of columns by family."""
-    fitted = [each for each in results if each.group.n_sizes >= 3]
-    groups = [each.group for each in fitted]
+    fitted = [each for each in results if each.groups[0].n_sizes >= 3]
+    groups = [each.groups[0] for each in fitted]
     texts = titles_of(groups, [group.title.removeprefix(f"{group.first.family} on ") for group in groups])
-    known: dict[tuple[str, int], dict[str, PowerLawFit]] = {}
-    for each, on in zip(fitted, texts, strict=True):
-        for law in each.laws:
-            if law.law in ("rbp", "cross_entropy") and law.method is each.laws[0].method:
-                known.setdefault((on, law.k or 0), {})[each.group.first.family] = law.fit
+    known: dict[tuple[str, int], Record] = {}
+    for each, group, on in zip(fitted, groups, texts, strict=True):
+        for law in each.rows:
+            if law["law"] in ("rbp", "cross_entropy") and law["method"] == each.rows[0]["method"]:
+                known.setdefault((on, law["k"] or 0), {}).update(_pair(group.first.family, law))
     places = list(dict.fromkeys(texts))
     ordered = sorted(known.items(), key=lambda item: (places.index(item[0][0]), item[0][1]))
-    rows = [(on, f"k = {k}" if k else "CE", fits) for (on, k), fits in ordered]
+    rows = [{"dataset": on, "quantity": f"k = {k}" if k else "CE", **pairs} for (on, k), pairs in ordered]
     names = ("text", "dataset"), ("quantity", "quantity")
     families = list(dict.fromkeys(group.first.family for group in groups))
     x = groups[0].axis.value if groups else Axis.S.value

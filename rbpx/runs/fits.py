@@ -26,7 +26,7 @@ from rbpx.runs.group import Group, Run
 from rbpx.runs.points.sizes import Points
 from rbpx.status import Status, in_order
 from rbpx.store.schema import FITS
-from rbpx.store.store import Record, Store, now
+from rbpx.store.store import Record, now
 from rbpx.ties import Ties
 
 _SIGNED = ("error_entropy", "self_alignment", "confidence")  # and what is made of them, as confidence_share
@@ -253,10 +253,8 @@ def with_document_doubts(group: Group, fit: PowerLawFit) -> PowerLawFit:
     return of_dependent_documents(group, of_one_document(group, fit))
 
 
-def keep_fits(store: Store, records: list[Record]) -> list[Record]:
-    """Write rows of `fits` to the store, and return them."""
-    for record in records:
-        store.write_record("fits", record["fit_id"], record)
+def keep_fits(store: Any, records: list[Record]) -> list[Record]:
+    """The rows, which are written where the question is asked."""
     return records
 
 
@@ -334,14 +332,12 @@ def _pins_of(record: Record) -> dict[str, Record]:
     return (record.get("params") or {}).get("pins") or {}
 
 
-def write_rank_fit(store: Store, run: Run, ties: Ties, fit: RankFit, implied: Record) -> Record:
-    """Write a row of the relation `rank_fits`; params that other analyses wrote for this distribution are kept."""
-    name = f"{run.run_id}-{ties.value}-{fit.distribution}"
-    previous = store.record("rank_fits", name) or {"params": {}}
-    record = {"run_id": run.run_id, "ties": ties.value, **vars(fit), "created_at": now()}
-    record["params"] = previous["params"] | fit.params | implied
-    store.write_record("rank_fits", name, record)
-    return record
+def rank_fit_record(run: Run, ties: Ties, fit: RankFit, implied: Record) -> Record:
+    """A row of the relation `rank_fits`; `implied` is what its params have beside those of the distribution."""
+    return {
+        **{"run_id": run.run_id, "ties": ties.value, **vars(fit), "created_at": now()},
+        "params": fit.params | implied,
+    }
 
 
 def stands(law: Law) -> bool:

@@ -236,7 +236,7 @@ def test_a_question_that_memory_does_not_hold_is_one_line(
     def too_large(*args: object, **keys: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("rbpx.questions.answer.answer_all", too_large)
+    monkeypatch.setattr("rbpx.questions.ask.answer_all", too_large)
     answer = here("fit", cwd=cwd, env={"RBPX_STORE": str(store)}, check=1)
     assert answer.stderr.startswith("rbpx: MemoryError: Out of memory; ask for less at once")
     assert answer.stderr.count("\n") == 1

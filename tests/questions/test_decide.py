@@ -9,7 +9,7 @@ import pytest
 
 from rbpx.display.section import Section
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.questions import told
+from rbpx.questions import render
 from rbpx.status import Status
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.coverage import BUDGET, least_to_reach
@@ -51,8 +51,8 @@ def test_it_answers_in_sentences_what_to_train(asked: Asked) -> None:
 def test_on_a_page_about_several_groups_each_is_named_before_its_first_sentence(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(told, "_section", lambda name, of, fit_ids: Section(name, "", ("First.", "Second."), ()))
-    said = told.section("decide", [asked.results[0]] * 2, ()).sentences
+    monkeypatch.setattr(render, "_section", lambda name, of: Section(name, "", ("First.", "Second."), ()))
+    said = render.section("decide", [asked.results[0]] * 2).sentences
     assert said == ("ours on c4 (them): First.", "Second.") * 2
 
 

@@ -16,8 +16,8 @@ from rbpx.config.request import KEYS, Request
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.errors import RbpxError
 from rbpx.files.output import plain
-from rbpx.questions import told
-from rbpx.questions.answer import answer_all, groups_of
+from rbpx.questions import render
+from rbpx.questions.ask import answer_all, groups_of
 from rbpx.questions.registry import question
 from rbpx.store.imports.table import import_file
 from rbpx.store.messages import collected_messages
@@ -45,7 +45,7 @@ class Asked:
         """What a terminal of that width shows."""
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as shown:
             patch.setenv("COLUMNS", str(columns))
-            told.show(self.verb, self.results)
+            render.show(self.verb, self.results)
         return shown.getvalue()
 
     @property
@@ -65,8 +65,7 @@ def ask(store: Path | Store, verb: str, **keys: Any) -> Asked:
         found = answer_all([verb], [(asked, None)], {verb})[verb]
     if isinstance(found, RbpxError):
         raise found
-    rows = [row for _, of in found for row in of]
-    return Asked(verb, as_json(rows), [result for result, _ in found], list(messages))
+    return Asked(verb, as_json(render.rows_of(found)), found, list(messages))
 
 
 def ask_file(path: Path, verb: str, **keys: Any) -> Asked:
@@ -78,7 +77,7 @@ def ask_file(path: Path, verb: str, **keys: Any) -> Asked:
     of_file = question(verb).of_file
     assert of_file is not None
     results = [of_file(path, request("none", **keys))]
-    return Asked(verb, as_json(told.rows_of(verb, results)), results, [])
+    return Asked(verb, as_json(render.rows_of(results)), results, [])
 
 
 def request(store: Path | Store | str, **keys: Any) -> Request:

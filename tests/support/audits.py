@@ -9,8 +9,8 @@ import pyarrow as pa
 from scipy.stats import norm
 
 from rbpx.config.request import Request
-from rbpx.questions import told
-from rbpx.questions.audit.analysis import Audit, Remeasured, analyse
+from rbpx.questions import render
+from rbpx.questions.audit.analysis import Remeasured, analyse
 from rbpx.questions.registry import question
 from rbpx.runs.group import Group, Run
 from rbpx.store.messages import collected_messages
@@ -61,10 +61,9 @@ def audit(store: Path, **keys: Any) -> tuple[Asked, list[str]]:
         remeasure = question("audit").remeasure
         assert remeasure is not None
         results, measured = remeasure(asked)
-    audits = [each for each in results if isinstance(each, Audit)]  # beside the ways, which are of the store
-    rows = [row for each in audits for row in told.rows_of("audit", [each])]
+    rows = [row for row in render.rows_of(results) if row["kind"] != "choices"]  # which are of the store
     failed = [f"{each.cell}: {each.error}" for each in measured.failures]
-    return Asked("audit", as_json(rows), audits, list(messages)), failed
+    return Asked("audit", as_json(rows), results, list(messages)), failed
 
 
 def pairs_by_hand(store: Path, size: str, doc_ids: set[int] | None = None) -> list[tuple[Any, Any]]:

@@ -14,11 +14,11 @@ from filelock import FileLock
 @contextmanager
 def answered_once() -> Iterator[None]:
     """A question that is asked in several widths or formats is computed for the first, and shown in all."""
-    from rbpx.questions import answer as asking
-    from rbpx.questions import told
+    from rbpx.questions import ask as asking
+    from rbpx.questions import render
 
     answers: dict[str, Any] = {}
-    answer = told.answer
+    answer = render.answer
 
     def once(name: str, *args: Any, **options: Any) -> Any:
         if name not in answers:
@@ -26,7 +26,7 @@ def answered_once() -> Iterator[None]:
         return answers[name]
 
     with pytest.MonkeyPatch.context() as patch:
-        for asks in (asking, told):
+        for asks in (asking, render):
             patch.setattr(asks, "answer", once)
         yield
 

@@ -19,12 +19,13 @@ from typing import Any, Literal
 
 from rbpx.api.answer import Answer
 from rbpx.config.model.placement import EngineConfig
+from rbpx.questions.result import Result
 
 @dataclass(frozen=True)
 class Questions:
     store: str
     config_dir: Path | None = None
-    def _answer(self, verb: str, keys: Mapping[str, Any]) -> Answer[Any]: ...
+    def _answer(self, verb: str, keys: Mapping[str, Any]) -> Answer[Result]: ...
 """
 
 
@@ -35,7 +36,7 @@ def stub() -> str:
 
 def _method(verb: str) -> str:
     named = ", ".join(f"{key.name}: {_kind(key.name, key.kind)} = ..." for key in taken(asking(verb)))
-    return f"    def {verb}(self, *, {named}) -> Answer[Any]: ...\n"
+    return f"    def {verb}(self, *, {named}) -> Answer[Result]: ...\n"
 
 
 def _kind(name: str, kind: Any) -> str:

@@ -63,8 +63,8 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
     grids, requests, done = measured(outcomes)
     if requests and is_main_process():
         typed = {override.split("=")[0].lstrip("+") for override in line.hydra}
-        briefly = requests[0].study is None and not typed & _NAME_LAWS
-        analyse(requests, done, briefly)
+        requests[0].brief = requests[0].study is None and not typed & _NAME_LAWS
+        analyse(requests, done)
     return grids
 
 
@@ -74,20 +74,15 @@ def measured(outcomes: Sequence[Outcome]) -> "tuple[list[Measured], list[Request
     return grids, [outcome.request for outcome in outcomes], [key for grid in grids for key in grid.cell_keys]
 
 
-def analyse(requests: "Sequence[Request]", done: Sequence[str], briefly: bool = False) -> "list[Record]":
-    """Run and print the analyses of a study, over all cells of its sweep; returns the rows of their fits."""
-    return _analyse(requests, done, briefly)
-
-
-def _analyse(requests: "Sequence[Request]", done: Sequence[str], briefly: bool) -> "list[Record]":
-    """Analyse as `analyse` does; a study that measures nothing, over what it imported."""
-    from rbpx.questions.told import perform
+def analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]":
+    """Print the analyses of a study over all cells of its sweep, or what it imported; returns their rows."""
+    from rbpx.questions.render import perform
 
     first = requests[0]
     if first.study is not None and first.study.file is not None:
         return _of_file(first, first.study.file)
     if done:
-        return perform(first.analyses, [(first, done)], required=False, briefly=briefly)
+        return perform(first.analyses, [(first, done)], required=False)
     if first.model is None:
         return perform(first.analyses, [(request, None) for request in requests])
     return []
@@ -97,7 +92,7 @@ def _of_file(request: "Request", file: str) -> "list[Record]":
     """Run and print the analyses of a study whose numbers come from a file; returns rows with their `analysis`."""
     from rbpx.config.yaml_paths import file_at
     from rbpx.questions.registry import question
-    from rbpx.questions.told import print_results, rows_of
+    from rbpx.questions.render import print_results, rows_of
 
     rows = []
     for name in request.analyses:
@@ -106,5 +101,5 @@ def _of_file(request: "Request", file: str) -> "list[Record]":
             raise RbpxError(f"analyses={name} reads no file, but the study names {file}; drop one of both")
         result = of_file(file_at(file), request)
         print_results(name, [result], request)
-        rows += [{"analysis": name, **row} for row in rows_of(name, [result])]
+        rows += [{"analysis": name, **row} for row in rows_of([result])]
     return rows

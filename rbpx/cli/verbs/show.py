@@ -22,7 +22,7 @@ VERB = Verb(
 
 def start(job: Job) -> None:
     """Print the record of a run, cell, fit or import; a fit is fitted again."""
-    from rbpx.questions.answer import open_filled
+    from rbpx.questions.ask import open_filled
     from rbpx.store.imports.kept import provenance_of
 
     store = open_filled(job.request.store)

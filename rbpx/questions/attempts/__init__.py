@@ -26,7 +26,6 @@ ANALYSIS = Analysis(
     ),
     title="Attempts",
     draws=True,
-    without_law=True,
     small=True,
     keys=("k", "T", "ties", "resamples", "seed", "axis"),
     lacking="attempts looks at items, and store={store} has none: python -m rbpx measure dataset=python_identifiers, "

@@ -1,6 +1,7 @@
 """Shows attempts: pass@k, exponents, what is foretold and how well, laws, bounds, and what attempts are worth."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from rbpx.display.law_columns import backtest, constant, determination, exponent
@@ -21,8 +22,9 @@ from rbpx.questions.attempts.bounds import Bound
 from rbpx.questions.attempts.figures import figures
 from rbpx.questions.attempts.forecasts import Forecast, Hidden
 from rbpx.questions.attempts.words import sentences
-from rbpx.questions.question import Question, one_by_one
+from rbpx.questions.question import of_parts, one_by_one
 from rbpx.runs.fits import Law
+from rbpx.runs.select.ways import in_size
 
 WAYS: Final = {
     LEAST_SQUARES: "least squares",
@@ -173,4 +175,4 @@ def tables(result: Attempts) -> Iterator[Table]:
         yield BOUNDS.table("Ranks and attempts", bounds, about, note=f"Ties {group.ties.value}.")
 
 
-QUESTION = Question(analyse, keep, tables, sentences, figures)
+QUESTION = of_parts(analyse, keep, tables, sentences, figures, select=partial(in_size, needs_law=False))

@@ -1,6 +1,7 @@
 """Tables of the audit: what differs between ways of measuring, and what moved when runs were measured again."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, Final
 
@@ -14,11 +15,13 @@ from rbpx.questions.audit import analysis, ways
 from rbpx.questions.audit.analysis import ROUNDING, Audit, RunAudit
 from rbpx.questions.audit.ways import COLUMNS, Number, Way, Ways, compare_ways
 from rbpx.questions.question import Measured, Question, one_by_one
+from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.select.sizes import select
+from rbpx.runs.select.ways import in_size
 from rbpx.runs.shifts import LawShift, Shift
 from rbpx.store.sql import connect
-from rbpx.store.store import Record, Store
+from rbpx.store.store import Store
 from rbpx.ties import Ties
 
 _SPEAK_FOR_THEMSELVES: Final = ("protocol", "dtype", "ties")  # their values need no name beside them
@@ -220,25 +223,23 @@ def audit(
     return [*compared, *audits], measured
 
 
-def _remeasure(request: Request) -> tuple[list[Ways | Audit], Measured]:
+def _remeasure(request: Request) -> tuple[Sequence[Result], Measured]:
     with connect(Store(request.store), with_fits=False) as connection:
         groups = [group for group in select(connection, request) if group.is_measured]
         if not groups:
             raise RbpxError(f"no measured runs in store={request.store} match the request; see python -m rbpx status")
-        return audit(connection, groups, request)
+        found, measured = audit(connection, groups, request)
+    return [_told(found)] if found else [], measured
 
 
-def records(of: Ways | Audit) -> list[Record]:
-    """Rows for programs; none is stored."""
-    return ways.records(of) if isinstance(of, Ways) else analysis.records(of)
+def _told(found: Sequence[Ways | Audit]) -> Result:
+    rows = [row for of in found for row in (ways.records(of) if isinstance(of, Ways) else analysis.records(of))]
+    return Result([of.group for of in found], rows, tables(found), sentences(found))
 
 
-QUESTION = Question[Group, Ways | Audit](
-    lambda connection, groups, request: audit(connection, groups, request)[0],
-    lambda store, of: records(of),
-    tables,
-    sentences,
-    remeasure=_remeasure,
-    rows=records,
-    says_all=True,
-)
+def _answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
+    found, _ = audit(connection, groups, request)
+    return [_told(found)] if found else []
+
+
+QUESTION = Question(_answer, partial(in_size, along=False), remeasure=_remeasure)

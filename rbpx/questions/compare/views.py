@@ -1,6 +1,7 @@
 """Tables of two models on one text: the whole and its parts, hits at each k, and where they are furthest apart."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from rbpx.display.section import interval_of
@@ -8,8 +9,9 @@ from rbpx.display.view import Table, View, share, text, whole, with_ends, writte
 from rbpx.display.vocabulary import shortened, signed
 from rbpx.questions.compare.analysis import Comparison, Hits, Passage, analyse, keep
 from rbpx.questions.compare.parts import Part
-from rbpx.questions.question import Question, one_by_one
+from rbpx.questions.question import of_parts, one_by_one
 from rbpx.runs.select.side import name_of
+from rbpx.runs.select.ways import in_size
 
 _LISTED: Final = 5  # documents and passages of each text
 _OF_TOKENS: Final = (
@@ -73,4 +75,4 @@ PASSAGES: Final = View[Passage](
     whole("document", "doc_id", lambda passage: passage.doc_id),
     whole("place", "first_byte", lambda passage: passage.first_byte, spare=1),
 )
-QUESTION = Question(analyse, keep, tables, sentences)
+QUESTION = of_parts(analyse, keep, tables, sentences, together="all", select=partial(in_size, along=False))

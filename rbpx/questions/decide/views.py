@@ -15,9 +15,10 @@ from rbpx.laws.surface.next_runs import LEAST, NextRun, Plan
 from rbpx.laws.surface.outliers import farthest_of
 from rbpx.questions.decide.analysis import LONG, Decision, Decisions, analyse, keep
 from rbpx.questions.decide.figures import figures
-from rbpx.questions.question import Question, each, one_by_one
+from rbpx.questions.question import each, of_parts, one_by_one
 from rbpx.runs.points.frontier import said_of_points
 from rbpx.runs.points.outliers import said_of_outliers
+from rbpx.runs.select.ways import whole_trainings
 from rbpx.status import Status, first_of
 
 _SAID_ELSEWHERE: Final = (Status.collinear_design, Status.mixed_checkpoints)  # neither of which mixing forms allows for
@@ -296,4 +297,4 @@ def _too_far(of: Decision) -> Iterator[str]:
         )
 
 
-QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)
+QUESTION = of_parts(each(analyse), keep, tables, sentences, figures, select=whole_trainings)

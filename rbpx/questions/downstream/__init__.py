@@ -27,7 +27,6 @@ ANALYSIS = Analysis(
     sizes=4,
     draws=True,
     trainings=True,
-    needs_tokens=False,
     across=True,
     keys=(
         *("k", "S", "D", "ties", "resamples", "seed", "form", "objective", "delta", "features", "held_out", "last"),

@@ -1,6 +1,7 @@
 """Tables of tasks in two steps: both steps and their chain beside the actual success, and which feature is best."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from rbpx.display.section import interval_of
@@ -10,7 +11,8 @@ from rbpx.questions.downstream.analysis import Downstream, TaskSteps, analyse, k
 from rbpx.questions.downstream.contest import Contestant
 from rbpx.questions.downstream.figures import figures
 from rbpx.questions.downstream.steps import FeatureSteps, Predicted
-from rbpx.questions.question import Question, one_by_one
+from rbpx.questions.question import of_parts, one_by_one
+from rbpx.runs.select.ways import whole_trainings
 
 _Prediction = tuple[TaskSteps, FeatureSteps, Predicted]
 _Judged = tuple[str, Contestant]
@@ -87,4 +89,6 @@ def sentences(result: Downstream) -> Iterator[str]:
             yield f"{named} predicts best, with a mean error of {interval_of(best.error)}."
 
 
-QUESTION = Question(analyse, keep, tables, sentences, figures)
+QUESTION = of_parts(
+    analyse, keep, tables, sentences, figures, together="family", select=partial(whole_trainings, needs_tokens=False)
+)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
@@ -24,8 +25,9 @@ from rbpx.questions.emergence.analysis import (
 from rbpx.questions.emergence.crossing import Crossing
 from rbpx.questions.emergence.figures import figures
 from rbpx.questions.emergence.words import sentences
-from rbpx.questions.question import Question, each, one_by_one
+from rbpx.questions.question import each, of_parts, one_by_one
 from rbpx.runs.group import Group, Run
+from rbpx.runs.select.ways import in_size
 from rbpx.status import Status
 
 _Row = tuple[Emergence, ShownLaw[AnyFit]]
@@ -137,4 +139,4 @@ def tables(result: Emergences) -> Iterator[Table]:
         yield LAWS.table(title, rows, *about, f"{note} {x} at p: {of_levels}; {far}")
 
 
-QUESTION = Question(each(analyse), keep, tables, sentences, figures)
+QUESTION = of_parts(each(analyse), keep, tables, sentences, figures, select=partial(in_size, sizes=3))

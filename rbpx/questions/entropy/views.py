@@ -11,7 +11,7 @@ from rbpx.display.vocabulary import decimals, law_title
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.questions.entropy.analysis import TERMS as NAMES
 from rbpx.questions.entropy.analysis import Entropies, RunTerms, analyse, keep
-from rbpx.questions.question import Question, each, one_by_one
+from rbpx.questions.question import each, of_parts, one_by_one
 from rbpx.runs.fits import Law
 from rbpx.runs.origin import from_fits
 
@@ -141,4 +141,4 @@ def figures(entropies: Entropies, fit_ids: Sequence[str]) -> Iterator[Figure]:
     )
 
 
-QUESTION = Question(each(analyse), keep, tables, sentences, figures)
+QUESTION = of_parts(each(analyse), keep, tables, sentences, figures)

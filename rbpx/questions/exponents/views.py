@@ -1,14 +1,16 @@
 """Tables of exponents: of each family and text, and of its tokens that improve; the mean differences in a sentence."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from rbpx.display.chart.figure import Figure, Undrawn
 from rbpx.display.section import interval_of
 from rbpx.display.view import Column, Table, View, decimal, share, text, with_ends
 from rbpx.errors import number_of
 from rbpx.questions.exponents import pooled_views
-from rbpx.questions.exponents.analysis import UP_TO, Exponents, OfTokens, Pair, analyse, analyse_file, keep, records
-from rbpx.questions.question import Question, one_by_one
+from rbpx.questions.exponents.analysis import UP_TO, Exponents, OfTokens, Pair, analyse, analyse_file, keep
+from rbpx.questions.question import of_parts, one_by_one
+from rbpx.runs.select.ways import in_size
 from rbpx.status import Status
 
 _Row = tuple[Pair, OfTokens]
@@ -80,4 +82,13 @@ def figures(result: Exponents, fit_ids: Sequence[str]) -> list[Figure | Undrawn]
     return pooled_views.figures(result.pooled, fit_ids)
 
 
-QUESTION = Question(analyse, keep, tables, sentences, figures, of_file=analyse_file, rows=records)
+QUESTION = of_parts(
+    analyse,
+    keep,
+    tables,
+    sentences,
+    figures,
+    of_file=analyse_file,
+    together="family",
+    select=partial(in_size, sizes=3, along=False),
+)

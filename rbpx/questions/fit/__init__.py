@@ -44,6 +44,5 @@ ANALYSIS = Analysis(
     sizes=3,
     draws=True,
     small=True,
-    pairs=True,
     keys=("k", "ties", "resamples", "seed", "laws", "axis", "size_by", "method", "E", "pin", "frontier", "over"),
 )

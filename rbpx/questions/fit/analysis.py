@@ -4,27 +4,19 @@ Source: RBP paper (arXiv 2510.20387), section 3, figures 3 to 5, table 2; arXiv 
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final
 
 import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.laws.names import OnText
 from rbpx.laws.power.law import finite_or_none
 from rbpx.laws.sweeps import Cell
-from rbpx.questions.fit.routed import RoutedLaws, analyse_routed, routed_rows
-from rbpx.runs.fits import Law, doubted, fit_all, fit_record, keep_fits, with_cells, write_rank_fit
+from rbpx.runs.fits import Law, doubted, fit_all, fit_record, rank_fit_record
 from rbpx.runs.group import Group
 from rbpx.runs.points.frontier import frontier
 from rbpx.runs.points.sizes import Evidence, size_points, weigh_group
-from rbpx.store.store import Record, Store
-
-if TYPE_CHECKING:
-    from rbpx.questions.fit.losses import LossLaws
-
-Found: TypeAlias = "Laws | LossLaws | RoutedLaws"
-"""Laws in size or along a training, of loss to loss, or in active beside all parameters."""
+from rbpx.store.store import Record
 
 _DERIVED: Final = ("neg_ln_rbp_1", "cross_entropy_nats")  # by the published fit of the ranks
 
@@ -39,7 +31,7 @@ class Laws:
     k_grid: tuple[int, ...]
     resamples: int
     cells: tuple[Cell, ...] = ()  # how each point of a frontier was found
-    unshown: tuple[Law, ...] = ()  # fitted too, and left to other verbs
+    unshown: tuple[Law, ...] = ()  # fitted too, and left to other questions
 
     @property
     def headline(self) -> tuple[Law | None, Law | None]:
@@ -49,14 +41,8 @@ class Laws:
         return first.get("rbp"), first.get("cross_entropy")
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Found:
+def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Laws:
     """Fit every requested law to one group of runs, by every requested method."""
-    if isinstance(request.size_by, tuple):
-        return analyse_routed(connection, group, request)
-    if isinstance(request.axis, OnText):
-        from rbpx.questions.fit.losses import analyse_losses  # which laws in size do without, as below
-
-        return analyse_losses(connection, group, request)
     chosen, k_grid = set(request.laws.names), sorted({k for run in group.runs for k, n in run.observed if n == 1})
     if group.is_measured:
         k_grid = request.k.grid(group.vocab_size)
@@ -71,28 +57,28 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     return Laws(group, tuple(evidence), tuple(laws), tuple(k_grid), request.resamples, cells)
 
 
-def keep(store: Store, laws: Found) -> list[Record]:
-    """Write the fits and the rank distributions of a group, and return the fits; a refit replaces its own rows."""
-    if isinstance(laws, RoutedLaws):
-        return routed_rows(laws)
-    if not isinstance(laws, Laws):
-        from rbpx.questions.fit.losses import keep_losses
+def fits_of(laws: Laws) -> list[Record]:
+    """The rows of the laws in `fits`, each with how the points of its frontier were found."""
+    of_law: dict[tuple[str, int | None], list[Record]] = {}
+    for cell in laws.cells:
+        of_law.setdefault((cell.law, cell.k), []).append(cell.row())
+    return [
+        fit_record(
+            laws.group, law, laws.resamples, {"frontier": cells} if (cells := of_law.get((law.law, law.k))) else {}
+        )
+        for law in laws.laws
+    ]
 
-        return keep_losses(store, laws)
-    of_law = {
-        (cell.law, cell.k): [each.row() for each in laws.cells if (each.law, each.k) == (cell.law, cell.k)]
-        for cell in laws.cells
-    }
-    owns = [{"frontier": of_law[law.law, law.k]} if (law.law, law.k) in of_law else {} for law in laws.laws]
-    fits = keep_fits(
-        store, [fit_record(laws.group, law, laws.resamples, own) for law, own in zip(laws.laws, owns, strict=True)]
-    )
+
+def rank_fits_of(laws: Laws) -> list[Record]:
+    """The distributions of the ranks of each run, with the curves that are derived from the published one."""
+    rows = []
     for run, of in zip(laws.group.runs, laws.evidence, strict=False):
         if of.paper is not None and of.full is not None:
             exact = finite_or_none(np.array([of.measured["lognormal_rbp1"], of.measured["lognormal_cross_entropy"]]))
             curves = dict(zip(_DERIVED, exact, strict=True))
             approximated = of.approximated or (None, None)
             curves |= {f"{name}_approximated": value for name, value in zip(_DERIVED, approximated, strict=True)}
-            write_rank_fit(store, run, laws.group.ties, of.paper, curves)
-            write_rank_fit(store, run, laws.group.ties, of.full, {})
-    return with_cells(laws.group, fits, laws.cells)
+            rows += [rank_fit_record(run, laws.group.ties, of.paper, curves)]
+            rows += [rank_fit_record(run, laws.group.ties, of.full, {})]
+    return rows

@@ -34,7 +34,6 @@ from rbpx.laws.intervals.lack_of_fit import curvature, runs_p
 from rbpx.laws.names import Method
 from rbpx.questions.fit.analysis import Laws
 from rbpx.questions.fit.words import by_methods
-from rbpx.questions.question import one_by_one
 from rbpx.runs.fits import Law
 from rbpx.runs.group import Run
 from rbpx.runs.origin import from_shares
@@ -50,8 +49,7 @@ _NATS: Final = ("cross_entropy", "lognormal_cross_entropy", "error_entropy")  # 
 _Point = tuple[str, Run, Estimate]
 
 
-@one_by_one
-def figures(result: Laws, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
+def figures(result: Laws) -> Iterator[Figure | Undrawn]:
     """-ln RBP_k at up to seven k, cross-entropy, other quantities if there are any, then the residuals; by method."""
     for method in dict.fromkeys(law.method for law in result.laws):
         by = "" if method is result.laws[0].method else f"-{method.value}"

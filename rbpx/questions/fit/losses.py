@@ -17,12 +17,12 @@ from rbpx.laws.losses.noise import NONE_IN_X, NONE_IN_Y, Source
 from rbpx.laws.losses.shared import SharedTest, share_one_curve
 from rbpx.laws.power.law import LawFit
 from rbpx.laws.predict.verdict import SIGNIFICANT, Backtest, missed_by_backtests
-from rbpx.runs.fits import alike, keep_fits, record_of
+from rbpx.runs.fits import record_of
 from rbpx.runs.group import Group
 from rbpx.runs.points.losses import Pairs, loss_pairs
 from rbpx.runs.select.losses import PairedGroup
 from rbpx.status import Doubted, Status, in_order
-from rbpx.store.store import Record, Store
+from rbpx.store.store import Record
 
 METHOD: Final = "errors_in_variables"
 FORM: Final = "loss_to_loss"
@@ -121,13 +121,8 @@ def _is_assumed(pairs: Pairs, fit: LossFit) -> bool:
     return off is not None and (source is Source.assumed or (source is Source.documents and off > _MOSTLY))
 
 
-def keep_losses(store: Store, laws: LossLaws) -> list[Record]:
-    """Write the curves to the store, a row for each quantity and family and one for all families."""
-    records = [_record(laws.group, law, curve) for law in laws.laws for curve in law.curves]
-    return alike(keep_fits(store, records))
-
-
-def _record(group: PairedGroup, law: LossLaw, curve: FamilyCurve) -> Record:
+def record_of_curve(group: PairedGroup, law: LossLaw, curve: FamilyCurve) -> Record:
+    """The row of `fits` of the curve of one quantity and family, or of all families."""
     pairs, fit, of_N = law.pairs, curve.fit, law.pairs.of(curve.family)
     members = [run for run, is_of in zip(pairs.members, of_N, strict=True) if is_of]
     partner = {id(run): other for run, other in zip(group.runs, group.others, strict=True)}

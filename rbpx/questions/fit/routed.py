@@ -1,7 +1,6 @@
 """Compares laws in active and in all parameters: which foretells larger models with experts, and by which exponent."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import duckdb
@@ -9,12 +8,13 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.display.section import interval_of
-from rbpx.display.view import Table, View, decimal, text, with_ends
+from rbpx.display.view import View, decimal, text, with_ends
 from rbpx.display.vocabulary import decimals, law_title
 from rbpx.errors import RbpxError, number_of
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, flat
+from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.names import IMPORTED
-from rbpx.laws.routed import Routed, RoutedLaw, compare_sizes
+from rbpx.laws.routed import Routed, compare_sizes
+from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import known_points
 from rbpx.runs.select.sizes import tokens_of
@@ -25,12 +25,8 @@ _K: Final = (1, 10, 100)
 _WORDS: Final = {"active": "the parameters that a token uses", "total": "all parameters"}
 
 
-@dataclass(frozen=True, eq=False)
-class RoutedLaws:
-    """The laws of each quantity of a group, in active and in all parameters: law, k, and the comparison."""
-
-    group: Group
-    laws: tuple[tuple[str, int | None, Routed], ...]
+_Law = tuple[str, int | None, Routed]
+"""A quantity, its k, and the comparison."""
 
 
 def is_routed(group: Group) -> bool:
@@ -51,67 +47,58 @@ def check_routed(groups: Sequence[Group], request: Request) -> None:
         )
 
 
-def analyse_routed(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> RoutedLaws:
-    """Compare the laws of every quantity of a group; there are none without models with experts, or of few sizes."""
+def routed(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+    """Compare the laws of every quantity of a group; there are none without models with experts, or of few sizes.
+
+    Nothing is kept, because each law is fitted to a part of the runs.
+    """
     chosen = set(request.laws.names) if request.laws.by_name else set(_LAWS)
-    found = []
+    found: list[_Law] = []
     for points in known_points(connection, group, request, chosen, _K) if is_routed(group) else ():
         is_known_N = np.isfinite(points.y_N) & (points.y_N > 0)
         runs = [run for run, is_known in zip(points.runs, is_known_N, strict=True) if is_known]
         N, S = (np.array([getattr(run, name) for run in runs]) for name in ("used_params", "non_embedding_params"))
         y = points.y_N[is_known_N]
-        routed = compare_sizes(N, S, S / N, y, n_resamples=request.resamples, seed=request.seed)
-        found += [] if routed is None else [(points.law, points.k, routed)]
-    return RoutedLaws(group, tuple(found))
+        compared = compare_sizes(N, S, S / N, y, n_resamples=request.resamples, seed=request.seed)
+        found += [] if compared is None else [(points.law, points.k, compared)]
+    rows = _rows(group, found)
+    table = LAWS.table("Larger models foretold by size", rows, group.title)
+    return Result([group], rows, [table] if rows else [], [*_sentences(group, found)])
 
 
-def routed_rows(result: RoutedLaws) -> list[Record]:
-    """The laws as rows for programs; nothing is kept, because each is fitted to a part of the runs."""
+def _rows(group: Group, laws: Sequence[_Law]) -> list[Record]:
     rows = []
-    for name, k, routed in result.laws:
+    for name, k, routed in laws:
         shared: Record = {"law": name, "k": k, "n_fitted": routed.n_fitted, "n_held_out": routed.n_held_out}
         shared |= {"held_out": list(routed.held_out), "better": routed.better}
         shared |= flat({"difference": routed.difference, "alpha_difference": routed.alpha_difference})
         rows += [
-            {**result.group.names(), **shared, "form": law.form, "params": flat(law.constants)}
-            | flat({"error": law.error})
+            {**group.names(), **shared, "form": law.form, "params": flat(law.constants)} | flat({"error": law.error})
             for law in routed.laws
         ]
     return rows
 
 
-def _constant(name: str, row: tuple[str, RoutedLaw]) -> Estimate:
-    return row[1].constants.get(name, NO_ESTIMATE)
-
-
-LAWS: Final = View[tuple[str, RoutedLaw]](
+LAWS: Final = View[Record](
     "routed",
-    text("y", "law", lambda row: row[0]),
-    text("law", "form", lambda row: row[1].form, "in active parameters, in all of them, or in both and their product"),
+    text("y", "law", lambda row: law_title(row["law"], row["k"])),
+    text("law", "form", means="in active parameters, in all of them, or in both and their product"),
     with_ends(
-        "error", "error", lambda row: row[1].error, decimals(4),
+        "error", "error", None, decimals(4),
         "mean of |ln y − prediction| over the largest models, held out; interval over models of other S/N",
     ),
-    with_ends("by ln N", "b", lambda row: _constant("b", row), decimals(4), spare=2),
-    decimal("by ln S/N", "c", lambda row: _constant("c", row).value, 4, spare=3),
+    with_ends("by ln N", "b", None, decimals(4), spare=2),
+    decimal("by ln S/N", "c", spare=3),
     with_ends(
-        "product", "d", lambda row: _constant("d", row), decimals(4),
-        "above 0: experts help less the larger a model is", spare=1,
+        "product", "d", None, decimals(4), "above 0: experts help less the larger a model is", spare=1,
     ),
 )  # fmt: skip
 
 
-def routed_tables(result: RoutedLaws) -> Iterator[Table]:
-    """The errors of the laws."""
-    rows = [(law_title(name, k), law) for name, k, routed in result.laws for law in routed.laws]
-    if rows:
-        yield LAWS.table("Larger models foretold by size", rows, result.group.title)
-
-
-def routed_sentences(result: RoutedLaws) -> Iterator[str]:
+def _sentences(group: Group, laws: Sequence[_Law]) -> Iterator[str]:
     """Which size foretells larger models better, how the exponents differ, and whether experts help less there."""
-    for name, k, routed in result.laws:
-        bilinear, y = routed.laws[-1].constants["d"], f"{law_title(name, k)} of {result.group.title}"
+    for name, k, routed in laws:
+        bilinear, y = routed.laws[-1].constants["d"], f"{law_title(name, k)} of {group.title}"
         sizes = " and ".join(f"{N:.3g}" for N in routed.held_out)
         better = "neither size foretells" if routed.better is None else f"{_WORDS[routed.better]} foretell"
         yield (

@@ -10,14 +10,12 @@ from rbpx.errors import number_of
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.predict.verdict import SIGNIFICANT
 from rbpx.questions.fit.analysis import Laws
-from rbpx.questions.question import one_by_one
 from rbpx.runs.fits import Law
 from rbpx.runs.group import Group
-from rbpx.runs.points.frontier import said_of_points
 from rbpx.runs.points.outliers import said_of_one_run
 from rbpx.status import Status
 
-__all__ = ["about", "by_methods", "largest", "sentences", "warnings"]
+__all__ = ["about", "by_methods", "largest", "sentences"]
 
 _METHODS: Final = {
     Method.ols: "least squares",
@@ -59,16 +57,8 @@ def largest(group: Group) -> str:
     return f"the largest {AXES[group.axis].one}, {last.size if group.axis is Axis.S else short(last.x)}"
 
 
-@one_by_one
-def warnings(laws: Laws) -> Iterator[str]:
-    """What the points are where several runs have one size and as many tokens."""
-    return said_of_points(laws.cells, laws.group.asked)
-
-
-@one_by_one
 def sentences(laws: Laws) -> Iterator[str]:
     """The laws of a group in words, RBP first; what its few models score where there is no law."""
-    yield from warnings([laws])
     yield from _unequal(laws)
     if laws.group.n_sizes >= 3:
         yield from _of_laws(laws)

@@ -20,7 +20,6 @@ ANALYSIS = Analysis(
     ),
     title="Forecasts",
     across=True,
-    of_any_runs=True,
     small=True,
     keys=("ties",),
     lacking="store={store} has no forecasts; register one: python -m rbpx predict model=ladder S=1e7 register=NAME",

@@ -9,7 +9,8 @@ from rbpx.display.vocabulary import law_title, short, signed
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.questions.forecasts.analysis import Forecast, Forecasts, Outcome, analyse, keep
-from rbpx.questions.question import Question, one_by_one
+from rbpx.questions.question import of_parts, one_by_one
+from rbpx.runs.select.sizes import select_alike
 from rbpx.store.store import Record
 
 
@@ -62,4 +63,4 @@ FORECASTS: Final = View[Forecast](
         "where the measured value lies; too late: it was measured before the registration, so it does not count",
     ),
 )  # fmt: skip
-QUESTION = Question(analyse, keep, tables, sentences)
+QUESTION = of_parts(analyse, keep, tables, sentences, together="all", select=select_alike)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from rbpx.display.view import Cell, Column, Table, View, decimal, text, whole, with_ends, written
@@ -12,7 +13,8 @@ from rbpx.questions.gaps.law import Gap
 from rbpx.questions.gaps.shape import REACH
 from rbpx.questions.gaps.slices import SlicePoints
 from rbpx.questions.gaps.words import multiplicity, p_value, sentences
-from rbpx.questions.question import Question
+from rbpx.questions.question import of_parts
+from rbpx.runs.select.ways import in_size
 from rbpx.status import Status
 
 _Row = tuple[Gaps, LossGap]
@@ -110,4 +112,6 @@ PAIRS: Final = View[_Row](
         cell=lambda row: Cell(closed(row[1].gap)[1:], (row[1].gap.ln_S_closed.lo, row[1].gap.ln_S_closed.hi)),
     ),
 )  # fmt: skip
-QUESTION = Question(analyse, keep, tables, sentences, figures)
+QUESTION = of_parts(
+    analyse, keep, tables, sentences, figures, together="family", select=partial(in_size, sizes=3, best_of_budget=False)
+)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeVar
 
 from rbpx.display.view import Cell, Column, Table, View, decimal, state, text, whole, with_ends, written
@@ -13,9 +14,10 @@ from rbpx.laws.intervals.estimate import Estimate
 from rbpx.questions.items.analysis import GroupItems, RunItems, analyse, keep
 from rbpx.questions.items.exact_match import HITS, ExactMatch
 from rbpx.questions.items.figures import figures
-from rbpx.questions.question import Question, one_by_one
+from rbpx.questions.question import of_parts, one_by_one
 from rbpx.runs.group import Run
 from rbpx.runs.points.items import ItemView
+from rbpx.runs.select.ways import in_size
 
 Row = TypeVar("Row")
 _LONGEST: Final = 120  # characters of a context that are shown, the last ones
@@ -162,4 +164,4 @@ def sentences(items: GroupItems) -> Iterator[str]:
         yield f"{number_of(n_tied, 'right choice')} {tie} with another; the first one counts."
 
 
-QUESTION = Question(analyse, keep, tables, sentences, figures)
+QUESTION = of_parts(analyse, keep, tables, sentences, figures, together="family", select=partial(in_size, along=False))

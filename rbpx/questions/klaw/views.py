@@ -13,7 +13,7 @@ from rbpx.laws.in_k import FormInK, JointLaw
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.questions.klaw.analysis import KLaw, KLaws, analyse, keep
 from rbpx.questions.klaw.words import FORMS, sentences
-from rbpx.questions.question import Question, each, one_by_one
+from rbpx.questions.question import each, of_parts, one_by_one
 from rbpx.runs.origin import from_shares
 
 LAWS: Final = View[KLaw](
@@ -97,4 +97,4 @@ def figures(result: KLaws, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]
     yield law_figure("k", title, laws, x, y, words, origin, legend="size", band=False)
 
 
-QUESTION = Question(each(analyse), keep, tables, sentences, figures)
+QUESTION = of_parts(each(analyse), keep, tables, sentences, figures)

@@ -1,6 +1,7 @@
 """Shows when tokens are learned: which tables a group has, and those of all trainings on a text."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import zip_longest
 
 from rbpx.display.view import Table
@@ -15,7 +16,8 @@ from rbpx.questions.learning.improvements import Trend
 from rbpx.questions.learning.kept import keep
 from rbpx.questions.learning.orders import Orders
 from rbpx.questions.learning.words import sentences
-from rbpx.questions.question import Question, one_by_one
+from rbpx.questions.question import of_parts, one_by_one
+from rbpx.runs.select.ways import in_size
 
 
 @one_by_one
@@ -90,4 +92,6 @@ def _of_orders(result: Orders) -> Iterator[Table]:
         yield columns.FACTORS.table("What their orders have in common", rows, about, axis, note)
 
 
-QUESTION = Question(analyse, keep, tables, sentences, figures)
+QUESTION = of_parts(
+    analyse, keep, tables, sentences, figures, together="family", select=partial(in_size, sizes=3, best_of_budget=False)
+)

@@ -30,7 +30,6 @@ ANALYSIS = Analysis(
     ),
     title="What a change is worth",
     across=True,
-    surfaces=True,
     words=("base", "variant"),
     keys=("base", "axis", "size_by", "k", "ties", "resamples", "seed", "laws", "features", "chance", "E"),
     lacking="multiplier needs two families that were measured on the same text; store={store} has none",

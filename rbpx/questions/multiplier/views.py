@@ -10,8 +10,9 @@ from rbpx.laws.families.shift import At
 from rbpx.laws.names import Axis
 from rbpx.questions.multiplier.analysis import Compared, Worth, analyse, keep, model_name
 from rbpx.questions.multiplier.surface import OverSurface, Shifted
-from rbpx.questions.question import Question, one_by_one
+from rbpx.questions.question import of_parts, one_by_one
 from rbpx.runs.group import Run
+from rbpx.runs.select.ways import in_size_and_tokens
 from rbpx.status import Status
 
 _OFFSETS: Final = {Offset.given: "given", Offset.shared: "one E", Offset.free: "own E", Offset.none: "E = 0"}
@@ -149,4 +150,4 @@ PLACES: Final = View[tuple[Shifted, At]](
     with_ends("multiplier", "multiplier", lambda row: row[1].value, _three),
     state(lambda row: row[1].status),
 )  # fmt: skip
-QUESTION = Question(analyse, keep, tables, sentences)
+QUESTION = of_parts(analyse, keep, tables, sentences, together="all", select=in_size_and_tokens)

@@ -1,6 +1,7 @@
 """Shows outcomes as tables: what passed, the laws and RBP_k of tokens recovered from it, and the hits learned."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -12,8 +13,9 @@ from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.numeric import Floats
 from rbpx.questions.outcomes.analysis import analyse, analyse_file, keep
 from rbpx.questions.outcomes.learners import FOLDS, Learner
-from rbpx.questions.outcomes.recovery import OutcomeLaws, OutcomesResult, records
-from rbpx.questions.question import Question, each, one_by_one
+from rbpx.questions.outcomes.recovery import OutcomeLaws, OutcomesResult
+from rbpx.questions.question import each, of_parts, one_by_one
+from rbpx.runs.select.ways import in_size
 from rbpx.status import Status
 
 _ASSUMED: Final = {Correction.none: "independent", Correction.measured: "r measured", Correction.free: "r fitted"}
@@ -136,4 +138,4 @@ def tables(result: OutcomesResult) -> Iterator[Table]:
         yield LEARNERS.table(title, result.learners, result.title, note=note)
 
 
-QUESTION = Question(each(analyse), keep, tables, of_file=analyse_file, rows=records)
+QUESTION = of_parts(each(analyse), keep, tables, of_file=analyse_file, select=partial(in_size, along=False))

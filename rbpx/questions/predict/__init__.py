@@ -33,9 +33,6 @@ ANALYSIS = Analysis(
     title="Backtest and prediction",
     sizes=3,
     draws=True,
-    trainings_with="D",
-    pairs=True,
-    only_pairs=True,
     keys=(
         *("k", "axis", "x", "S", "D", "size_by", "last", "ties", "resamples", "seed", "laws", "method"),
         *("register", "delta", "objective", "E", "pin", "frontier", "outliers"),

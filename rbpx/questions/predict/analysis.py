@@ -8,7 +8,8 @@ tokens, for m from 3 up.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import duckdb
 import numpy as np
@@ -27,7 +28,7 @@ from rbpx.laws.predict.verdict import FAR, Backtest, backtest_over_forms, judge_
 from rbpx.laws.sweeps import Cell
 from rbpx.questions.predict.register import register_answers, targets_of
 from rbpx.questions.predict.surface import Beside, SurfaceForesights, foresee, keep_foreseen
-from rbpx.runs.fits import Law, alike, doubted, fit_points, fit_record, keep_fits
+from rbpx.runs.fits import Law, alike, doubted, fit_points, fit_record
 from rbpx.runs.group import Group, labels_of
 from rbpx.runs.points.frontier import frontier
 from rbpx.runs.points.sizes import Points, known_points
@@ -232,7 +233,7 @@ def _is_below(value: Estimate, name: str, law: Law) -> bool:
     return name != "E" or value.value is None or value.value < min(map(abs, law.fit.y))
 
 
-def keep(store: Store, foresights: Answered) -> list[Record]:
+def keep(store: Store, foresights: Answered) -> Any:
     """Write the laws to the store with their predictions and backtests; return a row for each of these."""
     if isinstance(foresights, SurfaceForesights):
         return keep_foreseen(store, foresights)
@@ -242,7 +243,6 @@ def keep(store: Store, foresights: Answered) -> list[Record]:
         return keep_told(foresights)
     laws = {id(foresight.law): foresight.law for foresight in foresights.laws}
     records = {at: _record(foresights, law) for at, law in laws.items()}
-    keep_fits(store, list(records.values()))
     rows: list[Record] = []
     for foresight in foresights.laws:
         record = records[id(foresight.law)]
@@ -260,9 +260,10 @@ def keep(store: Store, foresights: Answered) -> list[Record]:
             rows.append({"kind": "constant", **named, "n_fitted": len(foresight.law.runs)} | beside.row())
         if not foresight.predictions:
             rows.append({"kind": "none", **named, "status": foresight.law.fit.status})
-    if foresights.registers is not None:
-        register_answers(store, foresights.registers, foresights.group, _answers(foresights, records))
-    return alike(rows)
+    then, name = None, foresights.registers
+    if name is not None:
+        then = partial(register_answers, name, foresights.group, _answers(foresights, records))
+    return {"rows": alike(rows), "fits": list(records.values()), "then": then}
 
 
 def _answers(foresights: Foresights, records: dict[int, Record]) -> list[Record]:

@@ -7,6 +7,7 @@ Each form is also fitted without the largest runs in S, D and C, and compared wi
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -216,23 +217,24 @@ def _at(
     return AtPoint(S, D, answer, beyond, reasons, within, moved)
 
 
-def keep_foreseen(store: Store, foresights: SurfaceForesights) -> list[Record]:
+def keep_foreseen(store: Store, foresights: SurfaceForesights) -> Any:
     """Write the surfaces to `fits`, and return a row for each prediction and each held-out run."""
-    rows, answers = [], []
+    rows, answers, fits = [], [], list[Record]()
     for law in foresights.laws:
         records: dict[str, Record] = {}
         for form in law.forms:
             reasons = doubts_of_points(foresights.group, law.trained, form.fit)
             error = mean_error(form.held_out)
             record = surface_record(foresights.group, law.trained, form.fit, reasons, error, {})
-            store.write_record("fits", record["fit_id"], record)
             records[form.fit.form] = record
+        fits += records.values()
         rows += _rows(foresights.group, law, records)
         answers += _answers(law, records[law.best.fit.form])
-    if foresights.registers is not None:
-        register_answers(store, foresights.registers, foresights.group, answers)
+    then, name = None, foresights.registers
+    if name is not None:
+        then = partial(register_answers, name, foresights.group, answers)
     outside = outlier_rows(foresights.group, [law.trained for law in foresights.laws])
-    return alike([*rows, *outside]) if outside else rows
+    return {"rows": alike([*rows, *outside]) if outside else rows, "fits": fits, "then": then}
 
 
 def _answers(law: SurfaceForesight, fit: Record) -> list[Record]:

@@ -26,9 +26,9 @@ from rbpx.laws.predict.prediction import COMBINED, outside
 from rbpx.laws.predict.verdict import FAR, Backtest
 from rbpx.laws.surface.averaged import summary
 from rbpx.questions.predict.analysis import Answered, Foresight, Foresights, analyse, keep
-from rbpx.questions.predict.register import check
+from rbpx.questions.predict.register import select
 from rbpx.questions.predict.surface import Beside, SurfaceForesight, SurfaceForesights
-from rbpx.questions.question import Question, each, one_by_one
+from rbpx.questions.question import each, of_parts, one_by_one
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.frontier import said_of_points
 from rbpx.runs.points.outliers import said_of_one_run, said_of_outliers
@@ -337,4 +337,4 @@ def _widened(law: SurfaceForesight) -> str:
     return f", so intervals here are {most:.2g} times as wide in ln y" if most > _WIDER else ""
 
 
-QUESTION = Question(each(analyse), keep, tables, sentences, figures, check=check)
+QUESTION = of_parts(each(analyse), keep, tables, sentences, figures, select=select)

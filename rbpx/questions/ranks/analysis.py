@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import duckdb
 import numpy as np
@@ -27,7 +27,7 @@ from rbpx.questions.ranks import closure
 from rbpx.questions.ranks.closure import Closure, closure_of
 from rbpx.questions.ranks.compare import Counted, Rival, best, compare, counted
 from rbpx.runs.documents import RankBin, document_ranks, rank_edges
-from rbpx.runs.fits import keep_fits, power_law_of, record_of, write_rank_fit
+from rbpx.runs.fits import keep_fits, power_law_of, rank_fit_record, record_of
 from rbpx.runs.group import Group, Run
 from rbpx.runs.points.sizes import Curves, Points, size_points, weigh_group
 from rbpx.status import Status
@@ -272,12 +272,14 @@ def _trends(runs: Sequence[RunRanks], like: Points, group: Group) -> dict[str, P
     return trends
 
 
-def keep(store: Store, ranks: Ranks) -> list[Record]:
+def keep(store: Store, ranks: Ranks) -> Any:
     """Write each distribution to `rank_fits` and the derived laws to `fits`; return a row for each, for programs."""
     rows: list[Record] = []
+    kept: list[Record] = []
     for each in ranks.runs:
         for rival in each.rivals:
-            record = write_rank_fit(store, each.run, ranks.group.ties, rival.fit, _implied(rival, each, ranks))
+            record = rank_fit_record(each.run, ranks.group.ties, rival.fit, _implied(rival, each, ranks))
+            kept.append(record)
             rows.append({"kind": "distribution", **ranks.group.names(), **each.run.names(), **record})
     derived = keep_fits(store, [_record(ranks.group, law) for law in ranks.derived])
     rows += [{"kind": "closure", "distribution": record["params"]["distribution"], **record} for record in derived]
@@ -287,7 +289,8 @@ def keep(store: Store, ranks: Ranks) -> list[Record]:
         run_ids = ranks.group.run_ids
         trends.append(record_of(ranks.group, f"lognormal_{name}", trend, run_ids, Method.ols, params=params))
     rows += [{"kind": "trend", **record} for record in keep_fits(store, trends)]
-    return rows if ranks.closure is None else [*rows, *closure.records(ranks.group, ranks.closure)]
+    rows += [] if ranks.closure is None else closure.records(ranks.group, ranks.closure)
+    return {"rows": rows, "rank_fits": kept}
 
 
 def _implied(rival: Rival, of: RunRanks, ranks: Ranks) -> Record:

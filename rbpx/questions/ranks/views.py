@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from rbpx.display.view import (
@@ -24,12 +25,13 @@ from rbpx.display.vocabulary import UNKNOWN, decimals, law_title, number, percen
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.family import FAMILIES
-from rbpx.questions.question import Question, each, one_by_one
+from rbpx.questions.question import each, of_parts, one_by_one
 from rbpx.questions.ranks.analysis import PAPER, Derived, Ranks, RunRanks, Total, analyse, keep
 from rbpx.questions.ranks.compare import Rival
 from rbpx.questions.ranks.figures import figures
 from rbpx.questions.ranks.forms import FormResult, Held
 from rbpx.questions.ranks.words import FORMS, sentences
+from rbpx.runs.select.ways import in_size
 
 _Fitted = tuple[RunRanks, Rival]
 
@@ -208,4 +210,4 @@ CHOSEN: Final = View[Held](
         "in brackets where it does not count",
     ),
 )  # fmt: skip
-QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)
+QUESTION = of_parts(each(analyse), keep, tables, sentences, figures, select=partial(in_size, along=False))

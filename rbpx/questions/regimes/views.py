@@ -1,6 +1,7 @@
 """Shows the regimes of k: a table of the law at every k, and in words up to which k it holds and what ends it."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from rbpx.display.law_columns import backtest, constant, determination, points_of
@@ -8,9 +9,10 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import Cell, Column, Table, View, magnitude, whole
 from rbpx.display.vocabulary import AXES, number, rough, short
 from rbpx.laws.power.law import PowerLawFit
-from rbpx.questions.question import Question, each, one_by_one
+from rbpx.questions.question import each, of_parts, one_by_one
 from rbpx.questions.regimes.analysis import Regime, Regimes, analyse, keep
 from rbpx.questions.regimes.figures import ALPHA, BY_NOISE, K, figures
+from rbpx.runs.select.ways import in_size
 from rbpx.status import Status
 
 
@@ -111,4 +113,4 @@ def _of_noise(regimes: Regimes) -> list[str]:
     return [f"{said}{part}, so noise does not end it, and more tokens would not move the end."]
 
 
-QUESTION = Question(each(analyse), keep, tables, sentences, figures, says_all=True)
+QUESTION = of_parts(each(analyse), keep, tables, sentences, figures, select=partial(in_size, sizes=3))

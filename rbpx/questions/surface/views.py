@@ -26,10 +26,11 @@ from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.surface.isoflop import Budget
 from rbpx.laws.surface.surface import Optimum
-from rbpx.questions.question import Question, each, one_by_one
+from rbpx.questions.question import each, of_parts, one_by_one
 from rbpx.questions.surface.analysis import FormFit, SurfaceLaw, Surfaces, analyse, keep
 from rbpx.questions.surface.figures import figures
 from rbpx.questions.surface.words import computes, sentences
+from rbpx.runs.select.ways import whole_trainings
 
 
 class Fitted(NamedTuple):
@@ -182,4 +183,4 @@ def _best(law: SurfaceLaw) -> list[Best]:
     return [Best(law, form, at, flops.get(at.C), head) for at, head in zip(form.shown, heads, strict=True)]
 
 
-QUESTION = Question(each(analyse), keep, tables, sentences, figures)
+QUESTION = of_parts(each(analyse), keep, tables, sentences, figures, select=whole_trainings)

@@ -1,6 +1,7 @@
 """Shows calibration in tables and words: T* of each size, what it saves, and the laws at T = 1 and at T*."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from rbpx.display.law_columns import backtest, constant, determination, exponent
@@ -8,10 +9,11 @@ from rbpx.display.section import interval_of
 from rbpx.display.view import Table, View, decimal, state, text, with_ends
 from rbpx.display.vocabulary import law_title, number, signed
 from rbpx.laws.power.law import PowerLawFit
-from rbpx.questions.question import Question, each, one_by_one
+from rbpx.questions.question import each, of_parts, one_by_one
 from rbpx.questions.temperature.analysis import RunTemperature, Temperatures, analyse, keep
 from rbpx.questions.temperature.figures import PREFERRED, figures, labelled
 from rbpx.questions.temperature.measure import measure
+from rbpx.runs.select.ways import in_size
 
 RUNS: Final = View[tuple[str, RunTemperature]](
     "temperatures",
@@ -69,4 +71,6 @@ def sentences(result: Temperatures) -> Iterator[str]:
         )
 
 
-QUESTION = Question(each(analyse), keep, tables, sentences, figures, measure=measure)
+QUESTION = of_parts(
+    each(analyse), keep, tables, sentences, figures, measure=measure, select=partial(in_size, along=False)
+)

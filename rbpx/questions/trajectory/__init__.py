@@ -19,7 +19,7 @@ ANALYSIS = Analysis(
     sizes=3,
     draws=True,
     trainings=True,
-    raw=True,
+    chooses_checkpoints=False,
     keys=("k", "ties", "resamples", "seed", "laws", "warm_up", "last"),
     lacking="no size in store={store} has two points along training; measure checkpoints (model.revision=...), or "
     "import a table with a column D: python -m rbpx import FILE source=NAME",

@@ -4,16 +4,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+import duckdb
+
+from rbpx.config.options import Checkpoints
+from rbpx.config.request import Request
 from rbpx.display.view import Table, View, decimal, ends, magnitude, state, text, whole, with_ends
 from rbpx.display.vocabulary import short, significant
-from rbpx.errors import number_of
+from rbpx.errors import RbpxError, number_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Place
 from rbpx.laws.power.law import PowerLawFit
-from rbpx.questions.question import Question, each, one_by_one
+from rbpx.questions.question import each, of_parts, one_by_one
 from rbpx.questions.trajectory.analysis import Trajectories, Trajectory, analyse, keep
 from rbpx.questions.trajectory.figures import figures
+from rbpx.runs.group import Group
 from rbpx.runs.select.schedules import said_of_places
+from rbpx.runs.select.ways import Cells, whole_trainings
 
 _FEW: Final = 3  # numbers that are listed
 
@@ -97,4 +103,15 @@ def sentences(of: Trajectories) -> Iterator[str]:
         yield from said_of_places([law.runs[at] for law in scheduled for at in law.taken], counts)
 
 
-QUESTION = Question(each(analyse), keep, tables, sentences, figures)
+def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
+    """Whole trainings, raw checkpoints rather than the finished models beside them.
+
+    Raises:
+        RbpxError: one point of each training is asked for.
+    """
+    if request.checkpoints is Checkpoints.last:
+        raise RbpxError("checkpoints=last keeps one point of each training, and this verb needs several; drop it")
+    return whole_trainings(connection, request, cells, raw=True)
+
+
+QUESTION = of_parts(each(analyse), keep, tables, sentences, figures, select=select)

@@ -1,12 +1,14 @@
 """Shows units across tokenizers as tables: bits per byte, ranks of the true token, and ranks relative to V."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from rbpx.display.view import Column, Table, View, Written, text, whole, with_ends
 from rbpx.display.vocabulary import UNKNOWN, decimals, number, rough
-from rbpx.questions.question import Question, each, one_by_one
+from rbpx.questions.question import each, of_parts, one_by_one
 from rbpx.questions.units.analysis import PERCENTS, SHARES, GroupUnits, RunUnits, analyse, keep
+from rbpx.runs.select.ways import in_size
 
 
 @one_by_one
@@ -55,4 +57,4 @@ RELATIVE: Final = View[RunUnits](
     *(_estimate(of, f"relative_rank_{p}", rough, ends_spare=1) for p, of in QUANTILES.items()),
     *(_estimate(f"V/{1 / share:.0f}", f"rbp_at_{share:g}_V", decimals(3)) for share in SHARES),
 )
-QUESTION = Question(each(analyse), keep, tables)
+QUESTION = of_parts(each(analyse), keep, tables, select=partial(in_size, along=False))

@@ -5,6 +5,7 @@ The page is HTML that needs no network and no other file.
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import exp
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +16,11 @@ from rbpx.display.view import Column, Table, View, magnitude, text, whole
 from rbpx.display.vocabulary import short
 from rbpx.errors import number_of
 from rbpx.files.visible import visible
-from rbpx.questions.question import Question, one_by_one
+from rbpx.questions.question import of_parts, one_by_one
+from rbpx.questions.result import Result
 from rbpx.questions.view.analysis import Reading, Token, Viewed, analyse, keep
 from rbpx.runs.points.items import ItemReading
+from rbpx.runs.select.ways import in_size
 
 NATS: Final = (0.5, 2.0, 5.0)  # where a colour ends, when nats are coloured
 _HERE: Final = Path(__file__).resolve().parent
@@ -28,8 +31,9 @@ _NO_TEXT: Final = "\N{REPLACEMENT CHARACTER}"
 _GAP: Final = Piece("…", None, "not scored")
 
 
-def page(views: Sequence[Viewed]) -> str:
+def page(results: Sequence[Result]) -> str:
     """The page of some documents."""
+    views = [view for result in results for view in result.page]
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # which a table does not need
     from markupsafe import Markup
 
@@ -183,4 +187,13 @@ ITEM: Final = View[tuple[Reading, ItemReading]](
 )  # fmt: skip
 
 
-QUESTION = Question(analyse, keep, tables, passages=passages, texts=texts, page=page)
+QUESTION = of_parts(
+    analyse,
+    keep,
+    tables,
+    passages=passages,
+    texts=texts,
+    page=page,
+    together="family",
+    select=partial(in_size, along=False),
+)

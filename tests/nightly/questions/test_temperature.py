@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rbpx.config.request import Request
-from rbpx.questions.answer import answer
+from rbpx.questions.ask import answer
 from rbpx.questions.temperature.views import QUESTION
 from tests.support.commands import here
 from tests.support.stores import Measured, run_folders, runs_by_size

@@ -7,38 +7,30 @@ from typing import Final
 
 import duckdb
 
-from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.display.progress import counted
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.laws.names import Axis, OnText, SizeBy
-from rbpx.questions.missing import no_groups, no_runs, no_tokens
-from rbpx.questions.question import OfGroup
-from rbpx.questions.registry import Analysis, analyses, analysis, question
+from rbpx.questions.missing import no_groups, no_runs
+from rbpx.questions.registry import Analysis, analysis, question
+from rbpx.questions.result import Result
 from rbpx.runs.documents import document_ranks_kept, with_documents
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import evidence_kept
 from rbpx.runs.processes import are_elsewhere, in_processes, n_processes, several_processes
-from rbpx.runs.select.along import select_along
-from rbpx.runs.select.sizes import select, select_alike, select_runs, with_enough_sizes
-from rbpx.runs.select.surfaces import select_surfaces
-from rbpx.runs.select.trainings import select_trainings
+from rbpx.store.schema import FITS
 from rbpx.store.sql import SqlLimits, connected_once, shared
-from rbpx.store.store import Record, Store
+from rbpx.store.store import Store
 
-_LAW: Final = 3  # sizes of a law in S
+_FEW: Final = 6  # runs, of which there are no two laws to fit side by side
 _MANY: Final = 64  # calls, each of a tenth of a second or more, that make starting processes worth the seconds it takes
 
 Grid = tuple[Request, Sequence[str] | None]
 """What to look at: the runs of given cells, or (None) all that a request narrows to."""
 
-Answer = list[tuple[OfGroup, list[Record]]]
-"""Each result of a question with its rows."""
-
 Call = tuple[str, Sequence[Group], Request]
 """What one question asks of one group, or across all."""
 
-Found = Sequence[OfGroup] | RbpxError
+Found = Sequence[Result] | RbpxError
 """What a call finds, or the error that it ends with."""
 
 
@@ -58,7 +50,7 @@ def open_filled(name: str) -> Store:
     return store
 
 
-def answer(name: str, grids: Sequence[Grid], required: bool = True) -> Answer:
+def answer(name: str, grids: Sequence[Grid], required: bool = True) -> list[Result]:
     """Ask one question about all grids as one, and keep what was fitted.
 
     Args:
@@ -67,7 +59,7 @@ def answer(name: str, grids: Sequence[Grid], required: bool = True) -> Answer:
         required: whether having no law at all is an error.
 
     Returns:
-        Its results, one or more for each group of runs, each with its rows.
+        Its results, one for each group of runs, or for each family that it compares.
 
     Raises:
         RbpxError: the store is empty, nothing in it matches, or (`required`) no group has the sizes that a law needs.
@@ -84,7 +76,7 @@ def answer_all(
     grids: Sequence[Grid],
     required: Container[str],
     is_asked: Callable[[Group], bool] = lambda group: True,
-) -> dict[str, Answer | RbpxError]:
+) -> dict[str, list[Result] | RbpxError]:
     """Ask several questions as `answer` does; an error of one is returned as its answer.
 
     One process answers all questions about a group in a row, so that what is counted of the group serves all of them.
@@ -95,7 +87,7 @@ def answer_all(
         required: the questions for which having no law at all is an error.
         is_asked: whether to look at a group that the grids select.
     """
-    found: dict[str, Answer | RbpxError] = {}
+    found: dict[str, list[Result] | RbpxError] = {}
     asked: dict[str, tuple[list[Call], bool]] = {}
     for name in names:
         try:
@@ -128,7 +120,6 @@ def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[Group], bool]) 
             groups = _groups(connection, name, alike)
             tokens_known = tokens_known or any(group.is_measured for group in groups)
             groups = [group for group in groups if _suits(analysis(name), group) and is_asked(group)]
-            question(name).check(connection, store, groups, request)
         if are_elsewhere():
             request = request.but(store=str(store.root.resolve()))
         calls += [(name, of, request) for of in ([groups] if across else [[group] for group in groups])]
@@ -155,23 +146,35 @@ def _found(calls: Sequence[Call]) -> list[Found]:
     return [found[at] for at in range(len(calls))]
 
 
-def _kept(calls: Sequence[Call], results: Sequence[Found]) -> Answer:
-    """The results of a question with their rows, which are written to the store."""
-    for each in results:
+def _kept(calls: Sequence[Call], found: Sequence[Found]) -> list[Result]:
+    """The results of a question, whose laws are written to the store."""
+    for each in found:
         if isinstance(each, RbpxError):
             raise each
-    return [
-        (result, question(name).keep(Store(request.store), result))
-        for (name, _, request), found in zip(calls, results, strict=True)
-        if not isinstance(found, RbpxError)
-        for result in found
-    ]
+    results = []
+    for (_, _, request), each in zip(calls, found, strict=True):
+        for result in () if isinstance(each, RbpxError) else each:
+            keep(Store(request.store), result)
+            results.append(result)
+    return results
 
 
-def _check_sizes(name: str, answered: Answer, request: Request, tokens_known: bool, required: bool) -> None:
+def keep(store: Store, result: Result) -> None:
+    """Write what the store keeps of a result; what other questions wrote of a distribution of ranks stays."""
+    for row in result.fits:
+        store.write_record("fits", row["fit_id"], {name: row[name] for name in FITS.names})
+    for row in result.rank_fits:
+        name = f"{row['run_id']}-{row['ties']}-{row['distribution']}"
+        before = store.record("rank_fits", name) or {"params": {}}
+        store.write_record("rank_fits", name, {**row, "params": before["params"] | row["params"]})
+    if result.then is not None:
+        result.then(store)
+
+
+def _check_sizes(name: str, answered: Sequence[Result], request: Request, tokens_known: bool, required: bool) -> None:
     """Say, or where a law is required raise, that no group has the sizes that a law needs."""
     described = analysis(name)
-    if any(group is not None and len(group.runs) >= described.sizes for group in (r.group for r, _ in answered)):
+    if any(len(group.runs) >= described.sizes for result in answered for group in result.groups):
         return
     if required:
         raise RbpxError(no_groups(name, request, tokens_known))
@@ -197,10 +200,9 @@ def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[Gr
     """The groups of runs that grids select, each once."""
     groups: list[Group] = []
     for request, cell_keys in alike:
-        selected = _selected(connection, analysis(name), request, cell_keys)
+        selected = question(name).select(connection, request, cell_keys)
         if not selected:
-            has_runs = _of_trainings(analysis(name), request) and select_runs(connection, request, cell_keys)
-            raise RbpxError(no_tokens(name, request) if has_runs else no_runs(connection, request))
+            raise RbpxError(no_runs(connection, request))
         of_before = {group.key for group in groups}
         groups += [group for group in selected if group.key not in of_before]
     return groups
@@ -217,7 +219,7 @@ def asked_in_processes(names: Sequence[str], request: Request) -> Iterator[None]
         with connected(request):
             pass
 
-    is_large = len(Store(request.store).record_files("cells")) >= 2 * _LAW
+    is_large = len(Store(request.store).record_files("cells")) >= _FEW
     if is_large:
         for name in names:
             question(name)  # imported once for all of them
@@ -242,59 +244,11 @@ def _analyse(name: str, of: Sequence[Group], request: Request) -> Found:
         with connected(request) as connection:
             looks_at_tokens = analysis(name).across and analysis(name).tokens  # or at items, and fits no law to a text
             groups = [with_documents(connection, group, tests_order=not looks_at_tokens) for group in of]
-            return question(name).analyse(connection, groups, request)
+            return question(name).answer(connection, groups, request)
     except MeasureError:
         raise
     except RbpxError as problem:
         return problem
-
-
-def _selected(
-    connection: duckdb.DuckDBPyConnection, question: Analysis, request: Request, cell_keys: Sequence[str] | None
-) -> Sequence[Group]:
-    if not question.surfaces or request.axis not in (Axis.S, Axis.D, Axis.C) or request.E is not None:
-        return _selected_along(connection, question, request, cell_keys)
-    surfaces = select_surfaces(connection, request, cell_keys)
-    try:
-        return [*surfaces, *_selected_along(connection, question, request, cell_keys)]
-    except RbpxError:
-        if len(surfaces) < 2:  # with two there is something to compare, though there is no law in one axis
-            raise
-    return surfaces
-
-
-def _selected_along(
-    connection: duckdb.DuckDBPyConnection, question: Analysis, request: Request, cell_keys: Sequence[str] | None
-) -> Sequence[Group]:
-    if request.axis is not Axis.S:
-        of_loss = isinstance(request.axis, OnText)
-        if not (question.pairs if of_loss else question.along):
-            verbs = [name for name, each in analyses().items() if (each.pairs if of_loss else each.along)]
-            raise RbpxError(
-                f"axis={request.axis.value} is not for this verb, which is about S; it is for: {', '.join(verbs)}"
-            )
-    if isinstance(request.axis, OnText):
-        from rbpx.runs.select.losses import select_pairs  # which laws in size do without
-
-        return select_pairs(connection, request, request.axis, cell_keys)
-    if request.axis is not Axis.S:
-        choose = not (question.across or request.frontier)
-        return select_along(connection, request, cell_keys, choose, needs_law=not question.without_law)
-    if question.raw and request.checkpoints is Checkpoints.last:
-        raise RbpxError("checkpoints=last keeps one point of each training, and this verb needs several; drop it")
-    if isinstance(request.size_by, tuple) and question is analysis("fit"):  # no law is in both, so any runs are alike
-        return select_alike(connection, request.but(size_by=SizeBy.total), cell_keys)
-    if question.of_any_runs:
-        return select_alike(connection, request, cell_keys)
-    if _of_trainings(question, request):
-        return select_trainings(connection, request, cell_keys, question.raw, question.needs_tokens)
-    groups = select(connection, request, cell_keys, needs_law=not question.without_law)
-    return with_enough_sizes(groups, question.sizes) if question.sizes >= _LAW else groups
-
-
-def _of_trainings(question: Analysis, request: Request) -> bool:
-    """Whether a question looks at all trainings of a family, in place of one run a size."""
-    return question.trainings or bool(question.trainings_with and getattr(request, question.trainings_with))
 
 
 def _alike(grids: Sequence[Grid]) -> list[list[Grid]]:

@@ -5,25 +5,29 @@ Source: arXiv 2411.12925, figure 1.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
+import duckdb
 import numpy as np
 
+from rbpx.config.request import Request
 from rbpx.display.chart.figure import Figure, Mark, Rows, Scale, Undrawn, line, spread
 from rbpx.display.chart.laws import series_figure
 from rbpx.display.section import interval_of
 from rbpx.display.view import Column, Table, Value, View, decimal, error, share, state, text, whole, with_ends
-from rbpx.display.vocabulary import short, significant
+from rbpx.display.vocabulary import law_title, short, significant
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.noise import Source
 from rbpx.laws.predict.verdict import SIGNIFICANT
-from rbpx.questions.fit.losses import FamilyCurve, LossLaw, LossLaws
-from rbpx.runs.group import Run, labels_of
+from rbpx.questions.fit.losses import FamilyCurve, LossLaw, LossLaws, analyse_losses, record_of_curve
+from rbpx.questions.result import Result
+from rbpx.runs.group import Group, Run, labels_of
 from rbpx.runs.origin import from_fits
 from rbpx.runs.select.losses import family_of
+from rbpx.store.store import Record
 
 _MOST: Final = 12  # models of a table
-_Row = tuple[LossLaw, FamilyCurve]
 _Model = tuple[Run, str, int]  # with its label, and its place in the group
 _FROM: Final = {
     Source.seeds: "estimated from models that were trained again with other seeds",
@@ -36,37 +40,40 @@ def _digits(value: float | None) -> str:
     return significant(value, 3)
 
 
-CURVES: Final = View[_Row](
+CURVES: Final = View[Record](
     "curves",
-    text("law", "law", lambda row: row[0].title),
-    text("family", "family", lambda row: _family(*row)),
-    whole("models", "n_points", lambda row: row[1].fit.n, spare=2),
-    with_ends("κ", "kappa", lambda row: row[1].fit.constants["kappa"], _digits),
-    with_ends("K", "K", lambda row: row[1].fit.constants["K"], _digits, spare=4),
-    with_ends("E_x", "E_x", lambda row: row[1].fit.constants["E_x"], _digits, ends_spare=3),
-    with_ends("E_y", "E_y", lambda row: row[1].fit.constants["E_y"], _digits, ends_spare=3),
-    with_ends("slope", "slope", lambda row: row[1].fit.slope, _digits, "of ln y by ln x, a straight line", 5),
-    share("scatter", "scatter", lambda row: row[1].fit.scatter, 2, "of y about the curve, standard deviation", 1),
-    error("backtest", "backtest_error", lambda row: _last_error(row[1]), "error of the best model, from all others"),
-    share("mean |error|", "mean_error", lambda row: row[1].mean_error, 1, "over all backtests", 6),
-    state(lambda row: row[1].status),
-)
+    text("law", "law", lambda row: law_title(row["law"], row["k"])),
+    text("family", "curve"),
+    whole("models", "n_points", spare=2),
+    [with_ends(heading, name, None, _digits, spare=4 * (name == "K"), ends_spare=3 * name.startswith("E"))
+     for heading, name in (("κ", "kappa"), ("K", "K"), ("E_x", "E_x"), ("E_y", "E_y"))],
+    with_ends("slope", "slope", None, _digits, "of ln y by ln x, a straight line", 5),
+    share("scatter", "scatter", None, 2, "of y about the curve, standard deviation", 1),
+    error("backtest", "backtest_error", means="error of the best model, from all others"),
+    share("mean |error|", "mean_backtest_error", means="over all backtests", spare=6),
+    state(),
+)  # fmt: skip
+
+
+def of_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+    """Fit loss to loss: a row for each quantity and family, and one for all families."""
+    laws = analyse_losses(connection, group, request)
+    curves = [(law, curve) for law in laws.laws for curve in law.curves]
+    fits = [record_of_curve(laws.group, law, curve) for law, curve in curves]
+    named = [row | {"curve": _family(*of)} for row, of in zip(fits, curves, strict=True)]
+    shown = [*_tables(laws, named)] if laws.laws else []
+    return Result(
+        [group], fits, shown, [*sentences(laws)], partial(figures, laws, [row["fit_id"] for row in fits]), fits
+    )
 
 
 def _family(law: LossLaw, curve: FamilyCurve) -> str:
     return curve.family or ("all" if len(law.pairs.families) > 1 else law.pairs.families[0])
 
 
-def _last_error(curve: FamilyCurve) -> float | None:
-    return next((test.error for test in curve.backtests if test.n_fitted == curve.fit.n - 1), None)
-
-
-def tables(laws: LossLaws) -> Iterator[Table]:
+def _tables(laws: LossLaws, rows: Sequence[Record]) -> Iterator[Table]:
     """What each model shows on both texts, then the curves."""
-    if not laws.laws:
-        return
     yield _models(laws)
-    rows = [(law, curve) for law in laws.laws for curve in law.curves]
     sources = dict.fromkeys(_FROM[law.pairs.noise.source] for law in laws.laws)
     note = (
         f"x is {', '.join(dict.fromkeys(laws.x_title(law) for law in laws.laws))}. By errors in variables, whose "

@@ -1,0 +1,112 @@
+"""The ways in which a question chooses its runs: one a size, along an axis, whole trainings, in size and tokens.
+
+Each takes a connection, a request and the cells of a grid (None for all that the request narrows to).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import duckdb
+
+from rbpx.config.request import Request
+from rbpx.errors import RbpxError
+from rbpx.laws.names import Axis, OnText
+from rbpx.runs.group import Group
+from rbpx.runs.select.along import select_along
+from rbpx.runs.select.sizes import select, select_runs, with_enough_sizes
+from rbpx.runs.select.surfaces import select_surfaces
+from rbpx.runs.select.trainings import select_trainings
+
+__all__ = ["in_size", "in_size_and_tokens", "whole_trainings"]
+
+Cells = Sequence[str] | None
+_LAW: Final = 3  # sizes of a law in S
+_IN_BOTH: Final = (Axis.S, Axis.D, Axis.C)
+
+
+def in_size(
+    connection: duckdb.DuckDBPyConnection,
+    request: Request,
+    cells: Cells = None,
+    *,
+    sizes: int = 1,
+    along: bool = True,
+    best_of_budget: bool = True,
+    loss_to_loss: bool = False,
+    needs_law: bool = True,
+) -> Sequence[Group]:
+    """One run a size; where laws are asked for in D, C or steps, the points along it.
+
+    Args:
+        connection: to the store.
+        request: what is asked for.
+        cells: of a grid.
+        sizes: that a law needs; checkpoints of fewer are left out beside a family that has them.
+        along: whether laws may be in something else than S.
+        best_of_budget: whether along C only the best run of each budget stays.
+        loss_to_loss: whether they may be in a quantity on another text.
+        needs_law: whether groups of which no law can be fitted are left out.
+
+    Raises:
+        RbpxError: the request is about another axis, or its runs do not go together.
+    """
+    axis = request.axis
+    if axis is Axis.S:
+        groups = select(connection, request, cells, needs_law)
+        return with_enough_sizes(groups, sizes) if sizes >= _LAW else groups
+    if not (loss_to_loss if isinstance(axis, OnText) else along):
+        raise RbpxError(f"axis={axis.value} is not for this question, whose laws are in S; drop axis=")
+    if isinstance(axis, OnText):
+        from rbpx.runs.select.losses import select_pairs  # which laws in size do without
+
+        return select_pairs(connection, request, axis, cells)
+    return select_along(connection, request, cells, best_of_budget and not request.frontier, needs_law)
+
+
+def whole_trainings(
+    connection: duckdb.DuckDBPyConnection,
+    request: Request,
+    cells: Cells = None,
+    *,
+    raw: bool = False,
+    needs_tokens: bool = True,
+) -> Sequence[Group]:
+    """All trainings of a family.
+
+    Args:
+        connection: to the store.
+        request: what is asked for.
+        cells: of a grid.
+        raw: whether raw checkpoints are preferred to the finished models beside them.
+        needs_tokens: whether trainings with unknown tokens are left out, and `last=` is applied.
+
+    Raises:
+        RbpxError: the request is about another axis than S, or no run has known tokens.
+    """
+    if request.axis is not Axis.S:
+        return in_size(connection, request, cells, along=False)
+    groups = select_trainings(connection, request, cells, raw, needs_tokens)
+    if not groups and select_runs(connection, request, cells):
+        raise RbpxError(
+            f"this needs the training tokens D of each run, and no run in store={request.store} that matches has them, "
+            "or FLOPs to compute them from; measure with model.tokens=N, or import a table with a column D: "
+            "python -m rbpx import FILE source=NAME"
+        )
+    return groups
+
+
+def in_size_and_tokens(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
+    """Families that vary in size and tokens, and the runs along one axis.
+
+    Raises:
+        RbpxError: as of `in_size`, unless two families vary in both, which is something to compare.
+    """
+    if request.axis not in _IN_BOTH or request.E is not None:
+        return in_size(connection, request, cells, best_of_budget=False)
+    surfaces = select_surfaces(connection, request, cells)
+    try:
+        return [*surfaces, *in_size(connection, request, cells, best_of_budget=False)]
+    except RbpxError:
+        if len(surfaces) < 2:
+            raise
+    return surfaces
