@@ -14,7 +14,6 @@ import pytest
 
 import rbpx
 from rbpx.api.keywords import requests, written
-from rbpx.questions.fit.analysis import Laws
 from rbpx.questions.registry import analyses, asking
 from tests.support.commands import here
 from tests.support.signatures import STUB, stub
@@ -72,9 +71,9 @@ def test_every_analysis_has_a_method_of_its_name() -> None:
     assert [name for name in analyses() if not callable(getattr(rbpx.Measurements, name, None))] == []
 
 
-def test_results_are_the_values_that_tables_are_made_of(laws: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert all(isinstance(result, Laws) for result in laws.results)
-    assert [law.fit.alpha for each in laws.results for law in each.laws] == [row["alpha"] for row in laws.records]
+def test_results_hold_the_rows_the_tables_and_the_words(laws: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [row["alpha"] for each in laws.results for row in each.rows] == [row["alpha"] for row in laws.records]
+    assert all(each.sentences and each.tables and next(iter(each.figures())) for each in laws.results)
     laws.show()
     assert "-ln RBP_1" in capsys.readouterr().out
     assert "alpha" in laws._repr_html_()

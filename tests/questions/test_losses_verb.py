@@ -129,7 +129,7 @@ def test_measured_runs_have_documents_behind_their_covariance(tmp_path: Path) ->
     [
         ("fit", {"axis": "cross_entropy@prosa"}, ("axis=cross_entropy@prosa: ", "did you mean prose")),
         ("fit", {"axis": "cros@prose"}, ("axis=cros@prose is unknown",)),
-        ("klaw", {"axis": ON}, ("axis=cross_entropy@prose is not for this verb, ", "it is for: fit, predict")),
+        ("klaw", {"axis": ON}, ("axis=cross_entropy@prose is not for this verb", "are of fit and predict")),
         ("predict", {"axis": "D"}, ("axis=D is not for this verb",)),
         ("predict", {"axis": "S", "x": [2]}, ("x= is what models show on another text",)),
         ("predict", {"S": [1e9]}, ("S= is of laws in size or tokens",)),

@@ -18,6 +18,7 @@ from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, 
 from rbpx.display.vocabulary import AXES, law_title, title_of
 from rbpx.errors import number_of
 from rbpx.laws.names import IMPORTED, Axis, Method, OnText, SizeBy
+from rbpx.laws.predict.verdict import Form
 from rbpx.questions.fit.analysis import Laws, analyse, fits_of, rank_fits_of
 from rbpx.questions.fit.figures import figures
 from rbpx.questions.fit.routed import check_routed, routed
@@ -171,6 +172,11 @@ def _name(row: Record) -> Cell:
     return Cell((law_title(law, k, Method(method)),), (law, k, method), is_number=False)
 
 
+def _form(row: Record) -> str | None:
+    choice = row["params"].get("choice")
+    return Form(choice["form"]).word if choice else None
+
+
 LAWS: Final = View[Record](
     "laws",
     Column("law", ("law", "k", "method"), _name),
@@ -182,7 +188,7 @@ LAWS: Final = View[Record](
     determination(spare=2, ends_spare=7),
     points_of(spare=4),
     backtest(),
-    text("form", "form", lambda row: row["params"].get("choice", {}).get("form"), _FORM, spare=1),
+    text("form", "form", _form, _FORM, spare=1),
     state(),
 )
 

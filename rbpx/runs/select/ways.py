@@ -54,8 +54,10 @@ def in_size(
     if axis is Axis.S:
         groups = select(connection, request, cells, needs_law)
         return with_enough_sizes(groups, sizes) if sizes >= _LAW else groups
-    if not (loss_to_loss if isinstance(axis, OnText) else along):
-        raise RbpxError(f"axis={axis.value} is not for this question, whose laws are in S; drop axis=")
+    if isinstance(axis, OnText) and not loss_to_loss:
+        raise RbpxError(f"axis={axis.value} is not for this verb: laws of one loss in another are of fit and predict")
+    if not isinstance(axis, OnText) and not along:
+        raise RbpxError(f"axis={axis.value} is not for this verb, whose laws are in S; drop it")
     if isinstance(axis, OnText):
         from rbpx.runs.select.losses import select_pairs  # which laws in size do without
 
