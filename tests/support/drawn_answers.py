@@ -21,7 +21,7 @@ from rbpx.laws.numeric import line
 from rbpx.questions.gaps.law import fit_gap
 from rbpx.questions.ranks.compare import compare, counted
 from rbpx.questions.regimes.noise import AtK, noise_model, predict_noise
-from rbpx.questions.units.analysis import express
+from rbpx.questions.units.ask import express
 
 Floats = NDArray[np.float64]
 Held = Counter[str]

@@ -8,7 +8,7 @@ Shapes: D documents, R different ranks, B resamples.
 """
 
 import math
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import duckdb
@@ -18,49 +18,43 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from rbpx.config.request import Request
+from rbpx.display.view import Column, View, text, whole, with_ends
+from rbpx.display.vocabulary import UNKNOWN, decimals, rough
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, estimate
 from rbpx.laws.numeric import Floats
+from rbpx.questions.question import of_each
+from rbpx.questions.result import Result
 from rbpx.runs.documents import document_ranks
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group
+from rbpx.runs.select.ways import in_size
 from rbpx.store.sql import ask
-from rbpx.store.store import Record, Store
+from rbpx.store.store import Record
 
 PERCENTS: Final = (50, 90, 99)  # of the tokens have a rank of at most the quantile
 SHARES: Final = (0.001, 0.01)  # k / V
 _BLOCK_BYTES: Final = 64 * 2**20  # of resampled counts at a time
 
-RunUnits = tuple[Run, dict[str, Estimate]]
-"""A run, and its estimates by column."""
 
-
-@dataclass(frozen=True, eq=False)
-class GroupUnits:
-    """The runs of one group, in order of S."""
-
-    group: Group
-    runs: tuple[RunUnits, ...]
-
-
-def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> GroupUnits:
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
     """Express each run of a measured group, with the same resamples of the documents for every size."""
-    weights_BD = group.weights(request)
-    runs = []
+    weights_BD, rows = group.weights(request), list[Record]()
     for run in group.runs:
         counts = document_ranks(connection, run.run_id, group.ties)
         covered = ask(connection, "document_bytes", run_id=run.run_id)
         bytes_D = np.full(group.n_documents, np.nan)
         bytes_D[covered["doc_id"].to_numpy()] = covered["n_bytes_scored"].to_numpy(zero_copy_only=False)
-        runs.append((run, express(counts, bytes_D, weights_BD, run.vocab_size or 0, group.n_resampled)))
-    return GroupUnits(group, tuple(runs))
-
-
-def keep(store: Store, units: GroupUnits) -> list[Record]:
-    """A row for each run, for programs; no law is stored."""
-    names = units.group.names()
-    return [
-        {**names, **run.names(), "run_id": run.run_id, "vocab_size": run.vocab_size, **by_name(**of)}
-        for run, of in units.runs
+        of = express(counts, bytes_D, weights_BD, run.vocab_size or 0, group.n_resampled)
+        names = group.names() | run.names() | {"run_id": run.run_id, "vocab_size": run.vocab_size}
+        rows.append({**names, **by_name(**of)})
+    tokens = [row | {"n_tokens": run.n_tokens} for row, run in zip(rows, group.runs, strict=True)]
+    about, of_ties = group.title, f"Ties {group.ties.value}; intervals over documents."
+    across = "Rank/V and bits/byte can be compared across tokenizers."
+    tables = [
+        BITS.table("Nats per token and bits per byte", tokens, about, note=of_ties),
+        RANKS.table("Rank of the true token", rows, about),
+        RELATIVE.table("Rank/V, and RBP at k of the same share of V", rows, about, note=across),
     ]
+    return Result([group], rows, tables)
 
 
 def express(
@@ -131,3 +125,36 @@ def _rank_quantiles(
         percent: estimate(measured[at], resampled[:, at], n_resampled, Recipe.percentile)
         for at, percent in enumerate(PERCENTS)
     }
+
+
+def _rank(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:,g}"
+
+
+SIZE: Final[Column[Record]] = text("size", "size")
+QUANTILES: Final = {percent: "median" if percent == 50 else f"{percent} %" for percent in PERCENTS}
+BITS: Final = View[Record](
+    "bits",
+    SIZE,
+    whole("S", "non_embedding_params", spare=2),
+    whole("V", "vocab_size", spare=1),
+    whole("tokens", "n_tokens", spare=3),
+    with_ends("nats/token", "nats_per_token", means="can be compared under one tokenizer only, as ranks can"),
+    with_ends(
+        "bits/byte", "bits_per_byte",
+        means="nats of the scored tokens / ln 2 / bytes (UTF-8) of the text that they encode, so without the first "
+        "token and special tokens; within a family a constant times nats/token, so their law in S has the α of "
+        "cross-entropy (fit laws=cross_entropy); – where a run was measured before bytes were counted by token: "
+        "`store rm` it and measure it again",
+    ),
+    with_ends("tok/byte", "tokens_per_byte", ends_spare=5),
+    text("run", "run_id", spare=4),
+)  # fmt: skip
+RANKS: Final = View[Record]("ranks", SIZE, [with_ends(of, f"rank_{p}", None, _rank) for p, of in QUANTILES.items()])
+RELATIVE: Final = View[Record](
+    "relative",
+    SIZE,
+    [with_ends(of, f"relative_rank_{p}", None, rough, ends_spare=1) for p, of in QUANTILES.items()],
+    [with_ends(f"V/{1 / share:.0f}", f"rbp_at_{share:g}_V", None, decimals(3)) for share in SHARES],
+)
+QUESTION = of_each(answer, select=partial(in_size, along=False))
