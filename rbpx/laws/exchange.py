@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.intervals.estimate import around, few_documents, half_width
+from rbpx.laws.intervals.estimate import Estimate, around, few_documents, half_width
 from rbpx.laws.numeric import Floats, exp_or_none, line
 from rbpx.laws.power.law import PowerLawFit
 
@@ -38,9 +38,9 @@ class Exchange:
     is_local: bool = False
 
     @property
-    def value(self) -> float:
-        """The factor."""
-        return self.factor
+    def within(self) -> Estimate:
+        """The factor with its interval."""
+        return Estimate(self.factor, self.lo, self.hi)
 
 
 def exchange_of(

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rbpx.display.section import interval_of
+from rbpx.display.section import interval
 from rbpx.display.vocabulary import AXES, AxisWords, rough
 from rbpx.laws.exchange import STEP
 from rbpx.laws.in_k import MIN_K, JointLaw, KForm
-from rbpx.questions.klaw.analysis import KLaw, KLaws
-from rbpx.questions.question import one_by_one
+from rbpx.laws.names import Axis
 from rbpx.status import Status
+from rbpx.store.store import Record
 
 FORMS: Final = {
     KForm.joint: "one law",
@@ -19,32 +19,32 @@ FORMS: Final = {
 }
 
 
-@one_by_one
-def sentences(laws: KLaws) -> Iterator[str]:
+def sentences(laws: Sequence[Record], joint: JointLaw | None, axis: Axis) -> Iterator[str]:
     """How the values fall with k, what a larger k is worth, and whether one law holds for all k."""
-    fitted = [law for law in laws.laws if law.fit.alpha is not None]
+    fitted = [law for law in laws if law["alpha"] is not None]
     if fitted:
-        yield from _of_laws(fitted, AXES[laws.group.axis])
-    if laws.joint is not None and laws.joint.alpha.alpha is not None:
-        yield _of_joint(laws.joint, AXES[laws.group.axis])
+        yield from _of_laws(fitted, AXES[axis])
+    if joint is not None and joint.alpha.alpha is not None:
+        yield _of_joint(joint, AXES[axis])
 
 
-def _of_laws(fitted: Sequence[KLaw], x: AxisWords) -> Iterator[str]:
-    last, worst = fitted[-1], min(law.fit.r2 or 0.0 for law in fitted)
-    alpha = interval_of(last.fit.exponent)
-    yield f"In each model −ln RBP_k falls with k: for {last.label} as k^−α with α = {alpha}; R² is {worst:.3f} or more."
-    bent = [law.label for law in fitted if Status.bends in (law.fit.reasons or ())]
+def _of_laws(fitted: Sequence[Record], x: AxisWords) -> Iterator[str]:
+    last, worst = fitted[-1], min(law["r2"] or 0.0 for law in fitted)
+    alpha = interval(last["alpha"], last["alpha_lo"], last["alpha_hi"])
+    yield (
+        f"In each model −ln RBP_k falls with k: for {last['size']} as k^−α with α = {alpha}; R² is {worst:.3f} or more."
+    )
+    bent = [law["size"] for law in fitted if Status.bends in law["params"].get("reasons", ())]
     if bent:
         which = "every one" if len(bent) == len(fitted) else ", ".join(bent)
         yield f"The points curve significantly for {which}: α is the slope of the best line over these k, not of a law."
-    for label, worth in [(law.label, law.exchange) for law in fitted if law.exchange is not None][:1]:
-        ends = "no interval"
-        if worth.lo is not None:
-            lo = rough(worth.lo)
-            ends = f"95 %: from {lo}, no known upper end" if worth.hi is None else f"95 %: {lo} to {rough(worth.hi)}"
-        local = f"; this holds from k = 1 to {STEP} alone" if worth.is_local else ""
-        more = x.more.format(rough(worth.factor))
-        yield f"To do at k = 1 what {label} does at k = {STEP}, a model must be {more} ({ends}){local}."
+    for law in [law for law in fitted if law["factor"] is not None][:1]:
+        ends, lo, hi = "no interval", law["factor_lo"], law["factor_hi"]
+        if lo is not None:
+            ends = f"95 %: from {rough(lo)}, no known upper end" if hi is None else f"95 %: {rough(lo)} to {rough(hi)}"
+        local = f"; this holds from k = 1 to {STEP} alone" if law["params"]["exchange"]["is_local"] else ""
+        more = x.more.format(rough(law["factor"]))
+        yield f"To do at k = 1 what {law['size']} does at k = {STEP}, a model must be {more} ({ends}){local}."
 
 
 def _of_joint(joint: JointLaw, x: AxisWords) -> str:

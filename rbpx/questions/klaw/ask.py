@@ -1,0 +1,181 @@
+"""Fits the law in k for each run of a group and one for all, and the exchange rate of k and size (verb klaw).
+
+-ln RBP_k = C k^(-alpha_k) at fixed S, so a smaller model at a larger k scores like a larger model at a smaller k.
+Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import duckdb
+import numpy as np
+
+from rbpx.config.request import Request
+from rbpx.display.chart.colours import MOST_SERIES
+from rbpx.display.chart.figure import Figure, Scale, Undrawn, spread
+from rbpx.display.chart.laws import law_figure
+from rbpx.display.view import Table, View, decimal, place, share, state, text, whole, with_ends, written
+from rbpx.display.vocabulary import decimals, rough, significant
+from rbpx.laws.exchange import STEP, exchange_of
+from rbpx.laws.in_k import JointLaw, fit_joint_law, fit_k_law
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Resampled, by_name
+from rbpx.laws.names import Method
+from rbpx.laws.numeric import neg_ln
+from rbpx.laws.power.law import PowerLawFit, fit_power_law
+from rbpx.laws.predict.verdict import with_reasons
+from rbpx.questions.klaw.words import FORMS, sentences
+from rbpx.questions.question import of_each
+from rbpx.questions.result import Result
+from rbpx.runs.fits import about_axis, record_of, with_document_doubts
+from rbpx.runs.group import Group, labels_of
+from rbpx.runs.origin import from_shares
+from rbpx.runs.points.sizes import weigh_group
+from rbpx.status import Status
+from rbpx.store.store import Record
+
+PAPER_K: Final = (1, 2, 3, 5, 7, 10, 18, 30, 50, 78, 100)
+LAWS: Final = View[Record](
+    "laws",
+    text("size", "size"),
+    place(spare=3),
+    with_ends(
+        "α_k", "alpha",
+        means="interval over documents, where these are known, resampled at all k together, as hits at one k are "
+        "hits at every larger k; where the law bends, α_k is that of the best line over these k",
+    ),
+    with_ends("C", "C", None, lambda value: significant(value, 3), spare=4),
+    decimal("R²", "r2", digits=3),
+    decimal(
+        "neighbours", "residual_autocorrelation", digits=2, means="correlation of the residuals of neighbouring k",
+        spare=2,
+    ),
+    with_ends(
+        "{x} times", "factor", None, rough,
+        f"the factor in {{x}} by which to do at k = 1 what this model does at k = {STEP}, {STEP}^(α_k / α_{{x}}) with "
+        f"α_{{x}} of the law in {{x}} at k = 1; where the law bends it is local, from k = 1 to {STEP} alone; – for the "
+        "upper end: no {x} is known to suffice",
+    ),
+    written(
+        "rate", "rate", lambda row: row["params"]["exchange"] and -row["params"]["exchange"]["rate"], decimals(2),
+        "d ln {x} / d ln k at constant RBP", 1,
+    ),
+    state(),
+)  # fmt: skip
+ONE_LAW: Final = View[Record]("one-law", text("number", "name"), with_ends("value", "value"))
+RIVALS: Final = View[Record](
+    "joint",
+    text("form", "form", lambda row: FORMS[row["form"]]),
+    whole("parameters", "n_parameters"),
+    decimal("AIC", "aic", digits=1),
+    decimal(
+        "BIC", "bic", digits=1,
+        means="above the smallest, as AIC is; of a likelihood on this text in which the k of one size are correlated",
+    ),
+    share(
+        "largest off by", "backtest_error",
+        means="error of the largest {x}, predicted from the smaller ones, root mean square over k",
+    ),
+)  # fmt: skip
+
+
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+    """Fit -ln RBP_k against k for each run, on the paper's grid of k unless others are requested."""
+    y_NBK = None
+    if group.is_measured:
+        k_grid = request.k.grid(group.vocab_size, PAPER_K)
+        evidence = weigh_group(connection, group, request, k_grid, ())
+        y_NK = neg_ln(np.array([e.measured["rbp"] for e in evidence]))
+        if group.n_resampled != 1:
+            y_NBK = neg_ln(np.stack([e.resampled["rbp"] for e in evidence]))
+    else:
+        shared = set.intersection(*({k for k, n in run.observed if n == 1} for run in group.runs))
+        k_grid = sorted(shared if request.k.is_log else shared & set(request.k.listed(PAPER_K)))
+        y_NK = neg_ln(np.array([[run.observed[k, 1] for k in k_grid] for run in group.runs]))
+    S, of_S = [run.x for run in group.runs if run.x is not None], None
+    if 1 in k_grid:
+        first = k_grid.index(1)
+        resampled = None if y_NBK is None else Resampled.of(y_NBK[:, :, first].T, group.n_resampled)
+        of_S = fit_power_law(S, y_NK[:, first], resampled)
+    fits, rows, drawn_laws = list[Record](), list[Record](), list[tuple[str, PowerLawFit]]()
+    n_documents = group.n_resampled if group.is_measured else None
+    for at, (run, label) in enumerate(zip(group.runs, labels_of(group.runs), strict=True)):
+        y_BK = None if y_NBK is None else y_NBK[at]
+        law = with_document_doubts(group, fit_k_law(k_grid, y_NK[at], y_BK, request.method[0], n_documents))
+        worth = None
+        if of_S is not None:
+            drawn = None if y_NBK is None else (y_NBK[at], y_NBK[:, :, k_grid.index(1)].T)
+            bends = Status.bends in (law.reasons or ())
+            worth = exchange_of(k_grid, y_NK[at], law.alpha, of_S, drawn, group.n_resampled, bends)
+        params = law.record() | {"k": k_grid, "exchange": worth and vars(worth), "equation": "y = C * k^(-alpha)"}
+        params |= {"non_embedding_params": run.non_embedding_params} | about_axis(group)
+        fits.append(record_of(group, "k_law", law, run.run_ids, law.method, **run.names(), params=params))
+        rows.append(fits[-1] | {"size": label, "x": run.x} | by_name(factor=worth.within if worth else NO_ESTIMATE))
+        drawn_laws += [(label, law)] if law.alpha is not None else []
+    joint = fit_joint_law(S, k_grid, y_NK, y_NBK, n_documents)
+    if joint is not None and joint.alpha.alpha is not None:
+        fits.append(_joint_fit(group, joint))
+    return Result(
+        [group],
+        fits,
+        [*_tables(group, k_grid, rows, joint)],
+        [*sentences(rows, joint, group.axis)],
+        partial(figures, group, k_grid, drawn_laws),
+        fits,
+    )
+
+
+def _joint_fit(group: Group, joint: JointLaw) -> Record:
+    """The row of the one law of a group: C at S = 1 and k = 1, alpha that of S; params have its tests and rivals."""
+    status = Status.ok if joint.holds else Status.bends
+    fit = with_document_doubts(group, with_reasons(replace(joint.alpha, C=joint.C), [status]))
+    params = {name: value for name, value in fit.record().items() if name not in ("C_lo", "C_hi")}
+    params |= {
+        "equation": "y = C * k^(-kappa) * S^(-alpha)",
+        "k": list(joint.of_range),
+        "range": None if joint.range is None else list(joint.range),
+        "n_ranges": joint.n_ranges,
+        "kappa": vars(joint.kappa),
+        "drift": vars(joint.drift),
+        "bend": None if joint.bend is None else vars(joint.bend),
+        "forms": [vars(form) for form in joint.forms],
+    }
+    return record_of(group, "joint_law", fit, group.run_ids, Method.ols, params=params | about_axis(group))
+
+
+def _tables(group: Group, k_grid: Sequence[int], laws: Sequence[Record], joint: JointLaw | None) -> Iterator[Table]:
+    """The laws of a group, then the one law for all k."""
+    x, ks = group.axis.value, ", ".join(map(str, k_grid))
+    note = f"−ln RBP_k = C · k^−α_k, least squares of logarithms at k = {ks}; ties {group.ties.value}."
+    yield LAWS.table(f"Laws in k: k = {STEP} against {x}", laws, group.title, group.axis, note)
+    if joint is None:
+        return
+    ks = f"k = {joint.of_range[0]:,} to {joint.of_range[-1]:,}"
+    numbers = {"α": joint.alpha.exponent, "κ": joint.kappa, "α, more for each ln k": joint.drift}
+    numbers |= {} if joint.bend is None else {"bend in ln k": joint.bend}
+    title = f"One law for all k, −ln RBP_k = C · k^−κ · {x}^−α, over {ks}"
+    yield ONE_LAW.table(title, [{"name": name} | by_name(value=of) for name, of in numbers.items()], group.title)
+    aic, bic = (min(getattr(form, name) for form in joint.forms) for name in ("aic", "bic"))
+    forms = [vars(form) | {"aic": form.aic - aic, "bic": form.bic - bic} for form in joint.forms]
+    yield RIVALS.table(f"One law for all k and its rivals, {ks}", forms, group.title, group.axis)
+
+
+def figures(
+    group: Group, k_grid: Sequence[int], fitted: Sequence[tuple[str, PowerLawFit]]
+) -> Iterator[Figure | Undrawn]:
+    """Draw -ln RBP_k against k for up to seven models, each with its law (figure 9 of the RBP paper)."""
+    title = "−ln RBP_k against k"
+    if not fitted:
+        yield Undrawn("k", title, "No size has −ln RBP_k at three values of k; ask for more: k='[1,3,10,30,100]'.")
+        return
+    chosen = spread(fitted, MOST_SERIES)
+    slopes = " to ".join(f"{label} with slope {-(law.alpha or 0):.3f}" for label, law in spread(chosen, 2))
+    part = f" {len(chosen)} of {len(fitted)} sizes are drawn." if len(chosen) < len(fitted) else ""
+    says = f"Logarithmic plot for {group.title}: falling lines, from {slopes}."
+    words = (says, f"Lines: −ln RBP_k = C·k^−α in each model, by least squares.{part}")
+    x, y = Scale("k", "k", log=True), Scale("neg_ln_rbp", "−ln RBP_k", log=True)
+    yield law_figure("k", title, chosen, x, y, words, from_shares(group, k_grid), legend="size", band=False)
+
+
+QUESTION = of_each(answer)
