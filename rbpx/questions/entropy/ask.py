@@ -1,0 +1,205 @@
+"""Decomposition of cross-entropy by rank (verb entropy): its terms for each run, their shares of it, and their laws.
+
+CE = H(P) + KL(P || Q) - ln(sum S): error-entropy, self-alignment, confidence. Source: arXiv 2510.04067, which
+claims that only error-entropy scales.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import duckdb
+import numpy as np
+
+from rbpx.config.request import Request
+from rbpx.display.chart.figure import Chart, Figure, Scale, bars, drawn, line, points, scale_of
+from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
+from rbpx.display.section import interval
+from rbpx.display.view import Column, Table, View, decimal, place, state, text, with_ends
+from rbpx.display.vocabulary import decimals, law_title
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name, estimate
+from rbpx.laws.names import Method
+from rbpx.laws.numeric import Floats
+from rbpx.questions.entropy.bias import entropy_extrapolated, entropy_jackknife
+from rbpx.questions.question import of_each
+from rbpx.questions.result import Result
+from rbpx.runs.documents import document_ranks
+from rbpx.runs.fits import doubted, fit_all, fit_points, fit_record
+from rbpx.runs.group import Group, Run
+from rbpx.runs.origin import from_fits
+from rbpx.runs.points.sizes import Evidence, Points, size_points, weigh_group
+from rbpx.store.store import Record
+
+TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": "−ln sum S"}
+_JACKKNIFE: Final = "error_entropy_jackknife_nats"
+
+
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+    """Decompose cross-entropy for each run, and fit a law to each term, to its share and to the corrected entropy."""
+    evidence = weigh_group(connection, group, request, (1,), TERMS)
+    series = {each.law: each for each in size_points(group, evidence, request, (), {"cross_entropy", *TERMS})}
+    terms = [_terms(connection, group, run, of) for run, of in zip(group.runs, evidence, strict=True)]
+    laws = fit_all([series[name] for name in ("cross_entropy", *TERMS)], Method.ols)
+    H_N = np.array([row[_JACKKNIFE] for row in terms], np.float64)  # None is NaN
+    more = [] if np.isnan(H_N).any() else [_without_bias(series["error_entropy"], H_N)]
+    more += [replace(series[name].over(series["cross_entropy"]), law=f"{name}_share") for name in TERMS]
+    laws += [fit_points(each, Method.ols) for each in more]
+    fits = [fit_record(group, doubted(group, law), request.resamples) for law in laws]
+    rows = [*terms, *({"kind": "law", **fit} for fit in fits)]
+    shown = [row | {"x": run.x} for row, run in zip(terms, group.runs, strict=True)]
+    drawn = partial(figures, group, shown, [row["fit_id"] for row in fits])
+    return Result([group], rows, [*_tables(group, shown, fits)], [*_sentences(terms, fits)], drawn, fits)
+
+
+def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Evidence) -> Record:
+    """The decomposition of one run, by column.
+
+    Returns:
+        NAME_nats: of each term; they add up to cross-entropy.
+        NAME_share: of each term in cross-entropy as counted (plug-in); they add up to 1, and may be below 0 or above 1.
+        NAME_share_corrected: the same minus the bias that resampled documents show, with the 95 % interval over
+            documents; None where there is no interval, as nothing is known of the bias then.
+        error_entropy_jackknife_nats: error-entropy without most of the bias of counting, by leaving out documents;
+            still too small. It, its standard error over documents and the next are None with too few documents.
+        error_entropy_extrapolated_nats: error-entropy extrapolated from halves and quarters of the documents; too
+            large, or None where nothing can be extrapolated.
+    """
+    whole = float(of.measured["cross_entropy"])
+    row: Record = {"kind": "terms", **group.names(), "run_id": run.run_id, **run.names(), "cross_entropy_nats": whole}
+    for name in TERMS:
+        nats, share_B = float(of.measured[name]), of.resampled[name] / of.resampled["cross_entropy"]
+        share = estimate(nats / whole, share_B, group.n_resampled)
+        # Where a single document has all scored tokens, resamples do not differ: there is no interval either.
+        varies = np.nanmax(share_B) > np.nanmin(share_B)
+        corrected = share if varies and share.ends is not None else NO_ESTIMATE
+        row |= {f"{name}_nats": nats, f"{name}_share": nats / whole} | by_name(**{f"{name}_share_corrected": corrected})
+    counts = document_ranks(connection, run.run_id, group.ties)
+    columns = [counts[name].to_numpy() for name in ("doc_id", "rank", "n_tokens")]
+    n_documents = np.count_nonzero(np.bincount(columns[0]))
+    entropy, stderr = entropy_jackknife(*columns) if n_documents >= 2 else (None, None)
+    row |= {_JACKKNIFE: entropy, "error_entropy_jackknife_stderr_nats": stderr}
+    return row | {"error_entropy_extrapolated_nats": entropy_extrapolated(*columns) if n_documents >= 4 else None}
+
+
+def _without_bias(points: Points, H_N: Floats) -> Points:
+    """The points of the corrected entropy: resamples keep their spread, about the corrected values."""
+    y_BN = None if points.y_BN is None else points.y_BN - np.nanmean(points.y_BN, axis=0) + H_N
+    return replace(points, law="error_entropy_corrected", y_N=H_N, y_BN=y_BN)
+
+
+def _tables(group: Group, terms: Sequence[Record], laws: Sequence[Record]) -> Iterator[Table]:
+    """The terms with the corrected entropy, their shares of cross-entropy, and the laws."""
+    x, about = group.axis.value, (group.title, group.axis)
+    note = (
+        f"CE = H(P) + KL(P || Q) − ln(sum S), nats: error-entropy, self-alignment, confidence; ties "
+        f"{group.ties.value} (the source counts ranks strictly: ties=optimistic)."
+    )
+    yield NATS.table("Cross-entropy taken apart, and H(P) corrected", terms, *about, note)
+    note = (
+        "Shares are of CE, and may be below 0 or above 1. They are given minus the bias that resampled documents "
+        "show, with an interval over documents; and as counted, which satisfies the identity but has no interval."
+    )
+    yield SHARES.table("Shares of cross-entropy, corrected for the bias of counting", terms, *about, note)
+    note = f"The law of a share is y = C {x}^−α for term / CE, both as counted; corrected: for the jackknife."
+    yield LAWS.table(f"Laws of the terms in {x}", laws, *about, note)
+
+
+def _share_of(name: str, heading: str, spare: int, ends_spare: int = 0) -> Sequence[Column[Record]]:
+    """The share of a term, then the same as counted, which a narrow terminal leaves out."""
+    corrected: Sequence[Column[Record]] = with_ends(
+        heading, f"{name}_share_corrected", None, decimals(3), ends_spare=ends_spare
+    )
+    return *corrected, decimal(f"{heading} counted", f"{name}_share", digits=3, spare=spare)
+
+
+_SIZE: Final[Column[Record]] = text("size", "size")
+NATS: Final = View[Record](
+    "terms",
+    _SIZE,
+    place(spare=5),
+    decimal("CE", "cross_entropy_nats"),
+    [decimal(heading, f"{name}_nats") for name, heading in TERMS.items()],
+    decimal(
+        "jackknife", _JACKKNIFE,
+        means="H(P) minus the part of its bias that falls as 1/D with D documents; still too small",
+    ),
+    decimal("stderr", "error_entropy_jackknife_stderr_nats"),
+    decimal(
+        "extrapolated", "error_entropy_extrapolated_nats",
+        means="H(P) extrapolated from halves and quarters of the documents; tends to be too large. Where it differs "
+        "from the jackknife by less than the standard error, the remaining bias cannot be resolved", spare=1,
+    ),
+)  # fmt: skip
+SHARES: Final = View[Record](
+    "shares",
+    _SIZE,
+    place(spare=5),
+    _share_of("error_entropy", "H(P)", 2),
+    _share_of("self_alignment", "KL", 3),
+    _share_of("confidence", "−ln", 4, ends_spare=1),
+)
+LAWS: Final = View[Record](
+    "laws",
+    text("law", "law", lambda law: law_title(law["law"])),
+    exponent(),
+    constant(spare=2),
+    points_of(spare=3),
+    determination(ends_spare=4),
+    backtest(spare=1),
+    state(),
+)
+
+
+def _sentences(terms: Sequence[Record], laws: Sequence[Record]) -> Iterator[str]:
+    """The terms of the largest model, and the exponents of cross-entropy and error-entropy."""
+    last = terms[-1]
+    named = ", ".join(f"{law_title(name)} {last[f'{name}_nats']:.3f}" for name in TERMS)
+    yield f"At {last['size']}, cross-entropy is {last['cross_entropy_nats']:.3f} nats: {named}."
+    exponents = [
+        f"{law_title(law['law'])} {interval(law['alpha'], law['alpha_lo'], law['alpha_hi'])}"
+        for law in laws
+        if law["law"] in ("cross_entropy", "error_entropy") and law["alpha"] is not None
+    ]
+    if exponents:
+        yield f"Exponents: {'; '.join(exponents)}."
+
+
+DRAWN: Final = View[Record](
+    "shares",
+    _SIZE,
+    place(),
+    text("term", "term"),
+    decimal("nats", "nats"),
+    with_ends("share", "share"),
+    decimal("as counted", "share_counted"),
+)
+
+
+def figures(group: Group, terms: Sequence[Record], fit_ids: Sequence[str]) -> Iterator[Figure]:
+    """The share of each term in cross-entropy: minus its bias, or where that is not known as counted."""
+    rows = [_drawn(row, name) for row in terms for name in TERMS]
+    ends = zip(rows[: len(TERMS)], rows[-len(TERMS) :], strict=True)
+    shares = [
+        f"{first['term']} {first['share']:.1%} at {first['size']}, {last['share']:.1%} at {last['size']}"
+        for first, last in ends
+    ]
+    y = Scale("share", "share of cross-entropy", form=".0%")
+    yield drawn(
+        DRAWN.table("Shares of cross-entropy", rows, axis=group.axis),
+        Chart(scale_of(group.axis), y, (line(), bars("share_lo", "share_hi"), points()), "term"),
+        f"Terms of cross-entropy for {group.title}: {'; '.join(shares)}.",
+        "CE = error-entropy + self-alignment + confidence, each as a share of CE, minus the bias of counting where "
+        "resampled documents show it. Bars: 95 % over documents. A share may be below 0 or above 1.",
+        from_fits(fit_ids, group),
+    )
+
+
+def _drawn(row: Record, name: str) -> Record:
+    counted, known = row[f"{name}_share"], row[f"{name}_share_corrected"] is not None
+    share = {f"share{end}": row[f"{name}_share_corrected{end}"] for end in ("", "_lo", "_hi")}
+    share = share if known else {"share": counted, "share_lo": None, "share_hi": None}
+    return row | {"term": law_title(name), "nats": row[f"{name}_nats"], "share_counted": counted, **share}
+
+
+QUESTION = of_each(answer)
