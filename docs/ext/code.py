@@ -38,13 +38,17 @@ def verbs() -> str:
 
 def _tables_of(verb: str) -> list[str]:
     """The columns of the tables of a question, as its views describe them; views that say the same stand once."""
-    described = vars(import_module(f"rbpx.questions.{verb}.views")).values()
+    described = vars(import_module(f"rbpx.questions.{verb}.{_module(verb)}")).values()
     parts = []
     for view in (each for each in described if isinstance(each, View)):
         meant = [(each.heading, " ".join(each.keys), each.means) for each in view.all_columns() if each.means]
         rows = [[plain(_in_S(heading)), name(_in_S(keys)), plain(_in_S(means))] for heading, keys, means in meant]
         parts += [f"Columns of `{view.name}`:\n\n" + table(["column", "name", "meaning"], rows)] if rows else []
     return list(dict.fromkeys(parts))
+
+
+def _module(verb: str) -> str:
+    return "ask" if (Path(questions.__file__).parent / verb / "ask.py").exists() else "views"
 
 
 def _in_S(text: str) -> str:

@@ -30,7 +30,7 @@ def test_the_pages_show_the_files_that_are_added() -> None:
         text = (PAGES / page).read_text(encoding="utf-8")
         assert place in text
         assert f"../examples/{Path(place).name}" in text
-    text = (PAGES / "analysis.md").read_text(encoding="utf-8")
+    text = (PAGES / "question.md").read_text(encoding="utf-8")
     names = [path.name for path in (EXAMPLES / "typical").glob("*.*")]
     assert len(names) > 2
     assert [name for name in names if f"../examples/typical/{name}" not in text] == []

@@ -76,7 +76,6 @@ _EQUIVALENT = {
     "both are as long as each other": (
         "laws/predict/prediction: ends = [(at, t, tail) for at, of_level in enumerate(passed) "
         "for t, tail in zip(of_level, TAILS, strict=False)]",
-        "questions/fit/views: rows: list[_Score] = list(zip(runs, laws.evidence or [None] * len(runs), strict=False))",
     ),
     "a search that begins elsewhere ends there too": (
         "laws/ranks/shapes: , 'ln r'), ((-1.0, 0.7, 0.9, 1.0), (-3.0, 1.0, 0.9008999999999999, 1.0)"

@@ -1,0 +1,68 @@
+"""The typical rank (verb typical): the geometric mean of the ranks of each run of a group, and its law in size."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import duckdb
+import numpy as np
+
+from rbpx.config.request import Request
+from rbpx.display.chart.figure import Figure, Scale, Undrawn, scale_of
+from rbpx.display.chart.laws import law_figure
+from rbpx.display.law_columns import determination, exponent
+from rbpx.display.section import interval_of
+from rbpx.display.view import View, magnitude, place, state, text
+from rbpx.laws.names import Method
+from rbpx.laws.power.law import PowerLawFit
+from rbpx.questions.question import of_each
+from rbpx.questions.result import Result
+from rbpx.runs.documents import means
+from rbpx.runs.fits import doubted, fit_points, fit_record
+from rbpx.runs.group import Group
+from rbpx.runs.origin import from_fits
+from rbpx.runs.points.sizes import Points
+from rbpx.runs.select.ways import in_size
+from rbpx.status import Status
+from rbpx.store.sql import ask
+from rbpx.store.store import Record
+
+RUNS = View[Record](
+    "runs",
+    text("size", "size"),
+    place(),
+    magnitude("typical rank", "typical_rank", means="exp of the mean of ln rank"),
+)
+LAW = View[Record]("law", text("law", "law", lambda row: "typical rank"), exponent(), determination(), state())
+
+
+def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Result:
+    """Ask the store for sums by document, and fit the law of their means, judged as any law in size is."""
+    counted = ask(connection, "ln_ranks", run_ids=group.run_ids, ties=group.ties.value)
+    ln_rank_N, ln_rank_BN = means(group, request, counted, "sum_ln_rank", "n_tokens")
+    typical_N, doubt = np.exp(ln_rank_N), Status.one_document if group.n_resampled == 1 else None
+    points = Points("typical_rank", None, group.runs, typical_N, np.exp(ln_rank_BN), doubt, group.n_resampled)
+    law = doubted(group, fit_points(points, Method.ols))
+    fits = [fit_record(group, law, request.resamples)]
+    runs = [
+        run.names() | {"x": run.x, "typical_rank": rank}
+        for run, rank in zip(group.runs, typical_N.tolist(), strict=True)
+    ]
+    tables = [
+        RUNS.table("Typical ranks", runs, group.title, group.axis),
+        LAW.table("Law of the typical rank", fits, group.title),
+    ]
+    falls = f"The typical rank falls as {group.axis.value}^−α, α = {interval_of(law.fit.exponent)}."
+    sentences = [] if law.fit.alpha is None else [falls]
+    return Result([group], fits, tables, sentences, partial(figures, group, law.fit, [fits[0]["fit_id"]]), fits)
+
+
+def figures(group: Group, fit: PowerLawFit, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
+    """The points and the law."""
+    says = f"Typical rank of {group.title}, from {fit.y[0]:.3g} to {fit.y[-1]:.3g}."
+    words = says, "Line: C·S^−α. Band: where 95 % of new models would lie."
+    x, y = scale_of(group.axis), Scale("typical_rank", "typical rank", log=True)
+    laws, origin = [("typical rank", fit)], from_fits(fit_ids, group)
+    yield law_figure("typical", "The typical rank", laws, x, y, words, origin)
+
+
+QUESTION = of_each(answer, select=partial(in_size, sizes=3))
