@@ -1,7 +1,8 @@
 """What every question answered of four frozen stores, and how far its answers now may be from that.
 
 `asked.txt` says what is asked, `stores/` holds the runs, STORE-VERB.json what was answered: by line the rows, of which
-`same` has what all of them have in common. Nested values stand under their path, long lists by four numbers.
+`same` has what all of them have in common. Nested values stand under their path, long lists by four numbers. keys.json
+has the names that are promised: the keys of each answer in plain JSON, and the columns of `fits`.
 """
 
 import json
@@ -12,7 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
+from rbpx.questions import render
 from rbpx.questions.registry import asking
+from rbpx.questions.render import rows_of
+from rbpx.questions.result import Result
 from tests.support.composed import here
 
 FOLDER: Final = Path(__file__).parent
@@ -79,13 +85,17 @@ class Ask:
             for row in rows
         ]
 
-    def found(self, stores: Path) -> list[Row]:
-        """The rows that it is answered now, in a copy of `STORES`."""
-        answers = [
-            here(*words, "--format", "json", "--details", "--store", stores / self.store, cwd=stores, check=0)
-            for words in self.questions()
-        ]
-        return [flat(row) for answer in answers for row in json.loads(answer.stdout)]
+    def found(self, stores: Path) -> tuple[list[Row], list[str]]:
+        """The rows that it is answered now, in a copy of `STORES`; and the keys that they have without --details."""
+        results: list[Result] = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(render, "rows_of", lambda of: results.extend(of) or rows_of(of))
+            answers = [
+                here(*words, "--format", "json", "--details", "--store", stores / self.store, cwd=stores, check=0)
+                for words in self.questions()
+            ]
+        rows = [flat(row) for answer in answers for row in json.loads(answer.stdout)]
+        return rows, sorted({key for result in results for row in render.plain_rows([result]) for key in row})
 
 
 def asks() -> list[Ask]:

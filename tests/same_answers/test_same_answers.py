@@ -3,6 +3,7 @@
 After a mend `python -m tests.same_answers.write NAME ...` writes the answers that it moves, and the changelog says so.
 """
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import pytest
 
 from rbpx.questions.registry import analyses, asking
+from rbpx.store.schema import FITS
 from tests.same_answers.answers import FOLDER, STORES, Ask, asks, differences
 from tests.support.once import once_a_session
 
 ASKS = asks()
+KEYS = json.loads((FOLDER / "keys.json").read_text(encoding="utf-8"))
 # Keys that change no number: what is printed, how it looks, where it goes, and how long it may take.
 NO_NUMBER = {"details", "width", "font_size", "font", "legend", "fresh", "store", "format", "spreadsheet", "output"}
 NO_NUMBER |= {"sql_memory_mib", "sql_timeout_s", "device", "tokens_per_batch", "register", "top"}
@@ -29,8 +32,14 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("ask", [pytest.param(ask, id=f"{ask.store} {ask.line}") for ask in ASKS if ask.daily])
 def test_a_question_answers_as_it_did(ask: Ask, stores: Path) -> None:
-    differing = differences(ask.expected(), ask.found(stores), ask.verb)
+    rows, keys = ask.found(stores)
+    differing = differences(ask.expected(), rows, ask.verb)
     assert not differing, f"{len(differing)} differences:\n" + "\n".join(differing[:20])
+    assert sorted(set(KEYS[f"{ask.store} {ask.line}"]) - set(keys)) == []
+
+
+def test_columns_of_fits_keep_their_names() -> None:
+    assert KEYS["fits"] == list(FITS.names)
 
 
 def test_every_key_that_changes_a_number_is_asked() -> None:
@@ -102,6 +111,6 @@ def test_any_number_that_moves_by_a_hundredth_is_noticed(name: str) -> None:
 
 
 def test_there_is_an_answer_to_each_line_in_a_few_megabytes() -> None:
-    assert {file.stem for file in FOLDER.glob("*.json")} == {ask.file.stem for ask in ASKS}
+    assert {file.stem for file in FOLDER.glob("*-*.json")} == {ask.file.stem for ask in ASKS}
     assert all(ask.expected() for ask in ASKS)
     assert sum(file.stat().st_size for file in FOLDER.rglob("*") if file.is_file()) < 10e6

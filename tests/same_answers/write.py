@@ -22,14 +22,14 @@ def main(names: list[str]) -> None:
         answers = {ask.line: _answer(ask) for ask in of_file}
         file.write_text(_text(answers), encoding="utf-8")
         print(f"{file.name}: {len(answers)} asked, {sum(len(each['rows']) for each in answers.values())} rows")
-    for file in set(STORES.parent.glob("*.json")) - {ask.file for ask in asks()}:
+    for file in set(STORES.parent.glob("*-*.json")) - {ask.file for ask in asks()}:
         file.unlink()
 
 
 def _answer(ask: Ask) -> dict[str, Any]:
     """Rows from a store that nothing else was asked of, and apart from them what they have in common."""
     with TemporaryDirectory() as folder:
-        rows = ask.found(Path(shutil.copytree(STORES, Path(folder) / "stores")))
+        rows, _ = ask.found(Path(shutil.copytree(STORES, Path(folder) / "stores")))
     first = rows[0] if rows else {}
     same = {key: value for key, value in first.items() if all(key in row and row[key] == value for row in rows)}
     return {"same": same, "rows": [{key: value for key, value in row.items() if key not in same} for row in rows]}
