@@ -52,7 +52,7 @@ def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]"
         _tell(line.verb, [outcome.answer for outcome in outcomes], requests[0])
     elif is_main_process():
         _ask(line.verb, requests)
-    if described.completes:
+    if question(line.verb).measure is not None:
         return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
     return []
 

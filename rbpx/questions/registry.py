@@ -54,8 +54,6 @@ class Analysis:
         small: whether it has something to say about groups with fewer sizes than a law needs.
         chooses_checkpoints: whether `checkpoints=` narrows it.
         says_all: whether a terminal prints its sentences for any number of groups, because no table says the same.
-        completes: whether it first measures what the store lacks for it.
-        measures: whether it measures again instead of asking the store alone.
         file: what it takes instead of the store, as FILE.csv; empty where it takes nothing.
         words: the keys, in order, that words without key= stand for; empty where it takes none.
         lacking: why it may have nothing to look at, with {store}; where empty, a message about its sizes.
@@ -77,13 +75,16 @@ class Analysis:
     small: bool = False
     chooses_checkpoints: bool = True
     says_all: bool = False
-    completes: bool = False
-    measures: bool = False
     file: str = ""
     keys: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     lacking: str = ""
     primary: str = "analyse"
+
+    @property
+    def measures(self) -> bool:
+        """Whether it measures again instead of asking the store alone."""
+        return self.primary != "analyse"
 
 
 @cache

@@ -37,7 +37,6 @@ ANALYSIS = Analysis(
     says_all=True,
     tokens=True,
     across=True,
-    measures=True,
     primary="audit",
     keys=("k", "ties", "limit", "dtype", "device", "engine", "tokens_per_batch", "tolerance", "resamples", "seed"),
 )

@@ -20,7 +20,6 @@ ANALYSIS = Analysis(
         "python -m rbpx temperature model=ladder dataset=stdlib",
     ),
     title="Temperature",
-    completes=True,
     draws=True,
     tokens=True,
     keys=("device", "tokens_per_batch", "resamples", "seed"),

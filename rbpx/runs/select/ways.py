@@ -8,6 +8,7 @@ from typing import Final
 
 import duckdb
 
+from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, OnText
@@ -83,10 +84,12 @@ def whole_trainings(
         needs_tokens: whether trainings with unknown tokens are left out, and `last=` is applied.
 
     Raises:
-        RbpxError: the request is about another axis than S, or no run has known tokens.
+        RbpxError: the request is about another axis than S or about last checkpoints, or no run has known tokens.
     """
     if request.axis is not Axis.S:
         return in_size(connection, request, cells, along=False)
+    if raw and request.checkpoints is Checkpoints.last:
+        raise RbpxError("checkpoints=last keeps one point of each training, and this verb needs several; drop it")
     groups = select_trainings(connection, request, cells, raw, needs_tokens)
     if not groups and select_runs(connection, request, cells):
         raise RbpxError(
