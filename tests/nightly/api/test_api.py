@@ -75,8 +75,8 @@ import rbpx
 
 measured = rbpx.open("store")
 fits = measured.fit(dataset="stdlib", k=[1, 10], ties="mid")
-alpha: float | None = fits.results[0].laws[0].fit.alpha
-status: rbpx.Status = fits.results[0].laws[0].fit.status
+alpha: float | None = fits.details[0]["alpha"]
+said: list[str] = [*fits.results[0].sentences]
 ends: list[float] = fits.frame()["alpha_hi"].tolist()
 fits.plot().save("laws.svg")
 """
