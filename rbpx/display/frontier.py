@@ -1,12 +1,11 @@
 """Shows the best of sweeps: for each size and number of tokens the quantity, the setting, and how many runs say so."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
-from rbpx.display.view import Table, View, magnitude, text, whole, with_ends, written
-from rbpx.display.vocabulary import law_title, number, short, significant
+from rbpx.display.view import Table, View, decimal, magnitude, text, whole, with_ends
+from rbpx.display.vocabulary import law_title, short, significant
 from rbpx.errors import number_of
-from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.sweeps import Cell, How
 
 _LEAST: Final = "the least of several runs as it is, which is biased low"
@@ -14,31 +13,26 @@ _LEAST: Final = "the least of several runs as it is, which is biased low"
 
 def frontier_table(cells: Sequence[Cell], about: str) -> Table:
     """The best of each cell."""
-    names = dict.fromkeys(name for cell in cells for name in cell.best.at)
-
-    def best(name: str, cell: Cell) -> Estimate | None:
-        return cell.best.at.get(name)
-
+    rows = [cell.row() for cell in cells]
     several = len({(cell.law, cell.k) for cell in cells}) > 1
-    view = View[Cell](
+    knobs = dict.fromkeys(name for cell in cells for name in cell.best.at)
+    view = View[dict[str, Any]](
         "frontier",
-        [text("law", "law", lambda row: law_title(row.law, row.k))] if several else [],
-        magnitude("S", "S", lambda row: row.S),
-        magnitude("D", "D", lambda row: row.D),
-        whole("runs", "n_runs", lambda row: row.best.n_runs),
-        whole("behind", "n_used", lambda row: row.best.n_used, "runs that stand behind the best", spare=2),
-        with_ends("best y", "y", lambda row: row.best.y, number, ends_spare=3),
-        written("least", "y_least", lambda row: row.y_least, number, "the least run as it is", spare=4),
-        [
-            with_ends(
-                f"best {name.removeprefix('vary_')}", name, lambda row, name=name: best(name, row),  # type: ignore[misc]
-                lambda value: significant(value, 3) if value is None or abs(value) < 1 else short(value), ends_spare=1,
-            )
-            for name in names
-        ],
-        text("how", "how", lambda row: row.best.how.value),
-    )  # fmt: skip
-    return view.table("The best of each size and number of tokens", cells, about)
+        [text("law", "law", lambda row: law_title(row["law"], row["k"]))] if several else [],
+        magnitude("S", "S"),
+        magnitude("D", "D"),
+        whole("runs", "n_runs"),
+        whole("behind", "n_used", means="runs that stand behind the best", spare=2),
+        with_ends("best y", "y", ends_spare=3),
+        decimal("least", "y_least", means="the least run as it is", spare=4),
+        [with_ends(f"best {name.removeprefix('vary_')}", name, None, _knob, ends_spare=1) for name in knobs],
+        text("how", "how"),
+    )
+    return view.table("The best of each size and number of tokens", rows, about)
+
+
+def _knob(value: float | None) -> str:
+    return significant(value, 3) if value is None or abs(value) < 1 else short(value)
 
 
 def said_of_frontier(cells: Sequence[Cell]) -> Iterator[str]:
