@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, Undrawn, curve, drawn, rule, scale_of
 from rbpx.display.view import Bounded, Column, Placed, View, decimal, magnitude, place, text, whole, with_ends
 from rbpx.laws.names import Axis, SizeBy
 from rbpx.laws.power.law import PowerLawFit
 
-_Point = tuple[str, str | None, float, float]
-_SIZE: Final[Column[_Point]] = text("size", "size", lambda point: point[1])
+_Row = Mapping[str, Any]
+_SIZE: Final[Column[_Row]] = text("size", "size")
 _MOST_ON_A_LINE: Final = 2  # places of a curve that is straight on logarithmic axes and has no band
 _Left = tuple[str, str, Placed, float]
 _Y = Scale("residual_ln", "ln y − ln law", zero=True)
@@ -48,14 +48,15 @@ def law_figure(
         sizes: what the model at each place is called; None where a place is no model.
         band: whether the 95 % band of new models is drawn.
     """
-    columns: list[Column[_Point]] = [
-        text(legend or "law", "series", lambda point: point[0]),
-        *([] if sizes is None else [_SIZE]),
-        whole(x.key, x.key, lambda point: point[2]),
-        decimal(y.title, y.key, lambda point: point[3]),
-    ]
-    fitted: list[_Point] = [
-        (series, (sizes or {}).get(place), place, value)
+    view = View[_Row](
+        name,
+        text(legend or "law", "series"),
+        [] if sizes is None else [_SIZE],
+        whole(x.key, x.key),
+        decimal(y.title, y.key),
+    )
+    fitted = [
+        {"series": series, "size": (sizes or {}).get(place), x.key: place, y.key: value}
         for series, fit in laws
         for place, value in zip(fit.S, fit.y, strict=True)
         if math.isfinite(value)
@@ -68,7 +69,7 @@ def law_figure(
     ]
     marks = (*([Mark("band", rows)] if band and rows else []), *([Mark("line", rows)] if rows else []), Mark("points"))
     says, caption = words
-    return drawn(View(name, columns).table(title, fitted), Chart(x, y, marks, "series", legend), says, caption, origin)
+    return drawn(view.table(title, fitted), Chart(x, y, marks, "series", legend), says, caption, origin)
 
 
 def series_figure(
@@ -93,14 +94,18 @@ def series_figure(
         origin: where they come from.
         under: what is drawn below them.
     """
-    view = View[tuple[str, float, Bounded]](
+    view = View[_Row](
         name,
-        text("of", "series", lambda row: row[0]),
-        (whole if x.log else magnitude)(x.key, x.key, lambda row: row[1]),  # counts lie on logarithmic axes
-        with_ends(y.key, y.key, lambda row: row[2]),
+        text("of", "series"),
+        (whole if x.log else magnitude)(x.key, x.key),  # counts lie on logarithmic axes
+        with_ends(y.key, y.key),
     )
+    rows = [
+        {"series": series, x.key: at, y.key: of.value, f"{y.key}_lo": of.lo, f"{y.key}_hi": of.hi}
+        for series, at, of in numbers
+    ]
     marks = (*under, Mark("bars", lo=f"{y.key}_lo", hi=f"{y.key}_hi"), Mark("points"))
-    return drawn(view.table(title, numbers), Chart(x, y, marks, "series"), *words, origin)
+    return drawn(view.table(title, rows), Chart(x, y, marks, "series"), *words, origin)
 
 
 def residual_figure(
@@ -125,12 +130,11 @@ def residual_figure(
         axis: what the laws are in.
         by: which parameters S counts.
     """
-    columns: tuple[Column[_Left] | Sequence[Column[_Left]], ...] = (
-        text(legend, "series", lambda row: row[0]),
-        text("size", "size", lambda row: row[1]),
-        place(lambda row: row[2]),
-        decimal(_Y.title, _Y.key, lambda row: row[3], 5),
-    )
+    view = View[_Row](name, text(legend, "series"), _SIZE, place(), decimal(_Y.title, _Y.key, digits=5))
+    values = [
+        {"series": series, "size": size, "non_embedding_params": at.non_embedding_params, "x": at.x, _Y.key: left}
+        for series, size, at, left in rows
+    ]
     marks = (rule(residual_ln=0.0), Mark("line", look={"strokeWidth": 1}), Mark("points"))
     chart = Chart(scale_of(axis, by=by), _Y, marks, "series", legend, height=240)
-    return drawn(View(name, columns).table(title, rows, axis=axis), chart, says, _CAPTION, origin)
+    return drawn(view.table(title, values, axis=axis), chart, says, _CAPTION, origin)
