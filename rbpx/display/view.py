@@ -95,10 +95,7 @@ def given(row: Never) -> Cell:
 
 
 def value_of(row: Any, key: str) -> Any:
-    """A value of a record by its key, or by its path, as params.choice.form; of a law, also what its params have."""
-    for name in key.split(".")[:-1]:
-        row = row.get(name) or {}
-    key = key.rpartition(".")[2]
+    """A value of a record by its key; of a law, also what its params have."""
     return row[key] if key in row else (row.get("params") or {}).get(key)
 
 

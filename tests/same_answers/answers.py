@@ -85,8 +85,8 @@ class Ask:
             for row in rows
         ]
 
-    def found(self, stores: Path) -> tuple[list[Row], list[str]]:
-        """The rows that it is answered now, in a copy of `STORES`; and the keys that they have without --details."""
+    def found(self, stores: Path) -> tuple[list[Row], list[Result]]:
+        """The rows that it is answered now, in a copy of `STORES`; and the results that have them."""
         results: list[Result] = []
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(render, "rows_of", lambda of: results.extend(of) or rows_of(of))
@@ -94,8 +94,7 @@ class Ask:
                 here(*words, "--format", "json", "--details", "--store", stores / self.store, cwd=stores, check=0)
                 for words in self.questions()
             ]
-        rows = [flat(row) for answer in answers for row in json.loads(answer.stdout)]
-        return rows, sorted({key for result in results for row in render.plain_rows([result]) for key in row})
+        return [flat(row) for answer in answers for row in json.loads(answer.stdout)], results
 
 
 def asks() -> list[Ask]:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from rbpx.questions.registry import analyses, asking
+from rbpx.questions.render import plain_rows
+from rbpx.questions.result import Result
 from rbpx.store.schema import FITS
 from tests.same_answers.answers import FOLDER, STORES, Ask, asks, differences
 from tests.support.once import once_a_session
@@ -32,10 +34,24 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("ask", [pytest.param(ask, id=f"{ask.store} {ask.line}") for ask in ASKS if ask.daily])
 def test_a_question_answers_as_it_did(ask: Ask, stores: Path) -> None:
-    rows, keys = ask.found(stores)
+    rows, results = ask.found(stores)
     differing = differences(ask.expected(), rows, ask.verb)
     assert not differing, f"{len(differing)} differences:\n" + "\n".join(differing[:20])
-    assert sorted(set(KEYS[f"{ask.store} {ask.line}"]) - set(keys)) == []
+    plain = {key for result in results for row in plain_rows([result]) for key in row}
+    assert sorted(set(KEYS[f"{ask.store} {ask.line}"]) - plain) == []
+    assert {name: empty for result in results for name, empty in _empty(result).items()} == {}
+
+
+def _empty(result: Result) -> dict[str, str]:
+    """Columns of tables that say nothing of a value that the rows have under its name."""
+    known = {key for row in result.rows for key, value in row.items() if value not in (None, "")}
+    return {
+        f"{table.name}: {column.heading}": key
+        for table in result.tables
+        for column in table.columns
+        for key in column.keys
+        if key in known and table.rows and all(row.get(key) is None for row in table.records())
+    }
 
 
 def test_columns_of_fits_keep_their_names() -> None:
