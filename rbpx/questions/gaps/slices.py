@@ -26,9 +26,6 @@ from rbpx.store.sql import SqlLimits, ask, ask_where
 DEFAULT_K: Final = (1, 10, 100)
 LOSSES: Final = ("rbp", "cross_entropy")
 POSITIONS: Final = (1, 16, 64, 256)  # where the built-in buckets begin
-COLUMNS: Final = (
-    "doc_id, position, token_id, text, frequency, decile, n_tokens, category, domain, greater, ties, logprob, rank"
-)
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,8 @@ def slice_points(connection: duckdb.DuckDBPyConnection, group: Group, request: R
     for run in group.runs:
         scored = ask(connection, "scored_tokens", run_id=run.run_id, ties=group.ties.value)
         for part in _slices(request, scored):
-            counts.setdefault(part, []).append(_count(connection, scored, part, limits))
+            count = ask_where(connection, scored, f"slices.{part.name}", part.where, "slice_ranks", limits)
+            counts.setdefault(part, []).append(count)
     occupied = {part: tables for part, tables in counts.items() if all(table.num_rows for table in tables)}
     empty = [part for part in counts if part not in occupied]
     if empty and request.conditions:
@@ -106,16 +104,6 @@ def _slices(request: Request, scored: pa.Table) -> list[Slice]:
     if request.slices == "frequency":
         parts = [Slice(f"decile {n}", f"decile = {n}") for n in range(1, 11)]
     return parts
-
-
-def _count(connection: duckdb.DuckDBPyConnection, scored: pa.Table, part: Slice, limits: SqlLimits) -> pa.Table:
-    try:
-        return ask_where(connection, scored, part.where, "slice_ranks", limits)
-    except RbpxError as problem:
-        raise RbpxError(
-            f"slices.{part.name}={part.where!r} is not a valid condition: {problem}; give one SQL expression "
-            f"over {COLUMNS}"
-        ) from None
 
 
 def _points(
