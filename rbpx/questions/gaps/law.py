@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.estimate import MIN_RESAMPLES, NO_ESTIMATE, Estimate, Resampled, fieller
+from rbpx.laws.intervals.estimate import MIN_RESAMPLES, NO_ESTIMATE, Estimate, Resampled, fieller, flat
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.intervals import ALPHA, p_of_zero
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
@@ -101,6 +101,16 @@ class Gap:
             Status.beyond: self.is_beyond,
         }
         return [status for status, is_true in holds.items() if is_true]
+
+    def record(self) -> dict[str, Any]:
+        """What it says beside its fit, as plain values for JSON."""
+        known: dict[str, Any] = {"swapped": self.swapped, "S_ref": self.S_ref, "ratio": self.ratio}
+        known |= {"delta": self.delta, "p": self.p, "p_adjusted": self.p_adjusted, "ln_S_closed": self.ln_S_closed}
+        known |= {"closed_beyond": self.closed_beyond, "curvature": self.curvature or NO_ESTIMATE}
+        known |= {f"curvature_{name}": getattr(self.curvature, name, None) for name in ("p", "turns")}
+        if self.offset is not None:
+            known |= {"form": self.offset.form.value, "E_a": self.offset.E_a, "E_b": self.offset.E_b}
+        return flat(known)
 
 
 def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) -> Gap:
