@@ -121,9 +121,8 @@ def _meet(sides: Sequence[pa.Table], runs: Sequence[Run]) -> tuple[str, Stretche
 
 def _tokens(rows: pa.Table, know_bytes: bool) -> Tokens:
     doc, nats = rows["doc_id"].to_numpy().astype(np.int64), rows["nats"].to_numpy()
-    if know_bytes:
-        return Tokens(doc, rows["first_byte"].to_numpy(), rows["n_bytes"].to_numpy(), nats)
-    return Tokens(doc, rows["position"].to_numpy().astype(np.int64), np.ones(len(doc), np.int64), nats)
+    begin = rows["first_byte" if know_bytes else "position"].to_numpy().astype(np.int64)
+    return Tokens(doc, begin, rows["n_bytes"].to_numpy() if know_bytes else np.ones(len(doc), np.int64), nats)
 
 
 def _is_one_tokenizer(sides: Sequence[pa.Table]) -> bool:
@@ -237,8 +236,7 @@ PARTS: Final = View[Record](
     "parts",
     text("part", "name", _part),
     whole("length", "n_units", lambda row: row[f"n_{row['unit']}s"]),
-    with_ends("a", "bits_a", ends_spare=3),
-    with_ends("b", "bits_b", ends_spare=3),
+    [with_ends(side, f"bits_{side}", ends_spare=3) for side in "ab"],
     with_ends("b − a", "change", how=signed, means="below 0, b predicts better"),
     share("share", "share", means="part of the whole difference", spare=1),
     whole("documents", "documents", spare=2),
@@ -246,10 +244,8 @@ PARTS: Final = View[Record](
 HITS: Final = View[Record](
     "hits",
     whole("k", "k"),
-    with_ends("RBP of a", "rbp_a", ends_spare=2),
-    with_ends("of b", "rbp_b", ends_spare=2),
-    with_ends("gained", "gained"),
-    with_ends("lost", "lost"),
+    [with_ends(heading, key, ends_spare=2) for heading, key in (("RBP of a", "rbp_a"), ("of b", "rbp_b"))],
+    [with_ends(way, way) for way in ("gained", "lost")],
     with_ends("same", "same", means="tokens that both hit or both miss", ends_spare=1),
 )
 PASSAGES: Final = View[Record](

@@ -72,12 +72,8 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 def _points(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Points]:
     """The points of the laws that can be fitted."""
     points = known_points(connection, group, request, ("rbp", "cross_entropy"), _K)
-    return [each for each in points if _usable(each)]
-
-
-def _usable(points: Points) -> bool:
-    known = np.all(np.isfinite(points.y_N)) and np.all(points.y_N > 0)
-    return bool(known) and len(set(points.S_N)) >= 3 and points.doubt in (None, Status.one_document)
+    points = [each for each in points if each.doubt in (None, Status.one_document) and len(set(each.S_N)) >= 3]
+    return [each for each in points if np.all(np.isfinite(each.y_N) & (each.y_N > 0))]
 
 
 def _pair(

@@ -92,18 +92,12 @@ def closed(gap: Gap) -> tuple[str, str, str]:
     lo, hi = math.log(min(gap.fit.S) / REACH), math.log(max(gap.fit.S) * REACH)
 
     def size(ln_S: float | None) -> str:
-        return "beyond" if ln_S is not None and not lo <= ln_S <= hi else _power(ln_S)
+        if ln_S is None:
+            return UNKNOWN
+        return f"{math.exp(ln_S):.0e}".replace("e+0", "e").replace("e+", "e") if lo <= ln_S <= hi else "beyond"
 
-    return _power(gap.ln_S_closed.value), size(gap.ln_S_closed.lo), size(gap.ln_S_closed.hi)
-
-
-def _power(ln_S: float | None) -> str:
-    """A size of any magnitude in one digit."""
-    if ln_S is None:
-        return UNKNOWN
-    exponent = math.floor(ln_S / math.log(10))
-    digit = round(math.exp(ln_S - exponent * math.log(10)))
-    return f"1e{exponent + 1}" if digit == 10 else f"{digit}e{exponent}"
+    at = gap.ln_S_closed
+    return size(at.value), size(at.lo), size(at.hi)
 
 
 def _verdict(row: Record) -> Cell:

@@ -12,12 +12,12 @@ from typing import Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from rbpx.config.keys.tasks import ITEM_SLICES
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
+from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points, size_points, weigh
 from rbpx.status import Status
@@ -102,14 +102,7 @@ def _conditions(request: Request, scored: pa.Table) -> dict[str, str]:
     return given | rest if len(given) == 1 else given
 
 
-def _slice(
-    group: Group,
-    request: Request,
-    name: str,
-    where: str,
-    tables: Sequence[pa.Table],
-    weights_BD: npt.NDArray[np.float64],
-) -> Side:
+def _slice(group: Group, request: Request, name: str, where: str, tables: list[pa.Table], weights_BD: Floats) -> Side:
     k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     evidence = [
         weigh(table, weights_BD, k_grid, run.vocab_size or 0, LOSSES)
