@@ -154,11 +154,19 @@ def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str,
 
 
 def ask_where(
-    connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: str, name: str, limits: SqlLimits = _LIMITS
+    connection: duckdb.DuckDBPyConnection, rows: pa.Table, key: str, condition: str, name: str, limits: SqlLimits
 ) -> pa.Table:
     """The answer to one question about the rows that meet a user's condition; the question calls them `chosen`.
 
     DuckDB parses the condition as one expression, never as a statement.
+
+    Args:
+        connection: to the store.
+        rows: with the columns that a condition may be about; and `row`, the place of each, which nobody needs to know.
+        key: that gave the condition.
+        condition: an SQL expression.
+        name: the question.
+        limits: of time and memory.
 
     Raises:
         RbpxError: it is not a single boolean expression, DuckDB refuses it, or a limit was reached.
@@ -170,14 +178,20 @@ def ask_where(
         assert answer is not None, f"{name}.sql is not a SELECT"
         return answer.to_arrow_table()
 
-    return _of_condition(connection, choose, limits)
+    try:
+        return _of_condition(connection, choose, limits)
+    except RbpxError as problem:
+        columns = ", ".join(column for column in rows.column_names if column != "row")
+        raise RbpxError(
+            f"{key}={condition!r} is not a valid condition: {problem}; give one SQL expression over {columns}"
+        ) from None
 
 
 def meets(rows: pa.Table, condition: str, limits: SqlLimits) -> pa.ChunkedArray:
     """Whether each row of a table meets a user's condition, which can reach nothing else; null where that is unknown.
 
     Raises:
-        RbpxError: as in `ask_where`.
+        RbpxError: it is not a single boolean expression, DuckDB refuses it, or a limit was reached.
     """
     with _limited(limits) as connection:
         _lock(connection)

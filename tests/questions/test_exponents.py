@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.questions.exponents.analysis import mean_over
+from rbpx.questions.exponents.mean import mean_over
 from rbpx.runs.points.sizes import Points
 from tests.support.asking import ask, ask_file, refused
 from tests.support.composed import here

@@ -13,8 +13,8 @@ from scipy.stats import linregress
 from scipy.stats import t as student_t
 
 from rbpx.laws.power.intervals import holm
+from rbpx.questions.gaps.ask import closed
 from rbpx.questions.gaps.law import Gap, fit_gap, settle
-from rbpx.questions.gaps.views import closed
 from rbpx.status import Status
 from tests.support import drawn_answers
 from tests.support.asking import ask, imported

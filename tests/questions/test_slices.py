@@ -13,7 +13,7 @@ import pytest
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.intervals.estimate import document_weights
-from rbpx.questions.gaps import analysis as gaps
+from rbpx.questions.gaps.pairs import pairs_of
 from rbpx.runs.select.sizes import select
 from rbpx.store.sql import ask as ask_sql
 from rbpx.store.sql import connect, connected_once
@@ -244,7 +244,7 @@ def test_no_condition_is_a_statement_and_each_wrong_one_is_one_line(drawn: Path)
         groups = select(connection, Request())
         for condition in WRONG:
             with pytest.raises(RbpxError, match="mine") as told:
-                gaps.analyse(connection, groups, Request(resamples=20, slices={"mine": condition}))
+                pairs_of(connection, groups, Request(resamples=20, slices={"mine": condition}))
             assert "\n" not in str(told.value), condition
             assert connection.execute("SELECT * FROM runs ORDER BY ALL").fetchall() == runs
     assert snapshot(drawn) == before

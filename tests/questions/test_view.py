@@ -100,9 +100,9 @@ def test_what_cannot_be_shown_is_said(measured: Measured) -> None:
 
 
 def test_a_text_cannot_end_the_script_that_holds_it() -> None:
-    from rbpx.questions.view.views import _script_safe
+    from rbpx.questions.view.page import script_safe
 
     hostile = "</script><script>alert(1)</script>\u2028<!--"
-    written = _script_safe({"text": hostile})
+    written = script_safe({"text": hostile})
     assert "<" not in written
     assert json.loads(written) == {"text": hostile}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rbpx.questions.exponents.analysis import mean_over
+from rbpx.questions.exponents.mean import mean_over
 from rbpx.runs.points.sizes import Points
 
 

@@ -2,12 +2,13 @@
 
 The nats of a token are spread evenly over the bytes that it stands for. Under one tokenizer a stretch is a token.
 Some stretches in a row make a place; the places where the models are furthest apart are found too.
-Shapes: N tokens of one side, M stretches.
+Shapes: N tokens of one side, M stretches, D documents.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +59,17 @@ class Stretches:
     b_M: Integers
     nats_a_M: Floats
     nats_b_M: Floats
+
+    @cached_property
+    def documents(self) -> tuple[Integers, npt.NDArray[np.intp]]:
+        """The ids of the D documents, and the place of each stretch's document among them."""
+        return np.unique(self.doc_M, return_inverse=True)
+
+    def sums(self, chosen_M: npt.NDArray[Any] | slice = np.s_[:]) -> Floats:
+        """Nats of a, nats of b and bytes by document, of all stretches or of the chosen ones: [3, D]."""
+        doc_ids, document_M = self.documents
+        columns, doc, D = (self.nats_a_M, self.nats_b_M, self.length_M), document_M[chosen_M], len(doc_ids)
+        return np.stack([np.bincount(doc, each[chosen_M], D).astype(np.float64) for each in columns])
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,75 +5,54 @@ digit. Shapes: D documents, N tokens that both scored; the 3 sums are nats of a,
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.laws.intervals.estimate import Estimate, from_influence
+from rbpx.laws.intervals.estimate import Estimate, by_name, from_influence
 from rbpx.laws.numeric import Floats
+from rbpx.store.store import Record
 
 KINDS: Final = ("word", "number", "white space", "punctuation", "non-ASCII", "mixed", "unknown")
 """The kinds of stretches, ignoring white space around them; `unknown` where the store does not have the text."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """Two models on one part of a text; bits per byte, or per token where bytes are not known.
-
-    Attributes:
-        by: text, kind, place, slice or document.
-        name: which one.
-        a: bits of side a.
-        b: bits of side b.
-        change: b - a; below 0 where b predicts better.
-        share: its share of the whole difference in bits; the parts of a text add up to 1. None without a difference.
-        n_units: bytes (or tokens) of the part.
-        n_documents: documents that have some of it.
-    """
-
-    by: str
-    name: str
-    a: Estimate
-    b: Estimate
-    change: Estimate
-    share: float | None
-    n_units: int
-    n_documents: int
-
-
-def compared(by: str, name: str, part_3D: Floats, whole_3D: Floats) -> Part | None:
-    """Bits of both sides on one part and b - a, with intervals over documents (linearised); None without text.
+def compared(part_3D: Floats, whole_3D: Floats, unit: str) -> Record | None:
+    """Two models on one part of a text; None without text.
 
     Args:
-        by: as in `Part`.
-        name: as in `Part`.
         part_3D: the sums of the part.
         whole_3D: the sums of the whole text, for the share.
+        unit: byte, or token where bytes are not known.
+
+    Returns:
+        `bits_a` and `bits_b` a unit and `change` b - a, with intervals over documents (linearised); its `share` of the
+        whole difference in bits, where the parts of a text add up to 1, None without a difference; how many units it
+        has, and `documents` that have some of it.
     """
     nats_a_D, nats_b_D, units_D = part_3D
-    units = float(units_D.sum())
-    if not units:
+    if not units_D.any():
         return None
-    change_D = nats_b_D - nats_a_D
-    whole_change = float((whole_3D[1] - whole_3D[0]).sum())
+    change_D, whole = nats_b_D - nats_a_D, float((whole_3D[1] - whole_3D[0]).sum())
     a, b, change = (_ratio(nats_D / math.log(2), units_D) for nats_D in (nats_a_D, nats_b_D, change_D))
-    share = float(change_D.sum()) / whole_change if whole_change else None
-    return Part(by, name, a, b, change, share, round(units), int(np.count_nonzero(units_D)))
-
-
-def shares(doc_N: npt.NDArray[np.intp], n_documents: int, **meets_N: npt.NDArray[np.bool_]) -> dict[str, Estimate]:
-    """The shares of the tokens that meet each named condition, with intervals over documents."""
-    tokens_D = np.bincount(doc_N, minlength=n_documents).astype(np.float64)
     return {
-        name: _ratio(np.bincount(doc_N, of_N, n_documents).astype(np.float64), tokens_D)
-        for name, of_N in meets_N.items()
+        **by_name(bits_a=a, bits_b=b, change=change),
+        "share": float(change_D.sum()) / whole if whole else None,
+        f"n_{unit}s": round(float(units_D.sum())),
+        "documents": int(np.count_nonzero(units_D)),
     }
 
 
-def _ratio(sum_D: Floats, units_D: Floats) -> Estimate:
+def shares(doc_N: npt.NDArray[np.int64], **meets_N: npt.NDArray[np.bool_]) -> Record:
+    """The shares of the tokens that meet each named condition, with intervals over documents."""
+    _, doc_N, tokens_D = np.unique(doc_N, return_inverse=True, return_counts=True)
+    hits = {name: np.bincount(doc_N, of_N, len(tokens_D)) for name, of_N in meets_N.items()}
+    return by_name(**{name: _ratio(hits_D, tokens_D) for name, hits_D in hits.items()})
+
+
+def _ratio(sum_D: npt.NDArray[Any], units_D: npt.NDArray[Any]) -> Estimate:
     """A ratio of sums over documents, with its interval."""
     units = units_D.sum()
     value = float(sum_D.sum() / units)

@@ -15,8 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.estimate import MIN_RESAMPLES, NO_ESTIMATE, Estimate, Resampled, fieller
-from rbpx.laws.numeric import Floats
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Resampled, fieller, flat
 from rbpx.laws.power.intervals import ALPHA, p_of_zero
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
@@ -102,6 +101,16 @@ class Gap:
         }
         return [status for status, is_true in holds.items() if is_true]
 
+    def record(self) -> dict[str, Any]:
+        """What it says beside its fit, as plain values for JSON."""
+        known: dict[str, Any] = {"swapped": self.swapped, "S_ref": self.S_ref, "ratio": self.ratio}
+        known |= {"delta": self.delta, "p": self.p, "p_adjusted": self.p_adjusted, "ln_S_closed": self.ln_S_closed}
+        known |= {"closed_beyond": self.closed_beyond, "curvature": self.curvature or NO_ESTIMATE}
+        known |= {f"curvature_{name}": getattr(self.curvature, name, None) for name in ("p", "turns")}
+        if self.offset is not None:
+            known |= {"form": self.offset.form.value, "E_a": self.offset.E_a, "E_b": self.offset.E_b}
+        return flat(known)
+
 
 def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) -> Gap:
     """Give a gap its adjusted p value, and so its verdict, its size of closing and its status.
@@ -142,43 +151,27 @@ def fit_gap(
     Raises:
         ValueError: as in `fit_power_law`.
     """
-    a_N, b_N = np.asarray(loss_a, dtype=np.float64), np.asarray(loss_b, dtype=np.float64)
+    sides = [np.asarray(each, dtype=np.float64) for each in (loss_a, loss_b)]
+    drawn = None if a_resampled is None or b_resampled is None else np.stack([a_resampled, b_resampled])
     with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit says so
-        ratio_N, resampled = a_N / b_N, None
-        if a_resampled is not None and b_resampled is not None:
-            ratio_BN = np.asarray(a_resampled, dtype=np.float64) / np.asarray(b_resampled, dtype=np.float64)
-            resampled = Resampled.of(ratio_BN, n_documents)
-        fit = fit_power_law(S, ratio_N, resampled)
-        swapped = fit.theta_P is not None and bool(fit.theta_P[0] < 0)
-        if swapped:
-            resampled = None if resampled is None else Resampled.of(1 / resampled.y_BN, n_documents)
-            fit = fit_power_law(S, 1 / ratio_N, resampled)
+        ratio_N = sides[0] / sides[1]
+        swapped = -math.inf < float(np.log(ratio_N).mean()) < 0
+        turn = -1 if swapped else 1
+        resampled = None if drawn is None else Resampled.of((drawn[0] / drawn[1]) ** turn, n_documents)
+        fit = fit_power_law(S, ratio_N**turn, resampled)
     if fit.alpha is None or fit.r2 is None or fit.theta_P is None:
         return Gap(swapped, fit)
-    ln_G, S_N = float(fit.theta_P[0]), np.asarray(fit.S)
-    sides = (b_N, a_N, b_resampled, a_resampled) if swapped else (a_N, b_N, a_resampled, b_resampled)
-    bent, offset = curvature(S_N, np.log(fit.y), resampled), _offset(S_N, *sides, n_documents)
-    p, closed, ratio = None, NO_ESTIMATE, Estimate(math.exp(ln_G), None, None)
-    if (about := fit.uncertainty) is not None:
-        lo, hi = about.interval(ln_G, np.array([1.0, 0.0]))
-        p, ratio = p_of_zero(fit.alpha, np.array([0.0, 1.0]), about), replace(ratio, lo=math.exp(lo), hi=math.exp(hi))
-        closed = _over_forms(_closed(ln_G, fit.alpha, fit.S_ref, about), offset, bent is not None and bent.p < ALPHA)
-    delta = fit.exponent.times(-1)
-    gap = Gap(swapped, fit, fit.S_ref, ratio, delta, p, ln_S_closed=closed, curvature=bent, offset=offset)
-    return settle(gap, p)
-
-
-def _offset(
-    S_N: Floats, a_N: Floats, b_N: Floats, a_resampled: Any, b_resampled: Any, n_documents: int | None
-) -> OffsetRatio | None:
-    """The ratio with offsets; resamples in which a loss is not positive and finite are left out."""
-    drawn: list[Resampled] = []
-    if a_resampled is not None and b_resampled is not None:
-        a_BN, b_BN = np.asarray(a_resampled, np.float64), np.asarray(b_resampled, np.float64)
-        usable_B = np.all((a_BN > 0) & np.isfinite(a_BN) & (b_BN > 0) & np.isfinite(b_BN), axis=1)
-        if usable_B.sum() >= MIN_RESAMPLES:
-            drawn = [Resampled.of(y_BN[usable_B], n_documents) for y_BN in (a_BN, b_BN)]
-    return offset_ratio(S_N, a_N, b_N, *drawn)
+    ln_G, S_N, delta = float(fit.theta_P[0]), np.asarray(fit.S), fit.exponent.times(-1)
+    a_N, b_N = sides[::turn]
+    offset = offset_ratio(S_N, a_N, b_N, None if drawn is None else drawn[::turn], n_documents)
+    bent = curvature(S_N, np.log(fit.y), resampled)
+    if (about := fit.uncertainty) is None:
+        gap = Gap(swapped, fit, fit.S_ref, Estimate(math.exp(ln_G)), delta, curvature=bent, offset=offset)
+        return settle(gap, None)
+    ratio = Estimate(math.exp(ln_G), *map(math.exp, about.interval(ln_G, np.array([1.0, 0.0]))))
+    p = p_of_zero(fit.alpha, np.array([0.0, 1.0]), about)
+    closed = _over_forms(_closed(ln_G, fit.alpha, fit.S_ref, about), offset, bent is not None and bent.p < ALPHA)
+    return settle(Gap(swapped, fit, fit.S_ref, ratio, delta, p, None, closed, bent, offset), p)
 
 
 def _over_forms(straight: Estimate, offset: OffsetRatio | None, bends: bool) -> Estimate:

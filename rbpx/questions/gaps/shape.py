@@ -7,17 +7,18 @@ Shapes: N sizes, B resamples, G sizes at which the laws are evaluated.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Resampled, document_t, moments, student_t
+from rbpx.laws.intervals.estimate import MIN_RESAMPLES, NO_ESTIMATE, Estimate, Resampled, document_t, moments, student_t
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.intervals import p_of_zero
-from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.power.regression import Regression
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
 from rbpx.laws.predict.verdict import NEGLIGIBLE, Form
@@ -92,28 +93,58 @@ class OffsetRatio:
     ln_S_closed: Estimate
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """A loss as E + C S^(-alpha).
+def offset_ratio(
+    S_N: Floats, a_N: Floats, b_N: Floats, drawn_2BN: Floats | None = None, n_documents: int | None = None
+) -> OffsetRatio | None:
+    """The ratio of two losses with an irreducible part each, and where it is 1.
 
-    Attributes:
-        theta_P: ln_C_ref, alpha, E.
-        residual_N: ln y, measured minus fitted.
-        sensitivity_PN: change of each parameter for a change of each ln y; none of an E at its bound.
-        E: the irreducible part.
-        least: the smallest loss.
+    Each law is fitted by itself. What a model does to both losses alike drops out of their ratio: its interval comes
+    from the residuals of both with their correlation, by Student's t of N - 3 degrees of freedom, and from the
+    documents that were drawn for both. The gap may be closed at a size where the 95 % band of ln(L_A / L_B) contains
+    0; such sizes are looked for up to 10 times outside those measured.
+
+    Args:
+        S_N: sizes.
+        a_N: losses on A.
+        b_N: on B.
+        drawn_2BN: both under resampled documents; a resample in which one is not positive and finite is left out.
+        n_documents: that were resampled, of the text with fewer; None where they are not counted.
+
+    Returns:
+        The ratio; None below 4 sizes or where one of the fits does not converge.
     """
+    drawn: list[Resampled] = []
+    if drawn_2BN is not None:
+        usable_B = np.all((drawn_2BN > 0) & np.isfinite(drawn_2BN), axis=(0, 2))
+        if usable_B.sum() >= MIN_RESAMPLES:
+            drawn = [Resampled.of(y_BN[usable_B], n_documents) for y_BN in drawn_2BN]
+    sides = (a_N, b_N)
+    laws = [_law(tuple(S_N.tolist()), tuple(y_N.tolist())) for y_N in sides if not drawn]  # a text is in many pairs
+    laws += [fit_power_law(S_N, y_N, of, Method.offset, backtests=False) for y_N, of in zip(sides, drawn, strict=False)]
+    if any(law.theta_P is None or law.r2 is None for law in laws):
+        return None
+    form = Form.either
+    if any(law.offset.lo is not None and law.offset.lo > 0 for law in laws):
+        form = Form.offset
+    elif all(law.offset.hi is not None and law.offset.hi <= NEGLIGIBLE * min(law.y) for law in laws):
+        form = Form.power
+    changes = [of.ln_y_BN - np.log(y_N) for y_N, of in zip(sides, drawn, strict=False)]
+    a, b = laws
+    return OffsetRatio(form, a.offset, b.offset, _closed(S_N, laws, changes, n_documents))
 
-    theta_P: Floats
-    residual_N: Floats
-    sensitivity_PN: Floats
-    E: Estimate
-    least: float
 
-    def at(self, x_G: Floats) -> tuple[Floats, Floats]:
-        """Ln of the loss at G sizes, and its derivatives by each ln y that was fitted, shape [G, N]."""
-        ln_y_G, gradient_GP = _ln_loss(x_G, self.theta_P)
-        return ln_y_G, gradient_GP @ self.sensitivity_PN
+@lru_cache(maxsize=1024)
+def _law(S: tuple[float, ...], y: tuple[float, ...]) -> PowerLawFit:
+    return fit_power_law(S, y, None, Method.offset, backtests=False)
+
+
+def _along(law: PowerLawFit, x_G: Floats) -> tuple[Floats, Floats]:
+    """Ln of a loss at G sizes, and its derivatives by each ln y that was fitted, [G, N]; none by an E at its bound."""
+    theta_P, x_N = law.theta_P, np.log(law.S) - np.log(law.S).mean()
+    assert theta_P is not None, "the fit converged"
+    free = 2 if theta_P[2] == 0 else 3
+    (_, J_NP), (ln_y_G, J_GP) = (_ln_loss(x, theta_P) for x in (x_N, x_G))
+    return ln_y_G, J_GP[:, :free] @ np.linalg.pinv(J_NP[:, :free])
 
 
 def _ln_loss(x_G: Floats, theta_P: Floats) -> tuple[Floats, Floats]:
@@ -123,73 +154,17 @@ def _ln_loss(x_G: Floats, theta_P: Floats) -> tuple[Floats, Floats]:
     return np.log(y_G), np.column_stack([power_G / y_G, -x_G * power_G / y_G, 1 / y_G])
 
 
-def _form_of(*sides: _Side) -> Form:
-    """The form that losses call for, by the interval of each E and the smallest value."""
-    if any(side.E.lo is not None and side.E.lo > 0 for side in sides):
-        return Form.offset
-    is_power = all(side.E.hi is not None and side.E.hi <= NEGLIGIBLE * side.least for side in sides)
-    return Form.power if is_power else Form.either
-
-
-def offset_ratio(
-    S_N: Floats, a_N: Floats, b_N: Floats, a_drawn: Resampled | None = None, b_drawn: Resampled | None = None
-) -> OffsetRatio | None:
-    """The ratio of two losses with an irreducible part each, and where it is 1.
-
-    Each law is fitted by itself. What a model does to both losses alike drops out of their ratio: its interval comes
-    from the residuals of both with their correlation, by Student's t of N - 3 degrees of freedom, and from the
-    documents that were drawn for both. The gap may be closed at a size where the 95 % band of ln(L_A / L_B) contains
-    0; such sizes are looked for up to 10 times outside those measured.
-
-    Returns:
-        The ratio; None below 4 sizes or where one of the fits does not converge.
-    """
-    a, b = (_side(S_N, y_N, drawn) for y_N, drawn in ((a_N, a_drawn), (b_N, b_drawn)))
-    if a is None or b is None:
-        return None
-    changes, n_documents = None, None
-    if a_drawn is not None and b_drawn is not None:
-        changes = a_drawn.ln_y_BN - np.log(a_N), b_drawn.ln_y_BN - np.log(b_N)
-        n_documents = a_drawn.n_documents
-    return OffsetRatio(_form_of(a, b), a.E, b.E, _closed(S_N, a, b, changes, n_documents))
-
-
-def _side(S_N: Floats, y_N: Floats, drawn: Resampled | None) -> _Side | None:
-    if drawn is None:  # one text is in many pairs
-        return _side_of(tuple(S_N.tolist()), tuple(y_N.tolist()))
-    return _fitted(S_N, y_N, drawn)
-
-
-@lru_cache(maxsize=1024)
-def _side_of(S: tuple[float, ...], y: tuple[float, ...]) -> _Side | None:
-    return _fitted(np.array(S), np.array(y), None)
-
-
-def _fitted(S_N: Floats, y_N: Floats, drawn: Resampled | None) -> _Side | None:
-    fit = fit_power_law(S_N, y_N, drawn, Method.offset, backtests=False)
-    theta_P = fit.theta_P
-    if theta_P is None or fit.r2 is None:
-        return None
-    free = 2 if theta_P[2] == 0 else 3
-    J_NP = _ln_loss(np.log(S_N) - np.log(S_N).mean(), theta_P)[1][:, :free]
-    sensitivity_PN = np.zeros((3, len(S_N)))
-    sensitivity_PN[:free] = np.linalg.pinv(J_NP)
-    return _Side(theta_P, np.asarray(fit.residuals_ln), sensitivity_PN, fit.offset, float(y_N.min()))
-
-
-def _closed(
-    S_N: Floats, a: _Side, b: _Side, changes: tuple[Floats, Floats] | None, n_documents: int | None
-) -> Estimate:
+def _closed(S_N: Floats, laws: Sequence[PowerLawFit], changes: Sequence[Floats], n_documents: int | None) -> Estimate:
     """The ln of the size at which both laws meet, and the ends of the range in which they may."""
     ln_S_ref, n = float(np.log(S_N).mean()), len(S_N)
     ln_S_G = np.linspace(math.log(S_N.min() / REACH), math.log(S_N.max() * REACH), _GRID)
-    (ln_a_G, by_a_GN), (ln_b_G, by_b_GN) = (side.at(ln_S_G - ln_S_ref) for side in (a, b))
+    (ln_a_G, by_a_GN), (ln_b_G, by_b_GN) = (_along(law, ln_S_G - ln_S_ref) for law in laws)
     gap_G = ln_a_G - ln_b_G
-    residual_N2 = np.column_stack([a.residual_N, b.residual_N])
+    residual_N2 = np.column_stack([law.residuals_ln for law in laws])
     noise_22 = residual_N2.T @ residual_N2 / (n - 3)
     by_GN2 = np.stack([by_a_GN, -by_b_GN], axis=-1)
     variance_G = student_t(n - 3) ** 2 * np.einsum("gni,ij,gnj->g", by_GN2, noise_22, by_GN2)
-    if changes is not None:
+    if changes:
         moved_BG = changes[0] @ by_a_GN.T - changes[1] @ by_b_GN.T
         gap_G = gap_G - moved_BG.mean(axis=0)
         variance_G = variance_G + document_t(n_documents) ** 2 * moved_BG.var(axis=0, ddof=1)

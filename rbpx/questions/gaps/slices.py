@@ -12,12 +12,12 @@ from typing import Final
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from rbpx.config.keys.tasks import ITEM_SLICES
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
+from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points, size_points, weigh
 from rbpx.status import Status
@@ -26,55 +26,50 @@ from rbpx.store.sql import SqlLimits, ask, ask_where
 DEFAULT_K: Final = (1, 10, 100)
 LOSSES: Final = ("rbp", "cross_entropy")
 POSITIONS: Final = (1, 16, 64, 256)  # where the built-in buckets begin
-COLUMNS: Final = (
-    "doc_id, position, token_id, text, frequency, decile, n_tokens, category, domain, greater, ties, logprob, rank"
-)
-
-
-@dataclass(frozen=True)
-class Slice:
-    """Tokens chosen by an SQL condition on the columns of `scored_tokens`."""
-
-    name: str
-    where: str
 
 
 @dataclass(frozen=True, eq=False)
-class SlicePoints:
-    """The points of one slice.
+class Side:
+    """A text, or a slice of it.
 
     Attributes:
-        chosen: the slice.
-        n_tokens: the tokens in it at the largest size.
-        n_documents: the documents that have such a token.
-        points: by law and k; their doubt is one_document where all tokens are from one document, different_tokens
-            where the condition chose different tokens at different sizes.
+        group: the runs on it.
+        name: of the text, or of the slice.
+        points: by law and k; of a slice their doubt is one_document where all tokens are from one document,
+            different_tokens where the condition chose different tokens at different sizes.
+        where: the SQL condition on the columns of `scored_tokens` that chooses the slice; empty for a text.
+        n_tokens: of the slice at the largest size.
+        n_documents: that have such a token.
     """
 
-    chosen: Slice
-    n_tokens: int
-    n_documents: int
-    points: tuple[Points, ...]
+    group: Group
+    name: str
+    points: Sequence[Points]
+    where: str = ""
+    n_tokens: int = 0
+    n_documents: int = 0
 
 
-def slice_points(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[SlicePoints]:
+def slices_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Side]:
     """The losses of every requested slice, at every size of a measured group.
 
     Raises:
         RbpxError: a condition is wrong, or there are not two slices with a token at every size.
     """
-    limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
-    counts: dict[Slice, list[pa.Table]] = {}
+    limits, wheres = SqlLimits(request.sql_timeout_s, request.sql_memory_mib), dict[str, str]()
+    counts: dict[str, list[pa.Table]] = {}
     for run in group.runs:
         scored = ask(connection, "scored_tokens", run_id=run.run_id, ties=group.ties.value)
-        for part in _slices(request, scored):
-            counts.setdefault(part, []).append(_count(connection, scored, part, limits))
-    occupied = {part: tables for part, tables in counts.items() if all(table.num_rows for table in tables)}
-    empty = [part for part in counts if part not in occupied]
-    if empty and request.conditions:
+        wheres |= _conditions(request, scored)
+        for name, where in wheres.items():
+            count = ask_where(connection, scored, f"slices.{name}", where, "slice_ranks", limits)
+            counts.setdefault(name, []).append(count)
+    occupied = {name: tables for name, tables in counts.items() if all(table.num_rows for table in tables)}
+    empty = [name for name in request.conditions if name not in occupied]
+    if empty:
         at = next(run.size for run, table in zip(group.runs, counts[empty[0]], strict=True) if not table.num_rows)
         raise RbpxError(
-            f"slices.{empty[0].name}={empty[0].where!r} matches no scored token of {group.title} (size {at}), so "
+            f"slices.{empty[0]}={wheres[empty[0]]!r} matches no scored token of {group.title} (size {at}), so "
             "nothing can be compared; change the condition"
         )
     if not occupied and request.slices in ITEM_SLICES:
@@ -88,39 +83,26 @@ def slice_points(connection: duckdb.DuckDBPyConnection, group: Group, request: R
             "conditions: slices='{early: \"position < 8\"}'"
         )
     weights_BD = group.weights(request)
-    return [_points(group, request, part, tables, weights_BD) for part, tables in occupied.items()]
+    return [_slice(group, request, name, wheres[name], tables, weights_BD) for name, tables in occupied.items()]
 
 
-def _slices(request: Request, scored: pa.Table) -> list[Slice]:
+def _conditions(request: Request, scored: pa.Table) -> dict[str, str]:
     """The slices in the order of the request; a single condition gets the remaining tokens as the other slice."""
-    if request.slices in ITEM_SLICES:
-        names = sorted(str(name) for name in scored[request.slices].unique().to_pylist() if name is not None)
-        return [Slice(name, "{} = '{}'".format(request.slices, name.replace("'", "''"))) for name in names]
-    parts = [Slice(name, where) for name, where in request.conditions.items()]
-    if len(parts) == 1:
-        # Where a condition is unknown (NULL) it is not true, so the token belongs to the rest.
-        return [*parts, Slice(f"not {parts[0].name}", f"({parts[0].where}\n) IS NOT TRUE")]
-    if request.slices == "position":
-        parts = [Slice(f"{a}-{b - 1}", f"position BETWEEN {a} AND {b - 1}") for a, b in pairwise(POSITIONS)]
-        parts.append(Slice(f"{POSITIONS[-1]}+", f"position >= {POSITIONS[-1]}"))
-    if request.slices == "frequency":
-        parts = [Slice(f"decile {n}", f"decile = {n}") for n in range(1, 11)]
-    return parts
+    by, given = request.slices, request.conditions
+    if by in ITEM_SLICES:
+        names = sorted(str(name) for name in scored[by].unique().to_pylist() if name is not None)
+        return {name: "{} = '{}'".format(by, name.replace("'", "''")) for name in names}
+    if by == "position":
+        ends = {f"{a}-{b - 1}": f"position BETWEEN {a} AND {b - 1}" for a, b in pairwise(POSITIONS)}
+        return ends | {f"{POSITIONS[-1]}+": f"position >= {POSITIONS[-1]}"}
+    if by == "frequency":
+        return {f"decile {n}": f"decile = {n}" for n in range(1, 11)}
+    # Where a condition is unknown (NULL) it is not true, so the token belongs to the rest.
+    rest = {f"not {name}": f"({where}\n) IS NOT TRUE" for name, where in given.items()}
+    return given | rest if len(given) == 1 else given
 
 
-def _count(connection: duckdb.DuckDBPyConnection, scored: pa.Table, part: Slice, limits: SqlLimits) -> pa.Table:
-    try:
-        return ask_where(connection, scored, part.where, "slice_ranks", limits)
-    except RbpxError as problem:
-        raise RbpxError(
-            f"slices.{part.name}={part.where!r} is not a valid condition: {problem}; give one SQL expression "
-            f"over {COLUMNS}"
-        ) from None
-
-
-def _points(
-    group: Group, request: Request, part: Slice, tables: Sequence[pa.Table], weights_BD: npt.NDArray[np.float64]
-) -> SlicePoints:
+def _slice(group: Group, request: Request, name: str, where: str, tables: list[pa.Table], weights_BD: Floats) -> Side:
     k_grid = request.k.grid(group.vocab_size, DEFAULT_K)
     evidence = [
         weigh(table, weights_BD, k_grid, run.vocab_size or 0, LOSSES)
@@ -132,7 +114,7 @@ def _points(
     bits = [int(np.bitwise_xor.reduce(table["token_bits"].to_numpy())) for table in tables]
     if len(set(zip(n_tokens, bits, strict=True))) > 1:  # the number of tokens and their combined bits tell sets apart
         doubt = Status.different_tokens
-    points = size_points(group, evidence, request, k_grid, LOSSES)
     drawn = min(group.n_resampled, n_documents)
+    points = size_points(group, evidence, request, k_grid, LOSSES)
     points = [replace(each, doubt=each.doubt or doubt, n_documents=drawn) for each in points]
-    return SlicePoints(part, n_tokens[-1], n_documents, tuple(points))
+    return Side(group, name, points, where, n_tokens[-1], n_documents)

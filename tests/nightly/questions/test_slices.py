@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.questions.gaps import analysis as gaps
+from rbpx.questions.gaps.pairs import pairs_of
 from rbpx.runs.select.sizes import select
 from rbpx.store.sql import connect
 from tests.support.asking import ask, refused
@@ -26,11 +26,11 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> No
             rows_of_all = connection.sql(f"FROM {name}").to_arrow_table()
             connection.unregister(name)
             connection.from_arrow(rows_of_all).create(name)
-        found = gaps.analyse(connection, select(connection, request), request)
+        found = pairs_of(connection, select(connection, request), request)
     assert len(found) == 100
     delta = ratio = 0
     for each in found:
-        gap = each.gaps[0].gap
+        gap = each.losses[0].gap
         sign, power = (-1, 1 / true_ratio) if gap.swapped else (1, true_ratio)
         assert gap.delta.lo is not None
         assert gap.delta.hi is not None

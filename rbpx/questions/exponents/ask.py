@@ -1,0 +1,233 @@
+"""Answers whether the exponents of the laws in S agree, for each family and text, and averages over all.
+
+The means have intervals for other families, other texts and other models.
+Source: RBP paper (arXiv 2510.20387), table 2 and section 5, which finds those of cross-entropy and -ln RBP_1 alike.
+Shapes: N sizes, B resamples, K ranks.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import duckdb
+import numpy as np
+
+from rbpx.config.request import Request
+from rbpx.display.section import interval_of
+from rbpx.display.view import View, decimal, share, text, with_ends
+from rbpx.errors import RbpxError, number_of
+from rbpx.files.rows import read_table
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
+from rbpx.laws.numeric import Floats, line
+from rbpx.laws.power.law import fit_power_law
+from rbpx.questions.exponents import pooled
+from rbpx.questions.exponents.classes import of_classes
+from rbpx.questions.exponents.mean import mean_over
+from rbpx.questions.question import Question
+from rbpx.questions.result import Result
+from rbpx.runs.group import Group
+from rbpx.runs.points.sizes import Points, known_points
+from rbpx.runs.select.ways import in_size
+from rbpx.status import Status
+from rbpx.store.store import Record
+
+_K: Final = (1, 10, 100)
+_UP_TO: Final = 100  # k: beyond it published laws bend towards the vocabulary
+_COLUMNS: Final = ("dataset", "family", "k", "slope")  # of published slopes
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """One family on one text.
+
+    Attributes:
+        title: the text, with what tells its runs from others of that family and text.
+        ks: at which exponents are known.
+        rows: its exponents: of all tokens, with `difference`, the exponent of -ln RBP_1 minus that of cross-entropy,
+            and `drift`, the change of alpha per unit of ln k up to k = 100; of the tokens that improve and of others.
+        points: the quantities whose exponents are the difference and the drift, by these names; none of a file.
+    """
+
+    title: str
+    ks: Sequence[int]
+    rows: Sequence[Record]
+    points: Mapping[str, Points | None]
+
+
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
+    """Compare the exponents of each group, average over the groups that know both, and pool families on one text."""
+    known = [(group, _points(connection, group, request)) for group in groups]
+    pairs = [(group, pair) for group, of in known if (pair := _pair(connection, group, of, request)) is not None]
+    texts = pooled.pool(known)
+    if not pairs and not texts:
+        return []
+    of_all = pooled.families([group for group, _ in pairs] or [group for laws in texts for group in laws[0].groups])
+    run_ids = [run_id for group, _ in pairs for run_id in group.run_ids]
+    return [_result([of_all], [pair for _, pair in pairs], run_ids, texts)]
+
+
+def _points(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Points]:
+    """The points of the laws that can be fitted."""
+    points = known_points(connection, group, request, ("rbp", "cross_entropy"), _K)
+    points = [each for each in points if each.doubt in (None, Status.one_document) and len(set(each.S_N)) >= 3]
+    return [each for each in points if np.all(np.isfinite(each.y_N) & (each.y_N > 0))]
+
+
+def _pair(
+    connection: duckdb.DuckDBPyConnection, group: Group, points: Sequence[Points], request: Request
+) -> Pair | None:
+    of_k = {p.k: p for p in points if p.law == "rbp" and p.k is not None}
+    loss, one = next((p for p in points if p.law == "cross_entropy"), None), of_k.get(1)
+    if loss is None or one is None or one.runs != loss.runs:
+        return None
+    in_k = _in_k([of_k[k] for k in sorted(of_k) if k <= _UP_TO and of_k[k].runs == one.runs])
+    behind: dict[str, Points | None] = {"difference": one.over(loss), "drift": in_k}
+    names = {"family": group.first.family, "dataset": group.first.dataset, **group.names()}
+    alphas = {k: _slope(p) for k, p in of_k.items()}
+    rows = [_row(names, _slope(loss), alphas, {name: _exponent(of) for name, of in behind.items()})]
+    if group.is_measured and group.n_resampled > 1:
+        rows += [{"kind": "tokens", **names, **row} for row in of_classes(connection, group, request)]
+    return Pair(group.title_of_text, list(of_k), rows, behind)
+
+
+def _row(names: Record, of_loss: float, alphas: Mapping[int, float], estimates: Mapping[str, Estimate]) -> Record:
+    of_k = {f"alpha_{k}": alpha for k, alpha in alphas.items()}
+    return {"kind": "pair", **names, "alpha_cross_entropy": of_loss, **of_k, **by_name(**estimates)}
+
+
+def _exponent(points: Points | None) -> Estimate:
+    """The exponent of the law of some points, with its interval over documents and models."""
+    if points is None:
+        return NO_ESTIMATE
+    return fit_power_law(points.S_N, points.y_N, points.resampled, backtests=False).exponent
+
+
+def _slope(points: Points) -> float:
+    """The exponent of the line through the logarithms."""
+    return float(line(np.log(points.S_N), np.log(points.y_N))[1])
+
+
+def _in_k(points: Sequence[Points]) -> Points | None:
+    """The quantity whose exponent in S is the change of alpha per unit of ln k: exp of the slope of ln y in ln k."""
+    if len(points) < 2:
+        return None
+    of_K = _slope_in_k([p.k for p in points if p.k is not None])
+    drawn = [p.y_BN for p in points if p.y_BN is not None]
+    with np.errstate(divide="ignore", invalid="ignore"):  # a resample with a share of 0 or 1 is left out
+        y_BN = np.exp(np.log(np.stack(drawn, axis=-1)) @ of_K) if len(drawn) == len(points) else None
+    return replace(points[0], y_N=np.exp(np.log(np.column_stack([p.y_N for p in points])) @ of_K), y_BN=y_BN)
+
+
+def _slope_in_k(ks: Sequence[int]) -> Floats:
+    """What each k adds to the slope of the line in ln k."""
+    return np.asarray(np.linalg.pinv(np.column_stack([np.ones(len(ks)), np.log(ks)]))[1])
+
+
+def of_file(path: Path, request: Request) -> Result:
+    """Compare published slopes: rows of dataset, family, k (a number, or CE) and slope, which is -alpha.
+
+    Raises:
+        RbpxError: the file lacks a column, a row is invalid, or no pair has both k = 1 and CE.
+    """
+    table = read_table(path)
+    missing = [name for name in _COLUMNS if name not in table.columns]
+    if missing:
+        raise RbpxError(f"{path} has no column {missing[0]}; give it the columns {', '.join(_COLUMNS)}")
+    alphas: dict[tuple[str, str], dict[int | None, float]] = {}  # by k; of CE by None
+    for row in table.rows:
+        dataset, family, k, slope = (str(row.values.get(name)) for name in _COLUMNS)
+        try:
+            of_k, alpha = (None if k.upper() == "CE" else int(k)), -float(slope)
+        except ValueError:
+            raise RbpxError(f"{row.place}: k={k}, slope={slope}; k is a number or CE, slope a number") from None
+        alphas.setdefault((dataset, family), {})[of_k] = alpha
+    pairs = [_published(*names, of_k) for names, of_k in alphas.items() if {None, 1} <= of_k.keys()]
+    if not pairs:
+        raise RbpxError(f"no family and text in {path} has both k=1 and CE; add such rows")
+    return _result([], pairs)
+
+
+def _published(dataset: str, family: str, of_k: Mapping[int | None, float]) -> Pair:
+    alphas = {k: alpha for k, alpha in of_k.items() if k is not None}
+    ks = [k for k in sorted(alphas) if k <= _UP_TO]
+    drift = float(_slope_in_k(ks) @ [alphas[k] for k in ks]) if len(ks) > 1 else None
+    estimates = {"difference": Estimate(alphas[1] - of_k[None]), "drift": Estimate(drift)}
+    return Pair(
+        dataset, list(alphas), [_row({"family": family, "dataset": dataset}, of_k[None], alphas, estimates)], {}
+    )
+
+
+def _result(
+    groups: Sequence[Group],
+    pairs: Sequence[Pair],
+    run_ids: Sequence[str] = (),
+    texts: Sequence[Sequence[pooled.PooledLaw]] = (),
+) -> Result:
+    """The pairs, each followed by its tokens that improve and the others, and their means; then families on one text.
+
+    Of these alone are rows kept.
+    """
+    rows, tables, said = [row for pair in pairs for row in pair.rows], [], []
+    if pairs:
+        view = _view(sorted({k for pair in pairs for k in pair.ks}))
+        shown = [row | {"dataset": pair.title} for pair in pairs for row in pair.rows]
+        tables.append(view.table("Exponents of the laws in S", shown))
+        difference, drift = (_mean(pairs, name) for name in ("difference", "drift"))
+        status = Status.ok if difference.leaves_out_0 else Status.no_trend
+        means: Record = {"kind": "mean", "family": None, "dataset": None, **by_name(difference=difference, drift=drift)}
+        rows.append(means | {"n_pairs": len(pairs), "status": status.value, "run_ids": list(run_ids)})
+        unclear = "" if status is Status.ok else ", which cannot be told from 0"
+        if difference.ends is None:
+            unclear = "" if groups else ", since slopes of one family do not say how its models scatter"
+        said.append(
+            f"Mean over {number_of(len(pairs), 'pair')}: α of −ln RBP_1 minus that of CE is "
+            f"{interval_of(difference, 4)}{unclear}; α changes by {interval_of(drift, 4)} per unit of ln k."
+        )
+    laws = list(chain.from_iterable(texts))
+    fits = [row for law in laws for row in pooled.fit_records(law)]
+    return Result(
+        groups,
+        [*rows, *({"kind": "pooled", **row} for row in fits)],
+        [*tables, *([pooled.table(texts)] if texts else [])],
+        [*said, *map(pooled.sentence, laws)],
+        partial(pooled.figures, texts, [row["fit_id"] for row in fits]),
+        fits,
+    )
+
+
+def _mean(pairs: Sequence[Pair], name: str) -> Estimate:
+    """The mean of an estimate over families and texts; a single pair keeps its own interval."""
+    of = [(pair.rows[0], pair.points.get(name)) for pair in pairs]
+    if len(of) == 1:
+        return Estimate(*(of[0][0][f"{name}{end}"] for end in ("", "_lo", "_hi")))
+    known = [(row[name], row["family"], row["dataset"], points) for row, points in of if row[name] is not None]
+    return mean_over(*zip(*known, strict=True)) if known else NO_ESTIMATE
+
+
+def _view(ks: Sequence[int]) -> View[Record]:
+    return View(
+        "pairs",
+        text("text", "dataset"),
+        text("family", "family"),
+        text(
+            "tokens", "tokens", None, "improving: tokens whose ids `learning` finds to get better with size; they were "
+            "chosen on the same text, so their exponents are a little too large", 1,
+        ),
+        share("share", "share", digits=0, spare=2),
+        decimal("CE", "alpha_cross_entropy", digits=3),
+        [decimal(f"k = {k:,}", f"alpha_{k}", digits=3, spare={1: 0, _UP_TO: 3}.get(k, 5)) for k in ks],
+        with_ends(
+            "k = 1 − CE", "difference",
+            means="α of −ln RBP_1 minus that of cross-entropy, from the law of their ratio; 95 % over documents and "
+            "models, for the mean over families and texts too; what models of a size have in common counts once",
+        ),
+        with_ends(
+            "for each ln k", "drift", means=f"change of α per unit of ln k, up to k = {_UP_TO}", spare=4, ends_spare=6
+        ),
+    )  # fmt: skip
+
+
+QUESTION = Question(answer, select=partial(in_size, sizes=3, along=False), of_file=of_file)

@@ -1,0 +1,96 @@
+"""The mean exponent of families and texts, with an interval for others of both and for other models.
+
+Shapes: P pairs of a family and a text, B resamples, M points of all pairs, G clusters.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Final
+
+import numpy as np
+
+from rbpx.laws.intervals.estimate import Estimate, Resampled, around, half_width, student_t
+from rbpx.laws.numeric import Floats
+from rbpx.runs.points.sizes import Points
+
+_ROUNDING: Final = 1e-9  # of a degree of freedom
+
+
+def mean_over(
+    value_P: Sequence[float],
+    families: Sequence[Hashable],
+    texts: Sequence[Hashable],
+    points: Sequence[Points | None] = (),
+) -> Estimate:
+    """The mean over P pairs of a family and a text, with a 95 % interval over families, texts and models.
+
+    Pairs of one family are off alike, and so are pairs of one text: two-way clusters. The variance between them is
+    V_family + V_text - V_pair, each times G / (G - 1) for its G clusters, and not below either of the first two;
+    Student's t has one degree of freedom fewer than the smaller number of clusters. A way with a single cluster says
+    nothing of others and is left out. What all pairs have in common does not show between them; `_in_common` adds it.
+
+    Args:
+        value_P: the exponents.
+        families: of each.
+        texts: of each.
+        points: whose exponents they are, None where only slopes are known. Then one family has no interval over texts,
+            since what its models have in common on them is not known.
+
+    Returns:
+        The mean; without an interval for one family and one text.
+
+    Source:
+        A. C. Cameron, J. B. Gelbach, D. L. Miller, Robust Inference with Multiway Clustering, JBES 29, 2011.
+    """
+    value = np.asarray(value_P, dtype=np.float64)
+    mean, known = float(value.mean()), [each for each in points if each is not None]
+    ways = [labels for labels in (families, texts) if len(set(labels)) > 1]
+    if not ways or (len(known) < len(value) and len(set(families)) == 1):
+        return Estimate(mean, None, None)
+    variances = [_clustered(value - mean, labels) for labels in ways]
+    variance = max(variances)
+    if len(ways) == 2:
+        own = _clustered(value - mean, list(range(len(value))))
+        variance = max(sum(variances) - own, variance)
+    squared = student_t(min(len(set(labels)) for labels in ways) - 1) ** 2 * variance
+    if len(known) == len(value):
+        squared += _in_common(known, ways, len(set(texts)) == 1)
+    return Estimate(mean, *around(mean, squared**0.5))
+
+
+def _in_common(points: Sequence[Points], ways: Sequence[Sequence[Hashable]], one_text: bool) -> float:
+    """Square of the half width that the mean exponent has by what all pairs have in common.
+
+    A model that is better than its law on one text is so on the others, and so are trainings of its size in other
+    families. Its variance tau^2 is that of residuals at one size in pairs that differ in every way, r'Ar over its mean
+    at tau^2 = 1; Student's t has Satterthwaite's degrees of freedom: N - 2 where all pairs have the same N sizes. The
+    documents of a text are common too where it is the only one.
+    """
+    ln_S_M = np.log(np.concatenate([each.S_N for each in points]))
+    pair_M = np.repeat(np.arange(len(points)), [len(each.S_N) for each in points])
+    J_MP = np.hstack([(pair_M == at)[:, None] * np.column_stack([np.ones(len(ln_S_M)), ln_S_M]) for at in set(pair_M)])
+    L_PM = np.linalg.pinv(J_MP)
+    influence_M, rest_MM = L_PM[1::2].mean(axis=0), np.eye(len(ln_S_M)) - J_MP @ L_PM
+    same_MM = ln_S_M[:, None] == ln_S_M
+    labels = [np.unique(list(map(str, way)), return_inverse=True)[1][pair_M] for way in ways]
+    apart_MM = same_MM & np.logical_and.reduce([of_M[:, None] != of_M for of_M in labels])
+    spread_MM = apart_MM @ rest_MM @ same_MM @ rest_MM
+    expected, squared = float(np.trace(spread_MM)), 0.0
+    if expected > _ROUNDING:
+        residual_M = rest_MM @ np.log(np.concatenate([each.y_N for each in points]))
+        tau2 = max(float(residual_M @ apart_MM @ residual_M) / expected, 0.0)
+        dof = expected**2 / float(np.sum(spread_MM * spread_MM.T))
+        squared = student_t(dof) ** 2 * tau2 * float(influence_M @ same_MM @ influence_M)
+    drawn = [each.y_BN for each in points if each.y_BN is not None]
+    if one_text and len(drawn) == len(points):
+        resampled = Resampled.of(np.concatenate(drawn, axis=1), points[0].n_documents)
+        if resampled.suffices:
+            shared = float(resampled.covariance_of(influence_M[None])[0, 0])
+            squared += half_width(shared, n_documents=points[0].n_documents) ** 2
+    return squared
+
+
+def _clustered(off_P: Floats, labels: Sequence[Hashable]) -> float:
+    """Variance of the mean where the members of a cluster are off alike."""
+    clusters = {label: at for at, label in enumerate(dict.fromkeys(labels))}
+    sums_G, G = np.bincount([clusters[label] for label in labels], off_P), len(clusters)
+    return float(np.sum(np.square(sums_G))) * G / (G - 1) / len(off_P) ** 2

@@ -1,0 +1,147 @@
+"""Shows one document of each text, token by token, under every model that was asked for."""
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import exp
+from typing import Final
+
+import duckdb
+
+from rbpx.config.request import Request
+from rbpx.display.section import Passage, Piece, grade
+from rbpx.display.section import Reading as Read
+from rbpx.display.view import Column, Table, View, magnitude, text, whole
+from rbpx.display.vocabulary import short
+from rbpx.errors import RbpxError, number_of
+from rbpx.files.visible import visible
+from rbpx.questions.question import Question
+from rbpx.questions.result import Result
+from rbpx.questions.view.document import Reading, Viewed, shown, view
+from rbpx.questions.view.page import page
+from rbpx.runs.group import Group
+from rbpx.runs.select.side import Side, runs_by_text
+from rbpx.runs.select.ways import in_size
+from rbpx.store.store import Record
+
+_LONGEST: Final = 240  # tokens on a page of a report, the first ones
+_SURPRISES: Final = 8  # places whose best tokens are listed
+_MOST_RANKS: Final = 20
+_GAP: Final = Piece("…", None, "not scored")
+
+
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
+    """Read one document of each text that the request selects, under its models; no law is stored.
+
+    Raises:
+        RbpxError: a= or b= names no run, or the document does not exist or has no scored token.
+    """
+    sides = [Side.read(key, name) for key, name in (("a", request.a), ("b", request.b)) if name is not None]
+    of_family: dict[str, list[Viewed]] = {}
+    for members in runs_by_text(groups):
+        if sides:
+            named = [side.one_of(run for _, run in members) for side in sides]
+            members = [member for run in named for member in members if member[1] is run]
+        if members:
+            of_family.setdefault(members[-1][0].title_of_family, []).append(view(connection, members, request))
+    if sides and not of_family:
+        named_so = " and ".join(f"{side.key}={side.name}" for side in sides)
+        raise RbpxError(f"{named_so}: no such model was measured on the texts asked about; see python -m rbpx status")
+    return [
+        Result(
+            [each.group for each in views],
+            [row for each in views for reading in each.readings for row in reading.tokens],
+            [table for each in views for table in _tables(each)],
+            passages=[_beginning(each) for each in views],
+            texts=[_passage(each, each.asked) for each in views],
+            page=views,
+        )
+        for views in of_family.values()
+    ]
+
+
+def _tables(view: Viewed) -> Iterator[Table]:
+    """The most surprising places with what a model thought best there, if kept; and an item under every model."""
+    for reading in view.asked:
+        rows = sorted((token for token in reading.tokens if token["best"]), key=lambda token: -token["nats"])
+        rows = rows[:_SURPRISES]
+        title = f"The {len(rows)} most surprising places, and what {reading.name} thought best there"
+        note = "The probability stands beside each token that it thought best."
+        yield SURPRISES.table(title, rows, view.title, note=note)
+    if view.item:
+        yield ITEM.table(f"Item {view.doc_id}", view.item, view.dataset)
+
+
+def _beginning(view: Viewed) -> Passage:
+    """The beginning of a document, under the smallest model and the largest."""
+    ordered = sorted(view.readings, key=lambda reading: reading.run.non_embedding_params)
+    return _passage(view, ordered if len(ordered) == 1 else [ordered[0], ordered[-1]], _LONGEST)
+
+
+def _passage(view: Viewed, readings: Sequence[Reading], longest: int | None = None) -> Passage:
+    n_tokens = max(len(reading.tokens) for reading in readings)
+    is_cut = longest is not None and n_tokens > longest
+    cut = f" Its first {longest} of {number_of(n_tokens, 'scored token')}." if is_cut else ""
+    return Passage(
+        f"{view.dataset}-{view.doc_id}",
+        view.title,
+        f"Chosen: {view.rule}.{cut}",
+        f"python -m rbpx view dataset={view.dataset} doc={view.doc_id} --format html --output text.html",
+        tuple(_read(view, reading, longest) for reading in readings),
+    )
+
+
+def _read(view: Viewed, reading: Reading, longest: int | None) -> Read:
+    tokens, n = reading.tokens, max(len(reading.tokens), 1)
+    about = (
+        f"{number_of(len(tokens), 'scored token')}, {sum(token['nats'] for token in tokens) / n:.3f} nats per token, "
+        f"rank 1 for {sum(token['rank'] == 1 for token in tokens) / n:.0%}"
+    )
+    pieces = []
+    if view.context is not None:
+        pieces.append(Piece(visible(view.context), None, "context"))
+    elif tokens and tokens[0]["position"] > 0:
+        pieces.append(_GAP)
+    for at, token in enumerate(tokens[:longest], 1):
+        tip = f"rank {token['rank']:,g}, probability {short(exp(-token['nats']))}"
+        pieces.append(Piece(shown(token["text"]), grade(token["rank"]), tip))
+        if at < len(tokens) and tokens[at]["position"] - token["position"] > 1:
+            pieces.append(_GAP)
+    return Read(reading.name, about, tuple(pieces))
+
+
+def _quoted(text: str | None) -> str:
+    return shown(None) if text is None else json.dumps(visible(text), ensure_ascii=False)
+
+
+def _best(place: int, heading: str) -> Column[Record]:
+    def best(token: Record) -> str | None:
+        return (
+            " ".join(f"{_quoted(of['text'])} {exp(-of['nats']):.2g}" for of in token["best"][place : place + 1]) or None
+        )
+
+    return text(heading, f"best_{place + 1}", best, spare=place)
+
+
+def _ranks(row: Record) -> str:
+    ranks = row["ranks"]
+    return " ".join(f"{rank:g}" for rank in ranks[:_MOST_RANKS]) + (" …" if len(ranks) > _MOST_RANKS else "")
+
+
+SURPRISES: Final = View[Record](
+    "surprises",
+    text("token", "text", lambda token: _quoted(token["text"])),
+    whole("at", "position"),
+    whole("rank", "rank"),
+    [_best(place, heading) for place, heading in enumerate(("best", "second", "third", "fourth", "fifth"))],
+)
+ITEM: Final = View[Record](
+    "item",
+    text("model", "model"),
+    text("right", "right", means="by log-likelihood among choices, or greedily where there are none"),
+    magnitude("probability", "probability", means="of the right choice among the choices, or of the target"),
+    text("ranks of its tokens", "ranks", _ranks),
+)
+
+
+QUESTION = Question(answer, select=partial(in_size, along=False), page=page)

@@ -1,0 +1,58 @@
+"""The page of a text, token by token: HTML that needs no network and no other file."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rbpx.display.section import GRADES, RANKS
+from rbpx.questions.result import Result
+from rbpx.questions.view.document import Reading, Viewed, shown
+
+NATS: Final = (0.5, 2.0, 5.0)  # where a colour ends, when nats are coloured
+_HERE: Final = Path(__file__).resolve().parent
+
+
+def page(results: Sequence[Result]) -> str:
+    """The page of some documents."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # which a table does not need
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    views = [view for result in results for view in result.page]
+    nats = [f"to {NATS[0]} nats", *(f"to {end:g}" for end in NATS[1:]), "beyond"]
+    grades = {"rank": {"ends": RANKS, "names": GRADES}, "nats": {"ends": NATS, "names": nats}}
+    style, script = (Markup((_HERE / name).read_text(encoding="utf-8")) for name in ("view.css", "view.js"))
+    data = Markup(script_safe({"grades": grades, "views": [_view(view) for view in views]}))
+    return environment.get_template("view.html.jinja").render(views=views, style=style, script=script, data=data)
+
+
+def script_safe(value: Any) -> str:
+    """JSON in which no text can end the script around it."""
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return written.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _view(view: Viewed) -> dict[str, Any]:
+    """The data of a document; texts are written once for all models that cut it into the same tokens."""
+    cut_by = [tuple((token["position"], token["text"]) for token in reading.tokens) for reading in view.readings]
+    cuts = list(dict.fromkeys(cut_by))
+    return {
+        "title": view.title,
+        "cuts": [{"positions": [at for at, _ in cut], "texts": [shown(text) for _, text in cut]} for cut in cuts],
+        "readings": [_reading(each, cuts.index(cut)) for each, cut in zip(view.readings, cut_by, strict=True)],
+        "pair": len(view.readings) == 2,
+    }
+
+
+def _reading(reading: Reading, cut: int) -> dict[str, Any]:
+    ranks = [int(token["rank"]) if token["rank"] == int(token["rank"]) else token["rank"] for token in reading.tokens]
+    nats = [float(f"{token['nats']:.4g}") for token in reading.tokens]
+    facts = {"name": reading.name, "run_id": reading.run.run_id, "cut": cut, "rank": ranks, "nats": nats}
+    best = [
+        [[shown(each["text"]), float(f"{each['nats']:.3g}")] for each in token["best"] or ()]
+        for token in reading.tokens
+    ]
+    return facts | ({"best": best} if any(best) else {})
