@@ -5,8 +5,8 @@ The curve of a distribution is -ln RBP_k at each k and then its entropy, shape [
 Shapes: D documents, R different ranks, K values of k, B resamples of the documents, P parameters, V the vocabulary.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -23,7 +23,6 @@ from rbpx.status import Status
 
 Interval = tuple[float, float]
 
-_MU_SIGMA: Final = ("mu", "sigma")
 _PAPER: Final = "lognormal_paper"
 _TOKENS: Final = "tokens"
 
@@ -62,7 +61,7 @@ class Rival:
         curve: -ln RBP_k at each k and the entropy, nats, by exact sums over 1..V; None without numbers.
         curve_B: the same of its refits to resampled documents; None where they are unknown.
         mu_sigma_B2: mu and sigma of the refits of `lognormal_paper`.
-        n_documents: number of resampled documents.
+        interval: 95 % intervals of its mu and sigma over documents, where they are known.
         behind: nats per token that it loses against the best of the same coverage, and its 95 % interval over
             documents; None for `lognormal_paper`, which leaves rank 1 out.
     """
@@ -71,22 +70,8 @@ class Rival:
     curve: Floats | None
     curve_B: Floats | None
     mu_sigma_B2: Floats | None = None
-    n_documents: int = 1
+    interval: Mapping[str, Interval] = field(default_factory=dict)
     behind: Estimate | None = None
-
-    @property
-    def interval(self) -> dict[str, Interval]:
-        """95 % intervals of mu and sigma over documents, where they are known."""
-        if self.mu_sigma_B2 is None or self.fit.params["mu"] is None:
-            return {}
-        usable_B2 = self.mu_sigma_B2[np.isfinite(self.mu_sigma_B2).all(axis=1)]
-        intervals = {}
-        for at, name in enumerate(_MU_SIGMA):
-            value = float(self.fit.params[name] or 0.0)
-            ends = estimate(value, usable_B2[:, at], self.n_documents, Recipe.uncentred).ends
-            if ends is not None:
-                intervals[name] = ends
-        return intervals
 
 
 def compare(of: Counted, weights_BD: Floats | None, k_grid: Sequence[int], V: int, n_resampled: int) -> list[Rival]:
@@ -148,7 +133,12 @@ def _paper(fit: RankFit, sums_B: dict[str, Floats] | None, n_documents: int, k_g
     usable_B = np.isfinite(mu_B) & np.isfinite(sigma_B)
     curve_B = np.full((len(mu_B), len(curve)), np.nan)
     curve_B[usable_B] = _curve((1 - mu_B / sigma_B**2)[usable_B], (0.5 / sigma_B**2)[usable_B], k_grid, V)
-    return Rival(fit, curve, curve_B, np.column_stack([mu_B, sigma_B]), n_documents)
+    found_B2, interval = np.column_stack([mu_B, sigma_B]), dict[str, Interval]()
+    for at, name in enumerate(("mu", "sigma")):
+        value = float(fit.params[name] or 0.0)
+        ends = estimate(value, found_B2[usable_B, at], n_documents, Recipe.uncentred).ends
+        interval |= {} if ends is None else {name: ends}
+    return Rival(fit, curve, curve_B, found_B2, interval)
 
 
 def _curve(beta_B: Floats, gamma_B: Floats, k_grid: Sequence[int], V: int) -> Floats:
