@@ -46,12 +46,13 @@ def remeasure(
     """
     store, dtype, engine = Store(request.store), request.dtype and request.dtype.value, request.engine
     audits, failures = list[Audit](), list[Failure]()
-    groups = [group for group in groups if dtype in (None, group.first.dtype)]
-    groups = [group for group in groups if engine is None or _is_by(engine, group)]
+    groups = [of for of in groups if dtype in (None, of.first.dtype) and (engine is None or _is_by(engine, of))]
     if not groups:
-        named = [f"dtype={dtype}" if dtype else "", f"engine={engine.name}" if engine else ""]
-        asked = " with ".join(filter(None, ["the request", " ".join(filter(None, named))]))
-        raise RbpxError(f"no measured runs in store={request.store} match {asked}; see python -m rbpx status")
+        keys = {"dtype": dtype, "engine": None if engine is None else engine.name}
+        named = " ".join(f"{key}={value}" for key, value in keys.items() if value is not None)
+        raise RbpxError(
+            f"no measured runs in store={request.store} match the request with {named}; see python -m rbpx status"
+        )
     if engine is not None:
         refuse_launched(engine)
     processes = init_process_group(request.device.value)

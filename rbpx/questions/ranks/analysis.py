@@ -24,7 +24,7 @@ from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.family import FAMILIES, RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation
 from rbpx.questions.ranks.closure import LEAST_SIZES, closure_of
-from rbpx.questions.ranks.compare import Counted, Rival, best, compare, counted
+from rbpx.questions.ranks.compare import PAPER, Counted, Rival, compare, counted
 from rbpx.runs.documents import document_ranks, rank_edges
 from rbpx.runs.fits import power_law_of, rank_fit_record, record_of
 from rbpx.runs.group import Group, Run
@@ -34,7 +34,6 @@ from rbpx.store.store import Record
 from rbpx.ties import Ties
 
 DEFAULT_K: Final = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
-PAPER: Final = "lognormal_paper"
 _PER_DECADE: Final = 6  # bins that are drawn
 _MEASURED: Final = ("C", "alpha", "alpha_lo", "alpha_hi", "r2", "status")  # of a law beside the derived one
 _DERIVED: Final = {"rbp": "derived_rbp", "cross_entropy": "derived_entropy", "error_entropy": "derived_error_entropy"}
@@ -67,8 +66,8 @@ class Ranks:
         k_grid: the k of the curves.
         rivals: the distributions of each run by their names: the published fit, then those over 1..V.
         rank_fits: the row of each in the relation of that name.
-        totals: of each distribution with numbers for every run, in order of AIC: its criteria summed over the runs, how
-            far they are above the least, and the number of runs for which it has the smallest AIC.
+        totals: of each distribution with numbers for every run, in order of AIC: how far its criteria, summed over the
+            runs, are above the least, and the number of runs for which it has the smallest AIC.
         derived: the laws of the published fit and of the favoured distribution.
         trends: rows of mu and sigma: the slope on ln S is -alpha of the law through exp(mu) or exp(sigma); empty where
             a run has neither.
@@ -111,16 +110,14 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     of_runs = [counted(each, group.n_documents) for each in counts]
     # One after another: the steps are so small that two threads would mostly wait for the interpreter's lock.
     rivals = [
-        {
-            each.fit.distribution: each
-            for each in compare(of, weights_BD, k_grid, run.vocab_size or 0, group.n_resampled)
-        }
+        compare(of, weights_BD, k_grid, run.vocab_size or 0, group.n_resampled)
         for run, of in zip(group.runs, of_runs, strict=True)
     ]
     rank_fits = [
-        rank_fit_record(run, group.ties, rival.fit, implied)
+        rank_fit_record(run, group.ties, rival.fit, rival.implied | of_run)
         for run, of, each in zip(group.runs, rivals, evidence, strict=True)
-        for rival, implied in zip(of.values(), _implied(of, each.measured, k_grid), strict=True)
+        for of_run in [_measured(each.measured, k_grid)]
+        for rival in of.values()
     ]
     totals = _totals(rank_fits)
     derived, trends, closure = list[Derived](), list[Record](), list[Record]()
@@ -138,39 +135,27 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
     return Ranks(group, k_grid, rivals, rank_fits, totals, derived, trends, edges, binned, closure)
 
 
-def _implied(rivals: Mapping[str, Rival], measured: Curves, k_grid: Sequence[int]) -> Iterator[Record]:
-    """The entries of `rank_fits` beside the parameters of each distribution of a run."""
-    favoured, names = best([rival.fit for rival in rivals.values()]), [str(k) for k in k_grid]
+def _measured(measured: Curves, k_grid: Sequence[int]) -> Record:
+    """What was measured of a run, in each of its rows beside what a distribution derives."""
     *shares, nats = finite_or_none(np.append(neg_ln(measured["rbp"]), measured["cross_entropy"]))
-    counts = {
-        "measured_neg_ln_rbp": dict(zip(names, shares, strict=True)),
+    of_k, entropy = dict(zip(map(str, k_grid), shares, strict=True)), float(measured["error_entropy"])
+    return {
+        "measured_neg_ln_rbp": of_k,
         "measured_cross_entropy_nats": nats,
-        "measured_error_entropy_nats": float(measured["error_entropy"]),
+        "measured_error_entropy_nats": entropy,
     }
-    for name, rival in rivals.items():
-        implied: Record = {"is_best": name == favoured}
-        implied |= {} if rival.behind is None else by_name(nats_behind=rival.behind)
-        for parameter, (lo, hi) in rival.interval.items():
-            implied |= {f"{parameter}_lo": lo, f"{parameter}_hi": hi}
-        if rival.curve is not None:
-            implied |= {"derived_neg_ln_rbp": dict(zip(names, rival.curve[:-1].tolist(), strict=True))}
-            implied |= {"derived_entropy_nats": float(rival.curve[-1])}
-        yield implied | counts
 
 
 def _totals(rank_fits: Sequence[Record]) -> list[Record]:
+    fitted = {name: [row for row in rank_fits if row["distribution"] == name] for name in DISTRIBUTIONS}
+    fitted = {name: rows for name, rows in fitted.items() if all(row["aic"] is not None for row in rows)}
+    summed = {each: {name: sum(row[each] for row in fitted[name]) for name in fitted} for each in ("aic", "bic")}
     totals = list[Record]()
-    for name in DISTRIBUTIONS:
-        of = [row for row in rank_fits if row["distribution"] == name]
-        if all(row["aic"] is not None for row in of):
-            summed = {criterion: sum(row[criterion] for row in of) for criterion in ("aic", "bic")}
-            n_best = sum(row["params"]["is_best"] for row in of)
-            names = {"distribution": name, "n_parameters": FAMILIES[name].n_parameters}
-            totals.append({**names, **summed, "n_best": n_best})
-    for criterion in ("aic", "bic"):
-        least = min((total[criterion] for total in totals), default=0.0)
-        totals = [total | {f"{criterion}_above_least": total[criterion] - least} for total in totals]
-    return sorted(totals, key=lambda total: float(total["aic"]))
+    for name in sorted(fitted, key=summed["aic"].__getitem__):
+        above = {f"{each}_above_least": of[name] - min(of.values()) for each, of in summed.items()}
+        n_best = sum(row["params"]["is_best"] for row in fitted[name])
+        totals.append({"distribution": name, "n_parameters": FAMILIES[name].n_parameters, **above, "n_best": n_best})
+    return totals
 
 
 def _binned(run: Run, of: Counted, edges: Sequence[int]) -> Iterator[Record]:

@@ -30,9 +30,11 @@ from rbpx.laws.ranks.distribution import DISTRIBUTIONS
 from rbpx.laws.ranks.family import FAMILIES
 from rbpx.laws.ranks.shapes import RANK_FORMS
 from rbpx.questions.question import of_each
-from rbpx.questions.ranks.analysis import PAPER, Ranks, analyse
+from rbpx.questions.ranks.analysis import Ranks, analyse
+from rbpx.questions.ranks.compare import PAPER
 from rbpx.questions.ranks.figures import figures
-from rbpx.questions.ranks.words import FORMS, sentences
+from rbpx.questions.ranks.forms import off
+from rbpx.questions.ranks.words import FORMS, form_label, sentences
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.select.ways import in_size
@@ -107,11 +109,7 @@ def _inside(form: Record) -> Cell:
 
 
 def _own(held: Record) -> Estimate:
-    return Estimate(*(held[f"own{end}"] / held["measured"] - 1 for end in ("", "_lo", "_hi")))
-
-
-def _separate(held: Record) -> float | None:
-    return None if held["separate"] is None else held["separate"] / held["measured"] - 1
+    return Estimate(*(off(held, f"own{end}") for end in ("", "_lo", "_hi")))
 
 
 _FULL: Final = "lognormal_full"
@@ -173,7 +171,7 @@ LAWS: Final = View[Record](
 )  # fmt: skip
 CLOSURE: Final = View[Record](
     "forms",
-    text("form", "form", lambda row: RANK_FORMS[row["distribution"]].label),
+    text("form", "form", form_label),
     whole("P", "n_parameters", means="parameters at one size", spare=5),
     share(
         "off", "error",
@@ -202,7 +200,7 @@ CHOSEN: Final = View[Record](
     magnitude("measured", "measured"),
     with_ends("predicted", "predicted", None, short, "from the smaller sizes; interval over documents and models"),
     error("error", "error"),
-    error("separate", "error_separate", _separate, "error of a law of this quantity alone", 1),
+    error("separate", "error_separate", lambda row: off(row, "separate"), "error of a law of this quantity alone", 1),
     with_ends("own fit", "error_own", _own, percent, "error of the form when fitted to the largest size itself", 2),
     text(
         "inside", "inside", lambda row: ("{}" if row["scored"] else "({})").format("yes" if row["inside"] else "no"),

@@ -28,12 +28,12 @@ from rbpx.display.chart.figure import (
 from rbpx.display.chart.laws import law_figure
 from rbpx.display.view import Column, Value, View, error, magnitude, text, whole, with_ends
 from rbpx.display.vocabulary import decimals, law_title, number
-from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.ranks.distribution import ln_shares
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.ranks.shapes import RANK_FORMS
-from rbpx.questions.ranks.analysis import PAPER, Ranks
-from rbpx.questions.ranks.words import FORMS
+from rbpx.questions.ranks.analysis import Ranks
+from rbpx.questions.ranks.compare import PAPER
+from rbpx.questions.ranks.forms import off
+from rbpx.questions.ranks.words import FORMS, form_label
 from rbpx.runs.group import Run
 from rbpx.runs.origin import from_fits, from_shares, spelled
 from rbpx.store.store import Record
@@ -52,9 +52,7 @@ _ERRORS: Final = View[Record](
 _BINS: Final[Sequence[Column[Record]]] = (
     whole("ranks from", "first_rank"),
     whole("to", "last_rank"),
-    magnitude(
-        "middle", "rank", lambda row: _middle(row["first_rank"], row["last_rank"]), "geometric mean of the ranks"
-    ),
+    magnitude("middle", "rank", lambda row: _middle(row["first_rank"], row["last_rank"]), "geometric mean of both"),
     whole("tokens", "n_tokens"),
 )
 _DISTRIBUTION: Final = View[Record](
@@ -83,24 +81,22 @@ def figures(ranks: Ranks) -> Iterator[Figure | Undrawn]:
 
 def _derived(ranks: Ranks) -> Figure | Undrawn:
     name, title = "derived", "Two laws, measured and derived from the distribution of ranks"
-    laws, exponents = dict[str, dict[str, PowerLawFit]](measured={}, derived={}), []
-    for of in ranks.derived:
-        quantity, k, form = of.row["params"]["quantity"], of.row["k"], FORMS[of.row["distribution"]]
-        if (quantity, k) in _DRAWN:
-            law = law_title(quantity, k)
-            laws["measured"][f"{law}, measured"] = of.measured
-            laws["derived"][f"{law}, {form}"] = of.derived
-            alphas = number(of.measured.alpha, 3), number(of.derived.alpha, 3)
-            exponents.append(f"{law}: α {alphas[0]} measured, {alphas[1]} derived by {form}")
-    if not exponents:
+    drawn = [of for of in ranks.derived if (of.row["params"]["quantity"], of.row["k"]) in _DRAWN]
+    if not drawn:
         return Undrawn(name, title, "This needs three sizes, the published fit at each of them, and k = 1.")
+    laws = [(law_title(of.row["params"]["quantity"], of.row["k"]), FORMS[of.row["distribution"]], of) for of in drawn]
+    series = {f"{law}, measured": of.measured for law, _, of in laws}
+    series |= {f"{law}, {by}": of.derived for law, by, of in laws}
+    exponents = [
+        f"{law}: α {number(of.measured.alpha, 3)} measured, {number(of.derived.alpha, 3)} derived by {by}"
+        for law, by, of in laws
+    ]
     says = f"Laws in size for {ranks.group.title}. {'; '.join(exponents)}."
     words = (says, "Laws of the measured values, and of those derived from the fitted distributions.")
     sizes = {run.non_embedding_params: run.size for run in ranks.group.runs}
     x, y = scale_of(ranks.group.axis), Scale("nats", "nats", log=True)
     origin = from_fits([row["fit_id"] for row in ranks.fits], ranks.group)
-    series = [*laws["measured"].items(), *laws["derived"].items()]
-    return law_figure(name, title, series, x, y, words, origin, sizes=sizes, band=False)
+    return law_figure(name, title, [*series.items()], x, y, words, origin, sizes=sizes, band=False)
 
 
 def _distribution(ranks: Ranks) -> Figure:
@@ -140,23 +136,18 @@ def _curve(run: Run, fit: RankFit, edges: Sequence[int], least: float) -> Iterat
 
 
 def _errors(ranks: Ranks) -> Figure:
-    labels = {row["distribution"]: RANK_FORMS[row["distribution"]].label for row in ranks.closure}
-    chosen, group = next(iter(labels)), ranks.group
-    of_k = [row for row in ranks.closure if row["kind"] == "quantity" and row["k"] is not None]
-    held = [row for row in of_k if row["distribution"] == chosen]
-    said = [row | {"form": labels[form]} for form in [*labels][:_MOST] for row in of_k if row["distribution"] == form]
-    said += [
-        row | {"form": "separate laws", "predicted": row["separate"], "error": row["separate"] / row["measured"] - 1}
-        for row in held
-        if row["separate"] is not None
-    ]
-    ends = [(row["k"], row["predicted_lo"] / row["measured"], row["predicted_hi"] / row["measured"]) for row in held]
-    band = [{"k": k, "lo": lo - 1, "hi": hi - 1} for k, lo, hi in ends]
+    of_k, group = [row for row in ranks.closure if row["kind"] == "quantity" and row["k"] is not None], ranks.group
+    names = list(dict.fromkeys(row["distribution"] for row in ranks.closure))[:_MOST]
+    held, *others = ([row | {"form": form_label(row)} for row in of_k if row["distribution"] == name] for name in names)
+    said = held + [row for rows in others for row in rows]
+    for row in (row for row in held if row["separate"] is not None):
+        said.append(row | {"form": "separate laws", "predicted": row["separate"], "error": off(row, "separate")})
+    band = [{"k": row["k"], "lo": off(row, "predicted_lo"), "hi": off(row, "predicted_hi")} for row in held]
     x, y = Scale("k", "k", log=True), Scale("error", "error", form="%")
     return drawn(
         _ERRORS.table(_TITLES[_ERRORS.name], said),
         Chart(x, y, (Mark("band", band, plain=True), line(), points()), "form"),
-        f"Error of -ln RBP_k of {group.runs[-1].size} against k for {group.title}, by {labels[chosen]} and others.",
+        f"Error of -ln RBP_k of {group.runs[-1].size} against k for {group.title}, by {held[0]['form']} and others.",
         "Lines: (predicted − measured) / measured of −ln RBP_k at the largest size, by forms whose parameters are laws "
         "in S through the smaller sizes, and by a separate law at each k. Band: 95 % of the first form, chosen by the "
         "smaller sizes.",
@@ -165,13 +156,9 @@ def _errors(ranks: Ranks) -> Figure:
 
 
 def _residuals(ranks: Ranks) -> Figure:
-    rows, group, largest = (
-        [row for row in ranks.closure if row["kind"] == "residual"],
-        ranks.group,
-        ranks.group.runs[-1],
-    )
-    label, edges = RANK_FORMS[rows[0]["distribution"]].label, [row["first_rank"] for row in rows]
-    edges += [rows[-1]["last_rank"] + 1]
+    group, largest = ranks.group, ranks.group.runs[-1]
+    rows = [row for row in ranks.closure if row["kind"] == "residual"]
+    label, edges = form_label(rows[0]), [*(row["first_rank"] for row in rows), rows[-1]["last_rank"] + 1]
     sql = spelled("rank_shares", run_ids=largest.run_ids, ties=group.ties.value, edges=edges)
     x, y = Scale("rank", "rank", log=True), Scale("ratio", "observed / expected")
     return drawn(

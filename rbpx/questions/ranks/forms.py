@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, document_t, estimate, half_width
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name, document_t, half_width
 from rbpx.laws.numeric import Floats, line
 from rbpx.laws.ranks.closure import FormFit, fit_form, scatter_half_width
 from rbpx.laws.ranks.shapes import RANK_FORMS, mixed, places_of
-from rbpx.questions.ranks.compare import Counted
+from rbpx.questions.ranks.compare import Counted, ratio
 from rbpx.runs.documents import rank_edges
 from rbpx.status import Status
 from rbpx.store.store import Record
@@ -166,7 +166,7 @@ def _held(
         )
         said |= {"separate": float(separate_Y[at]) if np.isfinite(separate_Y[at]) else None}
         inside = said["predicted_lo"] <= measured <= said["predicted_hi"]
-        yield said | {"inside": inside, "error": predicted / measured - 1}
+        yield said | {"inside": inside, "error": off(said, "predicted")}
 
 
 def _form(sizes: Sizes, fits: _Fits, held: Sequence[Record], k_grid: Sequence[int]) -> Record:
@@ -205,19 +205,20 @@ def _form(sizes: Sizes, fits: _Fits, held: Sequence[Record], k_grid: Sequence[in
     }
 
 
+def off(held: Record, by: str) -> float | None:
+    """The relative error of a quantity by what one of its entries says; None where that is not known."""
+    return None if held[by] is None else float(held[by] / held["measured"] - 1)
+
+
 def _slope(x_N: Floats, ln_y_N: Floats) -> float | None:
     """The exponent of the line; None where a form gives a share of 0 or 1."""
     return float(line(x_N, ln_y_N)[1]) if np.all(np.isfinite(ln_y_N)) else None
 
 
-def _ratio(sizes: Sizes, above_D: Any, below_D: Any, of: float = 1.0) -> Estimate:
-    """The ratio of two sums over documents, divided by `of`, with its interval over resampled documents."""
-    value = float(above_D.sum() / below_D.sum() / of)
-    if sizes.weights_BD is None:
-        return Estimate(value)
-    with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
-        value_B = (sizes.weights_BD @ above_D) / (sizes.weights_BD @ below_D) / of
-    return estimate(value, value_B, sizes.n_resampled, Recipe.uncentred)
+def _ratio(sizes: Sizes, above_D: Any, below_D: Any, over: float = 1.0) -> Estimate:
+    weights_BD = sizes.weights_BD
+    sums_B = None if weights_BD is None else (weights_BD @ above_D, weights_BD @ below_D)
+    return ratio((above_D, below_D), sums_B, sizes.n_resampled, over)
 
 
 def _at_ranks(fit: FormFit, S: float, rank_R: Floats) -> Floats:
@@ -242,5 +243,5 @@ def _residuals(sizes: Sizes, own: FormFit, of: Counted) -> Iterator[Record]:
     for begin, end in pairwise(rank_edges(sizes.V, _PER_DECADE)):
         seen_D = of.tokens_DR @ ((of.rank_R >= begin) & (of.rank_R < end)).astype(np.float64)
         share = float(expected[end - 1] - expected[begin - 1])
-        ratio = _ratio(sizes, seen_D, tokens_D, share) if share > _LEAST else NO_ESTIMATE
-        yield {"first_rank": begin, "last_rank": end - 1, "n_tokens": int(seen_D.sum()), **by_name(ratio=ratio)}
+        of_share = by_name(ratio=_ratio(sizes, seen_D, tokens_D, share) if share > _LEAST else NO_ESTIMATE)
+        yield {"first_rank": begin, "last_rank": end - 1, "n_tokens": int(seen_D.sum()), **of_share}

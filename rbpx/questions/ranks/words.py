@@ -8,7 +8,8 @@ from rbpx.display.vocabulary import number
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.ranks.shapes import RANK_FORMS
-from rbpx.questions.ranks.analysis import PAPER, Ranks
+from rbpx.questions.ranks.analysis import Ranks
+from rbpx.questions.ranks.compare import PAPER
 from rbpx.store.store import Record
 
 FORMS: Final = {
@@ -50,6 +51,11 @@ def sentences(ranks: Ranks) -> Iterator[str]:
         yield f"Whether all laws follow from one distribution was not tested: {ranks.without_closure}"
 
 
+def form_label(row: Record) -> str:
+    """The name of the form that a row of closure is about."""
+    return RANK_FORMS[row["distribution"]].label
+
+
 def _estimate(row: Record, key: str) -> Estimate:
     return Estimate(*(row[f"{key}{end}"] for end in ("", "_lo", "_hi")))
 
@@ -78,8 +84,7 @@ def _verdict(ranks: Ranks) -> str:
 
 def _closes(forms: Sequence[Record], judge: str) -> Iterator[str]:
     """Whether the chosen form yields all laws, which others would, and the difference of exponents that it implies."""
-    labels = [RANK_FORMS[form["distribution"]].label for form in forms]
-    chosen, label = forms[0], labels[0]
+    chosen, label = forms[0], form_label(forms[0])
     if chosen["error"] is None:
         return
     reach = "RBP at no k" if chosen["reach"] is None else f"RBP up to k = {chosen['reach']:,}"
@@ -90,7 +95,7 @@ def _closes(forms: Sequence[Record], judge: str) -> Iterator[str]:
         f"quantities of {judge}, which took no part in the choice, within their intervals and is off by "
         f"{chosen['error']:.1%}{separate}."
     )
-    if others := [label for label, form in zip(labels[1:], forms[1:], strict=True) if form["closes"]]:
+    if others := [form_label(form) for form in forms[1:] if form["closes"]]:
         yield (
             f"Of the other forms, {'; '.join(others)} would have all within. That is known from {judge} alone, and "
             f"{number_of(len(forms), 'form')} were tried: let a larger size judge."
