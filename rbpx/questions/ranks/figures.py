@@ -81,10 +81,10 @@ def figures(ranks: Ranks) -> Iterator[Figure | Undrawn]:
 
 def _derived(ranks: Ranks) -> Figure | Undrawn:
     name, title = "derived", "Two laws, measured and derived from the distribution of ranks"
-    drawn = [of for of in ranks.derived if (of.row["params"]["quantity"], of.row["k"]) in _DRAWN]
-    if not drawn:
+    two = [of for of in ranks.derived if (of.row["params"]["quantity"], of.row["k"]) in _DRAWN]
+    if not two:
         return Undrawn(name, title, "This needs three sizes, the published fit at each of them, and k = 1.")
-    laws = [(law_title(of.row["params"]["quantity"], of.row["k"]), FORMS[of.row["distribution"]], of) for of in drawn]
+    laws = [(law_title(of.row["params"]["quantity"], of.row["k"]), FORMS[of.row["distribution"]], of) for of in two]
     series = {f"{law}, measured": of.measured for law, _, of in laws}
     series |= {f"{law}, {by}": of.derived for law, by, of in laws}
     exponents = [
@@ -136,7 +136,8 @@ def _curve(run: Run, fit: RankFit, edges: Sequence[int], least: float) -> Iterat
 
 
 def _errors(ranks: Ranks) -> Figure:
-    of_k, group = [row for row in ranks.closure if row["kind"] == "quantity" and row["k"] is not None], ranks.group
+    of_k = [row for row in ranks.closure if row["kind"] == "quantity" and row["k"] is not None]
+    group, chosen = ranks.group, form_label(ranks.closure[0])
     names = list(dict.fromkeys(row["distribution"] for row in ranks.closure))[:_MOST]
     held, *others = ([row | {"form": form_label(row)} for row in of_k if row["distribution"] == name] for name in names)
     said = held + [row for rows in others for row in rows]
@@ -147,7 +148,7 @@ def _errors(ranks: Ranks) -> Figure:
     return drawn(
         _ERRORS.table(_TITLES[_ERRORS.name], said),
         Chart(x, y, (Mark("band", band, plain=True), line(), points()), "form"),
-        f"Error of -ln RBP_k of {group.runs[-1].size} against k for {group.title}, by {held[0]['form']} and others.",
+        f"Error of -ln RBP_k of {group.runs[-1].size} against k for {group.title}, by {chosen} and others.",
         "Lines: (predicted − measured) / measured of −ln RBP_k at the largest size, by forms whose parameters are laws "
         "in S through the smaller sizes, and by a separate law at each k. Band: 95 % of the first form, chosen by the "
         "smaller sizes.",
