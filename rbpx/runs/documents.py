@@ -25,7 +25,6 @@ import pyarrow.compute as pc
 from scipy.special import ndtr, ndtri
 
 from rbpx.config.request import Request
-from rbpx.display.view import Column, magnitude, whole
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Z, document_t, document_weights
 from rbpx.laws.numeric import Floats
@@ -97,29 +96,6 @@ def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Tie
         while sum(n_bytes for _, n_bytes in kept.values()) > _MOST_BYTES:
             kept.popitem(last=False)
     return counts
-
-
-@dataclass(frozen=True)
-class RankBin:
-    """Tokens with a rank from the first to the last of a bin."""
-
-    first_rank: int
-    last_rank: int
-    n_tokens: int
-
-    @property
-    def rank(self) -> float:
-        """The geometric mean of the first and the last."""
-        return float((self.first_rank * self.last_rank) ** 0.5)
-
-
-BINS: Final[tuple[Column[RankBin], ...]] = (
-    whole("ranks from", "first_rank", lambda found: found.first_rank),
-    whole("to", "last_rank", lambda found: found.last_rank),
-    magnitude("middle", "rank", lambda found: found.rank, "geometric mean of the ranks"),
-    whole("tokens", "n_tokens", lambda found: found.n_tokens),
-)
-"""The columns of a table of bins, which has more of its own."""
 
 
 _LAGS: Final = (4.0, 100.0, 2 / 9)  # c (n / m)^p lags of n members

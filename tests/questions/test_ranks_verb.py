@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import linregress
 
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS as NAMES
-from rbpx.questions.ranks.views import tables
-from rbpx.questions.ranks.words import FORMS, sentences
+from rbpx.questions.ranks.words import FORMS
+from rbpx.questions.render import tables
 from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, Rows, ask, imported, refused
 from tests.support.drawn_answers import of_rank_distributions
@@ -93,7 +93,7 @@ def test_the_verdict_is_said_first(ranks: Asked) -> None:
     found, closures = ranks.of_kind("distribution"), ranks.of_kind("closure")
     behind = [row["params"]["nats_behind"] for row in found if row["distribution"] == "lognormal_full"]
     summed = {name: sum(r["aic"] for r in found if r["distribution"] == name) for name in NAMES}
-    (verdict, *_) = sentences(ranks.results)
+    verdict = ranks.results[0].sentences[0]
     best = min(summed, key=summed.__getitem__)
     assert f"{FORMS[best]} describes them best" in verdict
     assert best == "lognormal_full" or f"lognormal loses {min(behind):.3f} to {max(behind):.3f} nats" in verdict
@@ -195,9 +195,9 @@ def test_terminal_report_and_rows_give_a_difference_of_exponents_with_one_sign(r
     assert len(closures) == len(reported) > 0
     for row, cells in zip(closures, reported, strict=True):
         more = row["alpha"] - row["params"]["measured"]["alpha"]
-        assert (row["params"]["alpha_more"], cells["difference"]) == pytest.approx((more, more), abs=1e-9)
-        assert cells["difference_lo"] <= cells["difference"] <= cells["difference_hi"]
-        ends = f"{cells['difference_lo']:.3f}..{cells['difference_hi']:.3f}"
+        assert (row["params"]["alpha_more"], cells["alpha_more"]) == pytest.approx((more, more), abs=1e-9)
+        assert cells["alpha_more_lo"] <= cells["alpha_more"] <= cells["alpha_more_hi"]
+        ends = f"{cells['alpha_more_lo']:.3f}..{cells['alpha_more_hi']:.3f}"
         assert f"{more:.3f} {ends}" in ranks.words
 
 

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from rbpx.config.request import Request
 from rbpx.questions import render
-from rbpx.questions.audit.analysis import Remeasured, analyse
+from rbpx.questions.audit.analysis import analyse
 from rbpx.questions.registry import question
 from rbpx.runs.group import Group, Run
 from rbpx.store.messages import collected_messages
@@ -61,7 +61,7 @@ def audit(store: Path, **keys: Any) -> tuple[Asked, list[str]]:
         remeasure = question("audit").remeasure
         assert remeasure is not None
         results, measured = remeasure(asked)
-    rows = [row for row in render.rows_of(results) if row["kind"] != "choices"]  # which are of the store
+    rows = [row for row in render.rows_of(results) if row["kind"] in ("run", "law")]  # others are of the store alone
     failed = [f"{each.cell}: {each.error}" for each in measured.failures]
     return Asked("audit", as_json(rows), results, list(messages)), failed
 
@@ -90,21 +90,18 @@ def covered_shifts(n_draws: int) -> Counter[str]:
         drawn = [_drawn_run(size, z_D1, rng) for size in S]
         group = Group(tuple(run for run, _, _ in drawn), Ties.pessimistic)
         request = Request(resamples=200, k=1, seed=seed)
-        measured = [(run, Remeasured(pairs)) for run, pairs, _ in drawn]
-        audit = analyse(measured, group, list(range(N_DOCUMENTS)), request)
+        measured = [(run, (pairs, None)) for run, pairs, _ in drawn]
+        rows = analyse(measured, group, list(range(N_DOCUMENTS)), request).rows
         truth = drawn[0][2]
-        for (name, _), found in audit.runs[0].shifts.items():
-            lo, hi = found.difference.lo, found.difference.hi
-            assert lo is not None
-            assert hi is not None
-            covered[name] += int(lo <= truth[name] <= hi)
-        for law, true in zip(audit.laws, (SHIFT, NATS_SHIFT), strict=True):
-            lo, hi = law.difference.alpha_lo, law.difference.alpha_hi
-            assert lo is not None
-            assert hi is not None
-            covered[f"alpha of {law.law}"] += lo <= true <= hi
-            of_these = -np.polyfit(np.log(S), [np.log(truth[f"ratio of {law.law}"]) for _, _, truth in drawn], 1)[0]
-            about = law.difference.alpha_text
-            covered[f"alpha of {law.law}, these models"] += about.lo <= of_these <= about.hi
+        for row in rows:
+            if row["kind"] == "run" and row["size"] == str(S[0]):
+                covered[row["law"]] += row["difference_lo"] <= truth[row["law"]] <= row["difference_hi"]
+        for row, true in zip((row for row in rows if row["kind"] == "law"), (SHIFT, NATS_SHIFT), strict=True):
+            law = row["law"]
+            covered[f"alpha of {law}"] += row["difference_lo"] <= true <= row["difference_hi"]
+            of_these = -np.polyfit(np.log(S), [np.log(truth[f"ratio of {law}"]) for _, _, truth in drawn], 1)[0]
+            covered[f"alpha of {law}, these models"] += (
+                row["difference_text_lo"] <= of_these <= row["difference_text_hi"]
+            )
     assert len(covered) == 6
     return covered

@@ -26,11 +26,11 @@ from rbpx.measure.extract import measure_windows
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import refuse_launched
 from rbpx.questions.again import Again, measured_again, name_of, names_of
-from rbpx.questions.audit.analysis import ROUNDING, Allowance, Audit, Remeasured, RunAudit, analyse
+from rbpx.questions.audit.analysis import ROUNDING, Allowance, Audit, Remeasured, analyse
 from rbpx.questions.question import Measured
 from rbpx.runs.group import Group, Run
 from rbpx.store.sql import ask_beside
-from rbpx.store.store import Store
+from rbpx.store.store import Record, Store
 
 _DECISIVE = ("torch", "transformers", "tokenizers")  # versions that can change what a model computes
 _LOGGER = logging.getLogger(__name__)
@@ -46,12 +46,13 @@ def remeasure(
     """
     store, dtype, engine = Store(request.store), request.dtype and request.dtype.value, request.engine
     audits, failures = list[Audit](), list[Failure]()
-    groups = [group for group in groups if dtype in (None, group.first.dtype)]
-    groups = [group for group in groups if engine is None or _is_by(engine, group)]
+    groups = [of for of in groups if dtype in (None, of.first.dtype) and (engine is None or _is_by(engine, of))]
     if not groups:
-        named = [f"dtype={dtype}" if dtype else "", f"engine={engine.name}" if engine else ""]
-        asked = " with ".join(filter(None, ["the request", " ".join(filter(None, named))]))
-        raise RbpxError(f"no measured runs in store={request.store} match {asked}; see python -m rbpx status")
+        keys = {"dtype": dtype, "engine": None if engine is None else engine.name}
+        named = " ".join(f"{key}={value}" for key, value in keys.items() if value is not None)
+        raise RbpxError(
+            f"no measured runs in store={request.store} match the request with {named}; see python -m rbpx status"
+        )
     if engine is not None:
         refuse_launched(engine)
     processes = init_process_group(request.device.value)
@@ -69,8 +70,9 @@ def remeasure(
             measured = list(again.each(group.runs, partial(how, connection, again, group, doc_ids)))
             if measured:
                 audits.append(analyse(measured, group, doc_ids, request))
-                failures += [failure for each in audits[-1].runs for failure in _refused(each)]
-    run_ids = tuple(each.run.run_id for audit in audits for each in audit.runs)
+                both = zip(measured, audits[-1].of_runs, strict=True)
+                failures += [_refused(run, row) for (run, (_, allowed)), row in both if allowed and not row["is_same"]]
+    run_ids = tuple(row["run_id"] for audit in audits for row in audit.of_runs)
     return audits, Measured(run_ids, (*again.failures, *failures))
 
 
@@ -123,7 +125,7 @@ def _by_engine(again: Again, engine: EngineConfig, groups: Sequence[Group]) -> _
         asked, documents = reached[run.run_id]
         rng = np.random.default_rng(again.request.seed)
         columns, told = again.ask(run, asked, [documents[doc_id] for doc_id in doc_ids], rng)
-        return Remeasured(_pairs(connection, pa.table(columns), group, doc_ids, run), by_engine=True), told
+        return (_pairs(connection, pa.table(columns), group, doc_ids, run), None), told
 
     return ask
 
@@ -140,14 +142,14 @@ def _in_float32(
     exact = pa.table(rows.columns)
     pairs = _pairs(connection, exact, group, doc_ids, run)
     if run.engine is None:
-        return Remeasured(pairs), told
+        return (pairs, None), told
     # Two right implementations round independently in one precision, so both are about as far from float32.
     own = ROUNDING
     if run.dtype != Dtype.float32.value:
         rows, _ = again.score(run, choose, measure_windows, shows=False, alone=True)
         own = _rounding(pa.table(rows.columns), exact)
     tolerance = again.request.tolerance
-    return Remeasured(pairs, Allowance(tolerance * own.share, tolerance * own.nats)), told
+    return (pairs, Allowance(tolerance * own.share, tolerance * own.nats)), told
 
 
 def _pairs(
@@ -177,16 +179,13 @@ def _rounding(rounded: pa.Table, exact: pa.Table) -> Allowance:
     return Allowance(max(share, ROUNDING.share), max(float(nats.max()), ROUNDING.nats))
 
 
-def _refused(audit: RunAudit) -> list[Failure]:
-    """Why another engine is refused; empty where it is not."""
-    run, moves, allowed = audit.run, audit.moves, audit.allowed
-    if allowed is None or allowed.holds(moves):
-        return []
-    by = "" if moves.largest_move is None else f", by up to {moves.largest_move:,g}"
+def _refused(run: Run, row: Record) -> Failure:
+    """Why another engine is refused."""
+    by = "" if row["largest_move"] is None else f", by up to {row['largest_move']:,g}"
     error = (
-        f"{run.engine} is refused: {moves.share_changed:.3%} of {moves.n_tokens:,} tokens have another rank than in "
-        f"rbpx's float32 ({allowed.share:.3%} allowed){by}, and log-probabilities are off by up to "
-        f"{moves.largest_logprob_move:.2g} nats ({allowed.nats:.2g} allowed); check its weights, its dtype and its "
-        "options, or raise tolerance="
+        f"{run.engine} is refused: {row['n_changed'] / row['n_tokens']:.3%} of {row['n_tokens']:,} tokens have another "
+        f"rank than in rbpx's float32 ({row['allowed_share']:.3%} allowed){by}, and log-probabilities are off by up to "
+        f"{row['largest_logprob_move']:.2g} nats ({row['allowed_nats']:.2g} allowed); check its weights, its dtype and "
+        "its options, or raise tolerance="
     )
-    return [Failure(name_of(run), error, request_is_wrong=False)]
+    return Failure(name_of(run), error, request_is_wrong=False)

@@ -9,45 +9,21 @@ section 5), for a lognormal whose parameters are laws in S. Shapes: N sizes, Y q
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Recipe, by_name, estimate, few_documents, flat
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Recipe, by_name, estimate, few_documents
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, line, neg_ln
-from rbpx.laws.power.law import PowerLawFit
 from rbpx.questions.ranks.compare import Counted
-from rbpx.questions.ranks.forms import FormResult, Residual, Sizes, judge_forms, typical
+from rbpx.questions.ranks.forms import Sizes, judge_forms, typical
 from rbpx.runs.fits import fit_points, largest_standing, power_law_of
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Evidence, Points
 from rbpx.store.store import Record
 
 LEAST_SIZES: Final = 4
-
-
-@dataclass(frozen=True, eq=False)
-class Closure:
-    """The forms of one group.
-
-    Attributes:
-        reach: the largest k whose law stands, up to which RBP_k is scored; None where no law stands.
-        chosen_on: the sizes that choose.
-        separate: median error of separate laws over the scored quantities; None where nothing is scored.
-        exponents: the measured law of -ln RBP_1 over cross-entropy, whose alpha is the difference of both exponents;
-            None where k = 1 is not asked for.
-        forms: what each predicts, the one first that comes closest at the sizes that choose.
-        residuals: by rank, of the first form when fitted to the largest size itself.
-    """
-
-    reach: int | None
-    chosen_on: list[str]
-    separate: float | None
-    exponents: PowerLawFit | None
-    forms: list[FormResult]
-    residuals: list[Residual]
 
 
 def closure_of(
@@ -57,7 +33,7 @@ def closure_of(
     points: Sequence[Points],
     counted: Sequence[Counted],
     weights_BD: Floats | None,
-) -> Closure | None:
+) -> Iterator[Record]:
     """Fit every form to the smaller sizes of a group, and judge what it predicts of the largest.
 
     Args:
@@ -68,8 +44,11 @@ def closure_of(
         counted: the tokens of each rank in each document, of each run.
         weights_BD: how often each document is drawn in each resample; None for a single document.
 
-    Returns:
-        None where no form has a likelihood.
+    Yields:
+        A row for each form, the one first that comes closest at the sizes that choose, and for each quantity as it
+        predicts it, then the residuals of the first; nothing where no form has a likelihood. `reach` is the largest k
+        whose law stands, up to which RBP_k is scored; `error_separate` the median error of separate laws; `difference`
+        the measured exponent of -ln RBP_1 minus that of cross-entropy.
     """
     S_N = np.array([run.non_embedding_params for run in group.runs], dtype=np.float64)
     V = max(run.vocab_size or 0 for run in group.runs)
@@ -78,14 +57,21 @@ def closure_of(
     scored_Y = np.array([reach is not None and k <= reach for k in k_grid] + [True, True])
     separate_Y = _separate(sizes)
     forms, residuals = judge_forms(sizes, k_grid, scored_Y, separate_Y)
-    if not forms:
-        return None
     with np.errstate(divide="ignore", invalid="ignore"):  # a share of 0 or 1 has no law, and no error
         separate = typical((np.log(separate_Y) - sizes.ln_y_Y(S_N.max()))[scored_Y])
-    of = {(each.law, each.k): each for each in points}
-    exponents = power_law_of(group, of["rbp", 1].over(of["cross_entropy", None])) if 1 in k_grid else None
+    of, difference = {(each.law, each.k): each for each in points}, NO_ESTIMATE
+    if 1 in k_grid:
+        difference = power_law_of(group, of["rbp", 1].over(of["cross_entropy", None])).exponent
     chosen_on = [run.size for run in group.runs if run.non_embedding_params in sizes.choosing_S]
-    return Closure(reach, list(dict.fromkeys(chosen_on)), separate, exponents, forms, residuals)
+    names = group.names() | {"run_ids": list(group.run_ids)}
+    about = {"reach": reach, "chosen_on": list(dict.fromkeys(chosen_on)), "error_separate": separate}
+    about |= by_name(difference=difference)
+    for form, held in forms:
+        yield {"kind": "form", **names, **form, **about}
+        which = {name: form[name] for name in ("distribution", "n_parameters")}
+        yield from ({"kind": "quantity", **names, **which, **each} for each in held)
+    for each in residuals:
+        yield {"kind": "residual", **names, "distribution": forms[0][0]["distribution"], **each}
 
 
 def _measured(evidence: Sequence[Evidence], n_resampled: int) -> tuple[Floats, Floats]:
@@ -114,20 +100,3 @@ def _separate(sizes: Sizes) -> Floats:
     with np.errstate(invalid="ignore", over="ignore"):
         level_alpha_Y2 = line(x_N, sizes.ln_y_NY[sizes.smaller_N].T)
         return np.asarray(np.exp(level_alpha_Y2[:, 0] - level_alpha_Y2[:, 1] * beyond))
-
-
-def records(group: Group, closure: Closure) -> Iterator[Record]:
-    """A row for each form and for each of its quantities, and the residuals of the first; no law is stored."""
-    names = group.names() | {"run_ids": list(group.run_ids)}
-    measured = NO_ESTIMATE if closure.exponents is None else closure.exponents.exponent
-    for form in closure.forms:
-        of = names | {"distribution": form.distribution, "n_parameters": form.form.n_parameters}
-        row = {name: value for name, value in vars(form).items() if name not in ("held", "slopes")}
-        row |= {name: getattr(form, name) for name in ("closes", "n_inside", "n_scored")}
-        row |= {"reach": closure.reach, "chosen_on": closure.chosen_on, "error_separate": closure.separate}
-        row |= {"difference_derived": form.difference, **by_name(difference=measured)}
-        yield {"kind": "form", **of, **flat(row), "params": {"smaller": form.slopes}}
-        for held in form.held:
-            yield {"kind": "quantity", **of, **vars(held), "inside": held.inside, "error": held.error}
-    for each in closure.residuals:
-        yield {"kind": "residual", **names, "distribution": closure.forms[0].distribution, **flat(vars(each))}

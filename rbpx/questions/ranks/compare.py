@@ -7,24 +7,22 @@ Shapes: D documents, R different ranks, K values of k, B resamples of the docume
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_array
 
-from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
+from rbpx.laws.intervals.estimate import Estimate, Recipe, by_name, estimate
 from rbpx.laws.numeric import Floats
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, RankSample, fit_sample, rank_curve
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import derived_curve, fit_paper, paper_slopes, step_paper
 from rbpx.runs.documents import distinct_ranks
 from rbpx.status import Status
+from rbpx.store.store import Record
 
-Interval = tuple[float, float]
-
-_MU_SIGMA: Final = ("mu", "sigma")
-_PAPER: Final = "lognormal_paper"
+PAPER: Final = "lognormal_paper"
 _TOKENS: Final = "tokens"
 
 
@@ -59,38 +57,25 @@ class Rival:
 
     Attributes:
         fit: the fit.
+        implied: what its row has beside its parameters. is_best, by AIC among those over all ranks; what its curve is;
+            nats_behind: nats per token that it loses against the best, with a 95 % interval over documents, None for
+            `lognormal_paper`, which leaves rank 1 out; of that the ends of mu and sigma, where they are known.
         curve: -ln RBP_k at each k and the entropy, nats, by exact sums over 1..V; None without numbers.
         curve_B: the same of its refits to resampled documents; None where they are unknown.
         mu_sigma_B2: mu and sigma of the refits of `lognormal_paper`.
-        n_documents: number of resampled documents.
-        behind: nats per token that it loses against the best of the same coverage, and its 95 % interval over
-            documents; None for `lognormal_paper`, which leaves rank 1 out.
     """
 
     fit: RankFit
-    curve: Floats | None
-    curve_B: Floats | None
+    implied: Record
+    curve: Floats | None = None
+    curve_B: Floats | None = None
     mu_sigma_B2: Floats | None = None
-    n_documents: int = 1
-    behind: Estimate | None = None
-
-    @property
-    def interval(self) -> dict[str, Interval]:
-        """95 % intervals of mu and sigma over documents, where they are known."""
-        if self.mu_sigma_B2 is None or self.fit.params["mu"] is None:
-            return {}
-        usable_B2 = self.mu_sigma_B2[np.isfinite(self.mu_sigma_B2).all(axis=1)]
-        intervals = {}
-        for at, name in enumerate(_MU_SIGMA):
-            value = float(self.fit.params[name] or 0.0)
-            ends = estimate(value, usable_B2[:, at], self.n_documents, Recipe.uncentred).ends
-            if ends is not None:
-                intervals[name] = ends
-        return intervals
 
 
-def compare(of: Counted, weights_BD: Floats | None, k_grid: Sequence[int], V: int, n_resampled: int) -> list[Rival]:
-    """Fit `lognormal_paper` and every distribution over 1..V to one run.
+def compare(
+    of: Counted, weights_BD: Floats | None, k_grid: Sequence[int], V: int, n_resampled: int
+) -> dict[str, Rival]:
+    """Fit `lognormal_paper` and every distribution over 1..V to one run; that is their order.
 
     Args:
         of: the ranks of the run.
@@ -103,32 +88,51 @@ def compare(of: Counted, weights_BD: Floats | None, k_grid: Sequence[int], V: in
     sample = RankSample(rank_R, of.n_R, V, tuple(k_grid))
     paper, fits = fit_paper(rank_R, sample.n_R), fit_sample(DISTRIBUTIONS, sample)
     curves = {fit.distribution: rank_curve(fit, sample, k_grid) for fit in fits if fit.loglik is not None}
-    top = best(fits)
+    aics = {fit.distribution: fit.aic for fit in fits if fit.aic is not None}
+    best = min(aics, key=aics.__getitem__, default=None)
     # All sums over documents, for all distributions at once, so that resampling is one product.
     summed = {_TOKENS: np.ones((len(rank_R), 1))}
     if paper.status is Status.ok:
-        summed[_PAPER] = paper_slopes(paper, rank_R)
+        summed[PAPER] = paper_slopes(paper, rank_R)
     for name, curve in curves.items():
         summed[name] = curve.influence
-        summed[f"{name}_behind"] = (curves[top or name].ln_share - curve.ln_share)[:, None]
+        summed[f"{name}_behind"] = (curves[best or name].ln_share - curve.ln_share)[:, None]
     sums_DC = np.asarray(tokens_DR @ np.hstack(list(summed.values())))
     sums_D = _split(sums_DC, summed)
     sums_B = None if weights_BD is None else _split(weights_BD @ sums_DC, summed)
-    rivals = [_paper(paper, sums_B, n_resampled, k_grid, V)]
+    rivals = {PAPER: _paper(paper, sums_B, n_resampled, k_grid, V)}
     for fit in fits:
-        name = fit.distribution
-        if name not in curves:
-            rivals.append(Rival(fit, None, None))
-            continue
-        curve_B = None if sums_B is None else curves[name].curve + sums_B[name] @ curves[name].slopes
-        rivals.append(Rival(fit, curves[name].curve, curve_B, behind=_behind(name, sums_D, sums_B, n_resampled)))
+        name, implied = fit.distribution, {"is_best": fit.distribution == best}
+        if name in curves:
+            of_D, of_B = ((sums[f"{name}_behind"], sums[_TOKENS]) for sums in (sums_D, sums_B or sums_D))
+            behind = by_name(nats_behind=ratio(of_D, of_B if sums_B else None, n_resampled))
+            curve_B = None if sums_B is None else curves[name].curve + sums_B[name] @ curves[name].slopes
+            derives = _derives(curves[name].curve, k_grid)
+            rivals[name] = Rival(fit, implied | behind | derives, curves[name].curve, curve_B)
+        else:
+            rivals[name] = Rival(fit, implied)
     return rivals
 
 
-def best(fits: Sequence[RankFit]) -> str | None:
-    """The distribution over all ranks with the smallest AIC; None where none has numbers."""
-    aics = {fit.distribution: fit.aic for fit in fits if fit.distribution in DISTRIBUTIONS and fit.aic is not None}
-    return min(aics, key=aics.__getitem__, default=None)
+def _derives(curve: Floats, k_grid: Sequence[int]) -> Record:
+    of_k = dict(zip(map(str, k_grid), curve[:-1].tolist(), strict=True))
+    return {"derived_neg_ln_rbp": of_k, "derived_entropy_nats": float(curve[-1])}
+
+
+def ratio(sums_D: tuple[Any, Any], sums_B: tuple[Any, Any] | None, n_resampled: int, over: float = 1.0) -> Estimate:
+    """The ratio of two sums over documents, with its interval over resampled documents.
+
+    Args:
+        sums_D: what is summed, of each document.
+        sums_B: the two sums in each resample; None where there is only one document.
+        n_resampled: documents, or texts that several were cut from.
+        over: what the ratio is divided by.
+    """
+    value = float(sums_D[0].sum() / sums_D[1].sum() / over)
+    if sums_B is None:
+        return Estimate(value)
+    with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
+        return estimate(value, np.ravel(sums_B[0] / sums_B[1] / over), n_resampled, Recipe.uncentred)
 
 
 def _split(sums: Floats, summed: dict[str, Floats]) -> dict[str, Floats]:
@@ -140,28 +144,23 @@ def _split(sums: Floats, summed: dict[str, Floats]) -> dict[str, Floats]:
 def _paper(fit: RankFit, sums_B: dict[str, Floats] | None, n_documents: int, k_grid: Sequence[int], V: int) -> Rival:
     beta, gamma = fit.params["beta"], fit.params["gamma"]
     if beta is None or gamma is None:
-        return Rival(fit, None, None)
+        return Rival(fit, {"is_best": False})
     curve = _curve(np.array([beta]), np.array([gamma]), k_grid, V)[0]
+    implied = {"is_best": False, **_derives(curve, k_grid)}
     if fit.status is not Status.ok or sums_B is None:
-        return Rival(fit, curve, None)
-    mu_B, sigma_B = step_paper(fit, sums_B[_PAPER]).T
+        return Rival(fit, implied, curve)
+    mu_B, sigma_B = step_paper(fit, sums_B[PAPER]).T
     usable_B = np.isfinite(mu_B) & np.isfinite(sigma_B)
     curve_B = np.full((len(mu_B), len(curve)), np.nan)
     curve_B[usable_B] = _curve((1 - mu_B / sigma_B**2)[usable_B], (0.5 / sigma_B**2)[usable_B], k_grid, V)
-    return Rival(fit, curve, curve_B, np.column_stack([mu_B, sigma_B]), n_documents)
+    found_B2 = np.column_stack([mu_B, sigma_B])
+    for at, name in enumerate(("mu", "sigma")):
+        value = float(fit.params[name] or 0.0)
+        ends = estimate(value, found_B2[usable_B, at], n_documents, Recipe.uncentred).ends
+        implied |= {} if ends is None else {f"{name}_lo": ends[0], f"{name}_hi": ends[1]}
+    return Rival(fit, implied, curve, curve_B, found_B2)
 
 
 def _curve(beta_B: Floats, gamma_B: Floats, k_grid: Sequence[int], V: int) -> Floats:
     rbp_BK, derived = derived_curve(beta_B, gamma_B, V, k_grid)
     return np.column_stack([-np.log(rbp_BK), derived.cross_entropy_nats])
-
-
-def _behind(name: str, sums_D: dict[str, Floats], sums_B: dict[str, Floats] | None, n_resampled: int) -> Estimate:
-    """Mean loss per token against the best, and its interval over documents."""
-    lost_D, tokens_D = sums_D[f"{name}_behind"], sums_D[_TOKENS]
-    value = float(lost_D.sum() / tokens_D.sum())
-    if sums_B is None:
-        return Estimate(value, None, None)
-    with np.errstate(invalid="ignore"):  # a resample that draws no token has no mean, and is left out
-        lost_B = (sums_B[f"{name}_behind"] / sums_B[_TOKENS])[:, 0]
-    return estimate(value, lost_B, n_resampled, Recipe.uncentred)
