@@ -8,7 +8,7 @@ import numpy as np
 from rbpx.config.request import Request
 from rbpx.questions.fit import analysis as fit
 from rbpx.questions.klaw import analysis as klaw
-from rbpx.questions.predict import analysis as predict
+from rbpx.questions.predict.ask import answer as predict
 from rbpx.runs.select.sizes import select
 from rbpx.store.sql import connect
 from tests.support.synthetic import Truth, write_store
@@ -27,12 +27,9 @@ def of_laws(n_draws: int, folder: Path, truth: Truth) -> list[dict[str, bool]]:
                 assert law.exchange is not None
                 true_factor = 10 ** (truth.beta / truth.alpha)
                 covered[f"exchange {law.run.size}"] = _holds(law.exchange.lo, law.exchange.hi, true_factor)
-            far = predict.analyse(connection, group, Request(resamples=200, k=1, laws=["rbp"], S=1e8)).laws[0]
-        said = far.predictions[0].prediction
-        assert said.lo is not None
-        assert said.hi is not None
+            far = predict(connection, group, Request(resamples=200, k=1, laws=["rbp"], S=1e8)).rows[0]
         new = at_100m * math.exp(np.random.default_rng([seed, 1]).normal(0, truth.scatter))  # it scatters too
-        found.append(covered | {"prediction": said.lo <= new <= said.hi})
+        found.append(covered | {"prediction": far["lo"] <= new <= far["hi"]})
     return found
 
 

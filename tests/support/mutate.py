@@ -86,8 +86,8 @@ _EQUIVALENT = {
         "questions/decide/analysis: return [self.reasons_at(best.beyond, 1.001) for best in self.best]",
     ),
     "columns are left out in the same order": (
-        "questions/multiplier/views: tten('D', 'D', lambda row: row[1].D, short, spare=4), with_ends"
-        "('multiplier', 'multiplier', lambda r",
+        "questions/multiplier/surface: t, spare=2), written('D', 'D', None, short, spare=4), with_ends"
+        "('multiplier', 'multiplier', None, TH",
     ),
     "one instant of time": ("store/cell_states: alive = time.time() - written <= _SILENT_S and _may_live(facts)",),
     "every block ends its thread": (

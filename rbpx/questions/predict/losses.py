@@ -19,40 +19,17 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.predict.calibration import widened
 from rbpx.laws.predict.prediction import COMBINED, outside
 from rbpx.laws.predict.verdict import SIGNIFICANT, Backtest, missed_by_backtests
-from rbpx.runs.fits import alike
-from rbpx.runs.group import Group, Run
+from rbpx.questions.predict.rows import backtest, values
+from rbpx.runs.group import Run
 from rbpx.runs.points.losses import Pairs, loss_pairs
 from rbpx.runs.select.losses import PairedGroup, family_of
-from rbpx.status import Doubted, Status, in_order
+from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
 SHARED: Final = "shared"  # the method of an answer from all families beside that of its own
 _MEDIAN: Final = 0.6744897501960817  # of |error| over the standard deviation of a normal distribution
-
-
-@dataclass(frozen=True)
-class ToldLoss(Doubted):
-    """One prediction and the objections to it.
-
-    Attributes:
-        run: the model, measured on the other text alone; None where its x was typed.
-        method: `combined` where it is the answer, `shared` where that of the model's own family stands beside it.
-        x: what it shows there.
-        y: the value with the 95 % interval of one new model.
-        beyond: the factor by which x lies outside those of the fitted models.
-        expected_error: median |error| to expect, relative.
-        widened: by what factor backtests widened the interval, in ln y.
-        reasons: every status that holds.
-    """
-
-    run: Run | None
-    method: str
-    x: float
-    y: Estimate
-    beyond: float
-    expected_error: float | None
-    widened: float
-    reasons: tuple[Status, ...]
+_Targets = Sequence[tuple[Run | None, float]]
+"""Models that are on the other text alone, None where an x was typed, and what they show there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +40,9 @@ class LossForesight:
         pairs: the points.
         family: whose models are fitted; None for those of all families.
         n_fitted: how many models are fitted.
-        predictions: in the order of the models and of the x that were asked for.
+        told: the models that are foretold, None for an x that was asked for, and a row for each. Its method is
+            `combined` where it is the answer, `shared` where that of the model's own family stands beside it; |error|
+            is the median to expect, relative.
         backtests: the models of the smallest x, foretold from those of larger ones; of all families, those of each
             from the others.
         calibration: what predicts, y or the odds of misses; None where nothing can.
@@ -73,8 +52,8 @@ class LossForesight:
     pairs: Pairs
     family: str | None
     n_fitted: int
-    predictions: tuple[ToldLoss, ...]
-    backtests: tuple[Backtest, ...]
+    told: Sequence[tuple[Run | None, Record]]
+    backtests: Sequence[Record]
     calibration: Calibration | None
     shared: SharedTest | None
 
@@ -89,33 +68,14 @@ class LossForesight:
         return self.family is None and len(self.pairs.families) > 1
 
     @property
-    def held(self) -> list[bool]:
-        """For each backtest with an interval, whether it contains the measured value."""
-        return [test.is_inside for test in self.backtests if test.is_inside is not None]
-
-    @property
-    def mean_error(self) -> float | None:
-        """Mean of |error| over all backtests; None where there are none."""
-        return float(np.mean([abs(test.error) for test in self.backtests])) if self.backtests else None
+    def by(self) -> str:
+        """Whose models are fitted, in words."""
+        return self.family or ("all families" if self.is_shared else self.pairs.families[0])
 
 
-@dataclass(frozen=True, eq=False)
-class LossForesights:
-    """What is foretold in one group of pairs."""
-
-    group: PairedGroup
-    laws: tuple[LossForesight, ...]
-
-    def x_title(self, law: LossForesight) -> str:
-        """What predictions are made from, in words."""
-        return f"{law_title(self.group.on.law, law.pairs.x_k)} on {self.group.on.dataset}"
-
-
-def foretell(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> LossForesights:
+def foretell(connection: duckdb.DuckDBPyConnection, group: PairedGroup, request: Request) -> list[LossForesight]:
     """Foretell every requested quantity of models on the other text alone, and at the x that were typed."""
-    assert isinstance(group, PairedGroup), "an axis on another text selects pairs"
-    found = [each for pairs in loss_pairs(connection, group, request) for each in _of(pairs, request)]
-    return LossForesights(group, tuple(found))
+    return [each for pairs in loss_pairs(connection, group, request) for each in _of(pairs, request)]
 
 
 def _of(pairs: Pairs, request: Request) -> list[LossForesight]:
@@ -139,43 +99,49 @@ def _shared(pairs: Pairs, seed: int) -> SharedTest | None:
 
 
 def _by(
-    pairs: Pairs,
-    family: str | None,
-    targets: Sequence[tuple[Run | None, float]],
-    own: Sequence[str],
-    shared: SharedTest | None = None,
+    pairs: Pairs, family: str | None, targets: _Targets, own: Sequence[str], shared: SharedTest | None = None
 ) -> LossForesight:
-    of_N = pairs.of(family)
+    of_N, several = pairs.of(family), family is None and len(pairs.families) > 1
     x_N, y_N, of = pairs.x_N[of_N], pairs.fitted_N[of_N], np.array(pairs.family_N)[of_N].tolist()
     least = min([pairs.least_x, *(x for _, x in targets)])
     calibration = calibrate(x_N, y_N, least, None if family is not None else of)
-    if family is None and len(pairs.families) > 1:
+    tests = hold_out_best(x_N, y_N)
+    if several:
         tests = tuple(test for each in hold_out_family(x_N, y_N, of).values() for test in each)
-    else:
-        tests = hold_out_best(x_N, y_N)
-    told: list[ToldLoss] = []
-    if calibration is not None:
+    told: list[tuple[Run | None, Record]] = []
+    if calibration is not None and targets:
         of_fit = _doubts(pairs, x_N, pairs.y_N[of_N], pairs.compared(tests), family, shared)
         scatter = pairs.scatter(calibration, family)
-        for (run, x), y in zip(targets, calibration.at([x for _, x in targets]) if targets else (), strict=True):
+        for (run, x), y in zip(targets, calibration.at([x for _, x in targets]), strict=True):
             beyond = outside(1 / x, (1 / x_N).tolist())
             by = widening_at(tests, len(x_N), beyond)
             y = pairs.as_y(widened(y, by), scatter)
             stranger = run is not None and family_of(run) not in pairs.families and len(pairs.families) == 1
-            far = [Status.unsupported] if stranger or is_far(x, x_N) else []
+            reasons = in_order([*of_fit, *([Status.unsupported] if stranger or is_far(x, x_N) else [])])
             has_own = bool(own) if run is None else family_of(run) in own
             method = SHARED if family is None and has_own else COMBINED
-            told.append(ToldLoss(run, method, x, y, beyond, _expected(y), by, in_order([*of_fit, *far])))
-    return LossForesight(pairs, family, len(x_N), tuple(told), pairs.compared(tests), calibration, shared)
+            model = {
+                "model_family": run and run.family,
+                "size": run and run.size,
+                "S": run and run.non_embedding_params,
+            }
+            row = {
+                "kind": "prediction",
+                **model,
+                "method": method,
+                "x": x,
+                **values(y),
+                "beyond": beyond,
+                "expected_error": _expected(y),
+            }
+            told.append((run, row | {"widened": by, "status": first_of(reasons), "reasons": [*reasons]}))
+    method = SHARED if several else COMBINED
+    backtests = [backtest(test) | {"method": method, "x": 1 / test.S, "S": None} for test in pairs.compared(tests)]
+    return LossForesight(pairs, family, len(x_N), told, backtests, calibration, shared)
 
 
 def _doubts(
-    pairs: Pairs,
-    x_N: Floats,
-    y_N: Floats,
-    tests: Sequence[Backtest],
-    family: str | None,
-    shared: SharedTest | None,
+    pairs: Pairs, x_N: Floats, y_N: Floats, tests: Sequence[Backtest], family: str | None, shared: SharedTest | None
 ) -> list[Status]:
     """What speaks against all predictions of a calibration."""
     doubts = list(pairs.doubts)
@@ -195,42 +161,3 @@ def _expected(y: Estimate) -> float | None:
     if y.lo is None or y.hi is None or y.lo <= 0:
         return None
     return _MEDIAN * (math.log(y.hi) - math.log(y.lo)) / (2 * Z)
-
-
-def keep_told(told: LossForesights) -> list[Record]:
-    """A row for each prediction and each backtest; nothing is fitted that `fits` keeps."""
-    rows: list[Record] = []
-    group = told.group
-    for of in told.laws:
-        fitted = of.family or " + ".join(of.pairs.families)
-        named = {"law": of.pairs.law, **group.names(), "k": of.pairs.k, "x_k": of.pairs.x_k}
-        named |= {"family": fitted, "n_fitted": of.n_fitted}
-        for each in of.predictions:
-            run = each.run
-            model = {
-                "model_family": run and run.family,
-                "size": run and run.size,
-                "S": run and run.non_embedding_params,
-            }
-            values = {
-                "method": each.method,
-                "x": each.x,
-                "y": each.y.value,
-                "lo": each.y.lo,
-                "hi": each.y.hi,
-                "beyond": each.beyond,
-            }
-            values |= {"expected_error": each.expected_error, "widened": each.widened, "status": each.status.value}
-            shared = {"shared_p": None if of.shared is None else of.shared.p}
-            rows.append(
-                {"kind": "prediction", **named, **model, **values, "reasons": [str(r) for r in each.reasons], **shared}
-            )
-        for test in of.backtests:
-            predicted = test.predicted
-            method = SHARED if of.is_shared else COMBINED
-            values = {"method": method, "x": 1 / test.S, "y": predicted.y, "lo": predicted.lo, "hi": predicted.hi}
-            values |= {"beyond": predicted.beyond, "measured": test.measured, "error": test.error}
-            rows.append({"kind": "backtest", **named, "n_fitted": test.n_fitted, **values, "held": test.is_inside})
-        if not of.predictions and not of.backtests:
-            rows.append({"kind": "none", **named, "status": Status.too_few_sizes.value})
-    return alike(rows)

@@ -2,7 +2,8 @@
 
 import logging
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib import metadata
 
 import duckdb
@@ -10,6 +11,7 @@ import duckdb
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.digest import digest
+from rbpx.laws.predict.prediction import COMBINED
 from rbpx.runs.group import Group
 from rbpx.runs.select.sizes import BESIDE, NAMES, is_about, select_runs
 from rbpx.runs.select.ways import Cells, in_size, whole_trainings
@@ -17,9 +19,10 @@ from rbpx.store.forecasts import refuse_known, register
 from rbpx.store.store import Record, Store
 from rbpx.version import __version__
 
-__all__ = ["register_answers", "select", "targets_of"]
+__all__ = ["registering", "said_by", "select", "targets_of"]
 
 _LOGGER = logging.getLogger(__name__)
+_SAID = ("law", "k", "S", "D", "y", "lo", "hi", "beyond", "expected_error", "status", "weights", "fit_id")  # of a row
 _COMPUTE = ("numpy", "scipy", "lmfit", "duckdb")
 
 
@@ -34,10 +37,8 @@ def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells
     Raises:
         RbpxError: several groups are meant, the name is taken, or such a model is measured already.
     """
-    if request.D:
-        groups = whole_trainings(connection, request, cells)
-    else:
-        groups = in_size(connection, request, cells, sizes=3, along=False, loss_to_loss=True)
+    in_sizes = partial(in_size, sizes=3, along=False, loss_to_loss=True)
+    groups = (whole_trainings if request.D else in_sizes)(connection, request, cells)
     if request.register is None or not groups:  # without groups the question itself says why there are none
         return groups
     if len(groups) != 1:
@@ -48,42 +49,46 @@ def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells
         )
     refuse_known(request.register, Store(request.store).records("forecasts"))
     (group,) = groups
-    everything = select_runs(connection, Request(store=request.store))
     points: list[tuple[float, float | None]] = [*request.points_to_predict()]
-    for S, D in points or [(S, None) for S in targets_of(group, request)]:
-        for run in everything:
-            if is_about(group.names(), S, D, run, BESIDE):
-                raise RbpxError(
-                    f"register={request.register}: {run.family} {run.size} (S = {run.non_embedding_params:,}) is "
-                    f"measured on {run.dataset} already, so this would be no forecast; choose another S, or drop "
-                    "register="
-                )
+    points = points or [(S, None) for S in targets_of(group, request)]
+    for run in select_runs(connection, Request(store=request.store)):
+        if any(is_about(group.names(), S, D, run, BESIDE) for S, D in points):
+            raise RbpxError(
+                f"register={request.register}: {run.family} {run.size} (S = {run.non_embedding_params:,}) is measured "
+                f"on {run.dataset} already, so this would be no forecast; choose another S, or drop register="
+            )
     return groups
 
 
-def register_answers(name: str, group: Group, answers: Sequence[Record], store: Store) -> None:
-    """Write the answers that have an interval to the store, and log the id of the forecast.
+def said_by(rows: Iterable[Record], fit: Record, n_points: int, points: object) -> list[Record]:
+    """The predictions of a forecast: what the combined answers of a law say, and what its row of `fits` rests on."""
+    rests_on = {"n_points": n_points, "run_ids": fit["run_ids"], "points_hash": digest(points)}
+    answers = (row for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED))
+    return [{name: row.get(name) for name in _SAID} | rests_on for row in answers]
 
-    Args:
-        name: the name of the forecast.
-        group: the runs that the answers rest on.
-        answers: columns of `forecasts`, with the points that the law was fitted to.
-        store: where it is kept.
+
+def registering(
+    request: Request, group: Group, of_laws: Iterable[Sequence[Record]]
+) -> Callable[[Store], object] | None:
+    """What writes the predictions of each law as a forecast (`Result.then`); None where none is asked for."""
+    if request.register is None:
+        return None
+    return partial(_register, request.register, group, [row for own in of_laws for row in own])
+
+
+def _register(name: str, group: Group, answers: Sequence[Record], store: Store) -> None:
+    """Write the answers that have an interval to the store, and log the id of the forecast.
 
     Raises:
         RbpxError: no answer has an interval, the name is taken, or the store cannot be written.
     """
-    predictions = []
-    for answer in answers:
-        points = answer.pop("points")
-        if None not in (answer["y"], answer["lo"], answer["hi"]):
-            predictions.append(answer | {"points_hash": digest(points)})
+    predictions = [each for each in answers if None not in (each["y"], each["lo"], each["hi"])]
     if not predictions:
         raise RbpxError(f"register={name}: no law of {group.title} gives an interval, so there is nothing to register")
-    versions = {"rbpx": __version__, "python": platform.python_version()}
-    versions |= {library: metadata.version(library) for library in _COMPUTE}
+    versions = {library: metadata.version(library) for library in _COMPUTE}
+    versions |= {"rbpx": __version__, "python": platform.python_version()}
     facts = {fact: group.names()[fact] for fact in NAMES} | {"versions": versions}
-    known = register(Store(store.name), name, facts, predictions)
+    known = register(store, name, facts, predictions)
     _LOGGER.info(
         f"registered {number_of(len(predictions), 'prediction')} as {known}; note this id, which stands for all that "
         "they say; rbpx forecasts scores them when the model is measured"

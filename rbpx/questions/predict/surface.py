@@ -5,292 +5,197 @@ Each form is also fitted without the largest runs in S, D and C, and compared wi
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.laws.intervals.estimate import Estimate, flat
+from rbpx.display.given import said_of_given
+from rbpx.display.view import magnitude
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.numeric import together
-from rbpx.laws.pins import Pin, Pins
-from rbpx.laws.predict.influence import Moved
+from rbpx.laws.pins import Pin
 from rbpx.laws.predict.prediction import COMBINED, outside
 from rbpx.laws.predict.verdict import FAR
 from rbpx.laws.surface.averaged import (
     BudgetTest,
-    OverForms,
     backtest_budgets,
     forms_to_mix,
     moved_most,
     predict_over_forms,
+    summary,
 )
 from rbpx.laws.surface.checks import Compared, HeldOut, compare_each, mean_error
 from rbpx.laws.surface.fit import SurfaceFit
 from rbpx.laws.surface.given import fitting_given
-from rbpx.questions.predict.register import register_answers
+from rbpx.questions.predict.register import registering, said_by
+from rbpx.questions.predict.rows import (
+    WIDER,
+    constants,
+    given_table,
+    moves,
+    prediction,
+    predictions,
+    said_of_moves,
+    values,
+)
+from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, naming
 from rbpx.runs.group import labels_of
-from rbpx.runs.points.outliers import outlier_rows, tested_quantities
-from rbpx.runs.points.surfaces import (
-    MOST_RESAMPLES,
-    Trained,
-    doubts_of_points,
-    surface_record,
-    with_constants,
-)
+from rbpx.runs.points.frontier import said_of_points
+from rbpx.runs.points.outliers import outlier_rows, said_of_outliers, tested_quantities
+from rbpx.runs.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, surface_record, with_constants
 from rbpx.runs.select.trainings import TrainingGroup
-from rbpx.status import Doubted, Status, first_of, in_order
-from rbpx.store.store import Record, Store
+from rbpx.status import Status, in_order
+from rbpx.store.store import Record
 
-
-@dataclass(frozen=True)
-class AtPoint(Doubted):
-    """One prediction of one quantity.
-
-    Attributes:
-        S: size.
-        D: tokens.
-        over_forms: the combined answer, and that of each form.
-        beyond: the factor by which the point lies outside the sizes or the tokens, whichever is more; 1 within both.
-        reasons: every status that holds for the combined answer.
-        reasons_within: every status that holds for that of each form, those of the combined answer among them.
-        moved: how far the combined answer moves at most with one run left out, and the number of that run.
-    """
-
-    S: float
-    D: float
-    over_forms: OverForms
-    beyond: float
-    reasons: tuple[Status, ...]
-    reasons_within: Mapping[str, tuple[Status, ...]]
-    moved: Moved | None
-
-    def reasons_of(self, method: str) -> tuple[Status, ...]:
-        """Every status that holds for the answer by `combined` or by a form."""
-        return self.reasons if method == COMBINED else self.reasons_within[method]
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A combined answer under another value of a given constant.
-
-    Attributes:
-        name: of the constant.
-        value: that it has.
-        what: "given", "free", or which end of the interval that it has where it is free.
-        p: of the test of a given value; None elsewhere.
-        S: the size of a new model.
-        y: what it would show; without a value where no law can have the constant so, an E above the smallest y.
-        beyond: the factor by which it lies outside the measured models.
-        D: its tokens; None where the law is in size alone.
-    """
-
-    name: str
-    value: Estimate
-    what: str
-    p: float | None
-    S: float
-    y: Estimate
-    beyond: float
-    D: float | None = None
-
-    def row(self) -> Record:
-        """What a row for programs says of it."""
-        at = {"S": self.S, "y": self.y.value, "lo": self.y.lo, "hi": self.y.hi, "beyond": self.beyond, "D": self.D}
-        return at | {"constant": self.name, "given": self.what, "p": self.p} | flat({"at": self.value})
+_NOTE: Final = (
+    "Combined: over the forms of a surface and their misfit, with the 95 % interval of one new run, widened where "
+    "larger budgets were foretold worse; where size and tokens vary together, a law in one axis near the line of the "
+    "runs."
+)
 
 
 @dataclass(frozen=True, eq=False)
-class SurfaceForesight:
-    """One quantity: its points, its forms with their held-out runs, what all forms foretold, and its predictions.
-
-    `beside` is what they would be without given constants, and with others.
-    """
+class _Quantity:
+    """One quantity: its points, its forms with their held-out runs, and what all forms foretold of larger budgets."""
 
     trained: Trained
     forms: tuple[Compared, ...]
     budgets: tuple[BudgetTest, ...]
-    points: tuple[AtPoint, ...]
-    beside: tuple[Beside, ...] = ()
 
     @property
-    def best(self) -> Compared:
+    def best(self) -> SurfaceFit:
         """The form with the least BIC; the first one where none has any."""
-        known = [each for each in self.forms if each.fit.bic is not None]
-        return min(known, key=lambda each: each.fit.bic or 0.0) if known else self.forms[0]
+        return min((form.fit for form in self.forms), key=_bic)
 
     @property
-    def _names(self) -> list[str]:
-        """Each training by what tells it from the others."""
+    def fits(self) -> list[SurfaceFit]:
+        """Of each form, without resampled documents: a new run is read on the same ones."""
+        return [form.same_documents for form in self.forms]
+
+    @property
+    def points(self) -> list[list[float]]:
+        """S, D and y of each."""
         runs = self.trained.runs
-        ends = [max(np.flatnonzero(runs.group_N == run), key=lambda at: runs.D_N[at]) for run in range(runs.n_groups)]
-        return labels_of([self.trained.members[at] for at in ends])
+        return [runs.S_N.tolist(), runs.D_N.tolist(), (self.trained.sign * runs.y_N).tolist()]
 
-    def moves(self, of: AtPoint) -> Record:
-        """How far one prediction moves at most with one run left out, and which run that is."""
-        if of.moved is None:
-            return {"moved": None, "moved_by": None}
-        return {"moved": self.trained.sign * of.moved.share, "moved_by": self._names[of.moved.by]}
-
-    def signed(self, y: Estimate) -> Estimate:
-        """A value with the sign of the quantity."""
-        return y.times(self.trained.sign)
+    def signed(self, y: Estimate) -> Record:
+        """A value with the sign of the quantity, as rows have it."""
+        return values(y.times(self.trained.sign))
 
 
-@dataclass(frozen=True, eq=False)
-class SurfaceForesights:
-    """The predictions of one group of trainings; `registers` is the name of the forecast that they become."""
-
-    group: TrainingGroup
-    laws: tuple[SurfaceForesight, ...]
-    registers: str | None = None
+def _bic(fit: SurfaceFit) -> float:
+    return math.inf if fit.bic is None else fit.bic
 
 
-def foresee(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> SurfaceForesights:
-    """Predict every requested quantity at every point asked for."""
-    n_resamples = min(request.resamples, MOST_RESAMPLES)
-    targets = request.points_to_predict()
+def over_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
+    """Predict every requested quantity at every point asked for: a row for each, and for each held-out run."""
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
-    quantities, laws = tested_quantities(connection, group, request), []
+    quantities = tested_quantities(connection, group, request)
     several = [(each.runs, forms_to_mix(each.runs, request.pins)) for each in quantities]
     for _, names in several:
         with_constants(names, request.pins)
     with naming(group.title):
+        n_resamples = min(request.resamples, MOST_RESAMPLES)
         compared = compare_each(several, n_resamples, same_documents=True, pins=request.pins, **options)
         foretold = backtest_budgets(several, request.pins, **options)
-    for trained, forms, budgets in zip(quantities, compared, foretold, strict=True):
-        fits = [each.same_documents for each in forms]  # a new run is read on the same documents
-        answers = predict_over_forms(fits, targets, budgets)
-        told = zip(targets, answers, moved_most(fits, targets), strict=True)
-        points = [_at(group, trained, fits, *at, answer, moved) for at, answer, moved in told]
-        beside = tuple(_beside(fits, points, budgets, options))
-        laws.append(SurfaceForesight(trained, forms, budgets, tuple(points), beside))
-    return SurfaceForesights(group, tuple(laws), request.register)
+    laws = [_Quantity(*each) for each in zip(quantities, compared, foretold, strict=True)]
+    records = [{form.fit.form: _record(group, of.trained, form) for form in of.forms} for of in laws]
+    rows = [list(_rows(group, of, fits, request, options)) for of, fits in zip(laws, records, strict=True)]
+    answers = [_of(own, "prediction", COMBINED) for own in rows]
+    said = [
+        *said_of_points([cell for each in quantities for cell in each.cells], group.runs),
+        *said_of_outliers(quantities),
+        *said_of_moves(answers),
+        *(line for of, own in zip(laws, answers, strict=True) for line in _said(of, own)),
+    ]
+    forms = list(dict.fromkeys(form for fits in records for form in fits))
+    view = predictions(forms, ", ".join(forms), magnitude("D", "D"))
+    every = [row for own in rows for row in own]
+    tables = [view.table("Predictions for new runs", _of(every, "prediction"), group.title, note=_NOTE)]
+    of_laws = zip(rows, laws, records, strict=True)
+    registered = (said_by(own, fits[of.best.form], of.best.n_points, of.points) for own, of, fits in of_laws)
+    return Result(
+        [group],
+        alike([*every, *outlier_rows(group, quantities)]),
+        [*tables, *given_table(_of(every, "constant"), group.title)],
+        said,
+        fits=[fit for fits in records for fit in fits.values()],
+        then=registering(request, group, registered),
+    )
 
 
-def _beside(
-    fits: Sequence[SurfaceFit], points: Sequence[AtPoint], budgets: Sequence[BudgetTest], options: dict[str, Any]
-) -> Iterator[Beside]:
-    """For each given constant the answer with it, without any, and at the ends of the interval that the runs give."""
-    runs, targets = fits[0].runs, [(point.S, point.D) for point in points]
-
-    def all_with(pins: Pins, name: str, value: Estimate, what: str, p: float | None) -> Iterator[Beside]:
-        refits = together([fitting_given(runs, fit.form, pins, 0, is_tested=False, **options) for fit in fits])
-        for answer, at in zip(predict_over_forms(refits, targets, budgets), points, strict=True):
-            yield Beside(name, value, what, p, at.S, answer.y, at.beyond, at.D)
-
-    likeliest = max(fits, key=lambda fit: -math.inf if fit.bic is None else -fit.bic)
-    for pinned in likeliest.pinned:
-        for point in points:
-            y = point.over_forms.y
-            yield Beside(pinned.name, pinned.now, "given", pinned.p, point.S, y, point.beyond, point.D)
-        yield from all_with({}, pinned.name, pinned.free, "free", None)
-        most = float(runs.y_N.min()) if pinned.name == "E" else math.inf
-        for what, end in (("lower end", pinned.free.lo), ("upper end", pinned.free.hi)):
-            if end is not None and end < most:
-                yield from all_with({pinned.name: Pin(end)}, pinned.name, Estimate(end), what, None)
-            elif end is not None:
-                for at in points:
-                    yield Beside(pinned.name, Estimate(end), what, None, at.S, Estimate(), at.beyond, at.D)
+def _of(rows: Sequence[Record], kind: str, method: str | None = None) -> list[Record]:
+    return [row for row in rows if row["kind"] == kind and method in (None, row["method"])]
 
 
-def _at(
-    group: TrainingGroup,
-    trained: Trained,
-    fits: Sequence[SurfaceFit],
-    S: float,
-    D: float,
-    answer: OverForms,
-    moved: Moved | None,
-) -> AtPoint:
-    runs = trained.runs
-    beyond = max(outside(S, runs.S_N.tolist()), outside(D, runs.D_N.tolist())) if len(runs.S_N) else 1.0
-    heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=fits[0].form)
-    of_fit = next(fit for fit in fits if fit.form == heaviest)
-    far = [Status.beyond] if beyond > FAR else []
-    reasons = in_order([*doubts_of_points(group, trained, of_fit), *far])
-    within = {fit.form: in_order([*doubts_of_points(group, trained, fit), *reasons]) for fit in fits}
-    return AtPoint(S, D, answer, beyond, reasons, within, moved)
+def _record(group: TrainingGroup, trained: Trained, form: Compared) -> Record:
+    reasons = doubts_of_points(group, trained, form.fit)
+    return surface_record(group, trained, form.fit, reasons, mean_error(form.held_out), {})
 
 
-def keep_foreseen(store: Store, foresights: SurfaceForesights) -> Any:
-    """Write the surfaces to `fits`, and return a row for each prediction and each held-out run."""
-    rows, answers, fits = [], [], list[Record]()
-    for law in foresights.laws:
-        records: dict[str, Record] = {}
-        for form in law.forms:
-            reasons = doubts_of_points(foresights.group, law.trained, form.fit)
-            error = mean_error(form.held_out)
-            record = surface_record(foresights.group, law.trained, form.fit, reasons, error, {})
-            records[form.fit.form] = record
-        fits += records.values()
-        rows += _rows(foresights.group, law, records)
-        answers += _answers(law, records[law.best.fit.form])
-    then, name = None, foresights.registers
-    if name is not None:
-        then = partial(register_answers, name, foresights.group, answers)
-    outside = outlier_rows(foresights.group, [law.trained for law in foresights.laws])
-    return {"rows": alike([*rows, *outside]) if outside else rows, "fits": fits, "then": then}
+def _rows(
+    group: TrainingGroup, of: _Quantity, fits: dict[str, Record], request: Request, options: dict[str, Any]
+) -> Iterator[Record]:
+    """All that is known of one quantity, told apart by `kind`."""
+    best, runs, targets = of.best, of.trained.runs, request.points_to_predict()
+
+    def refit(held: dict[str, float]) -> list[Record]:
+        pins = {name: Pin(value) for name, value in held.items()}
+        others = together([fitting_given(runs, fit.form, pins, 0, is_tested=False, **options) for fit in of.fits])
+        return [of.signed(answer.y) for answer in predict_over_forms(others, targets, of.budgets)]
+
+    found = list(_predictions(group, of, targets))
+    now, pinned = [row for row in found if row["method"] == COMBINED], min(of.fits, key=_bic).pinned
+    beside = constants(pinned, now, float(runs.y_N.min(initial=math.inf)), refit)
+    named = dict.fromkeys((*group.first.names(), "axis", "measured", "error", "held"))
+    named |= {"law": of.trained.law, **group.names(), "k": of.trained.k, "n_fitted": best.n_points}
+    for row in (*found, *({"method": COMBINED} | row for row in beside), *_backtests(of)):
+        fit = fits.get(row["method"], fits[best.form])
+        yield {"kind": row["kind"], "fit_id": fit["fit_id"], **named, **row}
 
 
-def _answers(law: SurfaceForesight, fit: Record) -> list[Record]:
-    """The combined answers of one quantity as predictions of a forecast."""
-    runs, answers = law.trained.runs, []
-    points = [runs.S_N.tolist(), runs.D_N.tolist(), (law.trained.sign * runs.y_N).tolist()]
-    for point in law.points:
-        answer = {"law": fit["law"], "k": fit["k"], "S": point.S, "D": point.D, **_values(law, point.over_forms.y)}
-        answer |= {"expected_error": point.over_forms.expected_error}
-        answer |= {"beyond": point.beyond, "status": point.status.value, "weights": point.over_forms.weights}
-        answer |= {"fit_id": fit["fit_id"], "n_points": law.best.fit.n_points}
-        answers.append(answer | {"run_ids": fit["run_ids"], "points": points})
-    return answers
+def _predictions(group: TrainingGroup, of: _Quantity, targets: Sequence[tuple[float, float]]) -> Iterator[Record]:
+    """At each point the combined answer, then that of each form, against which speaks what speaks against all."""
+    runs, doubts = of.trained.runs, {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.fits}
+    answers = zip(targets, predict_over_forms(of.fits, targets, of.budgets), moved_most(of.fits, targets), strict=True)
+    ends = [max(np.flatnonzero(runs.group_N == run), key=lambda at: runs.D_N[at]) for run in range(runs.n_groups)]
+    labels = labels_of([of.trained.members[at] for at in ends])  # each training by what tells it from the others
+    for (S, D), answer, moved in answers:
+        beyond = max(outside(S, runs.S_N.tolist()), outside(D, runs.D_N.tolist())) if len(runs.S_N) else 1.0
+        heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=of.fits[0].form)
+        reasons = in_order([*doubts[heaviest], *([Status.beyond] if beyond > FAR else [])])
+        at = {"S": S, "D": D, "beyond": beyond}
+        own = {name: getattr(answer, name) for name in ("expected_error", "widened", "weights", "axis")}
+        own |= moves(moved, labels, of.trained.sign)
+        yield {"method": COMBINED} | prediction(at | of.signed(answer.y), reasons, **own)
+        for form, y in answer.within.items():
+            yield {"method": form} | prediction(at | of.signed(y), in_order([*doubts[form], *reasons]))
 
 
-def _rows(group: TrainingGroup, law: SurfaceForesight, records: dict[str, Record]) -> list[Record]:
-    named = {"law": records[law.best.fit.form]["law"], **group.names(), "k": law.trained.k}
-    of_no_run = dict.fromkeys(group.first.names())
-    rows = []
-    for point in law.points:
-        own = {COMBINED: point.over_forms.y, **point.over_forms.within}
-        for method, y in own.items():
-            is_answer = method == COMBINED
-            of_form = law.best.fit.form if is_answer else method
-            row = {"kind": "prediction", "fit_id": records[of_form]["fit_id"], **of_no_run, **named, "method": method}
-            row |= {"n_fitted": law.best.fit.n_points, "axis": point.over_forms.axis if is_answer else None}
-            row |= {"S": point.S, "D": point.D, **_values(law, y)}
-            row |= {"expected_error": point.over_forms.expected_error if is_answer else None}
-            row |= {"widened": point.over_forms.widened if is_answer else None}
-            row |= law.moves(point) if is_answer else {"moved": None, "moved_by": None}
-            row |= {
-                "beyond": point.beyond,
-                "measured": None,
-                "error": None,
-                "held": None,
-                "weights": point.over_forms.weights if is_answer else None,
-            }
-            reasons = point.reasons_of(method)
-            told = [reason.value for reason in reasons]
-            rows.append(row | {"status": first_of(reasons).value, "reasons": told})
-    for beside in law.beside:
-        row = {"kind": "constant", "fit_id": records[law.best.fit.form]["fit_id"], **of_no_run, **named}
-        rows.append(row | {"method": COMBINED, "n_fitted": law.best.fit.n_points, "axis": None} | beside.row())
-    tests: list[tuple[str, str, int | None, HeldOut]] = []
-    tests += [(law.best.fit.form, COMBINED, int(of.fitted_N.sum()), test) for of in law.budgets for test in of.held_out]
-    tests += [(form.fit.form, form.fit.form, None, test) for form in law.forms for test in form.held_out]
-    for form, method, n_fitted, test in tests:
-        row = {"kind": "backtest", "fit_id": records[form]["fit_id"], **named}
-        row |= {**law.trained.members[test.at].names(), "method": method, "n_fitted": n_fitted}
-        row |= {"axis": test.axis.value, "S": test.S, "D": test.D, **_values(law, test.predicted)}
-        row |= {"expected_error": None, "widened": None, "moved": None, "moved_by": None, "beyond": None}
-        row |= {"measured": law.trained.sign * test.measured, "error": test.error}
-        rows.append(row | {"held": test.is_inside, "weights": None, "status": None, "reasons": None})
-    return alike(rows) if law.beside else rows
+def _backtests(of: _Quantity) -> Iterator[Record]:
+    """The runs of larger budgets, foretold over forms, then the largest in each axis, foretold by each form."""
+    tests: list[tuple[str, int | None, HeldOut]] = []
+    tests += [(COMBINED, int(each.fitted_N.sum()), test) for each in of.budgets for test in each.held_out]
+    tests += [(form.fit.form, None, test) for form in of.forms for test in form.held_out]
+    for method, n_fitted, test in tests:
+        row = {"kind": "backtest", "method": method, "n_fitted": n_fitted, **of.trained.members[test.at].names()}
+        row |= {"axis": test.axis.value, "S": test.S, "D": test.D, **of.signed(test.predicted)}
+        yield row | {"measured": of.trained.sign * test.measured, "error": test.error, "held": test.is_inside}
 
 
-def _values(law: SurfaceForesight, y: Estimate) -> Record:
-    signed = law.signed(y)
-    return {"y": signed.value, "lo": signed.lo, "hi": signed.hi}
+def _said(of: _Quantity, answers: Sequence[Record]) -> Iterator[str]:
+    """How well larger budgets were foretold, and whether the runs speak against what was given."""
+    if foretold := summary(of.budgets):
+        error, inside, n = foretold
+        most = max((row["widened"] for row in answers), default=1.0)
+        wider = f", so intervals here are {most:.2g} times as wide in ln y" if most > WIDER else ""
+        yield (
+            f"{of.trained.title}: the runs of larger budgets, each foretold from smaller ones over forms, are "
+            f"{error:.1%} off on average; {inside} of {n} lie in their 95 % intervals{wider}."
+        )
+    yield from said_of_given(of.trained.title, of.best.pinned)

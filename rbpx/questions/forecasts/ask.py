@@ -1,0 +1,142 @@
+"""Answers how registered predictions turned out: each beside what its model has shown since, and how often they held.
+
+A row is a prediction and one model that it is about, as there is one for each such model that was measured.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import duckdb
+
+from rbpx.config.request import Request
+from rbpx.display.section import interval_of
+from rbpx.display.view import Table, View, decimal, error, magnitude, text, with_ends, written
+from rbpx.display.vocabulary import law_title, short, signed
+from rbpx.errors import RbpxError, number_of
+from rbpx.laws.intervals.estimate import Estimate, by_name
+from rbpx.laws.predict.prediction import coverage, score
+from rbpx.questions.forecasts import ANALYSIS
+from rbpx.questions.question import Question
+from rbpx.questions.result import Result
+from rbpx.runs.group import Group, Run
+from rbpx.runs.points.sizes import size_points, weigh_group
+from rbpx.runs.select.sizes import family_name, is_of, select_alike
+from rbpx.store.sql import ask
+from rbpx.store.store import Record
+from rbpx.ties import Ties
+
+_SCORES: Final = ("error", "in_sd", "interval_score")  # of `rbpx.laws.predict.prediction.Score`
+
+
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
+    """Put every forecast beside the models that it is about; nothing is stored.
+
+    Raises:
+        RbpxError: there is no forecast.
+    """
+    families = request.family or (None if request.model is None else [family_name(request)])
+    datasets = None if request.dataset is None else [request.dataset.name]
+    said = ask(connection, "registered_forecasts", families=families, datasets=datasets).to_pylist()
+    if not said:
+        raise RbpxError(ANALYSIS.lacking.format(store=request.store))
+    runs = [run for group in groups for run in group.runs]
+    run_ids = [*(run_id for run in runs for run_id in run.run_ids), *(of for each in said for of in _rested_on(each))]
+    times = {row["run_id"]: row["started_at"] for row in ask(connection, "run_times", run_ids=run_ids).to_pylist()}
+    shown = [_shown(connection, run, said, request) for run in runs]
+    rows, scored = list[Record](), list[tuple[Record, Run]]()
+    for at, each in enumerate(said):
+        came = [(run, values[at]) for run, values in zip(runs, shown, strict=True) if at in values]
+        of_models = [(_scored(each, run, measured, times), run) for run, measured in came]
+        rows += [row for row, _ in of_models] or [_row(each, "waiting")]
+        scored += [(row, run) for row, run in of_models if row["error"] is not None]
+    whole, told = _overall(scored)
+    return [Result(groups[:1], [*rows, whole], _tables(rows), [told])]
+
+
+def _overall(scored: Sequence[tuple[Record, Run]]) -> tuple[Record, str]:
+    """How often the intervals of the predictions held that are scored, as a row and in words."""
+    held = [row["outcome"] == "inside" for row, _ in scored]
+    models = [(run.family, run.training, run.revision) for _, run in scored]
+    share, n = coverage(held, models), len(set(models))
+    mean = sum(row["interval_score"] for row, _ in scored) / len(scored) if scored else None
+    row = {"kind": "coverage", **by_name(coverage=share), "n_scored": len(scored), "n_models": n}
+    told = "No model that was forecast has been measured yet."
+    if scored:
+        told = (
+            f"{sum(held)} of {number_of(len(held), 'interval')} of {number_of(n, 'model')} held: "
+            f"{interval_of(share, 2)}, where 0.95 is meant and each model counts once, as its quantities err "
+            f"together. The mean interval score is {short(mean)} in ln y."
+        )
+    return row | {"interval_score": mean}, told
+
+
+def _rested_on(said: Record) -> Sequence[str]:
+    return said["run_ids"] or ()
+
+
+def _shown(
+    connection: duckdb.DuckDBPyConnection, run: Run, said: Sequence[Record], request: Request
+) -> dict[int, float | None]:
+    """What a model shows of each prediction that is about it, by its place; None where that is not known."""
+    about = {at: each for at, each in enumerate(said) if is_of(each, each["S"], each["D"], run)}
+    known: dict[tuple[str, str, int | None], float] = {}
+    for ties in {each["ties"] for each in about.values()}:
+        asked = [each for each in about.values() if each["ties"] == ties]
+        laws, ks = sorted({each["law"] for each in asked}), sorted({each["k"] for each in asked} - {None})
+        of = request.but(laws=laws, k=ks or None, resamples=1)  # values are needed, no intervals
+        group = Group((run,), Ties(ties))
+        points = size_points(group, weigh_group(connection, group, of, ks, laws), of, ks, laws)
+        known |= {(ties, each.law, each.k): float(each.y_N[0]) for each in points}
+    return {at: known.get((each["ties"], each["law"], each["k"])) for at, each in about.items()}
+
+
+def _scored(said: Record, run: Run, measured: float | None, times: Mapping[str, datetime]) -> Record:
+    """How one prediction did for one model: too_late where that was measured before the registration."""
+    # The time that a record gives for itself proves little, but it cannot be earlier than the runs that it rests on.
+    known = [times[run_id] for run_id in _rested_on(said) if run_id in times]
+    known += [] if said["registered_at"] is None else [said["registered_at"]]
+    if known and any(run_id in times and times[run_id] < max(known) for run_id in run.run_ids):
+        return _row(said, "too_late", run, measured)
+    found = None if measured is None else score(said["y"], said["lo"], said["hi"], measured)
+    if found is None:
+        return _row(said, "not_known", run)
+    scores = {name: getattr(found, name) for name in _SCORES}
+    return _row(said, "inside" if found.is_inside else "outside", run, measured) | scores
+
+
+def _row(said: Record, outcome: str, run: Run | None = None, measured: float | None = None) -> Record:
+    model = {"run_id": run and " ".join(run.run_ids), "size": run and run.size, "measured": measured}
+    return {"kind": "forecast", **said, "outcome": outcome, **model, **dict.fromkeys(_SCORES)}
+
+
+def _tables(rows: Sequence[Record]) -> list[Table]:
+    """The forecasts, a table for each registration; those of early versions do not say when that was."""
+    registered: dict[str, list[Record]] = {}
+    for row in rows:
+        at = row["registered_at"]
+        when = "at a time that it does not say" if at is None else f"{at:%Y-%m-%d %H:%M}"
+        about = f"{row['forecast_id']}, {when}: {row['family']} on {row['dataset']}"
+        registered.setdefault(about, []).append(row)
+    note = "The id stands for all that was predicted."
+    return [FORECASTS.table("Forecasts", own, about, note=note) for about, own in registered.items()]
+
+
+FORECASTS: Final = View[Record](
+    "forecasts",
+    text("quantity", "law", lambda row: law_title(row["law"], row["k"])),
+    magnitude("S", "S"),
+    magnitude("D", "D", spare=2),
+    with_ends("predicted", "y", lambda row: Estimate(row["y"], row["lo"], row["hi"])),
+    decimal("measured", "measured"),
+    error("error", "error", spare=1),
+    written(
+        "in sd", "in_sd", None, lambda value: signed(value, 2),
+        "(ln measured − ln predicted) over the sd that the interval stands for",
+    ),
+    text(
+        "outcome", "outcome", lambda row: row["outcome"].replace("_", " "),
+        "where the measured value lies; too late: it was measured before the registration, so it does not count",
+    ),
+)  # fmt: skip
+QUESTION = Question(answer, select=select_alike)

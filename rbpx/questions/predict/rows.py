@@ -1,0 +1,172 @@
+"""Rows of predictions, and the columns and words that are made of them, whatever is predicted from."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from rbpx.display.view import Cell, Column, Table, View, magnitude, share, state, text, with_ends, written
+from rbpx.display.vocabulary import UNKNOWN, law_title, percent, short, significant
+from rbpx.laws.intervals.estimate import Estimate, by_name
+from rbpx.laws.power.pinned import Pinned
+from rbpx.laws.predict.influence import Moved
+from rbpx.laws.predict.verdict import Backtest
+from rbpx.status import Status, first_of
+from rbpx.store.store import Record
+
+WIDER: Final = 1.05  # times: less is not worth a word
+_VALUES: Final = ("y", "lo", "hi")
+_HELD: Final = ("n_inside", "n_intervals")
+_OF_ANSWERS: Final = ("expected_error", "widened", "moved", "moved_by", "weights")
+
+
+def prediction(told: Record, reasons: Iterable[Status], **own: Any) -> Record:
+    """One prediction: what a new model would show, and every status that holds for it.
+
+    Of the combined answer alone (`own`) it is known what median |error| to expect, relative; by what factor backtests
+    widened the interval, in ln y; how far the answer moves at most with one run left out, and which; and the weights of
+    the forms.
+
+    Args:
+        told: where, the factor by which that lies outside what was measured, and the value with the 95 % interval of
+            one new model (`values`).
+        reasons: the statuses, in order.
+        own: what is known of this one beside.
+    """
+    of = list(reasons)
+    row = {"kind": "prediction", **told, **dict.fromkeys(_OF_ANSWERS), **own}
+    return row | {"status": first_of(of), "reasons": of}
+
+
+def backtest(test: Backtest) -> Record:
+    """One backtest: a model, predicted from others, and whether the interval of that contains what was measured."""
+    row = {"kind": "backtest", "n_fitted": test.n_fitted, **vars(test.predicted)}
+    return row | {"measured": test.measured, "error": test.error, "held": test.is_inside}
+
+
+def values(y: Estimate) -> Record:
+    """A value and its interval, as rows have them."""
+    return dict(zip(_VALUES, (y.value, y.lo, y.hi), strict=True))
+
+
+def value_in(row: Record) -> Estimate:
+    """The value of a row with its interval."""
+    return Estimate(row["y"], row["lo"], row["hi"])
+
+
+def moves(moved: Moved | None, labels: Sequence[str], sign: int = 1) -> Record:
+    """How far an answer moves at most with one run left out, and which run that is."""
+    return {} if moved is None else {"moved": sign * moved.share, "moved_by": labels[moved.by]}
+
+
+def constants(
+    pinned: Sequence[Pinned],
+    now: Sequence[Record],
+    smallest: float,
+    refit: Callable[[dict[str, float]], Sequence[Record] | None],
+) -> Iterator[Record]:
+    """For each given constant the answer with it, without any, and at the ends of the interval that the points give.
+
+    There is no answer with an E above the smallest y, which no law can have.
+
+    Args:
+        pinned: the constants.
+        now: the answers with them.
+        smallest: the smallest |y|.
+        refit: the answers with other constants given; None where there are none.
+    """
+    for each in pinned:
+        ends = {"lower end": Estimate(each.free.lo), "upper end": Estimate(each.free.hi)}
+        for given, value in ({"given": each.now, "free": each.free} | ends).items():
+            if given in ends and value.value is None:
+                continue
+            held = {each.name: value.value or 0.0} if given in ends else {}
+            found = now if given == "given" else None if held.get("E", -np.inf) >= smallest else refit(held)
+            about = {"constant": each.name, "given": given, "p": each.p if given == "given" else None}
+            for row, y in zip(now, found or [values(Estimate())] * len(now), strict=True):
+                at = {"S": row["S"], "D": row.get("D"), "beyond": row["beyond"]} | {name: y[name] for name in _VALUES}
+                yield {"kind": "constant", **at, **about, **by_name(at=value)}
+
+
+def tested(backtests: Iterable[Record]) -> Record:
+    """The mean of |error| over backtests, and how many of how many intervals held; None of none."""
+    rows = list(backtests)
+    held = [row["held"] for row in rows if row["held"] is not None]
+    inside = dict(zip(_HELD, (sum(held), len(held)) if held else (None, None), strict=True))
+    return {"mean_error": float(np.mean([abs(row["error"]) for row in rows])) if rows else None, **inside}
+
+
+def said_of_moves(answers: Iterable[Sequence[Record]]) -> Iterator[str]:
+    """How far the answers of each law move with one run left out, where they are farthest out."""
+    farthest = [max(rows, key=lambda row: float(row["beyond"])) for rows in answers if rows]
+    moving = [row for row in farthest if row["moved"]]
+    if moving:
+        said = (f"{title_of(row)} {percent(row['moved'])} (without {row['moved_by']})" for row in moving)
+        at = max(row["S"] for row in moving)
+        yield f"With one run left out the predictions at {at:.3g} move by at most: {', '.join(said)}."
+
+
+def title_of(row: Record) -> str:
+    """The name of the law of a row."""
+    return law_title(row["law"], row["k"])
+
+
+def _inside(row: Record) -> Cell:
+    n, of = (row[name] for name in _HELD)
+    return Cell((UNKNOWN if of is None else f"{n}/{of}",), (n, of))
+
+
+LAW: Final[Column[Record]] = text("law", "law", title_of)
+INSIDE: Final = Column[Record]("inside", _HELD, _inside, "95 % intervals that contain the measured value")
+S: Final[Column[Record]] = magnitude("S", "S")
+
+
+def predicted(how: Callable[[float | None], str], key: str = "y") -> Sequence[Column[Record]]:
+    """What a model would show."""
+    return with_ends("predicted", key, value_in, how)
+
+
+def predictions(forms: Sequence[str], weights: str, *beside_S: Column[Record]) -> View[Record]:
+    """The columns of predictions over some forms; `weights` says what these are."""
+
+    def weighted(row: Record) -> str | None:
+        known = row["weights"] or {}
+        return "/".join(f"{100 * known[form]:.0f}" for form in forms if form in known) or None
+
+    return View(
+        "predictions",
+        LAW,
+        text("by", "method"),
+        (S, *beside_S),
+        predicted(short),
+        share(
+            "|error|", "expected_error", means="to expect: half of such predictions are nearer to the truth", spare=1
+        ),
+        magnitude("outside", "beyond", means="how many times beyond the measured models", spare=3),
+        text("weights", "weights", weighted, f"of {weights}, in percent", spare=2),
+        STATUS,
+    )
+
+
+STATUS: Final[Column[Record]] = state(lambda row: Status(row["status"]))  # the others are those of many rows
+GIVEN: Final = View[Record](
+    "given",
+    text("law", "law", title_of, spare=1),
+    text("constant", "constant"),
+    text(
+        "is", "given", means="as typed, free, or an end of its interval where free; none with an E above the smallest y"
+    ),
+    with_ends("value", "at", None, partial(significant, digits=4), ends_spare=2),
+    written(
+        "p", "p", None, partial(significant, digits=2), "of the given value; below 0.05 the points speak against it"
+    ),
+    S,
+    magnitude("D", "D", spare=3),
+    predicted(short),
+)
+
+
+def given_table(rows: Sequence[Record], about: str) -> list[Table]:
+    """What the given constants do, where any are given."""
+    return [GIVEN.table("What the given constants do", rows, about)] if rows else []
