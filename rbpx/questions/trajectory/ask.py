@@ -78,8 +78,8 @@ class Trajectory(NamedTuple):
         points: the row of each state; y is the geometric mean where several trainings have the same D.
         row: that of the law, few of whose columns are there where it could not be fitted.
         shown: what tables say of it.
-        law: None where there is none.
-        fit: its row of `fits`; empty where there is none.
+        law: None where there is none, and no fit then.
+        fit: its row of `fits`.
     """
 
     trained: Trained
