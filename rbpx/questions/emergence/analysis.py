@@ -1,4 +1,4 @@
-"""Emergence (verb emergence): counts the windows of hits of a group of runs, predicts them, and fits their laws in S.
+"""Counts the windows of hits of a group of runs, predicts them, and fits their laws in S.
 
 p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7.
 """
@@ -6,11 +6,10 @@ p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, estimate
@@ -20,6 +19,7 @@ from rbpx.laws.power.intervals import NO_INTERVALS
 from rbpx.laws.power.law import PowerLawFit
 from rbpx.laws.predict.verdict import judged, trend_doubts
 from rbpx.questions.emergence.correlation import (
+    Integers,
     Windows,
     adjacent_correlation,
     autocorrelation,
@@ -33,10 +33,10 @@ from rbpx.questions.emergence.crossing import Crossing, Extrapolation, joint_cro
 from rbpx.questions.emergence.law import JointFit, fit_joint, fit_windows
 from rbpx.questions.emergence.pooled import PooledFit, fit_pooled
 from rbpx.runs.documents import text_ranks
-from rbpx.runs.fits import keep_fits, of_dependent_documents, of_one_document, record_of
-from rbpx.runs.group import Group, Run
+from rbpx.runs.fits import of_dependent_documents, of_one_document, record_of
+from rbpx.runs.group import Group
 from rbpx.status import Status, first_of, in_order
-from rbpx.store.store import Record, Store
+from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100)
 DEFAULT_N: Final = (1, 5, 10, 50, 100)
@@ -49,22 +49,23 @@ POOLED: Final = "pooled law"
 JOINT: Final = "joint law"
 
 
-@dataclass(frozen=True, eq=False)
-class Dependence:
-    """How the hits of one run depend on each other, and what that predicts.
+class Hits(NamedTuple):
+    """The hits of one run: its windows, how they depend on each other, and what that predicts.
 
     Attributes:
-        autocorrelation: correlation of two hits at each of `LAGS`; NaN where no two tokens are so far apart.
-        effective_N: number of independent tokens that vary as much as a window of N does.
-        corrected_N: share of windows of hits as predicted from mean and autocorrelation of the hits.
+        windows: how many there are of each length, and how many are of hits.
+        share: RBP_k.
+        rows: for each length the share of windows of hits as predicted from mean and autocorrelation of the hits, the
+            number of independent tokens that vary as much as such a window, and the correlation of two hits at each of
+            `LAGS`, NaN where no two tokens are so far apart.
         adjacent: correlation of adjacent tokens with its interval over documents; none with a single document.
         n_pairs: pairs of adjacent tokens that are both hits.
         n_pairs_alone: as many as independent tokens would have.
     """
 
-    autocorrelation: tuple[float, ...]
-    effective_N: Floats
-    corrected_N: Floats
+    windows: Windows
+    share: float
+    rows: list[Record]
     adjacent: Estimate
     n_pairs: int
     n_pairs_alone: float
@@ -87,101 +88,78 @@ class ShownLaw(Generic[Fit]):
     crossings: dict[int, tuple[Crossing, ...]]
     kind: str = "law"
 
-    def params(self) -> Record:
-        """What `fits` keeps of it beside the columns; the pooled law has a constant for each window length."""
-        fit, crossings = self.fit, {str(n): [one.record() for one in each] for n, each in self.crossings.items()}
-        more: Record = {"n": self.n, "crossings": crossings if self.n is None else crossings[str(self.n)]}
-        if isinstance(fit, PooledFit):
-            constants = {str(n): vars(constant) for n, constant in fit.constants.items()}
-            of_all = {name: getattr(fit, name) for name in ("models_sd", "n_left_out", "n_sizes")}
-            more = {**of_all, "C": constants, **more}
-        elif isinstance(fit, JointFit):
-            more |= {"C_lo": fit.constant.lo, "C_hi": fit.constant.hi, "alpha_within": fit.alpha_within}
-            more |= {"r2_lnln": fit.r2, "r2_p": fit.r2_p, "n_left_out": fit.n_left_out, "n_sizes": fit.n_sizes}
-        return fit.record() | more
+    def row(self, group: Group, k: int) -> Record:
+        """Its row of `fits`, with its kind and n."""
+        crossings: Any = {str(n): [one.record() for one in each] for n, each in self.crossings.items()}
+        params = self.fit.record() | {"n": self.n, "crossings": crossings.get(str(self.n), crossings)}
+        method, n = (MLE, "pooled") if self.kind == POOLED else (Method.ols, self.n)
+        record = record_of(group, "emergence", self.fit, group.run_ids, method, k=k, n=n, params=params)
+        return {"kind": self.kind, "n": self.n, **record}
 
 
 @dataclass(frozen=True, eq=False)
 class Emergence:
-    """Windows at one k; M sizes, N window lengths.
+    """Windows at one k.
 
     Attributes:
         k: a hit has at most this rank.
-        lengths: the window lengths.
-        measured_MN: shares of windows of hits; NaN where no document is so long.
-        independent_MN: RBP_k^N, the shares if tokens were independent; NaN where RBP_k is not known.
-        dependence: of the hits of each run; empty where there are no tokens to look at.
+        windows: for each run a row for each window length, in this order: p, the share of windows of hits, NaN where no
+            document is so long; RBP_k^N, the share if tokens were independent, NaN where RBP_k is not known; and what
+            is known of the dependence of hits where there are tokens.
         laws: one for each window length.
         pooled: the law with one exponent for all lengths and a constant for each.
         joint: the law for all lengths if tokens were independent, C N S^-alpha.
         shares_N: of the largest run, the shares with their intervals over documents; none of imported shares.
-        windows_N: of the largest run, how many windows there are; None of imported shares.
+        hits: of the largest run; None of imported shares.
     """
 
     k: int
-    lengths: tuple[int, ...]
-    measured_MN: Floats
-    independent_MN: Floats
-    dependence: tuple[Dependence, ...]
+    windows: list[Record]
     laws: tuple[ShownLaw[PowerLawFit], ...]
     pooled: ShownLaw[PooledFit]
     joint: ShownLaw[JointFit]
-    shares_N: tuple[Estimate, ...]
-    windows_N: tuple[int, ...] | None
+    shares_N: list[Estimate]
+    hits: Hits | None
 
     @property
     def all_laws(self) -> list[ShownLaw[AnyFit]]:
         """The law of each length, then the pooled and the joint one."""
         return [*self.laws, self.pooled, self.joint]
 
-
-@dataclass(frozen=True, eq=False)
-class Emergences:
-    """The windows of one group at every requested k."""
-
-    group: Group
-    by_k: tuple[Emergence, ...]
+    @property
+    def by_run(self) -> list[list[Record]]:
+        """The rows of windows of each run."""
+        return [self.windows[at : at + len(self.laws)] for at in range(0, len(self.windows), len(self.laws))]
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Emergences:
+def windows_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Iterator[Emergence]:
     """Count or read the windows at each k, and fit their laws."""
     if not group.is_measured:
-        return Emergences(group, tuple(_imported(group, request)))
+        yield from _imported(group, request)
+        return
     lengths, k_grid = request.n.listed(DEFAULT_N), request.k.grid(group.vocab_size, DEFAULT_K)
     weights_BD = None if group.n_resampled == 1 else group.weights(request)
-    counted = [_count(connection, group, run, k_grid, lengths, weights_BD) for run in group.runs]
-    by_k = []
-    for k, of_k in zip(k_grid, zip(*counted, strict=True), strict=True):
-        windows, dependence, rbp = zip(*of_k, strict=True)
-        p_MN = np.array([window_share(each) for each in windows])
-        totals_MN = np.array([each.total_DN.sum(axis=0) for each in windows])
+    tokens = (text_ranks(connection, run.run_id, group.ties) for run in group.runs)
+    hits = [[_hits(group, *of_run, k, lengths, weights_BD) for k in k_grid] for of_run in tokens]
+    for k, of_k in zip(k_grid, zip(*hits, strict=True), strict=True):
+        windows = [each.windows for each in of_k]
         p_BMN = None if weights_BD is None else np.stack([window_share(each, weights_BD) for each in windows], axis=1)
-        by_k.append(_emergence(group, k, lengths, p_MN, np.array(rbp), totals_MN, p_BMN, dependence))
-    return Emergences(group, tuple(by_k))
+        yield _emergence(group, k, lengths, np.array([*map(window_share, windows)]), p_BMN, of_k)
 
 
-def _count(
-    connection: duckdb.DuckDBPyConnection,
-    group: Group,
-    run: Run,
-    k_grid: Sequence[int],
-    lengths: Sequence[int],
-    weights_BD: Floats | None,
-) -> Iterator[tuple[Windows, Dependence, float]]:
-    """At each k the windows of one run, the dependence of its hits and their share; reads its tokens once."""
-    doc_T, rank_T = text_ranks(connection, run.run_id, group.ties)
-    n_scored = np.bincount(doc_T, minlength=group.n_documents)
-    for k in k_grid:
-        hit_T = rank_T <= k
-        found, rbp = streaks(hit_T, doc_T), float(hit_T.mean())
-        windows, pairs = (count_windows(n_scored, *found, of) for of in (lengths, [2]))
-        rho_L = autocorrelation(np.split(hit_T, np.cumsum(n_scored)[:-1]), max(*lengths, *LAGS))
-        at = tuple(float(rho_L[lag - 1]) for lag in LAGS)
-        corrected_N = beta_binomial_share(rbp, rho_L, lengths)
-        rho_B = None if weights_BD is None else adjacent_correlation(hit_T, n_scored, weights_BD)
-        adjacent = _with_interval(at[0], rho_B, group.n_resampled)
-        n_pairs = int(pairs.hit_DN.sum()), float(rbp**2 * pairs.total_DN.sum())
-        yield windows, Dependence(at, effective_tokens(rho_L, lengths), corrected_N, adjacent, *n_pairs), rbp
+def _hits(
+    group: Group, doc_T: Integers, rank_T: Floats, k: int, lengths: Sequence[int], weights_BD: Floats | None
+) -> Hits:
+    n_scored, hit_T = np.bincount(doc_T, minlength=group.n_documents), rank_T <= k
+    found, rbp = streaks(hit_T, doc_T), float(hit_T.mean())
+    windows, pairs = (count_windows(n_scored, *found, of) for of in (lengths, [2]))
+    rho_L = autocorrelation(np.split(hit_T, np.cumsum(n_scored)[:-1]), max(*lengths, *LAGS))
+    at = {f"autocorrelation_{lag}": float(rho_L[lag - 1]) for lag in LAGS}
+    predicted = zip(beta_binomial_share(rbp, rho_L, lengths), effective_tokens(rho_L, lengths), strict=True)
+    rows = [{"p_corrected": float(p), "n_effective": float(n), **at} for p, n in predicted]
+    rho_B = None if weights_BD is None else adjacent_correlation(hit_T, n_scored, weights_BD)
+    adjacent = _with_interval(float(rho_L[0]), rho_B, group.n_resampled)
+    return Hits(windows, rbp, rows, adjacent, int(pairs.hit_DN.sum()), float(rbp**2 * pairs.total_DN.sum()))
 
 
 def _with_interval(value: float, of_B: Floats | None, n_documents: int) -> Estimate:
@@ -196,19 +174,11 @@ def _imported(group: Group, request: Request) -> Iterator[Emergence]:
         observed = sorted({n for run in group.runs for k_, n in run.observed if k_ == k})
         lengths = [n for n in request.n.listed(observed) if n in observed]
         p_MN = np.array([[run.observed.get((k, n), np.nan) for n in lengths] for run in group.runs])
-        rbp_M = np.array([run.observed.get((k, 1), np.nan) for run in group.runs])
-        yield _emergence(group, k, lengths, p_MN, rbp_M, None, None, [])
+        yield _emergence(group, k, lengths, p_MN)
 
 
 def _emergence(
-    group: Group,
-    k: int,
-    lengths: Sequence[int],
-    p_MN: Floats,
-    rbp_M: Floats,
-    windows_MN: npt.NDArray[np.int64] | None,
-    p_BMN: Floats | None,
-    dependence: Sequence[Dependence],
+    group: Group, k: int, lengths: Sequence[int], p_MN: Floats, p_BMN: Floats | None = None, hits: Sequence[Hits] = ()
 ) -> Emergence:
     S, n_documents = [run.x for run in group.runs if run.x is not None], group.n_resampled
     extrapolated = {n: Extrapolation(S, p_MN[:, at], LEVELS) for at, n in enumerate(lengths)}
@@ -222,6 +192,7 @@ def _emergence(
         fit = judged(of_one_document(group, fit_windows(S, p_MN[:, at], p_BM, n_documents)))
         fit = of_dependent_documents(group, fit)
         laws.append(ShownLaw(n, fit, {n: reached(n, fit.status, partial(windows_crossing, fit))}))
+    windows_MN = np.array([each.windows.total_DN.sum(axis=0) for each in hits]) if hits else None
     pooled = fit_pooled(S, lengths, p_MN, windows_MN, p_BMN, n_documents)
     joint = fit_joint(S, lengths, p_MN, p_BMN, n_documents)
     if group.n_resampled == 1:
@@ -230,14 +201,19 @@ def _emergence(
     joint = _judged_joint(joint, pooled)
     by_pooled = {n: reached(n, pooled.status, partial(pooled_crossing, pooled, n)) for n in lengths}
     by_joint = {n: tuple(joint_crossing(joint, n, level) for level in LEVELS) for n in lengths}
-    independent_MN = rbp_M[:, None] ** np.array(lengths)
-    shown = tuple(laws), ShownLaw(None, pooled, by_pooled, POOLED), ShownLaw(None, joint, by_joint, JOINT)
-    shares_N = tuple(
+    rbp_M = np.array([each.share for each in hits] or [run.observed.get((k, 1), np.nan) for run in group.runs])
+    windows = [
+        {"kind": "windows", "n": n, **group.names(), **run.names(), "k": k, "p": float(p_MN[m, at])}
+        | {"p_independent": float(rbp_M[m] ** n), **(hits[m].rows[at] if hits else {})}
+        for m, run in enumerate(group.runs)
+        for at, n in enumerate(lengths)
+    ]
+    shares_N = [
         _with_interval(float(p), None if p_BMN is None else p_BMN[:, -1, at], n_documents)
         for at, p in enumerate(p_MN[-1])
-    )
-    windows_N = None if windows_MN is None else tuple(map(int, windows_MN[-1]))
-    return Emergence(k, tuple(lengths), p_MN, independent_MN, tuple(dependence), *shown, shares_N, windows_N)
+    ]
+    shown = tuple(laws), ShownLaw(None, pooled, by_pooled, POOLED), ShownLaw(None, joint, by_joint, JOINT)
+    return Emergence(k, windows, *shown, shares_N, hits[-1] if hits else None)
 
 
 def _of_dependent_documents(group: Group, pooled: PooledFit) -> PooledFit:
@@ -268,30 +244,3 @@ def _without_interval(fit: _OfAll) -> _OfAll:
     reasons = (Status.one_document, *([Status.bends] if Status.bends in fit.reasons else []))
     unknown: dict[str, Any] = {"alpha_lo": None, "alpha_hi": None, "ends": NO_INTERVALS, "interval": None}
     return replace(fit, **unknown, status=first_of(reasons), reasons=in_order(reasons))
-
-
-def keep(store: Store, result: Emergences) -> list[Record]:
-    """Write the laws to the store; return the windows and the laws, a row each, for programs."""
-    rows: list[Record] = []
-    for emergence in result.by_k:
-        rows += _window_rows(result.group, emergence)
-        for law in emergence.all_laws:
-            method, n = (MLE, "pooled") if law.kind == POOLED else (Method.ols, law.n)
-            more = {"k": emergence.k, "n": n, "params": law.params()}
-            records = [record_of(result.group, "emergence", law.fit, result.group.run_ids, method, **more)]
-            rows += [{"kind": law.kind, "n": law.n, **record} for record in keep_fits(store, records)]
-    return rows
-
-
-def _window_rows(group: Group, emergence: Emergence) -> list[Record]:
-    rows = []
-    for m, run in enumerate(group.runs):
-        for at, n in enumerate(emergence.lengths):
-            row: Record = {"kind": "windows", "n": n, **group.names(), **run.names(), "k": emergence.k}
-            row |= {"p": float(emergence.measured_MN[m, at]), "p_independent": float(emergence.independent_MN[m, at])}
-            if emergence.dependence:
-                depends = emergence.dependence[m]
-                row |= {"p_corrected": float(depends.corrected_N[at]), "n_effective": float(depends.effective_N[at])}
-                row |= {f"autocorrelation_{lag}": rho for lag, rho in zip(LAGS, depends.autocorrelation, strict=True)}
-            rows.append(row)
-    return rows

@@ -87,9 +87,11 @@ class JointFit(WindowsFit):
     document_22: Floats | None = None
 
     def record(self) -> dict[str, Any]:
-        """What reproduces the fit, as JSON takes it."""
+        """What reproduces the fit, and what is known of it, as JSON takes it."""
         record: dict[str, Any] = {"S": list(self.S), "lengths": list(self.lengths), "p": listed(self.p_MN)}
         record |= {"interval": self.interval, "equation": EQUATION, "source": SOURCE}
+        record |= {"C_lo": self.constant.lo, "C_hi": self.constant.hi, "r2_lnln": self.r2}
+        record |= {name: getattr(self, name) for name in ("alpha_within", "r2_p", "n_left_out", "n_sizes")}
         record |= {} if self.constant_at_ref is None else vars(self.constant_at_ref)
         if self.n_resamples is not None:
             record |= {"n_resamples": self.n_resamples, "n_resamples_left_out": self.n_resamples_left_out}

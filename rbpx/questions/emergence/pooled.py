@@ -103,11 +103,13 @@ class PooledFit(WindowsFit):
         return significant(self.growth)
 
     def record(self) -> dict[str, Any]:
-        """What reproduces the fit, as JSON takes it."""
+        """What reproduces the fit, and its constants, as JSON takes it."""
         record: dict[str, Any] = {"equation": EQUATION, "source": SOURCE, "method": MLE, "interval": self.interval}
         record |= {"S": list(self.S), "lengths": list(self.lengths), "p": listed(self.p_MN)}
         record |= {"reasons": [reason.value for reason in self.reasons]}
         record |= {"windows": None if self.windows_MN is None else listed(self.windows_MN)}
+        record |= {name: getattr(self, name) for name in ("models_sd", "n_left_out", "n_sizes")}
+        record |= {"C": {str(n): vars(constant) for n, constant in self.constants.items()}}
         if (found := self.found) is None:
             return record
         return record | {

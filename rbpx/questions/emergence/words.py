@@ -1,15 +1,14 @@
 """Sentences of emergence: how often N tokens in a row are right, and how far that is from independence."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES, number, rough
 from rbpx.laws.names import Axis
-from rbpx.questions.emergence.analysis import LAGS, Emergence, Emergences
-from rbpx.questions.question import one_by_one
-from rbpx.runs.group import Run
+from rbpx.questions.emergence.analysis import LAGS, Emergence
+from rbpx.runs.group import Group
 from rbpx.status import Status
 
 _WHAT_BENDS: Final = {"drift": "the change of α with N", "curvature": "the curvature in ln {x}"}
@@ -17,37 +16,36 @@ _FEWEST: Final = 5  # pairs of hits, as found or as expected, below which a corr
 _NOTABLE: Final = 0.03  # a correlation below this is called hardly any
 
 
-@one_by_one
-def sentences(result: Emergences) -> Iterator[str]:
+def sentences(found: Sequence[Emergence], group: Group) -> Iterator[str]:
     """For each k, how far the largest model is from independent tokens, and the exponent that all lengths share."""
-    if not result.by_k:
+    if not found:
         yield "The store has no windows of more than one token."
-    for of in result.by_k:
-        said = (_from_independence(result.group.runs[-1], of), _dependence(of), _pooled(of, result.group.axis))
+    for of in found:
+        said = (_from_independence(group.runs[-1].size, of), _dependence(of), _pooled(of, group.axis))
         if any(said):
             yield f"k = {of.k:,}: {' '.join(filter(None, said))}"
 
 
-def _from_independence(largest: Run, of: Emergence) -> str:
+def _from_independence(size: str, of: Emergence) -> str:
     """Compares the second window length of more than one token, or the only one, with independence."""
-    windows = [
-        (at, n, p, alone)
-        for at, (n, p, alone) in enumerate(zip(of.lengths, of.measured_MN[-1], of.independent_MN[-1], strict=True))
-        if n > 1 and math.isfinite(p) and math.isfinite(alone) and p > 0 and alone > 0
+    known = [
+        (at, row)
+        for at, row in enumerate(of.by_run[-1])
+        if row["n"] > 1 and row["p"] > 0 and row["p_independent"] > 0  # false for NaN
     ]
-    if not windows:
+    if not known:
         return ""
-    at, n, p, alone = windows[min(1, len(windows) - 1)]
-    share = of.shares_N[at]
+    at, row = known[min(1, len(known) - 1)]
+    n, p, alone, ends = row["n"], row["p"], row["p_independent"], of.shares_N[at].ends
     right = f"a share of {p:.3g} of all windows of {n} tokens"
-    if of.windows_N is not None:
-        n_all = of.windows_N[at]
-        over = "" if share.ends is None else f"; 95 %: {share.ends[0]:.3g} to {share.ends[1]:.3g}"
+    if of.hits is not None:
+        n_all = int(of.hits.windows.total_DN[:, at].sum())
+        over = "" if ends is None else f"; 95 %: {ends[0]:.3g} to {ends[1]:.3g}"
         right = f"{round(p * n_all):,} of {n_all:,} windows of {n} tokens (a share of {p:.3g}{over})"
-    said = f"{largest.size} gets {right} right; if tokens were independent, it would be {alone:.3g}"
-    if share.ends is None:
+    said = f"{size} gets {right} right; if tokens were independent, it would be {alone:.3g}"
+    if ends is None:
         return f"{said}; without an interval nothing says whether they differ."
-    is_open = share.ends[0] <= alone <= share.ends[1]
+    is_open = ends[0] <= alone <= ends[1]
     return f"{said}, which these windows do not tell apart." if is_open else f"{said}, {_times(p / alone)}."
 
 
@@ -59,11 +57,10 @@ def _times(factor: float) -> str:
 
 def _dependence(of: Emergence) -> str:
     """How much the hits of the largest model cluster."""
-    if not of.dependence or not math.isfinite(of.dependence[-1].autocorrelation[0]):
+    adjacent, *others = (of.windows[-1].get(f"autocorrelation_{lag}", math.nan) for lag in LAGS)
+    if of.hits is None or not math.isfinite(adjacent):
         return ""
-    adjacent, *others = of.dependence[-1].autocorrelation
-    largest = of.dependence[-1]
-    ends, n, alone = largest.adjacent.ends, largest.n_pairs, largest.n_pairs_alone
+    ends, n, alone = of.hits.adjacent.ends, of.hits.n_pairs, of.hits.n_pairs_alone
     lo, hi = ends or (-math.inf, math.inf)
     how = "Whether hits cluster is open"
     if max(n, alone) < _FEWEST:

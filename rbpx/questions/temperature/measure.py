@@ -42,13 +42,14 @@ def measure(request: Request) -> Measured:
     from rbpx.measure.distributed import init_process_group
     from rbpx.questions.again import measured_again
 
-    processes, own = init_process_group(request.device.value), Store(request.store)
+    processes = init_process_group(request.device.value)
     # Runs of one model stand together, so that it is loaded once for all of its texts.
     missing.sort(key=lambda run: (run.family, run.non_embedding_params, run.size, str(run.revision), str(run.dtype)))
     missing = processes.broadcast(missing)  # all must agree, or some would wait for runs that others skip
-    own.prepare()
-    title = "losses at other temperatures"
-    with measured_again("temperature", title, len(missing), request, own, processes) as again:
+    store.prepare()
+    with measured_again(
+        "temperature", "losses at other temperatures", len(missing), request, store, processes
+    ) as again:
         new = [run.run_id for run, _ in again.each(missing, partial(_measure, again))]
     return Measured((*done, *new), tuple(again.failures))
 

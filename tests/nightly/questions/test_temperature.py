@@ -9,7 +9,6 @@ import pytest
 
 from rbpx.config.request import Request
 from rbpx.questions.ask import answer
-from rbpx.questions.temperature.views import QUESTION
 from tests.support.commands import here
 from tests.support.stores import Measured, run_folders, runs_by_size
 
@@ -102,10 +101,9 @@ def test_a_report_measures_nothing_and_says_what_to_type(own_store: Path, cwd: P
     assert not (own_store / "temperatures").exists()
     assert "python -m rbpx temperature family=mine dataset=file" in (tmp_path / "r.html").read_text(encoding="utf-8")
     here("temperature", QUICK, "--store", own_store, cwd=cwd, check=0)
-    ((result, rows),) = answer("temperature", [(Request(store=str(own_store), resamples=50, model=None), None)])
-    assert "as measured and" in QUESTION.sentences([result])[1]
-    figures = QUESTION.figures([result], [str(rows[-1]["fit_id"])])
-    assert [figure.name for figure in figures] == ["temperature", "loss", "laws"]
+    (result,) = answer("temperature", [(Request(store=str(own_store), resamples=50, model=None), None)])
+    assert "as measured and" in result.sentences[1]
+    assert [figure.name for figure in result.figures()] == ["temperature", "loss", "laws"]
 
 
 def test_what_is_printed_fits_and_a_run_that_is_removed_takes_its_losses_along(own_store: Path, cwd: Path) -> None:
@@ -113,7 +111,7 @@ def test_what_is_printed_fits_and_a_run_that_is_removed_takes_its_losses_along(o
     lines = answer.stdout.splitlines()
     assert [line for line in lines if len(line) > 80 and line.startswith(" ")] == []  # sentences wrap, tables do not
     assert "mine on file, window 64: Temperatures" in lines
-    assert "mine on file, window 64: Cross-entropy at T = 1 and at T*" in lines
+    assert "mine on file, window 64: Laws of cross-entropy" in lines
     run_id = runs_by_size(own_store)["s"]["run_id"]
     here("store", "rm", run_id, "--store", own_store, cwd=cwd, check=0)
     assert {path.stem for path in (own_store / "temperatures").glob("[!_]*")} == set(run_folders(own_store))
