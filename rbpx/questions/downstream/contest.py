@@ -8,27 +8,27 @@ smooth. Shapes: B resamples, M models held out, R runs, T trainings, N points.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Final
 
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, estimate, of_share, reaching
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, estimate, of_share, reaching
 from rbpx.laws.numeric import Floats
 from rbpx.laws.predict.prediction import predict_batch
 from rbpx.laws.success.sigmoid import curves, refit_sigmoid
-from rbpx.questions.downstream.steps import FeatureSteps
+from rbpx.questions.downstream.steps import FeatureSteps, Task
 from rbpx.questions.downstream.trainings import Split, averages, means, points
-from rbpx.runs.points.tasks import TaskValues
+from rbpx.store.store import Record
 
 Name = tuple[str, int | None, str]
 
 TWO_STEPS: Final = "two steps"
 STRAIGHT: Final = "straight"  # from a share of hits to success, without a second step that is fitted
 _STEP: Final = 1e-3  # of ln x, for derivatives
-_REFERENCE: Final = "cross_entropy"
+_REFERENCE: Final = ("cross_entropy", None, TWO_STEPS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,65 +36,60 @@ class Contestant:
     """One feature on one task, or on all of them.
 
     Attributes:
-        feature: its name.
-        k: None where it has none.
-        way: `two steps`, or `straight`: success is RBP_1 to the power of the tokens of each target, or exact match.
-        n_models: how many held-out models it predicts.
-        error: mean of |chained - actual| over these, with a 95 % interval over items.
+        name: its name, its k (None where it has none), and the way: `two steps`, or `straight`: success is RBP_1 to the
+            power of the tokens of each target, or exact match.
+        error: mean of |chained - actual| over the held-out models that it predicts.
+        errors_B: the same under each resample of the items; None without items.
+        n_models: how many models these are.
         difference: that error minus the error of cross-entropy (of the first feature, where that is not known).
-        decisions: share of pairs of variants whose order it predicts.
-        errors_B: the error under each resample of the items; None without items.
     """
 
-    feature: str
-    k: int | None
-    way: str
-    n_models: int
-    error: Estimate
-    difference: Estimate
-    decisions: Estimate
+    name: Name
+    error: float
     errors_B: Floats | None
+    n_models: int
+    difference: Estimate = NO_ESTIMATE
 
-    @property
-    def name(self) -> Name:
-        """What tells it apart from others."""
-        return self.feature, self.k, self.way
+    def record(self) -> Record:
+        """It as a row, with 95 % intervals over items; no pairs of variants are decided."""
+        row: Record = {**dict(zip(("feature", "k", "way"), self.name, strict=True)), "n_models": self.n_models}
+        error = _estimate(self.error, self.errors_B)
+        return row | by_name(mean_error=error, difference=self.difference, decisions=NO_ESTIMATE)
 
 
-def contest(task: TaskValues, parts: Split, steps: Sequence[FeatureSteps], request: Request) -> tuple[Contestant, ...]:
+def contest(task: Task, request: Request) -> list[Contestant]:
     """The features of a task that predict every held-out model, the best first."""
-    if not parts.held_out or not task.has_success:
-        return ()
-    of_MR = averages(parts.held_out, len(task.success_R), request.n_averaged)
-    actual_M = means(of_MR, task.success_R)
-    actual_BM = None if task.success_BR is None else means(of_MR, task.success_BR)
-    rows = []
-    for each, way in product(steps, (TWO_STEPS, STRAIGHT)):
-        predicted = _predictions(task, parts, each, request, way)
+    values, held_out = task.values, task.parts.held_out
+    if not held_out or not values.has_success:
+        return []
+    of_MR, found = averages(held_out, len(values.success_R), request.n_averaged), list[Contestant]()
+    actual_M = means(of_MR, values.success_R)
+    actual_BM = None if values.success_BR is None else means(of_MR, values.success_BR)
+    for each, way in product(task.steps, (TWO_STEPS, STRAIGHT)):
+        predicted = _predictions(task, each, request, way)
         if predicted is not None:
             value_M, value_BM = predicted
             errors_B = None if value_BM is None or actual_BM is None else np.abs(value_BM - actual_BM).mean(axis=1)
             error = float(np.abs(value_M - actual_M).mean())
-            rows.append(((each.values.name, each.values.k, way), error, errors_B, len(value_M)))
-    return _judged(rows)
+            found.append(Contestant((*each.name, way), error, errors_B, len(value_M)))
+    return _judged(found)
 
 
-def overall(contests: Sequence[Sequence[Contestant]]) -> tuple[Contestant, ...]:
+def overall(contests: Sequence[Sequence[Contestant]]) -> list[Contestant]:
     """The means over several tasks, of the features that all tasks with any have; empty for a single task."""
     named = [{each.name: each for each in contestants} for contestants in contests if contestants]
-    if len(named) < 2:
-        return ()
-    rows = []
-    for name in (name for name in named[0] if all(name in each for each in named)):
-        of = [each[name] for each in named]
-        values = [each.error.value for each in of if each.error.value is not None]
-        all_B = [each.errors_B for each in of if each.errors_B is not None]
-        errors_B = np.mean(all_B, axis=0) if len(all_B) == len(of) and len({len(e) for e in all_B}) == 1 else None
-        rows.append((name, float(np.mean(values)), errors_B, sum(each.n_models for each in of)))
-    return _judged(rows)
+    found = []
+    for name in named[0] if len(named) > 1 else ():
+        of = [each[name] for each in named if name in each]
+        if len(of) == len(named):
+            all_B = [each.errors_B for each in of if each.errors_B is not None]
+            errors_B = np.mean(all_B, axis=0) if len(all_B) == len(of) and len({*map(len, all_B)}) == 1 else None
+            error = float(np.mean([each.error for each in of]))
+            found.append(Contestant(name, error, errors_B, sum(each.n_models for each in of)))
+    return _judged(found)
 
 
-def decisions(variants: Sequence[Sequence[FeatureSteps]]) -> dict[Name, Estimate]:
+def decisions(variants: Sequence[Sequence[FeatureSteps]]) -> dict[Name, Record]:
     """For each feature, the share of pairs of variants of one task whose order at the models held out it predicts.
 
     Args:
@@ -102,25 +97,26 @@ def decisions(variants: Sequence[Sequence[FeatureSteps]]) -> dict[Name, Estimate
     """
     found: dict[Name, list[bool]] = {}
     for one, other in combinations(variants, 2):
-        theirs = {(steps.values.name, steps.values.k): steps.predictions for steps in other}
-        for name, k, mine in ((steps.values.name, steps.values.k, steps.predictions) for steps in one):
-            for pair in zip(mine, theirs.get((name, k), ()), strict=False):
-                (a, true_a), (b, true_b) = ((of.chained.value, of.actual.value) for of in pair)
-                if a is not None and b is not None and true_a is not None and true_b is not None and true_a != true_b:
-                    found.setdefault((name, k, TWO_STEPS), []).append((a > b) == (true_a > true_b))
-    return {name: of_share(sum(right), len(right)) for name, right in found.items()}
+        theirs = {each.name: each.rows for each in other}
+        for each in one:
+            for pair in zip(each.rows, theirs.get(each.name, ()), strict=False):
+                (a, b), (true_a, true_b) = ([row[key] for row in pair] for key in ("chained_predicted", "actual"))
+                if None not in (a, b, true_a, true_b) and true_a != true_b:
+                    found.setdefault((*each.name, TWO_STEPS), []).append((a > b) == (true_a > true_b))
+    return {name: by_name(decisions=of_share(sum(right), len(right))) for name, right in found.items()}
 
 
-def _judged(rows: Sequence[tuple[Name, float, Floats | None, int]]) -> tuple[Contestant, ...]:
-    if not rows:
-        return ()
-    reference = next((row for row in rows if row[0] == (_REFERENCE, None, TWO_STEPS)), rows[0])
-    judged = []
-    for name, error, errors_B, n in rows:
-        differences_B = None if errors_B is None or reference[2] is None else errors_B - reference[2]
-        difference = NO_ESTIMATE if name == reference[0] else _estimate(error - reference[1], differences_B)
-        judged.append(Contestant(*name, n, _estimate(error, errors_B), difference, NO_ESTIMATE, errors_B))
-    return tuple(sorted(judged, key=lambda each: each.error.value or 0.0))
+def _judged(found: Sequence[Contestant]) -> list[Contestant]:
+    """Contestants with their differences to the reference, the best first."""
+    compared = []
+    for each in found:
+        reference = next((of for of in found if of.name == _REFERENCE), found[0])
+        if each is not reference:
+            both = each.errors_B, reference.errors_B
+            differences_B = None if both[0] is None or both[1] is None else both[0] - both[1]
+            each = replace(each, difference=_estimate(each.error - reference.error, differences_B))
+        compared.append(each)
+    return sorted(compared, key=lambda each: each.error)
 
 
 def _estimate(value: float, values_B: Floats | None) -> Estimate:
@@ -132,27 +128,25 @@ def _estimate(value: float, values_B: Floats | None) -> Estimate:
     return found if found.ends is None else Estimate(value, *reaching(value, found.ends))
 
 
-def _predictions(
-    task: TaskValues, parts: Split, steps: FeatureSteps, request: Request, way: str
-) -> tuple[Floats, Floats | None] | None:
+def _predictions(task: Task, steps: FeatureSteps, request: Request, way: str) -> tuple[Floats, Floats | None] | None:
     """Predicted success of the held-out models, [M] and [B, M]; None where one of them has no prediction."""
-    own = steps.predictions[: len(parts.held_out)]
-    x_M = np.array([np.nan if each.step1.value is None else each.step1.value for each in own])
+    values, parts = task.values, task.parts
+    x_M = np.array([row["step1_predicted"] for row in steps.rows[: len(parts.held_out)]], np.float64)  # None is NaN
     if not np.isfinite(x_M).all():
         return None
-    x_BM = None if steps.values.x_BR is None or steps.surface is not None else _moved(parts, steps, x_M, request)
+    x_BM = None if steps.values.x_BR is None or steps.on_surface else _moved(parts, steps, x_M, request)
     if way == STRAIGHT:
-        if task.lengths_I is None or steps.values.k != 1:
+        if values.lengths_I is None or steps.values.k != 1:
             return None
-        lengths_I = task.lengths_I if steps.values.name == "rbp" else np.ones(1)
+        lengths_I = values.lengths_I if steps.values.name == "rbp" else np.ones(1)
         return _power(x_M, lengths_I), None if x_BM is None else _power(x_BM, lengths_I)
     if steps.sigmoid is None:
         return None
     value_M = np.array([steps.sigmoid.sigmoid(x) for x in x_M])
-    if x_BM is None or task.success_BR is None or steps.values.x_BR is None:
+    if x_BM is None or values.success_BR is None or steps.values.x_BR is None:
         return value_M, None
-    x_NR, _ = points(parts.fitted, len(task.success_R), request.drop, request.smooth)
-    x_BN, y_BN = means(x_NR, steps.values.x_BR), means(x_NR, task.success_BR)
+    x_NR, _ = points(parts.fitted, len(values.success_R), request.drop, request.smooth)
+    x_BN, y_BN = means(x_NR, steps.values.x_BR), means(x_NR, values.success_BR)
     usable_B = np.isfinite(x_BN).all(axis=1)
     theta_BP = np.full((len(x_BN), 4), np.nan)
     start_P, anchor, bounds = steps.sigmoid.theta_P, request.anchor, request.bounds

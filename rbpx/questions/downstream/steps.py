@@ -5,15 +5,17 @@ Source: arXiv 2412.04403 (OLMo ladder). Shapes: R runs, T trainings, N points of
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from itertools import repeat
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.laws.forms.candidates import FormFits
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Z, of_share
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Z, by_name, of_share
 from rbpx.laws.numeric import exp_or_none
 from rbpx.laws.predict.prediction import COMBINED, MIN_SIZES, TAILS, fit_over_forms, outside
 from rbpx.laws.predict.verdict import FAR
@@ -29,64 +31,18 @@ from rbpx.laws.success.chain import (
     plausible_curves,
     second_step,
 )
-from rbpx.laws.success.sigmoid import SigmoidFit, fit_sigmoid
+from rbpx.laws.success.sigmoid import NAMES, SigmoidFit, fit_sigmoid
 from rbpx.laws.surface.averaged import BudgetTest, backtest_budgets, forms_to_mix, predict_over_forms
 from rbpx.laws.surface.design import judge
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.questions.downstream.trainings import Split, Training, averaged, is_mixed, means, points
-from rbpx.runs.group import Run
 from rbpx.runs.points.tasks import FeatureValues, TaskValues
 from rbpx.status import Status, first_of, in_order
+from rbpx.store.store import Record
 
 _FEWEST_FREE: Final = 2  # points of step 2 beyond its constants; with fewer the curve nearly goes through the points
 _RESAMPLES: Final = 200  # of the trainings, for the interval of a surface
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """What both steps predict of one model.
-
-    Attributes:
-        run: the last checkpoint of its training; None for a model that was not measured.
-        S: its size.
-        D: its training tokens; None where they are not known.
-        step1: its feature as step 1 predicts it.
-        feature: its measured feature; None where it is not known.
-        step2: its success as step 2 predicts it from the measured feature.
-        chained: its success as step 2 predicts it from `step1`.
-        actual: its measured success, with an interval over items; None where it is not known.
-        reasons: every status that holds.
-    """
-
-    run: Run | None
-    S: float
-    D: float | None
-    step1: Estimate
-    feature: float | None
-    step2: Estimate
-    chained: Estimate
-    actual: Estimate
-    reasons: tuple[Status, ...]
-
-    @property
-    def status(self) -> Status:
-        """The first of the reasons."""
-        return first_of(self.reasons)
-
-    @property
-    def error(self) -> float | None:
-        """The chained prediction minus the actual success, in shares."""
-        if self.chained.value is None or self.actual.value is None:
-            return None
-        return self.chained.value - self.actual.value
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether the interval contains the actual success; None without an interval."""
-        if self.chained.ends is None or self.actual.value is None:
-            return None
-        return self.chained.ends[0] <= self.actual.value <= self.chained.ends[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,98 +51,119 @@ class FeatureSteps:
 
     Attributes:
         values: the feature.
-        form: of step 1: that of a surface, or `combined` for a law in size over all forms.
-        surface: the first form of step 1 where it is a surface, else None.
+        on_surface: whether step 1 is a surface in size and tokens.
         sigmoid: step 2; None without a fit.
-        n_trainings: how many trainings were fitted.
-        n_points: how many points step 2 has, the anchor included.
-        predictions: of the models that were held out, then of those asked for.
+        rows: of kind prediction, of the models that were held out, then of those asked for.
     """
 
     values: FeatureValues
-    form: str
-    surface: SurfaceFit | None
+    on_surface: bool
     sigmoid: SigmoidFit | None
-    n_trainings: int
-    n_points: int
-    predictions: tuple[Predicted, ...]
+    rows: list[Record]
+
+    @property
+    def name(self) -> tuple[str, int | None]:
+        """The name of the feature, and its k."""
+        return self.values.name, self.values.k
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A task: its features and success, the trainings that are fitted and held out, and both steps of each feature."""
+
+    values: TaskValues
+    parts: Split
+    steps: Sequence[FeatureSteps]
 
 
 def fit_steps(task: TaskValues, values: FeatureValues, parts: Split, request: Request) -> FeatureSteps:
-    """Fit both steps of a feature to the trainings that are not held out, and predict the others."""
+    """Fit both steps of a feature to the trainings that are not held out, and predict the others.
+
+    A prediction is `step1_predicted`, the feature of a model by step 1; `step2_predicted`, its success by step 2 from
+    its measured feature, `step1_actual`; `chained_predicted`, its success by step 2 from step 1; and `actual`, its
+    measured success, with an interval over items. `error` is chained minus actual, in shares, and `held` says whether
+    the interval of the chain holds the actual success. A model that was not measured has no size but S.
+    """
     x_T = np.array([averaged(each, values.x_R, request.n_averaged) for each in parts.fitted])
     fitted = [each for each, x in zip(parts.fitted, x_T, strict=True) if not math.isnan(x)]
     first = _First.fit(fitted, x_T[~np.isnan(x_T)], request)
     sigmoid, plausible, of_second = _second(task, values, fitted, request)
     is_any_mixed = any(is_mixed(each, task.group.runs, request.n_averaged) for each in parts.fitted)
     doubts = [*first.reasons, *of_second, *([Status.mixed_checkpoints] if is_any_mixed else [])]
+    shared: Record = {"form": first.form, "n_trainings": len(fitted), "n_points": sigmoid.n_points if sigmoid else 0}
+    shared |= {"chance": task.chance} | {name: getattr(sigmoid and sigmoid.sigmoid, name, None) for name in NAMES}
 
-    def predicted(S: float, D: float | None, training: Training | None = None) -> Predicted:
+    def predicted(S: float, D: float | None, training: Training | None = None) -> Record:
         feature, reasons, own, success = first.at(S, D, request.seed), list(doubts), None, math.nan
         beyond = max(outside(S, first.S), 1.0 if D is None or not first.D else outside(D, first.D)) if first.S else 1.0
         reasons += [Status.beyond] if beyond > FAR else []
         if training is not None:
             x, success = (averaged(training, of_R, request.n_averaged) for of_R in (values.x_R, task.success_R))
             own = x if math.isfinite(x) else None
-        step2 = together = NO_ESTIMATE
+        step2 = together = actual = NO_ESTIMATE
         if sigmoid is not None:
             curve = sigmoid.sigmoid
             step2 = NO_ESTIMATE if own is None else second_step(curve, plausible, own, request.seed)
             together = chained(curve, plausible, feature, request.seed)
             if together.ends is not None and together.ends[1] - together.ends[0] > (1 - (task.chance or 0.0)) / 2:
                 reasons.append(Status.wide_interval)
-        run, actual = None if training is None else training.last, NO_ESTIMATE
         if not math.isnan(success):
             n = task.n_items
-            actual = Estimate(success, None, None) if n is None else of_share(round(success * n), n)
-        return Predicted(run, S, D, feature.y, own, step2, together, actual, in_order(reasons))
+            actual = Estimate(success) if n is None else of_share(round(success * n), n)
+        error = held = None
+        if together.value is not None and actual.value is not None:
+            error = together.value - actual.value
+            held = None if together.ends is None else together.ends[0] <= actual.value <= together.ends[1]
+        row: Record = {"kind": "prediction", "task": task.task, **task.group.names(), "size": None}
+        row |= {} if training is None else training.last.names()
+        row |= {"feature": values.name, "k": values.k, "S": S, "D": D, **shared}
+        row |= by_name(step1_predicted=feature.y) | {"step1_actual": own}
+        row |= by_name(step2_predicted=step2, chained_predicted=together, actual=actual)
+        ordered = in_order(reasons)
+        return row | {"error": error, "held": held, "status": first_of(ordered).value, "reasons": [*ordered]}
 
-    asked = request.points_to_predict()
-    predictions = [predicted(each.S, each.D, each) for each in parts.held_out]
-    predictions += [predicted(S, D) for S, D in asked] if asked else [predicted(S, None) for S in request.S]
-    n_points = 0 if sigmoid is None else sigmoid.n_points
-    return FeatureSteps(
-        values, first.form, next(iter(first.surfaces), None), sigmoid, len(fitted), n_points, tuple(predictions)
-    )
+    rows = [predicted(each.S, each.D, each) for each in parts.held_out]
+    rows += [predicted(S, D) for S, D in request.points_to_predict() or zip(request.S, repeat(None))]
+    return FeatureSteps(values, bool(first.surfaces), sigmoid, rows)
 
 
 @dataclass(frozen=True, eq=False)
 class _First:
-    """Step 1: a surface or a law in size, and the sizes and tokens of its trainings."""
+    """Step 1: surfaces or a law in size over forms, and the sizes and tokens of its trainings."""
 
-    form: str
-    surfaces: tuple[SurfaceFit, ...]
-    S: tuple[float, ...]
-    D: tuple[float, ...]
-    fits: FormFits | None
-    reasons: tuple[Status, ...]
-    budgets: tuple[BudgetTest, ...] = ()
+    S: Sequence[float]
+    D: Sequence[float]
+    reasons: Sequence[Status]
+    surfaces: Sequence[SurfaceFit] = ()
+    budgets: Sequence[BudgetTest] = ()
+    fits: FormFits | None = None
+
+    @property
+    def form(self) -> str:
+        """That of its surface, or `combined` of several, and of a law in size."""
+        return self.surfaces[0].form if len(self.surfaces) == 1 else COMBINED
 
     @classmethod
     def fit(cls, trainings: Sequence[Training], x_T: npt.NDArray[np.float64], request: Request) -> "_First":
         """Fit surfaces where tokens are known, not collinear with size, and runs are enough; else a law in size."""
         S, D = [each.S for each in trainings], [each.D for each in trainings if each.D]
         if len(D) == len(S) > 5 and not judge(np.array(S, float), np.array(D, float)).is_collinear:
-            n_resamples, runs = min(request.resamples, _RESAMPLES), Runs.of(S, D, x_T)
-            of = (request.objective, request.delta, n_resamples, request.seed)
+            how: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
+            runs = Runs.of(S, D, x_T)
             forms = request.form if "form" in request.typed else forms_to_mix(runs)
-            surfaces = tuple(fit_surface(runs, form, *of) for form in forms)
-            if len(surfaces) == 1:
-                return cls(forms[0], surfaces, tuple(S), tuple(D), None, surfaces[0].reasons)
-            (budgets,) = backtest_budgets([(runs, forms)], objective=request.objective, delta=request.delta)
-            return cls(COMBINED, surfaces, tuple(S), tuple(D), None, surfaces[0].reasons, budgets)
+            more = how | {"n_resamples": min(request.resamples, _RESAMPLES), "seed": request.seed}
+            surfaces = [fit_surface(runs, form, **more) for form in forms]
+            (budgets,) = backtest_budgets([(runs, forms)], **how) if len(forms) > 1 else [()]
+            return cls(S, D, surfaces[0].reasons, surfaces, budgets)
         reasons = [] if np.all((x_T > 0) & np.isfinite(x_T)) else [Status.not_positive]
         if len(set(S)) < MIN_SIZES:
             reasons.append(Status.too_few_sizes)
         elif np.all(x_T == x_T[0]):
             reasons.append(Status.no_variation)
-        fits = None
         if not reasons:
-            try:
-                fits = fit_over_forms(S, x_T)
-            except np.linalg.LinAlgError:  # a form that bends away from features that rise with size
-                reasons.append(Status.not_converged)
-        return cls(COMBINED, (), tuple(S), tuple(D), fits, tuple(reasons))
+            with suppress(np.linalg.LinAlgError):  # a form that bends away from features that rise with size
+                return cls(S, D, (), fits=fit_over_forms(S, x_T))
+        return cls(S, D, reasons or [Status.not_converged])
 
     def at(self, S: float, D: float | None, seed: int) -> Feature:
         """The feature that step 1 predicts of a new model."""
@@ -202,7 +179,7 @@ class _First:
 
     def _on_surface(self, S: float, D: float, seed: int) -> Feature:
         alone = self.surfaces[0].surface
-        if self.form != COMBINED:
+        if len(self.surfaces) == 1:
             if alone is None:
                 return Feature(NO_ESTIMATE, None)
             return of_estimate(alone.predict(S, D, new_run=True), alone.n_runs - alone.n_free, seed)

@@ -8,19 +8,20 @@ which is the measured one of each size, or one that is fitted to the successes.
 Shapes: I items, B resamples of them, L lengths of an item, C cells, each one size and one length.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from rbpx.laws.counts.fit import Correction, OutcomeFit, Outcomes, fit_outcomes
-from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate, of_share
+from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate, flat, of_share
 from rbpx.laws.numeric import Floats
 from rbpx.runs.group import Group
 from rbpx.runs.points.items import Answers
 from rbpx.status import Status, first_of, in_order
+from rbpx.store.store import Record
 
 HITS: Final = {  # what is assumed of those of one item, in words
     Correction.none: "independent",
@@ -29,32 +30,16 @@ HITS: Final = {  # what is assumed of those of one item, in words
 }
 
 
-@dataclass(frozen=True)
-class ExactMatch:
-    """Exact match of some items of one run at one k.
-
-    Attributes:
-        k: the rank up to which a token is a hit.
-        rbp: RBP_k of the tokens of the targets.
-        measured: share of items of which all tokens are hits.
-        independent: mean over items of RBP_k^n.
-        rho: correlation of two hits of one item, over all pairs; None where it is not defined.
-        correlated: mean over items of the share that beta-binomial hits with that rho would give; None where there is
-            no such distribution.
-    """
-
-    k: int
-    rbp: float
-    measured: Estimate
-    independent: Estimate
-    rho: float | None
-    correlated: Estimate
-
-
 def exact_match(
     ranks: Sequence[Floats], weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDArray[np.bool_], k: int
-) -> ExactMatch:
-    """Exact match of chosen items at one k, with intervals over items; predictions are made anew from each resample.
+) -> Record:
+    """Exact match of chosen items of one run at one k, by name, with the ends of intervals over items.
+
+    `k` is the rank up to which a token is a hit, and `rbp` RBP_k of the tokens of the targets. `measured` is the share
+    of items of which all tokens are hits, `independent` the mean over items of RBP_k^n. `rho` is the correlation of two
+    hits of one item, over all pairs, None where it is not defined; `correlated` is the mean over items of the share
+    that beta-binomial hits with that rho would give, None where there is no such distribution. Both predictions are
+    made anew from each resample.
 
     Args:
         ranks: the ranks of the tokens of each item's target.
@@ -65,8 +50,8 @@ def exact_match(
     n_I, hits_I = (counts_I[chosen_I] for counts_I in _counts(ranks, k))
     weights_B = _with_all(weights_BI[:, chosen_I])
     rbp_B, rho_B = _correlation(weights_B, n_I, hits_I)
-    lengths, of_length = np.unique(n_I.astype(int), return_inverse=True)
-    share_BL = np.stack([weights_B[:, of_length == at].sum(axis=1) for at in range(len(lengths))], axis=1)
+    lengths = np.unique(n_I.astype(int))
+    share_BL = weights_B @ (n_I[:, None] == lengths)
     with np.errstate(invalid="ignore", divide="ignore"):  # a resample may draw none of them
         share_BL /= weights_B.sum(axis=1)[:, None]
         independent_B = np.einsum("bl,bl->b", share_BL, rbp_B[:, None] ** lengths)
@@ -77,13 +62,17 @@ def exact_match(
 
     measured = of_share(int((hits_I == n_I).sum()), len(n_I))
     rho = float(rho_B[0]) if np.isfinite(rho_B[0]) else None
-    return ExactMatch(k, float(rbp_B[0]), measured, of(independent_B), rho, of(correlated_B))
+    match = {"k": k, "rbp": float(rbp_B[0]), "measured": measured, "independent": of(independent_B)}
+    return flat(match | {"rho": rho, "correlated": of(correlated_B)})
+
+
+_OF_LAW: Final = ("C", "alpha", "alpha_lo", "alpha_hi", "r", "r_lo", "r_hi", "aic", "n_sizes", "n_sequences", "status")
 
 
 def laws_of_items(
     group: Group, answers: Sequence[Answers], weights_BI: npt.NDArray[np.int64], k: int
-) -> list[OutcomeFit]:
-    """Fit the laws of the exact matches of all items at all sizes, with the same resamples of items at every size."""
+) -> Iterator[Record]:
+    """The laws of the exact matches of all items at all sizes, with the same resamples of items at every size."""
     n_I, _ = _counts(answers[0].ranks, k)
     lengths = np.unique(n_I)
     of_LI = (n_I == lengths[:, None]).astype(np.float64)
@@ -101,7 +90,10 @@ def laws_of_items(
     counts = S_C, np.tile(lengths, len(answers)), passed_BC[0], trials_BC[0], passed_BC[1:], trials_BC[1:]
     outcomes = Outcomes(*counts, n_documents=len(n_I))
     with_r = replace(outcomes, r_C=r_BC[0], r_BC=r_BC[1:])
-    return [_judged(fit_outcomes(with_r if each is Correction.measured else outcomes, each)) for each in HITS]
+    for assumed in HITS:
+        fit = _judged(fit_outcomes(with_r if assumed is Correction.measured else outcomes, assumed))
+        row = {"kind": "law", **group.names(), "k": k, "correction": assumed.value}
+        yield row | {name: getattr(fit, name) for name in _OF_LAW} | {"reasons": fit.record().get("reasons")}
 
 
 def _judged(fit: OutcomeFit) -> OutcomeFit:
@@ -140,16 +132,10 @@ def _beta_binomial(rbp_B: Floats, rho_B: Floats, lengths: npt.NDArray[np.int_]) 
 
     Tokens of an item are independent given its own ease, which is beta-distributed over items.
     """
-    shares_BL = np.full((len(rbp_B), len(lengths)), np.nan)
-    longest = int(lengths[-1])
-    share_B, certain_B = rbp_B.copy(), (rbp_B == 0) | (rbp_B == 1)
-    rho_B = np.where(certain_B | ((longest == 1) & ~np.isfinite(rho_B)), 0.0, rho_B)
-    share_B[rho_B > 1] = np.nan
-    for n in range(1, longest + 1):
-        if n > 1:
-            i = n - 1
-            with np.errstate(divide="ignore", invalid="ignore"):  # no distribution from a smaller n on
-                chance_B = (rbp_B + (i - rbp_B) * rho_B) / (1 + (i - 1) * rho_B)
-            share_B = share_B * np.where(chance_B >= 0, chance_B, np.nan)
-        shares_BL[:, lengths == n] = share_B[:, None]
-    return shares_BL
+    is_certain_B = (rbp_B == 0) | (rbp_B == 1)
+    rho_B1 = np.where(is_certain_B | ((lengths[-1] == 1) & ~np.isfinite(rho_B)), 0.0, rho_B)[:, None]
+    rbp_B1, i_N = np.where(rho_B1 > 1, np.nan, rbp_B[:, None]), np.arange(1, lengths[-1])
+    with np.errstate(divide="ignore", invalid="ignore"):  # no distribution from a smaller n on
+        chance_BN = (rbp_B1 + (i_N - rbp_B1) * rho_B1) / (1 + (i_N - 1) * rho_B1)
+        chance_BN = np.where(chance_BN >= 0, chance_BN, np.nan)
+    return np.asarray(np.hstack([rbp_B1, chance_BN]).cumprod(axis=1)[:, lengths - 1])

@@ -1,42 +1,47 @@
 """Draws items: accuracy, or what greedy decoding gives, and exact match at each k against S, with chance."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Origin, Scale, Undrawn, line, rule, scale_of
 from rbpx.display.chart.laws import series_figure
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.estimate import Estimate, named
 from rbpx.laws.names import Axis
-from rbpx.questions.items.analysis import GroupItems
+from rbpx.runs.group import Group
 from rbpx.runs.origin import spelled
+from rbpx.store.store import Record
 
 _Point = tuple[str, float, Estimate]  # what is a success, S, its share
 
 
-def figures(results: Sequence[GroupItems], fit_ids: Sequence[str]) -> list[Figure | Undrawn]:
-    """Draw a figure for each task; texts have none."""
+def figures(tasks: Sequence[tuple[Group, Sequence[Record]]]) -> list[Figure | Undrawn]:
+    """Draw a figure for each task of which the rows are given; texts have none."""
     none = Undrawn("success", "Success against size", "Texts that are read whole have no items.")
-    return [_figure(items, rows) for items in results if (rows := _points(items))] or [none]
+    known = [(group, rows[0]["chance"], _points(rows)) for group, rows in tasks]
+    return [_figure(*task) for task in known if task[-1]] or [none]
 
 
-def _points(items: GroupItems) -> list[_Point]:
+def _points(rows: Sequence[Record]) -> list[_Point]:
     """The shares of success over all items, and the accuracy in each slice."""
-    found, kind = list[_Point](), "greedy" if items.runs[0].scores.chance is None else "accuracy"
-    for each in items.runs:
-        S = each.run.non_embedding_params
-        found.append((kind if each.part is None else f"{kind}, {each.part}", S, each.scores.acc))
-        if each.part is None:
-            matches = [match for match in each.matches if kind != "greedy" or match.k != 1]
-            found += [(f"exact match at {match.k:,}", S, match.measured) for match in matches]
-    series = list(dict.fromkeys(name for name, _, share in found if share.value is not None))[:MOST_SERIES]
-    return [point for name in series for point in found if point[0] == name and point[2].value is not None]
+    found = [point for row in rows for point in _point(row, "greedy" if rows[0]["chance"] is None else "accuracy")]
+    series = list(dict.fromkeys(name for name, _, _ in found))[:MOST_SERIES]
+    return [point for name in series for point in found if point[0] == name]
 
 
-def _figure(items: GroupItems, shares: Sequence[_Point]) -> Figure:
-    group, chance, of = items.group, items.runs[0].scores.chance, shares[0][0]
-    of_first = [(S, share.value or 0.0) for name, S, share in shares if name == of]
+def _point(row: Record, kind: str) -> Iterator[_Point]:
+    name, key = kind if row.get("slice") is None else f"{kind}, {row['slice']}", "acc"
+    if row["kind"] == "exact_match":
+        name, key = f"exact match at {row['k']:,}", "measured"
+        if row["slice"] is not None or (kind == "greedy" and row["k"] == 1):  # the same as greedy
+            return
+    if row.get(key) is not None:
+        yield name, row["non_embedding_params"], named(row, key)
+
+
+def _figure(group: Group, chance: float | None, shares: Sequence[_Point]) -> Figure:
+    of_first = [(S, share.value or 0.0) for name, S, share in shares if name == shares[0][0]]
     (S_0, first), (S_1, last) = of_first[0], of_first[-1]
-    said = f"{of} goes from {first:.3f} at S = {S_0:.3g} to {last:.3f} at {S_1:.3g}"
+    said = f"{shares[0][0]} goes from {first:.3f} at S = {S_0:.3g} to {last:.3f} at {S_1:.3g}"
     words, under = (f"{said}.", "Bars: 95 %, over items."), [line(look={"opacity": 0.5})]
     if chance is not None:
         words = (f"{said}; guessing gets {chance:.3f}.", f"{words[1]} Dashes: chance.")

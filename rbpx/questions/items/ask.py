@@ -1,0 +1,218 @@
+"""Answers what each run scores on the items of tasks: accuracy, exact match at k and its law, and single items."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import duckdb
+import numpy as np
+
+from rbpx.config.keys.tasks import ITEM_SLICES
+from rbpx.config.request import Request
+from rbpx.config.text.dataset import HARNESS
+from rbpx.display.view import Cell, Column, Table, View, decimal, state, text, whole, with_ends, written
+from rbpx.display.vocabulary import UNKNOWN, decimals, short
+from rbpx.errors import RbpxError, number_of
+from rbpx.files.visible import visible
+from rbpx.laws.intervals.estimate import document_weights
+from rbpx.questions.items.exact_match import HITS, exact_match, laws_of_items
+from rbpx.questions.items.figures import figures
+from rbpx.questions.items.scores import score
+from rbpx.questions.question import Question
+from rbpx.questions.result import Result
+from rbpx.runs.group import Group
+from rbpx.runs.points.items import Answers, ItemView, documents_of_items, item_answers, item_views, telling_items
+from rbpx.runs.select.ways import in_size
+from rbpx.store.store import Record
+
+DEFAULT_K: Final = (1, 10, 100, 1000)
+_SHOWN: Final = 12  # items in a report
+_LONGEST: Final = 120  # characters of a context that are shown, the last ones
+
+
+_Task = tuple[Group, list[Record], Sequence[ItemView]]
+"""The runs, their rows, and the items that the largest model gains and loses most; none of texts."""
+
+
+def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
+    """Score the items of every group that has any, those of one family together.
+
+    Raises:
+        RbpxError: no group has items, or they have no categories to be sliced by.
+    """
+    if request.slices is not None and request.slices not in ITEM_SLICES:
+        raise RbpxError(f"slices={request.slices} does not fit items; give {' or '.join(ITEM_SLICES)}, or leave it out")
+    families: dict[str, list[_Task]] = {}
+    for group in groups:
+        if group.first.protocol == HARNESS:
+            families.setdefault(group.title_of_family, []).append(_task(connection, group, request))
+    if groups and not families:
+        raise RbpxError(
+            f"no group of runs in store={request.store} has items; measure some, such as "
+            "python -m rbpx measure dataset=lambada, or a text with protocol=harness"
+        )
+    return [_of_family(tasks) for tasks in families.values()]
+
+
+def _of_family(tasks: Sequence[_Task]) -> Result:
+    groups, rows = [group for group, _, _ in tasks], [row for _, rows, _ in tasks for row in rows]
+    return Result(
+        groups,
+        rows,
+        [*_tables(groups, rows), *(_one_by_one(group, shown) for group, _, shown in tasks)],
+        [sentence for group, rows, _ in tasks for sentence in _sentences(group, rows)],
+        partial(figures, [(group, rows) for group, rows, _ in tasks]),
+    )
+
+
+def _task(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> _Task:
+    """Score each run and each of its slices, in order of S, with exact match at each k; then fit the laws of all."""
+    weights_BI = document_weights(group.n_documents, request.resamples, request.seed)
+    of_runs = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
+    rows, k_grid = list[Record](), list[int]()
+    for run, answers in zip(group.runs, of_runs, strict=True):
+        scored_BI = weights_BI[:, : len(answers.nats_I)]
+        # A text of thousands of tokens is never matched as a whole.
+        k_grid = request.k.grid(run.vocab_size or 2, DEFAULT_K) if answers.of_items else []
+        for part, chosen_I in _parts(answers, group, request):
+            about = {**group.names(), **run.names(), "run_id": run.run_id, "slice": part}
+            rows.append({"kind": "items", **about, **score(answers, scored_BI, chosen_I)})
+            about = {"kind": "exact_match", **about, "n_items": rows[-1]["n_items"]}
+            rows += [about | exact_match(answers.ranks, scored_BI, chosen_I, k) for k in k_grid]
+    if not of_runs[0].of_items:
+        return group, rows, ()
+    # Items are cut alike at every size of a family unless its tokenizers differ.
+    alike = all([*map(len, each.ranks)] == [*map(len, of_runs[0].ranks)] for each in of_runs)
+    if group.n_sizes > 1 and alike and request.slices is None:
+        rows += [law for k in k_grid for law in laws_of_items(group, of_runs, scored_BI, k)]
+    documents = documents_of_items(connection, request.store, group.runs[-1].run_id)
+    return group, rows, item_views(group.runs, of_runs, telling_items(of_runs, _SHOWN), documents)
+
+
+def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str | None, np.ndarray]]:
+    """All items, then those of each category or domain that was asked for."""
+    parts: list[tuple[str | None, np.ndarray]] = [(None, np.ones(len(answers.nats_I), bool))]
+    if request.slices is None:
+        return parts
+    of_I = answers.category_I if request.slices == "category" else answers.domain_I
+    names = sorted({str(name) for name in of_I if name is not None})
+    if not names:
+        raise RbpxError(
+            f"slices={request.slices}: the items of {group.title} have no {request.slices}; name its column with "
+            "dataset.category= (and dataset.domains=) and measure them anew"
+        )
+    return parts + [(name, np.asarray(of_I == name)) for name in names]
+
+
+_OF_RUN: Final[Sequence[Column[Record]]] = (
+    text("task", "dataset"),
+    text("slice", "slice", spare=1),
+    text("size", "size"),
+)
+_CORRELATION: Final = "of two hits of one item, 0 where they are independent"
+SCORES: Final = View[Record](
+    "scores",
+    _OF_RUN,
+    whole("items", "n_items"),
+    decimal("chance", "chance", None, 3, "what guessing gets", 2),
+    with_ends(
+        "acc", "acc", None, decimals(3), "share of items whose right choice has the highest log-likelihood or, without "
+        "choices, whose target is what greedy decoding gives", 1,
+    ),
+    decimal("stderr", "acc_stderr", None, 3, "standard error of acc, as lm-evaluation-harness gives it", 3),
+    written(
+        "p", "p_chance", None, lambda p: UNKNOWN if p is None else f"{p:.1e}", "how likely guessing is to do as well", 5
+    ),
+    with_ends("acc_norm", "acc_norm", None, decimals(3), "with log-likelihoods over the characters of a choice", 6, 7),
+    with_ends("acc_bytes", "acc_bytes", None, decimals(3), "over its bytes", 8, 10),
+    with_ends("perplexity", "perplexity", None, short, "of a target; byte and word ppl: per byte and word", 9, 11),
+    with_ends("bits/byte", "bits_per_byte", spare=4, ends_spare=12),
+    with_ends("byte ppl", "byte_perplexity", None, short, spare=13),
+    with_ends("word ppl", "word_perplexity", None, short, spare=10),
+)  # fmt: skip
+MATCHES: Final = View[Record](
+    "matches",
+    _OF_RUN,
+    text("k", "k"),
+    decimal("RBP_k", "rbp", spare=3),
+    with_ends("exact match", "measured", means="share of items whose tokens are all hits, with rank ≤ k"),
+    with_ends("independent", "independent", means="exact match if hits of one item were independent", ends_spare=4),
+    decimal("correlation", "rho", None, 3, _CORRELATION, 2),
+    with_ends("correlated", "correlated", means="exact match if they had that correlation", ends_spare=5),
+)
+LAWS: Final = View[Record](
+    "laws",
+    text("task", "dataset"),
+    text("k", "k"),
+    text("hits", "correction", lambda row: HITS[row["correction"]], "how hits of one item are assumed to depend"),
+    with_ends("α", "alpha"),
+    with_ends("correlation", "r", None, decimals(3), _CORRELATION, ends_spare=1),
+    decimal("AIC", "aic", None, 1, "the smallest fits best", 2),
+    state(),
+)
+_EMERGING: Final = "Tokens are hits with −ln RBP_k = C·S^−α, by maximum likelihood, each item with its length."
+
+
+def _tables(groups: Sequence[Group], rows: Sequence[Record]) -> Iterator[Table]:
+    """The tables of all tasks of one family."""
+    about, ties = groups[0].title_of_family, ", ".join(dict.fromkeys(group.ties.value for group in groups))
+    for kind, view, title, note in (
+        ("items", SCORES, "Scores of items", ""),
+        ("exact_match", MATCHES, "Exact match at k", f"Intervals over items; ties {ties}."),
+        ("law", LAWS, "The law of emergence on items", _EMERGING),
+    ):
+        yield view.table(title, [row for row in rows if row["kind"] == kind], about, note=note)
+
+
+def _one_by_one(group: Group, shown: Sequence[ItemView]) -> Table:
+    """The items that the largest model gains and loses most over the smallest."""
+    view = View[ItemView](
+        f"explorer-{group.first.dataset}",
+        whole("item", "item", lambda view: view.item),
+        text("context", "context", lambda view: None if view.context is None else _tail(view.context)),
+        text("target", "target", lambda view: None if view.target is None else visible(view.target)),
+        [_reading(at, run.size) for at, run in enumerate(group.runs)],
+    )
+    note = (
+        "For each size: the probability of the right choice among the choices (of the target, where there are none), "
+        "in brackets the ranks of its tokens, ✓ where the item is right. First the items that the largest model gains "
+        "most over the smallest, then those that it loses most; view doc=N shows any other."
+    )
+    return replace(view.table(f"Items of {group.first.dataset}, one by one", shown, note=note), is_wide=True)
+
+
+def _reading(at: int, size: str) -> Column[ItemView]:
+    def cell(view: ItemView) -> Cell:
+        reading = view.readings[at]
+        ranks = " ".join(f"{rank:g}" for rank in reading.ranks)
+        said = f"{reading.probability:.3g} ({ranks}){' ✓' if reading.is_right else ''}"
+        return Cell((said,), (reading.probability, ranks, str(reading.is_right)), is_number=False)
+
+    return Column(size, (f"p_{size}", f"ranks_{size}", f"right_{size}"), cell)
+
+
+def _tail(context: str) -> str:
+    shown = visible(context.strip("\n"))
+    return shown if len(shown) <= _LONGEST else f"…{shown[-_LONGEST:]}"
+
+
+def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
+    """What the largest and the smallest model score on a task, and how many items a tie decides."""
+    every = [row for row in rows if row["kind"] == "items" and row["slice"] is None]
+    last, chance = every[-1], every[-1]["chance"]
+    if last["acc"] is None:
+        yield f"{group.title}: {number_of(last['n_items'], 'text')}, read whole."
+        return
+    ends = ", ".join(f"{row['acc']:.3f} at {row['size']}" for row in every[-1:] + every[:-1][:1])
+    what = f"greedy decoding gives {ends}" if chance is None else f"accuracy {ends}; chance {chance:.3f}"
+    yield f"{group.title}: {number_of(last['n_items'], 'item')}; {what}."
+    n_tied = sum(row["n_tied"] for row in every)
+    if n_tied and chance is None:
+        yield f"{number_of(n_tied, 'item')} would be greedy but for a tie, which the lowest id wins."
+    elif n_tied:
+        tie = "ties" if n_tied == 1 else "tie"
+        yield f"{number_of(n_tied, 'right choice')} {tie} with another; the first one counts."
+
+
+QUESTION = Question(answer, select=partial(in_size, along=False))
