@@ -3,10 +3,9 @@
 Source: arXiv 2203.15556, figures 2 to 4.
 """
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from rbpx.display.chart.figure import (
     Rows,
     Scale,
     Undrawn,
+    bars,
     drawn,
     line,
     points,
@@ -27,15 +27,17 @@ from rbpx.display.chart.figure import (
 )
 from rbpx.display.view import View, magnitude, text, with_ends
 from rbpx.display.vocabulary import headline, short
+from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.names import Axis
+from rbpx.laws.numeric import Floats
 from rbpx.laws.predict.prediction import outside
-from rbpx.laws.surface.isoflop import Budget
-from rbpx.laws.surface.surface import Optimum, optima
-from rbpx.questions.question import one_by_one
-from rbpx.questions.surface.analysis import SurfaceLaw, Surfaces
-from rbpx.questions.surface.words import together
-from rbpx.runs.group import Run
+from rbpx.laws.surface.surface import optima
+from rbpx.questions.surface.analysis import SurfaceLaw, budgets_of, compute
+from rbpx.questions.surface.words import why_collinear
 from rbpx.runs.origin import from_fits
+from rbpx.runs.points.surfaces import Trained, flops_as_stated, flops_used, flops_with_head
+from rbpx.runs.select.trainings import TrainingGroup
+from rbpx.store.store import Record
 
 _MOST_LAWS: Final = 2  # of a group
 _STEPS: Final = 40  # along a curve
@@ -43,64 +45,92 @@ _FINE: Final = 400  # where a contour is looked for
 _LEVELS: Final = 6
 _BUDGETS: Final = 13  # along the optimum
 _BEYOND: Final = 2.0  # factor by which contours reach beyond the runs
-_RING: Final = {"filled": False, "color": "gray"}
-_DOTS: Final = {"strokeDash": [1, 4], "strokeWidth": 3, "color": "gray"}
+_SMALL: Final = 1.1  # of S: models with more parameters than that in all have a head that counts
+_OPTIMUM: Final = "The best size of a budget"
+RING: Final = {"filled": False, "color": "gray"}
+DOTS: Final = {"strokeDash": [1, 4], "strokeWidth": 3, "color": "gray"}
+PerToken = Callable[[Floats], Floats]
 
-RUNS: Final = View[tuple[Run, float, float, float]](
-    "contours",
-    text("size", "size", lambda row: row[0].size),
-    magnitude("S", "S", lambda row: row[1]),
-    magnitude("D", "D", lambda row: row[2]),
-    magnitude("y", "y", lambda row: row[3]),
+RUNS: Final = View[Record]("contours", text("size", "size"), [magnitude(name, name) for name in "SDy"])
+ISOFLOP: Final = View[Record](
+    "isoflop", text("budget", "budget"), text("shown", "shown"), [magnitude(name, name) for name in "Sy"]
 )
-ISOFLOP: Final = View[tuple[str, float, float]](
-    "isoflop",
-    text("budget", "budget", lambda row: row[0]),
-    magnitude("S", "S", lambda row: row[1]),
-    magnitude("y", "y", lambda row: row[2]),
-)
-BEST: Final = View[tuple[str, Optimum | Budget]](
+OPTIMUM: Final = View[Record](
     "optimum",
-    text("by", "way", lambda row: row[0]),
-    magnitude("C", "C", lambda row: row[1].C),
-    with_ends("best S", "S", lambda row: row[1].S, short),
-    magnitude("best D", "D", lambda row: row[1].D.value),
+    text("shown", "shown"),
+    magnitude("C", "C"),
+    with_ends("best S", "S", None, short),
+    with_ends("best D", "D", None, short),
 )
 
 
-@one_by_one
-def figures(of: Surfaces, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
+def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure | Undrawn]:
     """Draw contours, IsoFLOP curves and the optimum of cross-entropy and of -ln RBP at the smallest k."""
-    fitted = [law for law in of.laws if law.best.fit.surface is not None]
+    fitted = [law for law in laws if law.best.fit.surface is not None]
+    origin = from_fits([form.row["fit_id"] for law in laws for form in law.forms], group)
     for law in sorted(fitted, key=lambda law: headline(law.trained.law, law.trained.k))[:_MOST_LAWS]:
-        origin, name = from_fits(fit_ids, of.group), f"{law.trained.law}{law.trained.k or ''}"
-        for each in (_contours(law, origin), _isoflop(law, origin), _optimum(law, origin)):
-            yield replace(each, name=f"{each.name}-{name}", title=f"{each.title}: {law.trained.title}")
+        C, flops_per_token, budgets = _counted(law)
+        best = _best(law, flops_per_token)
+        drawings = _contours(law, best, origin), _isoflop(law, C, budgets, origin), _optimum(best, C, budgets, origin)
+        yield from (of_quantity(each, law.trained) for each in drawings)
 
 
-def _scale_of_S(law: SurfaceLaw) -> Scale:
-    return scale_of(Axis.S, "S", law.trained.members[0].size_by)
+def of_quantity(each: Any, trained: Trained) -> Any:
+    """One of the figures of a quantity, named after it."""
+    return replace(each, name=f"{each.name}-{trained.law}{trained.k or ''}", title=f"{each.title}: {trained.title}")
 
 
-def _contours(law: SurfaceLaw, origin: Origin) -> Figure:
-    runs, lines = law.trained.runs, _contour_lines(law)
-    S, D, y = runs.S_N.tolist(), runs.D_N.tolist(), (law.trained.sign * runs.y_N).tolist()
-    best = [(each.S.value or math.inf, each.D.value or math.inf) for each in _best(law)]
-    inside = [{"S": at, "D": to} for at, to in best if max(outside(at, S), outside(to, D)) <= _BEYOND]
+def scale_of_y(trained: Trained) -> Scale:
+    """The axis of a quantity."""
+    return Scale("y", trained.title, log=trained.sign == 1)
+
+
+def _counted(law: SurfaceLaw) -> tuple[str, PerToken, Sequence[Record]]:
+    """What C is in pictures, in words, of a token and for IsoFLOP: as stated, else with the head where that counts."""
+    trained, row, members = law.trained, law.best.row, law.trained.members
+    stated, with_head = flops_as_stated(trained), flops_with_head(members)
+    if stated is not None:
+        return f"C as {compute(trained)}", stated, budgets_of(row["isoflop"])
+    totals = [(run.total_params, run.non_embedding_params) for run in members]
+    if with_head is not None and any(N is not None and N > _SMALL * S for N, S in totals):
+        return "C = 6 N D, N all parameters", with_head, budgets_of(row["isoflop_with_head"])
+    return "C = 6 S D", flops_used(members), budgets_of(row["isoflop"])
+
+
+def _best(law: SurfaceLaw, flops_per_token: PerToken) -> list[Record]:
+    """The best of budgets evenly spaced along C; nothing where no form has an optimum."""
+    surface, runs = None if law.optimal is None else law.optimal.fit.surface, law.trained.runs
+    if surface is None:
+        return []
+    C_N = flops_per_token(runs.S_N) * runs.D_N
+    budgets = np.geomspace(C_N.min(), 10 * C_N.max(), _BUDGETS).tolist()
+    return [flat(vars(each)) for each in optima(surface, budgets, flops_per_token) if each.S.value is not None]
+
+
+def _contours(law: SurfaceLaw, best: Sequence[Record], origin: Origin) -> Figure:
+    trained, lines = law.trained, _contour_lines(law)
+    S, D, y = trained.runs.S_N.tolist(), trained.runs.D_N.tolist(), (trained.sign * trained.runs.y_N).tolist()
+    rows = [{"size": run.size, "S": S, "D": D, "y": y} for run, S, D, y in zip(trained.members, S, D, y, strict=True)]
+    near = [at for at in best if at["D"] and max(outside(at["S"], S), outside(at["D"], D)) <= _BEYOND]
+    inside: Rows = [{"S": at["S"], "D": at["D"]} for at in near]
     marks = [line(lines)] if lines else []
-    marks += [line(inside, plain=True, look=_DOTS)] if inside else []
-    marks += [points(plain=True, name="runs", look={**_RING, "size": 50})]
+    marks += [line(inside, plain=True, look=DOTS)] if inside else []
+    marks += [points(plain=True, name="runs", look={**RING, "size": 50})]
     levels = tuple(dict.fromkeys(str(row["level"]) for row in lines))
     caption = f"Lines of equal y of the form {law.best.fit.form}; circles: the runs; dots: the best for each budget."
-    why = together(law.trained, law.best.fit.design)
+    why = why_collinear(trained, law.best.fit.design)
     caption += "" if why is None else f" {why[0].upper()}{why[1:]}: lines far from the runs say nothing."
     return drawn(
-        RUNS.table("Contours", zip(law.trained.members, S, D, y, strict=True)),
-        Chart(_scale_of_S(law), scale_of(Axis.D), tuple(marks), "level", "y", levels, height=360),
+        RUNS.table("Contours", rows),
+        Chart(_scale_of_S(trained), scale_of(Axis.D), tuple(marks), "level", "y", levels, height=360),
         f"{len(S)} runs on lines of equal y, which falls towards large models and many tokens.",
         caption,
         origin,
     )
+
+
+def _scale_of_S(trained: Trained) -> Scale:
+    return scale_of(Axis.S, "S", trained.members[0].size_by)
 
 
 def _contour_lines(law: SurfaceLaw) -> Rows:
@@ -126,78 +156,95 @@ def _contour_lines(law: SurfaceLaw) -> Rows:
     ]
 
 
-def _isoflop(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
-    budgets = [each for each in law.pictured_budgets if len(each.sizes) >= 3]
-    if not budgets:
-        why = f"No budget of compute is reached by three sizes; train three sizes for equal {_flops(law)}."
-        return Undrawn("isoflop", "IsoFLOP curves", why)
-    chosen, sign = {f"C = {short(each.C)}": each for each in spread(budgets, MOST_SERIES)}, law.trained.sign
-    rows = [
-        (name, S, sign * y) for name, each in chosen.items() for S, y in zip(each.sizes, each.y_of_sizes, strict=True)
-    ]
-    best = [(name, each.S.value, each.y) for name, each in chosen.items()]
-    minima = [{"budget": name, "S": S, "y": sign * y} for name, S, y in best if S is not None and y is not None]
-    curves: Rows = [
-        {"budget": name, "S": S, "y": sign * y} for name, each in chosen.items() for S, y in _parabola(each)
-    ]
-    ring = [points(rows=minima, plain=True, look={**_RING, "size": 200, "shape": "circle"})] if minima else []
-    least = "; ".join(f"{best['budget']}: least y at S = {best['S']:.3g}" for best in minima)
+def _isoflop(law: SurfaceLaw, C: str, budgets: Sequence[Record], origin: Origin) -> Figure | Undrawn:
+    title, chosen = "IsoFLOP curves", spread([each for each in budgets if each["n_sizes"] >= 3], MOST_SERIES)
+    if not chosen:
+        why = f"No budget of compute is reached by three sizes; train three sizes for equal {C}."
+        return Undrawn("isoflop", title, why)
+    ran = [row for each in chosen for row in of_budget(each["C"], each["sizes"], each["y_of_sizes"])]
+    curves = [row for each in chosen for row in of_budget(each["C"], *_parabola(each))]
+    minima = [row for each in chosen if each["S"] for row in of_budget(each["C"], [each["S"]], [each["y"]])]
+    caption = (
+        f"Runs of each budget {C}, interpolated in ln D between two runs of a size, with a parabola in ln S; rings: "
+        "minima."
+    )
+    return isoflop_figure(title, law.trained, ran, curves, minima, caption, origin)
+
+
+def of_budget(C: float, S: Iterable[float], y: Iterable[float]) -> list[Record]:
+    """Sizes of a budget and what they show, as rows of `isoflop_figure`."""
+    return [{"budget": f"C = {short(C)}", "S": at, "y": of} for at, of in zip(S, y, strict=True)]
+
+
+def isoflop_figure(
+    title: str,
+    trained: Trained,
+    ran: Sequence[Record],
+    curves: Sequence[Record],
+    minima: Sequence[Record],
+    caption: str,
+    origin: Origin,
+) -> Figure:
+    """What sizes show at equal compute: runs, curves through them, and the least of each curve in a ring."""
+    curves, ran, minima = (
+        [row | {"shown": what, "y": trained.sign * row["y"]} for row in rows]
+        for what, rows in (("curve", curves), ("runs", ran), ("minimum", minima))
+    )
+    ring = points(rows=minima, plain=True, look={**RING, "size": 200, "shape": "circle"})
+    least = "; ".join(f"{row['budget']}: least y at S = {short(row['S'])}" for row in minima)
     return drawn(
-        ISOFLOP.table("IsoFLOP curves", rows),
+        ISOFLOP.table(title, [*ran, *minima]),
         Chart(
-            _scale_of_S(law),
-            Scale("y", law.trained.title, log=sign == 1),
-            (line(curves), points(), *ring),
+            _scale_of_S(trained),
+            scale_of_y(trained),
+            (line(curves), points(rows=ran), *([ring] if minima else [])),
             "budget",
-            height=320,
+            height=340,
         ),
         f"{least or 'no minimum lies between sizes'}.",
-        f"Runs of each budget {_flops(law)}, interpolated in ln D between two runs of a size, with a parabola in ln S; "
-        "rings: minima.",
+        caption,
         origin,
     )
 
 
-def _parabola(budget: Budget) -> list[tuple[float, float]]:
+def _parabola(budget: Record) -> tuple[list[float], list[float]]:
     """S and y along the parabola of ln y in ln S."""
-    ln_S, ln_y = np.log(budget.sizes), np.log(budget.y_of_sizes)
+    ln_S, ln_y = np.log(budget["sizes"]), np.log(budget["y_of_sizes"])
     at = np.linspace(ln_S.min(), ln_S.max(), _STEPS)
     curve = np.polyval(np.polyfit(ln_S - ln_S.mean(), ln_y, 2), at - ln_S.mean())
-    return list(zip(np.exp(at).tolist(), np.exp(curve).tolist(), strict=True))
+    return np.exp(at).tolist(), np.exp(curve).tolist()
 
 
-def _optimum(law: SurfaceLaw, origin: Origin) -> Figure | Undrawn:
-    title, best = "The best size of a budget", _best(law)
+def _optimum(best: Sequence[Record], C: str, budgets: Sequence[Record], origin: Origin) -> Figure | Undrawn:
     if not best:
         why = "No surface has an optimum: size and tokens vary together, or a constant is not identified."
-        return Undrawn("optimum", title, why)
-    minima = [each for each in law.pictured_budgets if each.S.value is not None]
-    table = BEST.table(title, [*(("surface", each) for each in best), *(("IsoFLOP", each) for each in minima)])
-    by_surface, by_isoflop = table.records()[: len(best)], table.records()[len(best) :]
-    band = [row for row in by_surface if row["S_lo"] is not None and row["S_hi"] is not None]
-    marks = [Mark("band", band, "S_lo", "S_hi")] if band else []
-    marks += [line(by_surface), *([points(rows=by_isoflop)] if minima else [])]
+        return Undrawn("optimum", _OPTIMUM, why)
+    minima = [row for row in budgets if row["S"] is not None]
+    caption = f"Line and 95 % band: by the surface, for {C}; points: minima of the IsoFLOP parabolas."
+    return optimum_figure(_OPTIMUM, {"surface": best, "IsoFLOP": minima}, caption, origin)
+
+
+def optimum_figure(title: str, shown: Mapping[str, Sequence[Record]], caption: str, origin: Origin) -> Figure:
+    """The best size of each compute: a line with its band of the first that is shown, points with bars of others."""
+    table = OPTIMUM.table(title, [{"shown": what, **row} for what, rows in shown.items() for row in rows])
+    along = next(iter(shown.values()))
+    of_line, beside = table.records()[: len(along)], table.records()[len(along) :]
+    marks = [Mark("band", _bounded(of_line), "S_lo", "S_hi"), line(of_line)]
+    marks += [bars("S_lo", "S_hi", rows=_bounded(beside)), points(rows=beside)]
     return drawn(
         table,
-        Chart(scale_of(Axis.C), Scale("S", "best S", log=True, form="~s"), tuple(marks), "way", "by"),
-        f"the best size goes from {short(best[0].S.value)} to {short(best[-1].S.value)}.",
-        f"Line and 95 % band: by the surface, for {_flops(law)}; points: minima of the IsoFLOP parabolas.",
+        Chart(
+            scale_of(Axis.C),
+            Scale("S", "best S", log=True, form="~s"),
+            tuple(mark for mark in marks if mark.rows),
+            "shown",
+        ),
+        f"The best size goes from {short(along[0]['S'])} at {short(along[0]['C'])} FLOPs to "
+        f"{short(along[-1]['S'])} at {short(along[-1]['C'])}.",
+        caption,
         origin,
     )
 
 
-def _best(law: SurfaceLaw) -> list[Optimum]:
-    """The best of budgets evenly spaced along C; nothing where no form has an optimum."""
-    surface, runs = None if law.optimal is None else law.optimal.fit.surface, law.trained.runs
-    if surface is None:
-        return []
-    C_N = law.flops_per_token(runs.S_N) * runs.D_N
-    budgets = np.geomspace(C_N.min(), 10 * C_N.max(), _BUDGETS).tolist()
-    return [each for each in optima(surface, budgets, law.flops_per_token) if each.S.value is not None]
-
-
-def _flops(law: SurfaceLaw) -> str:
-    """What C is, in words for a figure."""
-    if law.trained.n_stated:
-        return f"C as {law.compute}"
-    return "C = 6 N D, N all parameters" if law.head_counts else "C = 6 S D"
+def _bounded(rows: Rows) -> Rows:
+    return [row for row in rows if row["S_lo"] is not None and row["S_hi"] is not None]
