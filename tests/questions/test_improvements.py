@@ -15,7 +15,7 @@ from rbpx.display.view import View
 from rbpx.display.view import text as column
 from rbpx.display.vocabulary import legible
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.questions.learning.improvements import TokenImprovement
+from rbpx.questions.learning.improvements import trend_of
 from rbpx.store.sql import ask as ask_sql
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
@@ -142,8 +142,7 @@ def test_a_trend_is_what_the_interval_and_both_ends_say(
     slope: float, half: float | None, fall: float, trend: str
 ) -> None:
     ends = (None, None) if half is None else (slope - half, slope + half)
-    nats = (9.0, 9.0 - fall, 0.0, 0.0, fall, Estimate(None, None, None))
-    assert TokenImprovement(1, "a", 30, 20, Estimate(slope, *ends), *nats).trend == trend
+    assert trend_of(Estimate(slope, *ends), fall) == trend
 
 
 def test_each_list_has_the_ids_whose_slope_says_so(every: Asked) -> None:

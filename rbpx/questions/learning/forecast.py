@@ -9,7 +9,6 @@ Shapes: M tokens, T points, F features.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -19,7 +18,6 @@ from scipy.stats import rankdata
 
 from rbpx.laws.counts.chances import (
     UNJUDGED,
-    Judgement,
     blocks_of,
     hit_chance,
     judge,
@@ -28,12 +26,13 @@ from rbpx.laws.counts.chances import (
     mean_over_documents,
     numbered,
 )
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, by_name, flat
 from rbpx.laws.learning.curves import FEWEST, fit_sigmoids
 from rbpx.laws.numeric import Floats
 from rbpx.questions.learning.losses import Over
 from rbpx.questions.learning.tokens import Tokens
 from rbpx.status import Status
+from rbpx.store.store import Record
 
 DECADE: Final = float(np.log(10))
 BASELINE: Final = "loss"
@@ -52,90 +51,18 @@ LEARNERS: Final[Mapping[str, tuple[str, ...]]] = {
 _CLIP: Final = 30.0  # of a logit
 
 
-@dataclass(frozen=True)
-class Scored:
-    """One model, judged at the last point.
+def forecast(over: Over, k: int, top: int) -> list[Record]:
+    """Foretell the last decade, and the next; nothing where the points reach over no two decades, each with a slope.
 
-    Attributes:
-        name: of `LEARNERS`.
-        judgement: AUC, log loss and mean excess of its chances.
-        brier: mean squared error of its chances.
-        gain: log loss of the model of the present loss less its own, nats a token, in pairs.
-        found: share of the new hits among the tenth of misses that it takes to be likeliest.
-        status: ok; not_identified where a sigmoid has too few points; one_outcome; not_converged.
-    """
+    taught_lo, taught_hi: x of where now was when the models learned, and of the decade's end, which is now when they
+        are judged.
+    judged_lo, judged_hi: x of now and of the last point.
+    n_misses: tokens that are misses now; became: their share that are hits at the last point.
+    best: the model of the least log loss there, which foretells the next decade; None where none was judged.
+    expected: share of all tokens that are misses at the last point and are expected to be hits a decade on.
 
-    name: str
-    judgement: Judgement
-    brier: Estimate = NO_ESTIMATE
-    gain: Estimate = NO_ESTIMATE
-    found: float | None = None
-    status: Status = Status.ok
-
-
-@dataclass(frozen=True)
-class Reached:
-    """How many of the misses are hits by a point that was foretold: x, the share expected and the share there is."""
-
-    x: float
-    expected: float
-    observed: Estimate
-
-
-@dataclass(frozen=True)
-class Next:
-    """A miss at the last point that is likeliest to become a hit.
-
-    Attributes:
-        doc_id: its document.
-        position: its place there.
-        token_id: its id.
-        nats: its loss at the last point.
-        rank: its rank there.
-        chance: of being a hit ten times x on.
-        time: x at which it is as likely as not to be one; ends between which 95 % of such times would lie.
-    """
-
-    doc_id: int
-    position: int
-    token_id: int
-    nats: float
-    rank: float
-    chance: float
-    time: Estimate
-
-
-@dataclass(frozen=True, eq=False)
-class Forecast:
-    """What was foretold of the last decade, and what is of the next.
-
-    Attributes:
-        k: rank that makes a hit.
-        taught: x of where now was when the models learned, and of the decade's end, which is now when they are judged.
-        judged: x of now and of the last point.
-        n_misses: tokens that are misses now.
-        became: their share that are hits at the last point.
-        learners: each judged.
-        best: the model of the least log loss there, which foretells the next decade; None where none was judged.
-        reached: by each point that was foretold, by that model.
-        expected: share of all tokens that are misses at the last point and are expected to be hits a decade on.
-        next: the likeliest of them; none where the base rate is the best that is known.
-    """
-
-    k: int
-    taught: tuple[float, float]
-    judged: tuple[float, float]
-    n_misses: int
-    became: float
-    learners: tuple[Scored, ...]
-    best: str | None
-    reached: tuple[Reached, ...]
-    expected: float | None
-    next: tuple[Next, ...]
-
-
-def forecast(over: Over, k: int, top: int) -> Forecast | None:
-    """Foretell the last decade, and the next; None where the points reach over no two decades, each with a slope.
+    A row for each model; for each point that the best foretold, with the share of the misses that it expects to be hits
+    there and the share there is; for each of the misses at the last point that are likeliest to become hits (`_next`).
 
     Args:
         over: the tokens.
@@ -147,43 +74,37 @@ def forecast(over: Over, k: int, top: int) -> Forecast | None:
     now = _decade_before(x_T, last, 2)
     before = None if now is None else _decade_before(x_T, now, 1)
     if now is None or before is None:
-        return None
+        return []
     hit_MT = tokens.rank_MT <= k
     miss_M = ~hit_MT[:, now]
     is_hit_M = hit_MT[miss_M, last]
     document_M = numbered(tokens.doc_M[miss_M]) if miss_M.any() else np.empty(0, np.intp)
     taught, judged = (_features(tokens, at) for at in (before, now))
     gaps = x_T[now] - x_T[before], x_T[last] - x_T[now]
+    statuses: dict[str, Status] = {}
     logits: dict[str, Floats] = {}
-    found = []
     for name, features in LEARNERS.items():
-        if "sigmoid_nats" in features and before + 1 < FEWEST - 2:
-            found.append(Scored(name, UNJUDGED, status=Status.not_identified))
-            continue
-        status, z_M = _logits(features, (taught, ~hit_MT[:, before], hit_MT[:, now]), (judged, miss_M))
-        if status is not Status.ok:
-            found.append(Scored(name, UNJUDGED, status=status))
-            continue
-        logits[name] = _over_gap(z_M, gaps[1] / gaps[0])
-        found.append(_scored(name, logits[name], is_hit_M, document_M))
-    found = [_with_gain(each, logits, is_hit_M, document_M) for each in found]
-    reached, best = [], _best(found)
+        statuses[name], z_M = _logits(features, (taught, ~hit_MT[:, before], hit_MT[:, now]), (judged, miss_M))
+        if statuses[name] is Status.ok:
+            logits[name] = _over_gap(z_M, gaps[1] / gaps[0])
+    learners = [
+        {"kind": "learner", "name": name, **_scored(name, logits, is_hit_M, document_M), "status": status}
+        for name, status in statuses.items()
+    ]
+    losses = {row["name"]: row["log_loss_nats"] for row in learners if row["log_loss_nats"] is not None}
+    best = min(losses, key=losses.__getitem__, default=None)
+    reached, expected, likeliest = [], None, list[Record]()
     if best is not None:
+        expected, likeliest = _next(over, best, judged, hit_MT, (now, last), top)
         for at in range(now + 1, last + 1):
             chance = hit_chance(_over_gap(logits[best], (x_T[at] - x_T[now]) / gaps[1])).mean()
-            observed = mean_over_documents(hit_MT[miss_M, at].astype(np.float64), document_M)
-            reached.append(Reached(float(np.exp(x_T[at])), float(chance), observed))
-    expected, likeliest = (None, ()) if best is None else _next(over, best, judged, hit_MT, (now, last), top)
+            observed = by_name(observed=mean_over_documents(hit_MT[miss_M, at].astype(np.float64), document_M))
+            reached.append({"kind": "reached", "x": float(np.exp(x_T[at])), "expected": float(chance), **observed})
     x = np.exp(x_T).tolist()
-    became = float(is_hit_M.mean()) if len(is_hit_M) else float("nan")
-    about = (x[before], x[now]), (x[now], x[last])
-    return Forecast(k, *about, len(is_hit_M), became, tuple(found), best, tuple(reached), expected, likeliest)
-
-
-def _best(found: Sequence[Scored]) -> str | None:
-    """The model of the least log loss; None where none was judged."""
-    scored = {each.name: loss for each in found if (loss := each.judgement["log_loss_nats"].value) is not None}
-    return min(scored, key=scored.__getitem__, default=None)
+    found = {"kind": "forecast", "taught_lo": x[before], "taught_hi": x[now], "judged_lo": x[now], "judged_hi": x[last]}
+    found |= {"n_misses": len(is_hit_M), "became": float(is_hit_M.mean()) if len(is_hit_M) else float("nan")}
+    found |= {"best": best, "expected": expected}
+    return [{**row, "k": k} for row in (found, *learners, *reached, *likeliest)]
 
 
 def _decade_before(x_T: Floats, at: int, least: int) -> int | None:
@@ -224,6 +145,8 @@ def _logits(
 ) -> tuple[Status, Floats]:
     """Learn from features, misses and later hits at one time; the status, and the logits of misses at another time."""
     known, miss_M, hit_M = taught
+    if not known.keys() >= set(features):  # a sigmoid needs more points
+        return Status.not_identified, np.empty(0)
     if not miss_M.any() or not judged[1].any():
         return Status.one_outcome, np.empty(0)
     design_MF = _known(known, features, miss_M)
@@ -240,50 +163,54 @@ def _over_gap(z_M: Floats, ratio: float) -> Floats:
     return np.asarray(np.log(-np.expm1(ln_still_M)) - ln_still_M)
 
 
-def _scored(name: str, z_M: Floats, hit_M: NDArray[np.bool_], document_M: NDArray[np.intp]) -> Scored:
-    if not len(hit_M):
-        return Scored(name, UNJUDGED, status=Status.one_outcome)
-    brier = mean_over_documents((hit_chance(z_M) - hit_M) ** 2, document_M)
-    tenth = np.argsort(-z_M, kind="stable")[: max(len(z_M) // 10, 1)]
-    share = float(hit_M[tenth].sum() / hit_M.sum()) if hit_M.any() and np.ptp(z_M) > 0 else None
-    judgement = judge(z_M, hit_M, document_M)
+def _scored(name: str, logits: Mapping[str, Floats], hit_M: NDArray[np.bool_], document_M: NDArray[np.intp]) -> Record:
+    """How the chances of one model are judged at the last point.
+
+    auc, log_loss_nats, excess: as `rbpx.laws.counts.chances.judge` finds them; brier: mean squared error.
+    gain: log loss of the model of the present loss less its own, nats a token, in pairs.
+    found: share of the new hits among the tenth of misses that it takes to be likeliest.
+    """
+    row: Record = {**UNJUDGED, "brier": NO_ESTIMATE, "gain": NO_ESTIMATE, "found": None}
+    if name not in logits:
+        return flat(row)
+    z_M = logits[name]
+    row |= judge(z_M, hit_M, document_M)
+    row["brier"] = mean_over_documents((hit_chance(z_M) - hit_M) ** 2, document_M)
     if np.ptp(z_M) == 0:
-        judgement = judgement | {"auc": NO_ESTIMATE}
-    return Scored(name, judgement, brier, NO_ESTIMATE, share)
-
-
-def _with_gain(
-    each: Scored, logits: Mapping[str, Floats], hit_M: NDArray[np.bool_], document_M: NDArray[np.intp]
-) -> Scored:
-    if each.name not in logits or BASELINE not in logits or not len(hit_M):
-        return each
-    loss = {name: -ln_hit_chance(np.where(hit_M, logits[name], -logits[name])) for name in (each.name, BASELINE)}
-    gain = NO_ESTIMATE if each.name == BASELINE else mean_over_documents(loss[BASELINE] - loss[each.name], document_M)
-    return Scored(each.name, each.judgement, each.brier, gain, each.found, each.status)
+        row["auc"] = NO_ESTIMATE
+    elif hit_M.any():
+        tenth = np.argsort(-z_M, kind="stable")[: max(len(z_M) // 10, 1)]
+        row["found"] = float(hit_M[tenth].sum() / hit_M.sum())
+    if BASELINE in logits and name != BASELINE:
+        more_M = ln_hit_chance(np.where(hit_M, z_M, -z_M))
+        more_M -= ln_hit_chance(np.where(hit_M, logits[BASELINE], -logits[BASELINE]))
+        row["gain"] = mean_over_documents(more_M, document_M)
+    return flat(row)
 
 
 def _next(
     over: Over, name: str, known: Mapping[str, Floats], hit_MT: NDArray[np.bool_], points: tuple[int, int], top: int
-) -> tuple[float | None, tuple[Next, ...]]:
-    """The share of tokens that the next decade makes hits, and the likeliest of the misses, by the last decade."""
+) -> tuple[float | None, list[Record]]:
+    """The share of tokens that the next decade makes hits, and the likeliest of the misses, by the last decade.
+
+    There are none where the base rate is the best that is known. Of each: chance, of being a hit ten times x on; time,
+    x at which it is as likely as not to be one, with ends between which 95 % of such times would lie.
+    """
     tokens, (now, last) = over.tokens, points
     x_T, miss_M = tokens.x_T, ~hit_MT[:, last]
     taught = known, ~hit_MT[:, now], hit_MT[:, last]
     status, z_M = _logits(LEARNERS[name], taught, (_features(tokens, last), miss_M))
     if status is not Status.ok:
-        return None, ()
+        return None, []
     z_M = _over_gap(z_M, DECADE / (x_T[last] - x_T[now]))
     chance_M, hazard_M = hit_chance(z_M), -ln_hit_chance(-z_M) / DECADE
     found = []
     at_M = np.flatnonzero(miss_M)
     for place in np.argsort(-z_M, kind="stable")[: top if np.ptp(z_M) > 0 else 0]:
         at, hazard = at_M[place], hazard_M[place]
-        time, lo, hi = (float(np.exp(x_T[last] - np.log1p(-share) / hazard)) for share in (0.5, *TAILS))
-        found.append(
-            Next(
-                int(tokens.doc_M[at]), int(tokens.position_M[at]), int(tokens.token_id_M[at]),
-                float(tokens.nats_MT[at, last]), float(tokens.rank_MT[at, last]), float(chance_M[place]),
-                Estimate(time, lo, hi),
-            )
-        )  # fmt: skip
-    return float(chance_M.sum() / len(miss_M)), tuple(found)
+        row: Record = {"kind": "next", "doc_id": int(tokens.doc_M[at]), "position": int(tokens.position_M[at])}
+        row |= {"token_id": int(tokens.token_id_M[at]), "nats": float(tokens.nats_MT[at, last])}
+        times = (float(np.exp(x_T[last] - np.log1p(-share) / hazard)) for share in (0.5, *TAILS))
+        row |= {"rank": float(tokens.rank_MT[at, last]), "chance": float(chance_M[place])}
+        found.append(row | by_name(time=Estimate(*times)))
+    return float(chance_M.sum() / len(miss_M)), found

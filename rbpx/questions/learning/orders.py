@@ -6,18 +6,20 @@ Shapes: M tokens that two trainings share, T points.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rbpx.laws.counts.chances import mean_over_documents, numbered
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
-from rbpx.laws.learning.order import Factors, factors, ranked, stepped_up, without_mean_of
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
+from rbpx.laws.learning.order import factors, ranked, stepped_up, without_mean_of
 from rbpx.laws.learning.times import lasting
 from rbpx.laws.numeric import Floats
+from rbpx.questions.learning.found import Found
 from rbpx.questions.learning.tokens import Tokens
 from rbpx.runs.group import Group
+from rbpx.store.store import Record
 
 MOST: Final = 16  # trainings that are compared, those of most points first
 _FEWEST_TOKENS: Final = 20
@@ -48,84 +50,28 @@ class Times:
         return cls(group, tokens.without_losses(), lasting(hit_TM), halves)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two trainings on the same text.
+def orders(of_text: Sequence[Times], k: int) -> Found | None:
+    """Compare the trainings on one text; None where no two of them share tokens.
 
-    Attributes:
-        one: title of the first.
-        other: of the second.
-        name: both in short.
-        relation: seeds (of one family and size), sizes (of one family), or families.
-        n_tokens: that both have.
-        rho: Spearman's correlation of their times.
-        ceiling: what it would be if the order were the same and only noise differed: sqrt of the product of both
-            reliabilities, from every other point of each; None where one of them is not positive.
-        of_ceiling: rho over it.
-        within: rho of what is left without the mean of each token id: the order among occurrences of one id.
-        frequency: the correlations of both with how rarely the id occurs in the text.
+    A row for each pair (`_pair`); with three trainings or more for each factor that their orders have in common, with
+    its share of the variance of the ranks of tokens that all of them have, and for each training with its loadings.
     """
-
-    one: str
-    other: str
-    name: str
-    relation: str
-    n_tokens: int
-    rho: Estimate
-    ceiling: float | None
-    of_ceiling: Estimate
-    within: Estimate
-    frequency: tuple[float, float]
-
-
-@dataclass(frozen=True, eq=False)
-class Orders:
-    """The orders of all trainings on one text.
-
-    Attributes:
-        groups: the trainings.
-        k: rank that makes a hit.
-        pairs: of trainings.
-        titles: of those that the factors are of.
-        n_tokens: that all of them have.
-        factors: what their orders have in common; None with fewer than three.
-    """
-
-    groups: tuple[Group, ...]
-    k: int
-    pairs: tuple[Pair, ...]
-    titles: tuple[str, ...]
-    n_tokens: int
-    factors: Factors | None
-
-    @property
-    def group(self) -> Group:
-        """One of the trainings, for what all of them are of."""
-        return self.groups[0]
-
-    @property
-    def about(self) -> str:
-        """The text, and what is a hit."""
-        return f"{self.group.first.dataset}, k = {self.k}"
-
-    def names(self) -> dict[str, Any]:
-        """What all trainings have in common, by column; None where they differ, as in size and seed."""
-        each, *others = [group.names() for group in self.groups]
-        return {name: value if all(other[name] == value for other in others) else None for name, value in each.items()}
-
-
-def orders(of_text: Sequence[Times], k: int) -> Orders | None:
-    """Compare the trainings on one text; None where no two of them share tokens."""
     chosen = sorted(of_text, key=lambda times: -len(times.tokens.x_T))[:MOST]
-    pairs = [pair for one, other in combinations(chosen, 2) if (pair := _pair(one, other)) is not None]
-    if not pairs:
+    rows = [row for one, other in combinations(chosen, 2) if (row := _pair(one, other)) is not None]
+    if not rows:
         return None
-    ranks_NM = _all_ranked(chosen)
-    known = ranks_NM is not None and len(chosen) > 2 and bool(np.isfinite(ranks_NM).all())
-    found = factors(ranks_NM @ ranks_NM.T / ranks_NM.shape[1]) if known and ranks_NM is not None else None
-    titles = tuple(times.group.title for times in chosen)
-    n_tokens = 0 if ranks_NM is None else ranks_NM.shape[1]
-    return Orders(tuple(times.group for times in chosen), k, tuple(pairs), titles, n_tokens, found)
+    ranks_NM = _all_ranked(chosen) if len(chosen) > 2 else None
+    if ranks_NM is not None and np.isfinite(ranks_NM).all():
+        n_tokens = ranks_NM.shape[1]
+        found = factors(ranks_NM @ ranks_NM.T / n_tokens)
+        for n, share in enumerate(found.share_F.tolist(), 1):
+            rows.append({"kind": "factor", "n": n, "share": share, "n_tokens": n_tokens})
+        for times, loading_F in zip(chosen, found.loading_NF.tolist(), strict=True):
+            rows.append({"kind": "loading", "one": times.group.title, "loadings": loading_F})
+    group = chosen[0].group
+    each, *others = [times.group.names() for times in chosen]
+    names = {name: value if all(other[name] == value for other in others) else None for name, value in each.items()}
+    return Found.of_rows(f"{group.first.dataset}, k = {k}", group, [row | {"k": k} for row in rows], names)
 
 
 def _places(one: Tokens, other: Tokens) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -138,31 +84,36 @@ def _places(one: Tokens, other: Tokens) -> tuple[NDArray[np.intp], NDArray[np.in
     return at_one, at_other
 
 
-def _pair(one: Times, other: Times) -> Pair | None:
+def _pair(one: Times, other: Times) -> Record | None:
+    """Two trainings on the same text; None where they share few tokens.
+
+    one, other: their titles; name: both in short; relation: seeds (of one family and size), sizes (of one family), or
+        families.
+    rho: Spearman's correlation of their times.
+    ceiling: what it would be if the order were the same and only noise differed: sqrt of the product of both
+        reliabilities, from every other point of each; None where one of them is not positive. of_ceiling: rho over it.
+    within: rho of what is left without the mean of each token id: the order among occurrences of one id.
+    frequency: the correlations of both with how rarely the id occurs in the text.
+    """
     at_one, at_other = _places(one.tokens, other.tokens)
     if len(at_one) < _FEWEST_TOKENS:
         return None
     document_M, id_M = numbered(one.tokens.doc_M[at_one]), one.tokens.token_id_M[at_one]
-    first_M, second_M = ranked(one.cell_M[at_one]), ranked(other.cell_M[at_other])
-    rho = _correlation(first_M, second_M, document_M)
-    reliabilities = [_reliability(times, at) for times, at in ((one, at_one), (other, at_other))]
-    product = reliabilities[0] * reliabilities[1]
+    times_M = ranked(one.cell_M[at_one]), ranked(other.cell_M[at_other])
+    rho = _correlation(*times_M, document_M)
+    product = _reliability(one, at_one) * _reliability(other, at_other)
     ceiling = float(np.sqrt(product)) if np.isfinite(product) else None
-    within = [without_mean_of(each_M, id_M) if np.isfinite(each_M).all() else each_M for each_M in (first_M, second_M)]
+    within = [without_mean_of(each_M, id_M) if np.isfinite(each_M).all() else each_M for each_M in times_M]
     rarity_M = ranked(-np.bincount(id_M)[id_M])
-    frequency = tuple(float(np.mean(each_M * rarity_M)) for each_M in (first_M, second_M))
-    return Pair(
-        one.group.title,
-        other.group.title,
-        " / ".join(_names(one.group, other.group)),
-        _relation(one.group, other.group),
-        len(at_one),
-        rho,
-        ceiling,
-        NO_ESTIMATE if ceiling is None else rho.times(1 / ceiling),
-        _correlation(within[0], within[1], document_M),
-        (frequency[0], frequency[1]),
+    row: Record = {"kind": "pair", "one": one.group.title, "other": other.group.title}
+    row |= {"name": " / ".join(_names(one.group, other.group)), "relation": _relation(one.group, other.group)}
+    row |= {"n_tokens": len(at_one), **by_name(rho=rho), "ceiling": ceiling}
+    row |= by_name(
+        of_ceiling=NO_ESTIMATE if ceiling is None else rho.times(1 / ceiling),
+        within=_correlation(within[0], within[1], document_M),
     )
+    frequency = [float(np.mean(each_M * rarity_M)) for each_M in times_M]
+    return row | {"frequency_one": frequency[0], "frequency_other": frequency[1]}
 
 
 def _names(one: Group, other: Group) -> list[str]:

@@ -1,40 +1,37 @@
 """Says in sentences when tokens are learned, what rebuilds the slope, who carries it, and in which order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rbpx.display.section import interval, interval_of
+from rbpx.config.request import Request
+from rbpx.display.section import interval
 from rbpx.display.vocabulary import AXES, short
-from rbpx.laws.learning.kinds import Kind
 from rbpx.laws.names import Axis
-from rbpx.laws.trajectory import History
-from rbpx.questions.learning.analysis import Learning, Result
-from rbpx.questions.learning.carriers import Carriers
-from rbpx.questions.learning.forecast import BASELINE, Forecast
-from rbpx.questions.learning.hits import HitTimes
-from rbpx.questions.learning.improvements import Improvements, Trend
-from rbpx.questions.learning.losses import Losses
-from rbpx.questions.learning.orders import Orders
-from rbpx.questions.question import one_by_one
+from rbpx.questions.learning.forecast import BASELINE
+from rbpx.questions.learning.found import Found
+from rbpx.questions.learning.improvements import Trend, of_trend
 from rbpx.status import Status
+from rbpx.store.store import Record
 
 
-@one_by_one
-def sentences(result: Result) -> Iterator[str]:
+def sentences(found: Found, request: Request) -> Iterator[str]:
     """What was found of one group, or of the orders on one text."""
-    if isinstance(result, Orders):
-        yield from _orders(result)
-        return
-    if result.improvements is not None:
-        yield _improvements(result, result.improvements)
-    if result.losses is not None:
-        yield from _losses(result, result.losses)
-    for times in result.times:
-        yield from _tail(result, times)
-    if result.carriers is not None:
-        yield _carriers(result.carriers, result.axis.value)
-    if result.forecast is not None:
-        yield from _forecast(result, result.forecast)
+    if found.of("tokens"):
+        yield _improvements(found, request.least)
+    if found.of("kind"):
+        yield from _losses(found)
+    for of_all, tail in zip(found.of("tokens"), found.of("tail"), strict=True):
+        yield from _tail(of_all, tail, found.group.axis.value)
+    for slope in found.of("slope_now"):
+        yield _carriers(found, slope)
+    for forecast in found.of("forecast"):
+        yield from _forecast(found, forecast)
+    yield from _orders(found)
+
+
+def _said(row: Record, key: str, digits: int = 3) -> str:
+    """A number of a row with its interval."""
+    return interval(row[key], row[f"{key}_lo"], row[f"{key}_hi"], digits)
 
 
 _OTHERS: Final = {
@@ -44,109 +41,105 @@ _OTHERS: Final = {
 }
 
 
-def _improvements(result: Learning, of: Improvements) -> str:
+def _improvements(found: Found, least: int) -> str:
     """How many token ids improve, get worse or do neither, and what the rarer ones make up."""
-    n_of = {trend: len(of.of_trend(trend)) for trend in Trend}
+    n_of = {trend: len(of_trend(found, trend)) for trend in Trend}
     others = "".join(f", {n_of[trend]:,} {words}" for trend, words in _OTHERS.items() if n_of[trend])
-    rarer = "the text as a whole is not predicted better, so nothing has a share"
-    if of.rarer_share is not None:
-        rarer = f"those make up {of.rarer_share:.2%} of the improvement"
-    first, last = (run.size if result.axis is Axis.S else short(run.x) for run in (result.runs[0], result.runs[-1]))
+    tokens, rarer = found.of("token"), found.of("rarer")
+    made_up = "the text as a whole is not predicted better, so nothing has a share"
+    if all(row["share"] is not None for row in (*tokens, *rarer)):
+        made_up = f"those make up {sum(row['share'] for row in rarer):.2%} of the improvement"
+    ends = (found.runs[0], found.runs[-1])
+    first, last = (run.size if found.group.axis is Axis.S else short(run.x) for run in ends)
     return (
-        f"{len(of.tokens):,} token ids are scored at least {of.least} times, {of.n_rarer:,} less often; {rarer}. "
-        f"From {first} to {last} {n_of[Trend.improves]:,} improve, {n_of[Trend.worsens]:,} get worse{others}."
+        f"{len(tokens):,} token ids are scored at least {least} times, {sum(row['n_types'] for row in rarer):,} less "
+        f"often; {made_up}. From {first} to {last} {n_of[Trend.improves]:,} improve, {n_of[Trend.worsens]:,} get "
+        f"worse{others}."
     )
 
 
-def _losses(result: Learning, losses: Losses) -> Iterator[str]:
-    shares = {each.kind: each for each in losses.kinds}
-    learned, turns, never = (f"{shares[kind].share:.0%}" for kind in (Kind.learned, Kind.turns, Kind.never))
-    of_fall = shares[Kind.learned].of_fall.value
+def _losses(found: Found) -> Iterator[str]:
+    kinds = {row["name"]: row for row in found.of("kind")}
+    learned, turns, never = (f"{kinds[name]['share']:.0%}" for name in ("learned", "turns", "never"))
+    of_fall = kinds["learned"]["of_fall"]
     fall = "" if of_fall is None else f", which give {of_fall:.0%} of the fall of cross-entropy"
     yield (
-        f"{learned} of the tokens are learned between the first and the last {AXES[result.axis].one.split()[-1]}{fall};"
-        f" the losses of {turns} are not monotone, and those of {never} change too little to be told from a constant."
+        f"{learned} of the tokens are learned between the first and the last "
+        f"{AXES[found.group.axis].one.split()[-1]}{fall}; the losses of {turns} are not monotone, and those of {never} "
+        "change too little to be told from a constant."
     )
-    measured, drawn = losses.worlds
-    gain = measured.r2["sigmoid"].value, measured.r2["line"].value
-    better = gain[0] is not None and gain[1] is not None and gain[0] > gain[1]
-    r2 = [interval_of(each, 2) for each in (measured.r2["sigmoid"], drawn.r2["sigmoid"])]
+    measured, drawn = found.of("world")
+    of_sigmoids, of_line = (_said(measured, f"r2_{curve}", 2) for curve in ("sigmoid", "line"))
+    gain = measured["r2_sigmoid"], measured["r2_line"]
     yield (
-        f"At points that were left out the sigmoids of single tokens rebuild the slope with R² = {r2[0]}, "
-        f"{'more' if better else 'no more'} than a line between the neighbours "
-        f"({interval_of(measured.r2['line'], 2)}); in a drawn world without a step, with R² = {r2[1]}."
+        f"At points that were left out the sigmoids of single tokens rebuild the slope with R² = {of_sigmoids}, "
+        f"{'more' if None not in gain and gain[0] > gain[1] else 'no more'} than a line between the neighbours "
+        f"({of_line}); in a drawn world without a step, with R² = {_said(drawn, 'r2_sigmoid', 2)}."
     )
-    beats = [world.beats.value for world in losses.worlds]
-    if None not in beats:
+    if measured["beats"] is not None and drawn["beats"] is not None:
         yield (
-            f"There a sigmoid is nearer than a power law for {beats[0]:.0%} of the tokens, and for {beats[1]:.0%} in "
-            "the drawn world, where every token does follow a power law."
+            f"There a sigmoid is nearer than a power law for {measured['beats']:.0%} of the tokens, and for "
+            f"{drawn['beats']:.0%} in the drawn world, where every token does follow a power law."
         )
 
 
-def _tail(result: Learning, times: HitTimes) -> Iterator[str]:
-    tail, x, changed = times.tail, result.axis.value, (History.learned, History.forgotten, History.unstable)
-    learned, forgotten, unstable = (f"{times.shares[history]:.1%}" for history in changed)
+def _tail(of_all: Record, tail: Record, x: str) -> Iterator[str]:
+    k = tail["k"]
+    learned, forgotten, unstable = (f"{of_all[history]:.1%}" for history in ("learned", "forgotten", "unstable"))
     yield (
-        f"k = {times.k}: {learned} of {len(times.cell_M):,} tokens were learned, {forgotten} were forgotten and "
-        f"{unstable} changed more than once; from {x} = {short(times.half_settled)} on half never change."
+        f"k = {k}: {learned} of {of_all['n_tokens']:,} tokens were learned, {forgotten} were forgotten and "
+        f"{unstable} changed more than once; from {x} = {short(of_all['half_settled_at'])} on half never change."
     )
-    if tail.status is not Status.ok or tail.c.value is None or tail.alpha.value is None:
-        return
-    straighter = "1 − RBP" if (tail.misses_rms or 0.0) < (tail.law_rms or 0.0) else "−ln RBP"
-    yield (
-        f"k = {times.k}: what is not learned falls as {x}^−c, c = {interval_of(tail.c)}, and −ln RBP_{times.k} as "
-        f"{x}^−α, α = {interval_of(tail.alpha)}; the times alone give α = {interval_of(tail.alpha_of_tail)}. "
-        f"{straighter}_{times.k} is the straighter power law."
-    )
+    if tail["status"] == Status.ok and None not in (tail["c"], tail["alpha"]):
+        straighter = "1 − RBP" if (tail["misses_rms"] or 0.0) < (tail["law_rms"] or 0.0) else "−ln RBP"
+        yield (
+            f"k = {k}: what is not learned falls as {x}^−c, c = {_said(tail, 'c')}, and −ln RBP_{k} as {x}^−α, "
+            f"α = {_said(tail, 'alpha')}; the times alone give α = {_said(tail, 'alpha_of_tail')}. "
+            f"{straighter}_{k} is the straighter power law."
+        )
 
 
-def _carriers(carriers: Carriers, x: str) -> str:
-    moved = f"From {short(carriers.lo)} to {short(carriers.hi)} cross-entropy "
-    if not carriers.chosen:
-        slope = interval_of(carriers.slope)
-        return f"{moved}does not fall for certain: {slope} nats per unit of ln {x}, of which nothing has a share."
-    histories = [each for each in carriers.classes if each.by == "history"]
-    by_history = max(histories, key=lambda each: each.share.value or 0)
-    tokens = next(each for each in carriers.chosen if each.by == "token")
-    share = interval(by_history.share.value, by_history.share.lo, by_history.share.hi, 2)
+def _carriers(found: Found, slope: Record) -> str:
+    chosen = found.of("chosen", by="token")
+    fall = f"{_said(slope, 'slope')} nats per unit of ln {found.group.axis.value}"
+    moved = f"From {short(slope['lo'])} to {short(slope['hi'])} cross-entropy "
+    if not chosen:
+        return f"{moved}does not fall for certain: {fall}, of which nothing has a share."
+    most = max(found.of("carrier", by="history"), key=lambda row: row["share"] or 0)
     return (
-        f"{moved}falls by {interval_of(carriers.slope)} nats per unit of ln {x}. Tokens whose hits before were "
-        f"“{by_history.name}” carry {share} of that, {by_history.of_tokens:.0%} of all tokens. The "
-        f"{tokens.n} token ids that carry most seem to carry {tokens.share:.0%}; chosen by one half of the documents, "
-        f"{tokens.again:.0%} in the other."
+        f"{moved}falls by {fall}. Tokens whose hits before were “{most['name']}” carry {_said(most, 'share', 2)} of "
+        f"that, {most['of_tokens']:.0%} of all tokens. The {chosen[0]['n']} token ids that carry most seem to carry "
+        f"{chosen[0]['share']:.0%}; chosen by one half of the documents, {chosen[0]['again']:.0%} in the other."
     )
 
 
-def _forecast(result: Learning, found: Forecast) -> Iterator[str]:
-    best = next((each for each in found.learners if each.name == found.best), None)
-    if best is None:
-        return
-    x, (lo, hi), (now, last) = result.axis.value, found.taught, found.judged
-    gain = "" if best.name == BASELINE else f", {interval_of(best.gain, 4)} nats a token less than by loss alone"
-    yield (
-        f"Of {found.n_misses:,} misses at {x} = {short(now)} (k = {found.k}), {found.became:.1%} are hits at "
-        f"{short(last)}. Taught by {short(lo)} to {short(hi)}, chances by “{best.name}” have the least log loss "
-        f"there{gain}."
-    )
-    if found.expected is not None:
-        yield f"At ten times {x} it expects {found.expected:.1%} of all tokens to be hits that are misses now."
+def _forecast(found: Found, forecast: Record) -> Iterator[str]:
+    x = found.group.axis.value
+    lo, hi, now, last = (short(forecast[key]) for key in ("taught_lo", "taught_hi", "judged_lo", "judged_hi"))
+    for best in found.of("learner", name=forecast["best"]):
+        gain = "" if best["name"] == BASELINE else f", {_said(best, 'gain', 4)} nats a token less than by loss alone"
+        yield (
+            f"Of {forecast['n_misses']:,} misses at {x} = {now} (k = {forecast['k']}), {forecast['became']:.1%} are "
+            f"hits at {last}. Taught by {lo} to {hi}, chances by “{best['name']}” have the least log "
+            f"loss there{gain}."
+        )
+    if forecast["expected"] is not None:
+        yield f"At ten times {x} it expects {forecast['expected']:.1%} of all tokens to be hits that are misses now."
 
 
-def _orders(result: Orders) -> Iterator[str]:
+def _orders(found: Found) -> Iterator[str]:
     for relation in ("seeds", "sizes", "families"):
-        pairs = [pair for pair in result.pairs if pair.relation == relation and pair.rho.value is not None]
-        if not pairs:
-            continue
-        values = sorted(pair.rho.value or 0.0 for pair in pairs)
-        ceilings = sorted(pair.ceiling for pair in pairs if pair.ceiling is not None)
-        noise = f"; noise alone would allow {_span(ceilings)}" if ceilings else ""
-        within = sorted(pair.within.value for pair in pairs if pair.within.value is not None)
-        among = f"; among occurrences of one token id, {_span(within)}" if within else ""
-        yield f"Times of the same tokens correlate across {relation} by ρ = {_span(values)}{noise}{among}."
+        pairs = [row for row in found.of("pair", relation=relation) if row["rho"] is not None]
+        rho, ceiling, within = (
+            [row[name] for row in pairs if row[name] is not None] for name in ("rho", "ceiling", "within")
+        )
+        if pairs:
+            noise = f"; noise alone would allow {_span(ceiling)}" if ceiling else ""
+            among = f"; among occurrences of one token id, {_span(within)}" if within else ""
+            yield f"Times of the same tokens correlate across {relation} by ρ = {_span(rho)}{noise}{among}."
 
 
-def _span(values: list[float]) -> str:
+def _span(values: Sequence[float]) -> str:
     """The least and the greatest, one number where they are equal in two digits."""
-    lo, hi = f"{values[0]:.2f}", f"{values[-1]:.2f}"
+    lo, hi = f"{min(values):.2f}", f"{max(values):.2f}"
     return lo if lo == hi else f"{lo} to {hi}"

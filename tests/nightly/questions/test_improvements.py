@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from rbpx.config.request import Request
-from rbpx.questions.learning.improvements import TokenImprovement, improvements
+from rbpx.questions.learning.improvements import improvements
 from rbpx.runs.select.sizes import select
 from rbpx.store.sql import connect
+from rbpx.store.store import Record
 from tests.support.synthetic import Truth, write_store
 
 
@@ -17,23 +18,19 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> No
     law = Truth(S=(1_000, 100_000, 10_000_000), shared=0.5)
     ids = np.random.default_rng(1)
 
-    def analyse(place: str, seed: int, D: int) -> dict[int, TokenImprovement]:
+    def analyse(place: str, seed: int, D: int) -> dict[int, Record]:
         store = write_store(tmp_path / place, law, seed, D, 30, token_DT=ids.integers(0, 4, (D, 30)))
         with connect(store) as connection:
             (group,) = select(connection, Request())
-            return {
-                t.token_id: t
-                for t in improvements(connection, group, group.runs, np.log(law.S), 1, least=1, top=1).tokens
-            }
+            rows = improvements(connection, group, group.runs, np.log(law.S), 1, least=1)
+            return {row["token_id"]: row for row in rows if row["kind"] == "token"}
 
     truth = analyse("many", 0, 20_000)
-    assert truth[0].slope.value == pytest.approx(truth[1].slope.value, abs=0.01)
+    assert truth[0]["slope"] == pytest.approx(truth[1]["slope"], abs=0.01)
     slope = share = 0
     for seed in range(1, 41):
         for token_id, token in analyse(str(seed), seed, 40).items():
-            assert token.slope.ends is not None
-            assert token.share.ends is not None
-            slope += token.slope.ends[0] <= (truth[token_id].slope.value or 0) <= token.slope.ends[1]
-            share += token.share.ends[0] <= (truth[token_id].share.value or 0) <= token.share.ends[1]
+            slope += token["slope_lo"] <= truth[token_id]["slope"] <= token["slope_hi"]
+            share += token["share_lo"] <= truth[token_id]["share"] <= token["share_hi"]
     assert 144 <= slope <= 158  # of four tokens in each draw; 152 are expected
     assert 144 <= share <= 158
