@@ -15,7 +15,7 @@ import pytest
 
 import rbpx
 from rbpx.errors import RbpxError
-from rbpx.questions.outcomes.analysis import cut_sequences
+from rbpx.questions.outcomes.counts import cut_sequences
 from rbpx.runs.documents import text_ranks
 from rbpx.store.sql import ask, ask_user, ask_where, connect
 from rbpx.store.store import Store

@@ -121,9 +121,11 @@ def _tables(found: Found, request: Request) -> Iterator[Table]:
     points = [row | {"first": found.runs[0].x, "last": found.runs[-1].x} for row in found.of("group")]
     yield columns.GROUP.table("Points and tokens", points, about, axis, note)
     for view, title, kind in columns.OF_KIND:
-        rows = [*_often(found)] if view is columns.IDS else found.of(kind)
+        rows, note = [*_often(found)] if view is columns.IDS else found.of(kind), ""
+        if rows and view is columns.FACTORS:
+            rows = [row | {f"factor_{n}": each for n, each in enumerate(row["loadings"], 1)} for row in rows]
+            note = _of_factors(found)
         if rows:
-            note = _of_factors(found) if view is columns.FACTORS else ""
             yield view.table(title.format(**rows[0]), rows, about, axis, note)
 
 

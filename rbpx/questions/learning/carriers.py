@@ -51,10 +51,9 @@ def carriers(over: Over, k: int, least: int, top: int) -> list[Record]:
     classes = [each for each in classes if each[-1].any()]
     chosen = []
     # The halves are of documents for ids, and every other token for documents.
-    nth_M = np.arange(len(slope_M))
     for by, of_M, half_M, fewest in (
         ("token", tokens.token_id_M, tokens.doc_M % 2, least),
-        ("document", tokens.doc_M, nth_M % 2, 1),
+        ("document", tokens.doc_M, np.arange(len(slope_M)) % 2, 1),
     ):
         number_C, at_M = np.unique(of_M, return_inverse=True)
         is_kept_C = np.bincount(at_M) >= fewest
@@ -88,12 +87,10 @@ def _chosen(
 ) -> Record:
     listed = _best(slope_M, at_M, is_kept_C, top)
     again = []
-    for half in (0, 1):
-        here = half_M == half
-        places = _best(slope_M[here], at_M[here], is_kept_C, top)
-        other_M = ~here
-        total = float(slope_M[other_M].sum())
-        again.append(float(slope_M[other_M & np.isin(at_M, places)].sum()) / total if total else float("nan"))
+    for here_M in (half_M == 0, half_M == 1):
+        places = _best(slope_M[here_M], at_M[here_M], is_kept_C, top)
+        total = float(slope_M[~here_M].sum())
+        again.append(float(slope_M[~here_M & np.isin(at_M, places)].sum()) / total if total else float("nan"))
     is_M = np.isin(at_M, listed)
     share = float(slope_M[is_M].sum() / slope_M.sum())
     row = {"kind": "chosen", "by": by, "n": len(listed), "share": share, "again": float(np.mean(again))}

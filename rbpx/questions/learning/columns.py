@@ -1,6 +1,6 @@
 """The tables of learning: which columns each has of rows of one kind, and what they mean."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from rbpx.display.view import Column, View, decimal, ends, error, magnitude, share, state, text, whole, with_ends
@@ -9,17 +9,11 @@ from rbpx.laws.trajectory import History
 from rbpx.questions.learning.forecast import BASELINE
 from rbpx.store.store import Record
 
-KINDS: Final = {
-    "known": "always known",
-    "turns": "not monotone",
-    "learned": "learned",
-    "before": "learned before",
-    "after": "learned after",
-    "forgotten": "forgotten",
+_KINDS: Final = {
+    "known": "always known", "turns": "not monotone", "before": "learned before", "after": "learned after",
     "never": "never learned",
-}
-"""Each kind of `rbpx.laws.learning.kinds.Kind` in a word or two."""
-
+}  # fmt: skip
+"""Of `rbpx.laws.learning.kinds.Kind`, those whose names do not say enough."""
 
 OFTEN: Final = {
     "learned": "misses that became hits and stayed so",
@@ -29,12 +23,9 @@ OFTEN: Final = {
 """The histories of which tokens are named."""
 
 
-def _part(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.1%}"
-
-
-def _hundredths(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.2%}"
+def _percents(digits: int) -> Callable[[float | None], str]:
+    """How shares with so many decimals are written."""
+    return lambda value: UNKNOWN if value is None else f"{value:.{digits}%}"
 
 
 def _name(row: Record) -> str:
@@ -44,7 +35,7 @@ def _name(row: Record) -> str:
     return f"document {row['number']}" if row["by"] == "document" else str(row["name"])
 
 
-_three = decimals(3)
+_three, _part = decimals(3), _percents(1)
 _TEXT: Final[Column[Record]] = text("token", "text", lambda row: legible(row["text"], row["token_id"]))
 
 GROUP: Final = View[Record](
@@ -68,24 +59,19 @@ BETTER: Final = View[Record](
     ),
     ends("smallest_nats largest_nats", None, number, "nats", "means at the first and the last point"),
     ends("smallest_rbp largest_rbp", None, decimals(2), "RBP_k", "at the first and the last point", 1),
-    with_ends(
-        "share", "share", None, _hundredths,
-        "of the total fall in nats from the first to the last point; --format json has all token ids",
-        ends_spare=4,
-    ),
+    with_ends("share", "share", None, _percents(2), "of the fall in nats; --format json has all ids", ends_spare=4),
 )  # fmt: skip
 WORSE: Final = View("worse", BETTER.columns)
 KIND: Final = View[Record](
     "kinds",
-    text("kind", "token_kind", lambda row: KINDS[row["name"]]),
+    text("kind", "token_kind", lambda row: _KINDS.get(row["name"], row["name"])),
     whole("tokens", "n_tokens"),
     share("share", "share"),
     ends("first_nats last_nats", None, decimals(2), "nats", "means at the first and the last point", 1),
     with_ends(
-        "of the fall", "of_fall", None, _part,
-        "share in the fall of cross-entropy from the first to the last point; by a kind's definition its sign",
+        "of the fall", "of_fall", None, _part, "share in the fall of cross-entropy; its sign follows from the kind"
     ),
-)  # fmt: skip
+)
 NATS: Final[Sequence[Column[Record]]] = with_ends(
     "nats",
     "nats",
@@ -99,11 +85,8 @@ SPECTRUM: Final = View[Record](
     whole("tokens", "n_tokens", spare=1),
     NATS,
     decimal("width", "width", None, 2, "median in ln {x}, weighted by falls"),
-    share(
-        "sharpest", "sharp", None, 0,
-        "of these falls with the least width there is: a step within one gap, whose width is hidden", 2,
-    ),
-)  # fmt: skip
+    share("sharpest", "sharp", None, 0, "of these falls, steps within one gap, which hides their width", 2),
+)
 SLOPES: Final = View[Record](
     "slopes",
     magnitude("left out", "out", means="the {x} that the fits were made without"),
@@ -117,21 +100,14 @@ SLOPES: Final = View[Record](
 WORLDS: Final = View[Record](
     "worlds",
     text("world", "name", means="drawn: each token falls as its own smooth power law, with noise as large as measured"),
-    decimal(
-        "identity", "in_fit_r2", None, 3,
-        "R² of slopes by sigmoids that are fitted to all points: high by construction, so it shows nothing", 1,
-    ),
-    [with_ends(f"R² {name}", f"r2_{curve}", None, _three, means, ends_spare=2)
-     for name, curve, means in (("sigmoids", "sigmoid", "of the slopes beside points that were left out"),
-                                ("powers", "power", ""), ("line", "line", "which knows no token"))],
-    [with_ends(f"MSE {name}", f"mse_{curve}", None, _three, means, ends_spare=3)
-     for name, curve, means in (("sigmoids", "sigmoid", "of single tokens at points that were left out, nats²"),
-                                ("powers", "power", ""))],
-    with_ends(
-        "nearer", "beats", None, _part,
-        "share of tokens that their sigmoid predicts better there than their power law", ends_spare=3,
-    ),
-)  # fmt: skip
+    decimal("identity", "in_fit_r2", None, 3, "R² by sigmoids of all points: high by construction, no evidence", 1),
+    with_ends("R² sigmoids", "r2_sigmoid", None, _three, "of the slopes beside points that were left out", 0, 2),
+    with_ends("R² powers", "r2_power", None, _three, ends_spare=2),
+    with_ends("R² line", "r2_line", None, _three, "which knows no token", 0, 2),
+    with_ends("MSE sigmoids", "mse_sigmoid", None, _three, "of single tokens at points left out, nats²", 0, 3),
+    with_ends("MSE powers", "mse_power", None, _three, ends_spare=3),
+    with_ends("nearer", "beats", None, _part, "tokens whose sigmoid is nearer there than their power law", 0, 3),
+)
 HISTORIES: Final = View[Record](
     "histories",
     whole("k", "k"),
@@ -143,14 +119,8 @@ POINTS: Final = View[Record](
     "times",
     whole("k", "k"),
     magnitude("{x}", "x"),
-    with_ends(
-        "learned", "learned", None, _part,
-        "share of tokens that are hits from here on, so whose time lies before; at the last point all hits are",
-    ),
-    share(
-        "between", "between", spare=1,
-        means="by Turnbull's estimator, if a time is only known to lie between the first hit and the first lasting one",
-    ),
+    with_ends("learned", "learned", None, _part, "tokens that are hits from here on; at the last point all hits are"),
+    share("between", "between", means="by Turnbull's estimator, of times from first hit to first lasting one", spare=1),
     share("RBP_k", "rbp"),
     share("settled", "settled", means="tokens that never change from here on", spare=1),
     share("passing", "passing", means="hits that are lost again: RBP_k less learned"),
@@ -173,10 +143,7 @@ TAILS: Final = View[Record](
     decimal("factor", "factor", None, 2, "α over c if misses fall as a power", 3),
     decimal("bend of misses", "misses_rms", None, 3, "residuals of ln(1 − RBP_k) about a line, over its fall", 1),
     decimal("of the law", "law_rms", None, 3, "the same of ln(−ln RBP_k)", 1),
-    error(
-        "misses", "misses_error", None,
-        "relative error of −ln RBP_k at the last point, by a power law of the misses before it", 1,
-    ),
+    error("misses", "misses_error", None, "error of −ln RBP_k at the last point, by a power law of misses before", 1),
     error("law", "law_error", None, "by the law of −ln RBP_k", 1),
     error("times", "tail_error", None, "by the tail of the times", 1),
     state(),
@@ -196,19 +163,13 @@ CHOSEN: Final = View[Record](
     whole("listed", "n"),
     share("of tokens", "of_tokens"),
     share("of the slope", "share"),
-    share(
-        "chosen again", "again",
-        means="the share of as many that one half chooses, by the other half, which chance has not raised",
-    ),
-)  # fmt: skip
+    share("chosen again", "again", means="share of as many chosen by one half in the other: not raised by chance"),
+)
 LEARNERS: Final = View[Record](
     "learners",
     text("known of a token", "name"),
     with_ends("log loss", "log_loss_nats", None, decimals(4), ends_spare=3),
-    with_ends(
-        "gain", "gain", None, decimals(4),
-        f"log loss that it saves beside {BASELINE} alone, nats a token, in pairs", ends_spare=1,
-    ),
+    with_ends("gain", "gain", None, number, f"log loss saved beside {BASELINE} alone, nats a token, in pairs", 0, 1),
     with_ends("Brier", "brier", None, decimals(4), "mean squared error of chances", ends_spare=3),
     with_ends("AUC", "auc", None, _three, ends_spare=3),
     with_ends("excess", "excess", None, _three, "mean chance less hits", 2, 4),
@@ -241,20 +202,11 @@ PAIRS: Final = View[Record](
     decimal("noise", "ceiling", None, 3, "ρ of one order that is seen twice, by every other point"),
     decimal("ρ of that", "of_ceiling", None, 3, "1 where both learn in one order", 1),
     with_ends("within ids", "within", None, _three, "ρ within each token id", ends_spare=3),
-    ends(
-        "frequency_one frequency_other", None, decimals(2), "frequency",
-        "correlation of both with how rare the token id is in this text", 1,
-    ),
-)  # fmt: skip
-
-
-def _loading(at: int) -> Column[Record]:
-    return decimal(
-        f"factor {at}", f"factor_{at}", lambda row: row["loadings"][at - 1] if at <= len(row["loadings"]) else None, 2
-    )
-
-
-FACTORS: Final = View[Record]("factors", text("training", "one"), *map(_loading, (1, 2, 3)))
+    ends("frequency_one frequency_other", None, decimals(2), "frequency", "ρ of both with how rare an id is here", 1),
+)
+FACTORS: Final = View[Record](
+    "factors", text("training", "one"), [decimal(f"factor {n}", f"factor_{n}", None, 2) for n in (1, 2, 3)]
+)
 
 OF_KIND: Final = (
     (KIND, "What becomes of the losses of tokens", "kind"),

@@ -40,22 +40,18 @@ _MOST_PAIRS: Final = 12
 _WHEN: Final = "When cross-entropy falls, by the time of each token"
 
 
-def figures(parts: Sequence[Found]) -> list[Figure | Undrawn]:
+def figures(parts: Sequence[Found]) -> Iterator[Figure | Undrawn]:
     """The figures of each group, and of the orders on each text; where there are several, each says whose it is."""
-    if len(parts) == 1:
-        return list(_figures(parts[0]))
-    return [
-        replace(each, name=f"{each.name}-{at}", title=f"{each.title}: {found.about}")
-        for at, found in enumerate(parts)
-        for each in _figures(found)
-    ]
+    for at, found in enumerate(parts):
+        for each in _figures(found):
+            named = replace(each, name=f"{each.name}-{at}", title=f"{each.title}: {found.about}")
+            yield named if len(parts) > 1 else each
 
 
 def _figures(found: Found) -> Iterator[Figure | Undrawn]:
     if found.of("pair"):
         yield _order(found)
-        return
-    if found.of("bin"):
+    elif found.of("bin"):
         yield _spectrum(found)
         yield _slopes(found)
     else:
@@ -150,11 +146,8 @@ def _left(found: Found) -> Figure:
 
 
 def _carriers(found: Found) -> Figure:
-    rows = [
-        row | {"name": f"{row['by']} {row['name']}"}
-        for by in ("history", "position")
-        for row in found.of("carrier", by=by)
-    ]
+    classes = [*found.of("carrier", by="history"), *found.of("carrier", by="position")]
+    rows = [row | {"name": f"{row['by']} {row['name']}"} for row in classes]
     largest = max(rows, key=lambda row: row["share"] or 0.0)
     (slope,) = found.of("slope_now")
     x = Scale("share", "share of the slope", zero=True, form="%")

@@ -84,9 +84,6 @@ def forecast(over: Over, k: int, top: int) -> list[Record]:
     statuses: dict[str, Status] = {}
     logits: dict[str, Floats] = {}
     for name, features in LEARNERS.items():
-        if "sigmoid_nats" in features and before + 1 < FEWEST - 2:
-            statuses[name] = Status.not_identified
-            continue
         statuses[name], z_M = _logits(features, (taught, ~hit_MT[:, before], hit_MT[:, now]), (judged, miss_M))
         if statuses[name] is Status.ok:
             logits[name] = _over_gap(z_M, gaps[1] / gaps[0])
@@ -148,6 +145,8 @@ def _logits(
 ) -> tuple[Status, Floats]:
     """Learn from features, misses and later hits at one time; the status, and the logits of misses at another time."""
     known, miss_M, hit_M = taught
+    if not known.keys() >= set(features):  # a sigmoid needs more points
+        return Status.not_identified, np.empty(0)
     if not miss_M.any() or not judged[1].any():
         return Status.one_outcome, np.empty(0)
     design_MF = _known(known, features, miss_M)
@@ -183,10 +182,9 @@ def _scored(name: str, logits: Mapping[str, Floats], hit_M: NDArray[np.bool_], d
         tenth = np.argsort(-z_M, kind="stable")[: max(len(z_M) // 10, 1)]
         row["found"] = float(hit_M[tenth].sum() / hit_M.sum())
     if BASELINE in logits and name != BASELINE:
-        of_baseline_M, loss_M = (
-            -ln_hit_chance(np.where(hit_M, logits[each], -logits[each])) for each in (BASELINE, name)
-        )
-        row["gain"] = mean_over_documents(of_baseline_M - loss_M, document_M)
+        more_M = ln_hit_chance(np.where(hit_M, z_M, -z_M))
+        more_M -= ln_hit_chance(np.where(hit_M, logits[BASELINE], -logits[BASELINE]))
+        row["gain"] = mean_over_documents(more_M, document_M)
     return flat(row)
 
 

@@ -97,8 +97,8 @@ def _tail(over: Over, cells: tuple[Floats, Floats], rbp: tuple[Floats, Floats]) 
     rbp_XN, rbp_N = rbp_XT[:, first:-1], rbp_XT[0, first:]
     left_X = share_XC[:, first + 1 :].sum(axis=1)
     n_XC = n * np.column_stack([share_XC[:, first + 1 : len(x_T) - 1], share_XC[:, len(x_T) - 1 :].sum(axis=1)])
-    tail: Record = {"x": float(np.exp(x_T[first])), "n_points": len(x_N), **dict.fromkeys(_OF_TAIL, NO_ESTIMATE)}
-    tail |= dict.fromkeys(_ALONE)
+    tail: Record = dict.fromkeys(_OF_TAIL, NO_ESTIMATE) | dict.fromkeys(_ALONE)
+    tail |= {"x": float(np.exp(x_T[first])), "n_points": len(x_N)}
     if len(x_N) < _FEWEST:
         return tail | {"status": Status.too_few_sizes}
     if not n_XC[0, :-1].sum() or not np.all((rbp_N > 0) & (rbp_N < 1)):

@@ -64,14 +64,10 @@ def orders(of_text: Sequence[Times], k: int) -> Found | None:
     if ranks_NM is not None and np.isfinite(ranks_NM).all():
         n_tokens = ranks_NM.shape[1]
         found = factors(ranks_NM @ ranks_NM.T / n_tokens)
-        rows += [
-            {"kind": "factor", "n": at, "share": share, "n_tokens": n_tokens}
-            for at, share in enumerate(found.share_F.tolist(), 1)
-        ]
-        rows += [
-            {"kind": "loading", "one": times.group.title, "loadings": loading_F}
-            for times, loading_F in zip(chosen, found.loading_NF.tolist(), strict=True)
-        ]
+        for n, share in enumerate(found.share_F.tolist(), 1):
+            rows.append({"kind": "factor", "n": n, "share": share, "n_tokens": n_tokens})
+        for times, loading_F in zip(chosen, found.loading_NF.tolist(), strict=True):
+            rows.append({"kind": "loading", "one": times.group.title, "loadings": loading_F})
     group = chosen[0].group
     each, *others = [times.group.names() for times in chosen]
     names = {name: value if all(other[name] == value for other in others) else None for name, value in each.items()}

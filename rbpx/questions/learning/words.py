@@ -69,14 +69,12 @@ def _losses(found: Found) -> Iterator[str]:
         "change too little to be told from a constant."
     )
     measured, drawn = found.of("world")
-    of_sigmoid, of_line, of_drawn = (
-        _said(row, key, 2) for row, key in ((measured, "r2_sigmoid"), (measured, "r2_line"), (drawn, "r2_sigmoid"))
-    )
+    of_sigmoids, of_line = (_said(measured, f"r2_{curve}", 2) for curve in ("sigmoid", "line"))
     gain = measured["r2_sigmoid"], measured["r2_line"]
     yield (
-        f"At points that were left out the sigmoids of single tokens rebuild the slope with R² = {of_sigmoid}, "
+        f"At points that were left out the sigmoids of single tokens rebuild the slope with R² = {of_sigmoids}, "
         f"{'more' if None not in gain and gain[0] > gain[1] else 'no more'} than a line between the neighbours "
-        f"({of_line}); in a drawn world without a step, with R² = {of_drawn}."
+        f"({of_line}); in a drawn world without a step, with R² = {_said(drawn, 'r2_sigmoid', 2)}."
     )
     if measured["beats"] is not None and drawn["beats"] is not None:
         yield (
@@ -102,32 +100,27 @@ def _tail(of_all: Record, tail: Record, x: str) -> Iterator[str]:
 
 
 def _carriers(found: Found, slope: Record) -> str:
-    x, chosen = found.group.axis.value, found.of("chosen", by="token")
+    chosen = found.of("chosen", by="token")
+    fall = f"{_said(slope, 'slope')} nats per unit of ln {found.group.axis.value}"
     moved = f"From {short(slope['lo'])} to {short(slope['hi'])} cross-entropy "
     if not chosen:
-        return (
-            f"{moved}does not fall for certain: {_said(slope, 'slope')} nats per unit of ln {x}, of which nothing has "
-            "a share."
-        )
+        return f"{moved}does not fall for certain: {fall}, of which nothing has a share."
     most = max(found.of("carrier", by="history"), key=lambda row: row["share"] or 0)
     return (
-        f"{moved}falls by {_said(slope, 'slope')} nats per unit of ln {x}. Tokens whose hits before were "
-        f"“{most['name']}” carry {_said(most, 'share', 2)} of that, {most['of_tokens']:.0%} of all tokens. The "
-        f"{chosen[0]['n']} token ids that carry most seem to carry {chosen[0]['share']:.0%}; chosen by one half of the "
-        f"documents, {chosen[0]['again']:.0%} in the other."
+        f"{moved}falls by {fall}. Tokens whose hits before were “{most['name']}” carry {_said(most, 'share', 2)} of "
+        f"that, {most['of_tokens']:.0%} of all tokens. The {chosen[0]['n']} token ids that carry most seem to carry "
+        f"{chosen[0]['share']:.0%}; chosen by one half of the documents, {chosen[0]['again']:.0%} in the other."
     )
 
 
 def _forecast(found: Found, forecast: Record) -> Iterator[str]:
     x = found.group.axis.value
-    taught_lo, taught_hi, now, last = (
-        short(forecast[f"{at}_{end}"]) for at in ("taught", "judged") for end in ("lo", "hi")
-    )
+    lo, hi, now, last = (short(forecast[key]) for key in ("taught_lo", "taught_hi", "judged_lo", "judged_hi"))
     for best in found.of("learner", name=forecast["best"]):
         gain = "" if best["name"] == BASELINE else f", {_said(best, 'gain', 4)} nats a token less than by loss alone"
         yield (
             f"Of {forecast['n_misses']:,} misses at {x} = {now} (k = {forecast['k']}), {forecast['became']:.1%} are "
-            f"hits at {last}. Taught by {taught_lo} to {taught_hi}, chances by “{best['name']}” have the least log "
+            f"hits at {last}. Taught by {lo} to {hi}, chances by “{best['name']}” have the least log "
             f"loss there{gain}."
         )
     if forecast["expected"] is not None:

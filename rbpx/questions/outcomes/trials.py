@@ -54,10 +54,10 @@ def read_trials(table: Rows) -> list[Trial]:
                 f"{row.place}: {trial.size} has S = {trial.S:,}, but {S:,} in {place}; a model has one S: fix it"
             )
         trials.append(trial)
-    names = {S: name for name, (S, _) in sizes.items()}
-    twin = next(((name, names[S]) for name, (S, _) in sizes.items() if names[S] != name), None)
-    if twin is not None:
-        raise RbpxError(f"{table.path}: {twin[0]} and {twin[1]} have the same S; leave one of them out")
+    names: dict[int, str] = {}
+    for name, (S, _) in sizes.items():
+        if names.setdefault(S, name) != name:
+            raise RbpxError(f"{table.path}: {names[S]} and {name} have the same S; leave one of them out")
     return trials
 
 
