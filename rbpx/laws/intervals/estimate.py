@@ -64,11 +64,6 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     return named
 
 
-def named(record: Mapping[str, Any], name: str) -> Estimate:
-    """The estimate that `flat` laid into a record under that name."""
-    return Estimate(record[name], record[f"{name}_lo"], record[f"{name}_hi"])
-
-
 def of_share(n_hits: float, n: int) -> Estimate:
     """The share of n independent items that are hits, with Wilson's interval; all None without items.
 

@@ -11,10 +11,9 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.section import interval_of
-from rbpx.display.view import Column, View, decimal, magnitude, state, text, whole, with_ends, written
+from rbpx.display.view import Column, View, decimal, estimate_in, magnitude, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import decimals, law_title, short, signed
 from rbpx.errors import RbpxError
-from rbpx.laws.intervals.estimate import named
 from rbpx.questions.downstream.contest import contest, decisions, overall
 from rbpx.questions.downstream.figures import figures
 from rbpx.questions.downstream.steps import Task, fit_steps
@@ -134,7 +133,7 @@ def _sentences(tasks: Sequence[Task], judged: Sequence[Sequence[Record]]) -> Ite
     for task, rows in zip(tasks, judged, strict=True):
         for best in rows[:1]:
             what = f"{task.values.group.title}: {law_title(best['feature'], best['k'])} ({best['way']})"
-            yield f"{what} predicts best, with a mean error of {interval_of(named(best, 'mean_error'))}."
+            yield f"{what} predicts best, with a mean error of {interval_of(estimate_in(best, 'mean_error'))}."
 
 
 QUESTION = Question(answer, select=partial(whole_trainings, needs_tokens=False))

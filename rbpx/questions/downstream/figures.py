@@ -10,8 +10,9 @@ import numpy as np
 
 from rbpx.display.chart.figure import Figure, Origin, Scale, Undrawn, line, rule, scale_of
 from rbpx.display.chart.laws import series_figure
+from rbpx.display.view import estimate_in
 from rbpx.display.vocabulary import law_title
-from rbpx.laws.intervals.estimate import Estimate, named
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 from rbpx.questions.downstream.steps import FeatureSteps, Task
 from rbpx.questions.downstream.trainings import averages, means
@@ -41,11 +42,13 @@ def _of_task(task: Task, best: Sequence[tuple[str, int | None]]) -> Iterator[Fig
     new = [row for row in steps.rows if row["chained_predicted"] is not None]
     known = [row for row in new if row["actual"] is not None]
     in_S: list[_Point] = [("fitted", S, y) for S, _, y in fitted]
-    in_S += [("predicted", row["S"], named(row, "chained_predicted")) for row in new]
-    in_S += [("actual", row["S"], named(row, "actual")) for row in known]
+    in_S += [("predicted", row["S"], estimate_in(row, "chained_predicted")) for row in new]
+    in_S += [("actual", row["S"], estimate_in(row, "actual")) for row in known]
     in_x: list[_Point] = [("fitted, sigmoid", x, y) for _, x, y in fitted]
     in_x += [
-        ("held out", row["step1_actual"], named(row, "actual")) for row in known if row["step1_actual"] is not None
+        ("held out", row["step1_actual"], estimate_in(row, "actual"))
+        for row in known
+        if row["step1_actual"] is not None
     ]
     ends = [x for _, x, _ in in_x] + [row["step1_predicted"] for row in new if row["step1_predicted"] is not None]
     x_L = np.linspace(min(ends), max(ends), _STEPS).tolist() if ends else []

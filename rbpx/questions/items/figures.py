@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Origin, Scale, Undrawn, line, rule, scale_of
 from rbpx.display.chart.laws import series_figure
-from rbpx.laws.intervals.estimate import Estimate, named
+from rbpx.display.view import estimate_in
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 from rbpx.runs.group import Group
 from rbpx.runs.origin import spelled
@@ -35,7 +36,7 @@ def _point(row: Record, kind: str) -> Iterator[_Point]:
         if row["slice"] is not None or (kind == "greedy" and row["k"] == 1):  # the same as greedy
             return
     if row.get(key) is not None:
-        yield name, row["non_embedding_params"], named(row, key)
+        yield name, row["non_embedding_params"], estimate_in(row, key)
 
 
 def _figure(group: Group, chance: float | None, shares: Sequence[_Point]) -> Figure:
