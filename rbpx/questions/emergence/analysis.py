@@ -103,9 +103,9 @@ class Emergence:
 
     Attributes:
         k: a hit has at most this rank.
-        windows: for each run a row for each window length, in this order: p, the share of windows of hits, NaN where no
-            document is so long; RBP_k^N, the share if tokens were independent, NaN where RBP_k is not known; and what
-            is known of the dependence of hits where there are tokens.
+        by_run: for each run a row for each window length: p, the share of windows of hits, NaN where no document is so
+            long; RBP_k^N, the share if tokens were independent, NaN where RBP_k is not known; and what is known of the
+            dependence of hits where there are tokens.
         laws: one for each window length.
         pooled: the law with one exponent for all lengths and a constant for each.
         joint: the law for all lengths if tokens were independent, C N S^-alpha.
@@ -114,7 +114,7 @@ class Emergence:
     """
 
     k: int
-    windows: list[Record]
+    by_run: list[list[Record]]
     laws: tuple[ShownLaw[PowerLawFit], ...]
     pooled: ShownLaw[PooledFit]
     joint: ShownLaw[JointFit]
@@ -125,11 +125,6 @@ class Emergence:
     def all_laws(self) -> list[ShownLaw[AnyFit]]:
         """The law of each length, then the pooled and the joint one."""
         return [*self.laws, self.pooled, self.joint]
-
-    @property
-    def by_run(self) -> list[list[Record]]:
-        """The rows of windows of each run."""
-        return [self.windows[at : at + len(self.laws)] for at in range(0, len(self.windows), len(self.laws))]
 
 
 def windows_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Iterator[Emergence]:
@@ -202,18 +197,20 @@ def _emergence(
     by_pooled = {n: reached(n, pooled.status, partial(pooled_crossing, pooled, n)) for n in lengths}
     by_joint = {n: tuple(joint_crossing(joint, n, level) for level in LEVELS) for n in lengths}
     rbp_M = np.array([each.share for each in hits] or [run.observed.get((k, 1), np.nan) for run in group.runs])
-    windows = [
-        {"kind": "windows", "n": n, **group.names(), **run.names(), "k": k, "p": float(p_MN[m, at])}
-        | {"p_independent": float(rbp_M[m] ** n), **(hits[m].rows[at] if hits else {})}
+    by_run = [
+        [
+            {"kind": "windows", "n": n, **group.names(), **run.names(), "k": k, "p": float(p_MN[m, at])}
+            | {"p_independent": float(rbp_M[m] ** n), **(hits[m].rows[at] if hits else {})}
+            for at, n in enumerate(lengths)
+        ]
         for m, run in enumerate(group.runs)
-        for at, n in enumerate(lengths)
     ]
     shares_N = [
         _with_interval(float(p), None if p_BMN is None else p_BMN[:, -1, at], n_documents)
         for at, p in enumerate(p_MN[-1])
     ]
     shown = tuple(laws), ShownLaw(None, pooled, by_pooled, POOLED), ShownLaw(None, joint, by_joint, JOINT)
-    return Emergence(k, windows, *shown, shares_N, hits[-1] if hits else None)
+    return Emergence(k, by_run, *shown, shares_N, hits[-1] if hits else None)
 
 
 def _of_dependent_documents(group: Group, pooled: PooledFit) -> PooledFit:

@@ -6,6 +6,7 @@ p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Final
 
 import duckdb
@@ -81,11 +82,11 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     laws = [[law.row(group, of.k) for law in of.all_laws] for of in found]
     return Result(
         [group],
-        [row for of, rows in zip(found, laws, strict=True) for row in (*of.windows, *rows)],
+        [row for of, rows in zip(found, laws, strict=True) for row in (*chain(*of.by_run), *rows)],
         [*_tables(group, found, laws)],
         [*sentences(found, group)],
         partial(figures, group, found),
-        [row for rows in laws for row in rows],
+        [*chain(*laws)],
     )
 
 
@@ -111,9 +112,8 @@ def _tables(group: Group, found: Sequence[Emergence], laws: Sequence[Sequence[Re
 
 def _shown(of: Emergence, laws: Sequence[Record]) -> list[Record]:
     """The rows of laws with shares at the ends of the sizes, and where those of one length reach each level."""
-    smallest, *_, largest = of.by_run
     rows = []
-    for law, row, least, most in zip(of.laws, laws, smallest, largest, strict=False):
+    for law, row, least, most in zip(of.laws, laws, of.by_run[0], of.by_run[-1], strict=False):
         shares = {"p_smallest": least["p"], "p_largest": most["p"], "p_independent": most["p_independent"]}
         reached = {at.share: at for each in law.crossings.values() for at in each}
         rows.append({**row, **shares, "reached": reached})
@@ -132,7 +132,8 @@ def _every_window(group: Group, of: Emergence) -> Table:
     last, largest = of.by_run[-1], group.runs[-1]
     shares = [(run, run.size, windows, "p") for run, windows in zip(group.runs, of.by_run, strict=True)]
     names = {"p_independent": "independent", "p_corrected": "corrected", "n_effective": "N effective"}
-    shares += [(largest, f"{largest.size} {what}", last, name) for name, what in names.items() if name in last[0]]
+    known = {name for row in last for name in row}
+    shares += [(largest, f"{largest.size} {what}", last, name) for name, what in names.items() if name in known]
     rows = [
         {"size": size, "non_embedding_params": run.non_embedding_params, "x": run.x}
         | {f"p_{row['n']}": row[name] for row in windows}

@@ -57,9 +57,9 @@ def _times(factor: float) -> str:
 
 def _dependence(of: Emergence) -> str:
     """How much the hits of the largest model cluster."""
-    adjacent, *others = (of.windows[-1].get(f"autocorrelation_{lag}", math.nan) for lag in LAGS)
-    if of.hits is None or not math.isfinite(adjacent):
+    if of.hits is None or of.hits.adjacent.value is None:
         return ""
+    adjacent, *others = (of.hits.rows[0][f"autocorrelation_{lag}"] for lag in LAGS)
     ends, n, alone = of.hits.adjacent.ends, of.hits.n_pairs, of.hits.n_pairs_alone
     lo, hi = ends or (-math.inf, math.inf)
     how = "Whether hits cluster is open"
