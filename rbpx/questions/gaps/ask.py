@@ -8,7 +8,7 @@ from typing import Final
 import duckdb
 
 from rbpx.config.request import Request
-from rbpx.display.view import Cell, Column, Table, View, decimal, text, value_of, whole, with_ends, written
+from rbpx.display.view import Cell, Column, Table, View, decimal, text, whole, with_ends, written
 from rbpx.display.vocabulary import UNKNOWN, decimals
 from rbpx.laws.names import Method
 from rbpx.laws.predict.verdict import Form
@@ -102,7 +102,7 @@ def closed(gap: Gap) -> tuple[str, str, str]:
 
 def _verdict(row: Record) -> Cell:
     """The verdict with the objections to the law; the status alone where there is no verdict."""
-    verdict, statuses = row["verdict"], [Status(each) for each in value_of(row, "reasons") or [row["status"]]]
+    verdict, statuses = row["verdict"], [Status(each) for each in row.get("reasons") or [row["status"]]]
     beside = [statuses[0].label] if statuses[0] not in _SAID else []
     beside += [Status.bends.label] if Status.bends in statuses and verdict not in ("turns", "bends") else []
     words = statuses[0].label if verdict is None else ", ".join([verdict, *beside])
