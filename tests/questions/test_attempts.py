@@ -221,7 +221,7 @@ def test_a_forecast_is_what_each_item_fails_given_its_counts() -> None:
 
             above, below = (quad(of, 0, 1, args=(c, more), limit=400, epsabs=0, epsrel=1e-10)[0] for more in (k, 0))
             fails.append(above / below)
-        foretold = forecast(shape.value, items, k, tail).passes
+        foretold = forecast(shape.value, items, k, tail)
         assert foretold.value == pytest.approx(1 - np.mean(fails), rel=1e-6)
         assert foretold.ends is not None
         assert foretold.ends[0] < 1 - np.mean(fails) < foretold.ends[1]

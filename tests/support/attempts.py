@@ -57,7 +57,7 @@ def of_forecasts(n_draws: int) -> int:
         rng = np.random.default_rng(draw)
         p_I = rng.beta(0.4, 12.0, 128)
         items, k = counted(rng.binomial(100, p_I).tolist(), 100), 10_000
-        truth, found = float(np.mean(1 - (1 - p_I) ** k)), forecast("beta", items, k).passes
+        truth, found = float(np.mean(1 - (1 - p_I) ** k)), forecast("beta", items, k)
         hits += found.ends is not None and found.ends[0] <= truth <= found.ends[1]
     return hits
 

@@ -1,10 +1,11 @@
-"""Asks how often attempts at items succeed (verb attempts): each run, then laws of all in what the group varies in.
+"""Finds how often attempts at items succeed: of each run, then laws of all in what the group varies in.
 
 Shapes: I items of all runs, B resamples of them, K numbers of attempts, N sizes.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import duckdb
@@ -15,25 +16,25 @@ from rbpx.config.request import Request
 from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError
 from rbpx.laws.exchange import STEP, Exchange, exchange_of
-from rbpx.laws.intervals.estimate import Estimate, Recipe, by_name, document_weights, estimate
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Recipe, by_name, document_weights, estimate
 from rbpx.laws.names import Axis, Method
 from rbpx.laws.numeric import Floats, line, neg_ln
-from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.law import PowerLawFit, finite_or_none
 from rbpx.laws.temperature import loss_at
-from rbpx.questions.attempts.bounds import Bound, exact_matches, rank_bounds
+from rbpx.questions.attempts.bounds import exact_matches, rank_bounds
 from rbpx.questions.attempts.discrete import discrete_tail
-from rbpx.questions.attempts.forecasts import FARTHER, WAYS, Forecast, Hidden, forecast, hide
+from rbpx.questions.attempts.forecasts import FARTHER, WAYS, forecast
 from rbpx.questions.attempts.goodness import goodness_p
 from rbpx.questions.attempts.mixing import Shape
-from rbpx.questions.attempts.passing import Counted, Items, Known, Slopes, grid_to, slope_in_k, slopes_at
+from rbpx.questions.attempts.passing import Counted, Items, Known, grid_to, slope_in_k, slopes_at
 from rbpx.questions.attempts.tails import Tail, fit_tail
-from rbpx.runs.fits import Law, alike, doubted, fit_points, fit_record, keep_fits
+from rbpx.runs.fits import Law, doubted, fit_points
 from rbpx.runs.group import Group, Run, labels_of
 from rbpx.runs.points.items import Answers, item_answers
 from rbpx.runs.points.sizes import Points
 from rbpx.runs.points.tempered import loss_curves
 from rbpx.status import Status, first_of, in_order
-from rbpx.store.store import Record, Store
+from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100, 1000, 10_000)
 LEAST_SQUARES, DISCRETE = "least_squares", "discrete"
@@ -41,102 +42,8 @@ _MISFIT_P: Final = 0.05
 _HEAVY: Final = 1.0  # a up to which the mean of 1/p, the attempts that an item takes, is infinite
 
 
-@dataclass(frozen=True)
-class Pass:
-    """Pass@k of one run.
-
-    Attributes:
-        k: attempts.
-        passes: the share, with its interval over items and their samples.
-        of_samples: standard error of these very items, whose samples alone are drawn anew; None where p is known.
-        slopes: the local exponents about k.
-    """
-
-    k: int
-    passes: Estimate
-    of_samples: float | None
-    slopes: Slopes
-
-
-@dataclass(frozen=True)
-class Exponent:
-    """One exponent of attempts.
-
-    Attributes:
-        how: least_squares, of -ln pass@k over all k that were measured; or that of the left tail of p by a
-            distribution: beta, kumaraswamy or discrete.
-        k: from and to which k it speaks of; the end is None for a limit.
-        alpha: the exponent.
-        b: the other constant of the distribution.
-        aic: of beta and Kumaraswamy alone, which may be compared.
-        fit_p: of its goodness of fit.
-        reasons: every status that holds.
-    """
-
-    how: str
-    k: tuple[float | None, float | None]
-    alpha: Estimate
-    b: Estimate
-    aic: float | None
-    fit_p: float | None
-    reasons: tuple[Status, ...]
-
-    @property
-    def status(self) -> Status:
-        """The first of the reasons."""
-        return first_of(self.reasons)
-
-
 @dataclass(frozen=True, eq=False)
-class RunAttempts:
-    """The items of one run.
-
-    Attributes:
-        run: the run.
-        label: its size, as far as it tells it apart.
-        items: as they were tried, or their probabilities.
-        passes: at each k.
-        exponents: by each way.
-        forecasts: at k beyond the samples; none where p is known.
-        bounds: what ranks say, at each k; none of imported counts.
-        exchange: what ten attempts are worth in size; None without a law of pass@1.
-        of_ranks: the same of exact match at rank 10.
-    """
-
-    run: Run
-    label: str
-    items: Items
-    passes: tuple[Pass, ...]
-    exponents: tuple[Exponent, ...]
-    forecasts: tuple[Forecast, ...]
-    bounds: tuple[Bound, ...]
-    exchange: Exchange | None = None
-    of_ranks: Exchange | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Attempts:
-    """The runs of one group, in order.
-
-    Attributes:
-        group: the runs.
-        runs: of which items are known.
-        laws: in what the group varies in: of -ln pass@k at each k, then of the exponents.
-        hidden: how each way of foretelling did; empty where few samples were made, or p is known.
-        resamples: of the items.
-        T: temperature of the attempts, where their probabilities are known.
-    """
-
-    group: Group
-    runs: tuple[RunAttempts, ...]
-    laws: tuple[Law, ...]
-    hidden: tuple[Hidden, ...]
-    resamples: int
-    T: float = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class _Read:
+class Tried:
     """A run with its items, its answers where it was measured, and how often each item is drawn, [B, I]."""
 
     run: Run
@@ -151,28 +58,7 @@ class _Read:
             return np.asarray(self.weights_BI @ passes_IK / self.weights_BI.sum(axis=1, keepdims=True))
 
 
-def analyse(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Attempts]:
-    """Look at the items of each group that has any."""
-    return [found for group in groups for found in _analyse(connection, group, request)]
-
-
-def _analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> Iterator[Attempts]:
-    read = _read(connection, group, request)
-    if not read:
-        return
-    found = [_attempts(each, request, group) for each in read]
-    laws = tuple(_laws(group, read, found))
-    first = next((law.fit for law in laws if (law.law, law.k) == ("pass_at", 1)), None)
-    matched = None if is_without_law(group) else _first_match(group, read)
-    runs = [
-        replace(of, exchange=_exchange(read, at, first), of_ranks=_exchange(read, at, matched, True))
-        for at, of in enumerate(found)
-    ]
-    counted = [each.items for each in read if isinstance(each.items, Counted)]
-    yield Attempts(group, tuple(runs), laws, tuple(hide(counted, request.seed)), request.resamples, request.T)
-
-
-def _read(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[_Read]:
+def tried(connection: duckdb.DuckDBPyConnection, group: Group, request: Request) -> list[Tried]:
     """The items of each run that has any; resamples are the same for an item in every run."""
     if group.first.protocol != HARNESS if group.is_measured else request.T != 1:  # counts have their own temperature
         return []
@@ -192,7 +78,7 @@ def _read(connection: duckdb.DuckDBPyConnection, group: Group, request: Request)
         return []
     weights_BI = document_weights(len(every), request.resamples, request.seed)
     return [
-        _Read(run, label, items, answers, weights_BI[:, [every[name] for name in items.names]])
+        Tried(run, label, items, answers, weights_BI[:, [every[name] for name in items.names]])
         for run, label, items, answers in known
     ]
 
@@ -215,79 +101,89 @@ def _ln_p(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, answers
     return np.array([min(0.0, -float(loss_at(1 / T, loss_3J, curves.beta_J)[0])) for loss_3J in of_I])
 
 
-def _attempts(read: _Read, request: Request, group: Group) -> RunAttempts:
-    items = read.items
-    asked = grid_to(items.most) if request.k.is_log else request.k.listed((*DEFAULT_K, *_all_samples(items)))
-    measured = [k for k in asked if isinstance(items, Known) or k <= items.most]
+def rows_of_run(group: Group, read: Tried, request: Request) -> Iterator[Record]:
+    """What is known of one run, by kind.
+
+    A `pass` is pass@k with its interval over items and their samples; its standard error over these very items, whose
+    samples alone are drawn anew, None where p is known; and both slopes about k. A `forecast` is pass@k at k beyond the
+    samples, by each way; a `bound` is what ranks say at each k, of which there is none of imported counts.
+    """
+    items, n_items = read.items, len(read.items.names)
+    is_counted, counted = isinstance(items, Counted), items if isinstance(items, Counted) else None
+    about = {**group.names(), **read.run.names(), "n_items": n_items}
+    about |= {"n_samples": items.most if is_counted else None, "T": None if is_counted else request.T}
+    all_samples = [items.most] if is_counted else []
+    asked = grid_to(items.most) if request.k.is_log else request.k.listed((*DEFAULT_K, *all_samples))
+    measured = [k for k in asked if not is_counted or k <= items.most]
     passes_IK = items.passes(measured)
-    drawn_BK, n_items = read.drawn(passes_IK), len(items.names)
-    of_samples = items.stderr_of_samples(measured) if isinstance(items, Counted) else np.full(len(measured), np.nan)
-    passes = tuple(
-        Pass(
-            k,
-            estimate(float(passes_IK[:, at].mean()), drawn_BK[:, at], n_items, Recipe.percentile),
-            float(of_samples[at]) if np.isfinite(of_samples[at]) else None,
-            slopes_at(items, k),
-        )
-        for at, k in enumerate(measured)
-    )
+    drawn_BK = read.drawn(passes_IK)
+    of_samples = np.full(len(measured), np.nan) if counted is None else counted.stderr_of_samples(measured)
+    for at, (k, stderr) in enumerate(zip(measured, finite_or_none(of_samples), strict=True)):
+        passes = estimate(float(passes_IK[:, at].mean()), drawn_BK[:, at], n_items, Recipe.percentile)
+        row = {"kind": "pass", **about, "k": k, **by_name(passes=passes), "passes_stderr_of_samples": stderr}
+        slopes = slopes_at(items, k)
+        yield row | {"slope_neg_ln": slopes.neg_ln, "slope_failures": slopes.failures}
     tails = [fit_tail(shape, items) for shape in Shape]
-    beyond = [] if isinstance(items, Known) else [k for k in asked if k > items.most]
-    beyond += [items.most * FARTHER] if isinstance(items, Counted) and not request.k.by_number else []
-    forecasts = [
-        forecast(way, items, k, next((tail for tail in tails if tail.shape == way), None))
-        for k in sorted(set(beyond))
-        for way in WAYS
-        if isinstance(items, Counted)
-    ]
-    bounds = () if read.answers is None else rank_bounds(read.answers, items, measured, read.run.vocab_size, group.ties)
-    exponents = tuple(_exponents(read, tails, request))
-    return RunAttempts(read.run, read.label, items, passes, exponents, tuple(forecasts), tuple(bounds))
+    yield from ({"kind": "exponent", **about, **row} for row in _exponents(read, tails, request))
+    if counted is not None:
+        beyond = {k for k in asked if k > items.most} | (set() if request.k.by_number else {items.most * FARTHER})
+        for k, way in product(sorted(beyond), WAYS):
+            passes = forecast(way, counted, k, next((tail for tail in tails if tail.shape == way), None))
+            yield {"kind": "forecast", **about, "way": way, "k": k, **by_name(passes=passes)}
+    if read.answers is not None:
+        bounds = rank_bounds(read.answers, items, measured, read.run.vocab_size, group.ties)
+        yield from ({"kind": "bound", **about, **vars(bound)} for bound in bounds)
 
 
-def _all_samples(items: Items) -> list[int]:
-    return [items.most] if isinstance(items, Counted) else []
+def _exponents(read: Tried, tails: Sequence[Tail], request: Request) -> Iterator[Record]:
+    """The exponents: of -ln pass@k by least squares over all k that were measured, then of the left tail of p.
 
-
-def _exponents(read: _Read, tails: Sequence[Tail], request: Request) -> Iterator[Exponent]:
-    """The exponent over all k that were measured, and those of the tail."""
+    Each has the k that it speaks of, `k_to` None for a limit; `b`, the other constant of its distribution; the AIC of
+    beta and Kumaraswamy, which may be compared; the p of its goodness of fit; and every status that holds.
+    """
     items, n_items = read.items, len(read.items.names)
     grid = grid_to(items.most)
     passes_IK = items.passes(grid)
     only = [Status.one_outcome] if not 0 < passes_IK.mean() < 1 else []
     of_beta = next(tail for tail in tails if tail.shape is Shape.beta)
     light = [Status.no_heavy_tail] if of_beta.all_alike or (of_beta.a.lo or 0.0) > _HEAVY else []
+
+    def row(how: str, k: tuple[float | None, float | None], alpha: Estimate, doubts: Sequence[Status],
+            b: Estimate = NO_ESTIMATE, aic: float | None = None, fit_p: float | None = None) -> Record:  # fmt: skip
+        reasons = in_order([*only, *doubts, *light])
+        named: Record = {"how": how, "k_from": k[0], "k_to": k[1], **by_name(alpha=alpha, b=b)}
+        named |= {"aic": aic, "fit_p": fit_p, "status": first_of(reasons).value}
+        return named | {"reasons": [each.value for each in reasons]}
+
     value = float(slope_in_k(grid, passes_IK.mean(axis=0))) if len(grid) > 1 else float("nan")
     alpha = estimate(value, slope_in_k(grid, read.drawn(passes_IK)), n_items, Recipe.uncentred)
-    reasons = only or ([Status.not_positive] if alpha.value is None else [])
-    yield Exponent(LEAST_SQUARES, (1, items.most), alpha, Estimate(), None, None, in_order([*reasons, *light]))
+    unknown = [Status.not_positive] if alpha.value is None and not only else []
+    yield row(LEAST_SQUARES, (1, items.most), alpha, unknown)
     for tail in tails:
         fit_p = goodness_p(tail, items, request.seed)
-        reasons = [Status.not_converged] if tail.theta is None and not light and not only else []
-        reasons += [Status.misfit] if fit_p is not None and fit_p < _MISFIT_P else []
+        doubts = [Status.not_converged] if tail.theta is None and not light and not only else []
+        doubts += [Status.misfit] if fit_p is not None and fit_p < _MISFIT_P else []
         at = tail.b.value if tail.shape is Shape.beta else None
-        found = in_order([*only, *reasons, *light])
-        yield Exponent(tail.shape.value, (at, None), tail.a, tail.b, tail.aic, fit_p, found)
+        yield row(tail.shape.value, (at, None), tail.a, doubts, tail.b, tail.aic, fit_p)
     alpha, (least, top) = discrete_tail(items, read.weights_BI)
-    reasons = [] if alpha.value is not None or only or light else [Status.not_identified]
-    yield Exponent(DISCRETE, (1 / top, 1 / least), alpha, Estimate(), None, None, in_order([*only, *reasons, *light]))
+    doubts = [] if alpha.value is not None or only or light else [Status.not_identified]
+    yield row(DISCRETE, (1 / top, 1 / least), alpha, doubts)
 
 
-def _laws(group: Group, read: Sequence[_Read], found: Sequence[RunAttempts]) -> Iterator[Law]:
+def laws(group: Group, read: Sequence[Tried], of_runs: Sequence[Sequence[Record]]) -> Iterator[Law]:
     """The laws of -ln pass@k at the k that all runs have, and of the exponents, where there are two places or more."""
     runs, n_items = tuple(each.run for each in read), len({name for each in read for name in each.items.names})
     if len({run.x for run in runs}) < 2 or is_without_law(group):
         return
-    ks = [k for k in dict.fromkeys(p.k for of in found for p in of.passes)]
-    ks = [k for k in ks if all(any(p.k == k for p in of.passes) for of in found)]
+    of_k = [[row["k"] for row in rows if row["kind"] == "pass"] for rows in of_runs]
+    ks = [k for k in of_k[0] if all(k in of for of in of_k)]
+    passes = [each.items.passes(ks) for each in read]
     for at, k in enumerate(ks):
-        passes = [each.items.passes(ks) for each in read]
         y_N = np.array([float(neg_ln(of.mean(axis=0)[at])) for of in passes])
         y_BN = np.stack([neg_ln(each.drawn(of)[:, at]) for each, of in zip(read, passes, strict=True)], axis=1)
         yield doubted(group, fit_points(Points("pass_at", k, runs, y_N, y_BN, None, n_items), Method.ols))
     for how in (LEAST_SQUARES, *(shape.value for shape in Shape)):
-        of_way = [next(each for each in of.exponents if each.how == how) for of in found]
-        a_N = np.array([np.nan if each.alpha.value is None else each.alpha.value for each in of_way])
+        a_N = np.array([row["alpha"] for rows in of_runs for row in rows if row.get("how") == how], np.float64)
         doubt = None if np.isfinite(a_N).all() else Status.not_known
         yield doubted(group, fit_points(Points(f"tail_{how}", None, runs, a_N, None, doubt), Method.ols))
 
@@ -297,7 +193,7 @@ def is_without_law(group: Group) -> bool:
     return group.axis is Axis.S and group.has_trainings
 
 
-def _first_match(group: Group, read: Sequence[_Read]) -> PowerLawFit | None:
+def _first_match(read: Sequence[Tried]) -> PowerLawFit | None:
     """The law of -ln exact match at rank 1, beside that of pass@1; None of imported counts."""
     if any(each.answers is None for each in read) or len({each.run.x for each in read}) < 2:
         return None
@@ -308,10 +204,19 @@ def _first_match(group: Group, read: Sequence[_Read]) -> PowerLawFit | None:
     return fit_points(points, Method.ols).fit
 
 
-def _exchange(read: Sequence[_Read], at: int, of_S: PowerLawFit | None, by_rank: bool = False) -> Exchange | None:
+def exchanges(group: Group, read: Sequence[Tried], found: Sequence[Law]) -> Iterator[list[Record]]:
+    """Of each run what ten attempts, and a rank of ten in place of one, are worth in size; nothing without a law."""
+    first = next((law.fit for law in found if (law.law, law.k) == ("pass_at", 1)), None)
+    matched = None if is_without_law(group) else _first_match(read)
+    for at in range(len(read)):
+        both = {"attempts": _exchange(read, at, first), "ranks": _exchange(read, at, matched, True)}
+        yield [{"kind": "exchange", "of": of, "k": STEP, **vars(each)} for of, each in both.items() if each is not None]
+
+
+def _exchange(read: Sequence[Tried], at: int, of_S: PowerLawFit | None, by_rank: bool = False) -> Exchange | None:
     """What ten attempts, or a rank of ten in place of one, are worth in size at one run."""
 
-    def y(each: _Read, ks: Sequence[int]) -> tuple[Floats, Floats]:
+    def y(each: Tried, ks: Sequence[int]) -> tuple[Floats, Floats]:
         hits_IK = exact_matches(each.answers, ks) if by_rank and each.answers is not None else each.items.passes(ks)
         return neg_ln(hits_IK.mean(axis=0)), neg_ln(each.drawn(hits_IK))
 
@@ -324,38 +229,3 @@ def _exchange(read: Sequence[_Read], at: int, of_S: PowerLawFit | None, by_rank:
     y_BN = np.stack([y(each, [1])[1][:, 0] for each in read], axis=1)
     alpha_k = float(line(np.log(ks), np.log(y_K))[1])
     return exchange_of(ks, y_K, alpha_k, of_S, (y_BK, y_BN), len(read[at].items.names), is_local=True)
-
-
-def keep(store: Store, result: Attempts) -> list[Record]:
-    """Write the laws to the store; return them, and rows of kind pass, exponent, forecast, hidden, bound, exchange."""
-    rows: list[Record] = []
-    for each in result.runs:
-        about = {**result.group.names(), **each.run.names(), "n_items": len(each.items.names)}
-        is_counted = isinstance(each.items, Counted)
-        about |= {"n_samples": each.items.most if is_counted else None, "T": None if is_counted else result.T}
-        rows += [{"kind": "pass", **about, **_of_pass(of)} for of in each.passes]
-        rows += [{"kind": "exponent", **about, **_of_exponent(of)} for of in each.exponents]
-        rows += [
-            {"kind": "forecast", **about, "way": of.way, "k": of.k, **by_name(passes=of.passes)}
-            for of in each.forecasts
-        ]
-        rows += [{"kind": "bound", **about, **vars(of)} for of in each.bounds]
-        rows += [
-            {"kind": "exchange", **about, "of": of, "k": STEP, **vars(exchange)}
-            for of, exchange in (("attempts", each.exchange), ("ranks", each.of_ranks))
-            if exchange is not None
-        ]
-    rows += [{"kind": "hidden", **result.group.names(), **vars(of)} for of in result.hidden]
-    own: Record = {} if result.T == 1 else {"T": result.T}
-    laws = keep_fits(store, [fit_record(result.group, law, result.resamples, own) for law in result.laws])
-    return alike([*rows, *({"kind": "law", **law} for law in laws)])
-
-
-def _of_pass(of: Pass) -> Record:
-    named = {"k": of.k, **by_name(passes=of.passes), "passes_stderr_of_samples": of.of_samples}
-    return named | {"slope_neg_ln": of.slopes.neg_ln, "slope_failures": of.slopes.failures}
-
-
-def _of_exponent(of: Exponent) -> Record:
-    named = {"how": of.how, "k_from": of.k[0], "k_to": of.k[1], **by_name(alpha=of.alpha, b=of.b), "aic": of.aic}
-    return named | {"fit_p": of.fit_p, "status": of.status.value, "reasons": [each.value for each in of.reasons]}

@@ -5,7 +5,6 @@ Shapes: I items.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.questions.attempts.mixing import Shape, condensed, density, nodes_for
 from rbpx.questions.attempts.passing import Counted, grid_to, slope_in_k
 from rbpx.questions.attempts.tails import Kernel, Tail, fit_tail
+from rbpx.store.store import Record
 
 LINE: Final = "least_squares"
 FARTHER: Final = 100  # times the samples
@@ -25,48 +25,11 @@ _HIDINGS: Final = 5
 _STEP: Final = 1e-4  # of ln a and ln b, for derivatives
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """Pass@k of the same items at k attempts.
-
-    Attributes:
-        way: least_squares, beta or kumaraswamy.
-        k: attempts.
-        passes: the number; its interval allows for what these items' counts leave open and for the constants, none of
-            least squares.
-    """
-
-    way: str
-    k: int
-    passes: Estimate
-
-
-@dataclass(frozen=True)
-class Hidden:
-    """How one way did over the models of a group, each with all but a hundredth of its samples hidden.
-
-    Attributes:
-        way: as in `Forecast`.
-        n_models: that have enough samples.
-        n_samples: the fewest that were left; forecasts are of a hundred times as many.
-        error: mean over models and draws of |predicted / measured - 1| of -ln pass@k.
-        bias: mean of predicted / measured - 1.
-        inside: share of the intervals that hold what was measured; None of least squares.
-    """
-
-    way: str
-    n_models: int
-    n_samples: int
-    error: float | None
-    bias: float | None
-    inside: float | None
-
-
-def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_measured: bool = False) -> Forecast:
-    """Foretell pass@k of these items.
+def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_measured: bool = False) -> Estimate:
+    """Foretell pass@k of these items; its interval allows for what their counts leave open and for the constants.
 
     Given a distribution of p, each item has a chance of its own given its counts: E (1-p)^k over that posterior is what
-    it fails. Least squares draws the line of ln(-ln pass@k) on ln k further.
+    it fails. Least squares draws the line of ln(-ln pass@k) on ln k further, without an interval.
 
     Args:
         way: one of `WAYS`.
@@ -80,13 +43,13 @@ def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_meas
         passes_K = items.passes(grid).mean(axis=0)
         alpha = float(slope_in_k(grid, passes_K))
         if not math.isfinite(alpha):
-            return Forecast(way, k, Estimate())
+            return Estimate()
         x_K = np.log(np.asarray(grid, np.float64))
         level = float(line(x_K, np.log(neg_ln(passes_K)))[0])
-        return Forecast(way, k, Estimate(math.exp(-math.exp(level - alpha * (math.log(k) - x_K.mean())))))
+        return Estimate(math.exp(-math.exp(level - alpha * (math.log(k) - x_K.mean()))))
     tail = tail or fit_tail(Shape(way), items)
     if tail.theta is None:
-        return Forecast(way, k, Estimate())
+        return Estimate()
     failing = _Posterior(tail.shape, items)
     theta, n_items = tail.theta, len(items.names)
     q_I, square_I = failing.at(theta, k), failing.at(theta, 2 * k)
@@ -98,9 +61,9 @@ def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_meas
     own = float((q_I - q_I**2).sum() if is_measured else (square_I - q_I**2).sum()) / n_items**2
     sd = math.sqrt(max(own, 0.0) + float(slope_2 @ tail.covariance_22 @ slope_2))
     if not 0 < passes < 1:
-        return Forecast(way, k, Estimate(passes))
+        return Estimate(passes)
     half = document_t(n_items) * sd / (passes * (1 - passes))
-    return Forecast(way, k, Estimate(passes, float(expit(logit(passes) - half)), float(expit(logit(passes) + half))))
+    return Estimate(passes, float(expit(logit(passes) - half)), float(expit(logit(passes) + half)))
 
 
 class _Posterior:
@@ -124,28 +87,32 @@ class _Posterior:
         return np.asarray(fails_U1[self.of_I, 0])
 
 
-def hide(models: Sequence[Counted], seed: int) -> list[Hidden]:
-    """Foretell pass@n of each model from a hundredth of its n samples, drawn five times.
+def hide(models: Sequence[Counted], seed: int) -> list[Record]:
+    """Foretell pass@n of each model from a hundredth of its n samples, drawn five times; how each way did.
+
+    `n_samples` are the fewest that were left, `error` is the mean over models and draws of |predicted / measured - 1|
+    of -ln pass@k, `bias` that of predicted / measured - 1, and `inside` the share of the intervals that hold what was
+    measured, None of least squares.
 
     Models on the same items are one cluster: what makes items hard makes them hard for all, so they are fewer than they
     look, and nothing here says how far errors on other items would differ.
     """
     left = [(items, items.most // FARTHER) for items in models if items.most // FARTHER >= _FEWEST_LEFT]
-    found = []
+    found = list[Record]()
     for way in WAYS:
         ratios, inside = list[float](), list[bool]()
         for items, m in left:
             k = m * FARTHER
             measured = float(items.passes([k]).mean())
             for at in range(_HIDINGS):
-                foretold = forecast(way, items.hidden(m, seed + at), k, is_measured=True).passes
+                foretold = forecast(way, items.hidden(m, seed + at), k, is_measured=True)
                 if foretold.value is None or not 0 < foretold.value < 1 or not 0 < measured < 1:
                     continue
                 ratios.append(math.log(foretold.value) / math.log(measured) - 1)
                 if foretold.ends is not None:
                     inside.append(foretold.ends[0] <= measured <= foretold.ends[1])
         if ratios:
-            error, bias = float(np.abs(ratios).mean()), float(np.mean(ratios))
-            held = float(np.mean(inside)) if inside else None
-            found.append(Hidden(way, len(left), min(m for _, m in left), error, bias, held))
+            row: Record = {"way": way, "n_models": len(left), "n_samples": min(m for _, m in left)}
+            row |= {"error": float(np.abs(ratios).mean()), "bias": float(np.mean(ratios))}
+            found.append(row | {"inside": float(np.mean(inside)) if inside else None})
     return found

@@ -1,86 +1,86 @@
 """Puts attempts into sentences: both slopes, the tail, what is foretold and how well, what attempts are worth."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rbpx.display.section import interval_of
-from rbpx.display.vocabulary import AXES, AxisWords, rough, short, significant
+from rbpx.display.view import estimate_in
+from rbpx.display.vocabulary import AXES, rough, short, significant
 from rbpx.errors import number_of
 from rbpx.laws.exchange import STEP
-from rbpx.questions.attempts.analysis import LEAST_SQUARES, Attempts, Exponent, RunAttempts, is_without_law
-from rbpx.questions.attempts.bounds import Bound
-from rbpx.questions.attempts.passing import Counted
-from rbpx.questions.question import one_by_one
+from rbpx.questions.attempts.analysis import LEAST_SQUARES, is_without_law
+from rbpx.runs.group import Group
 from rbpx.status import Status
+from rbpx.store.store import Record
 
 
-@one_by_one
-def sentences(result: Attempts) -> Iterator[str]:
+def sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:
     """What the largest model passes and with which slopes, its tail, the forecasts, and what attempts are worth."""
-    last, x = result.runs[-1], AXES[result.group.axis]
-    yield from _of_run(last)
-    if result.hidden:
-        best = min(result.hidden, key=lambda each: each.error or 0.0)
-        errors = ", ".join(f"{each.way.replace('_', ' ')} {each.error:.0%}" for each in result.hidden)
+    passes = [row for row in rows if row["kind"] == "pass"]
+    label = passes[-1]["size"]
+    of_last = [row for row in rows if row.get("size") == label]
+    yield from _of_run(label, [row for row in passes if row["size"] == label], of_last)
+    hidden = [row for row in rows if row["kind"] == "hidden"]
+    if hidden:
+        errors = ", ".join(f"{row['way'].replace('_', ' ')} {row['error']:.0%}" for row in hidden)
         yield (
-            f"With {best.n_samples:,} samples left, −ln pass@k at a hundredfold is missed by {errors}; "
-            f"{number_of(best.n_models, 'model')} on the same items are one cluster."
+            f"With {hidden[0]['n_samples']:,} samples left, −ln pass@k at a hundredfold is missed by {errors}; "
+            f"{number_of(hidden[0]['n_models'], 'model')} on the same items are one cluster."
         )
-    if is_without_law(result.group):
+    if is_without_law(group):
         yield (
             "Models of one size were trained on different numbers of tokens, so there is no law in S: axis=D asks for "
             "one along the tokens of each size."
         )
-    yield from _worth(result, x)
-    if last.bounds:
-        yield _of_ranks(last, last.bounds[min(1, len(last.bounds) - 1)])
+    yield from _worth(group, [row for row in rows if row["kind"] == "exchange" and row["size"] == passes[0]["size"]])
+    bounds = [row for row in of_last if row["kind"] == "bound"]
+    yield from map(_of_ranks, bounds[:2][-1:])
 
 
-def _of_run(of: RunAttempts) -> Iterator[str]:
-    ends = [of.passes[0], of.passes[-1]]
-    shares = " and ".join(f"{significant(each.passes.value, 3)} at k = {each.k:,}" for each in ends)
-    how = "tries" if isinstance(of.items, Counted) else "probabilities"
-    yield f"{of.label} passes {shares}, by {how} of {number_of(len(of.items.names), 'item')}."
-    by = {each.how: each for each in of.exponents}
-    straight, beta = by[LEAST_SQUARES], by["beta"]
-    if Status.no_heavy_tail in straight.reasons:
+def _of_run(label: str, passes: Sequence[Record], of_run: Sequence[Record]) -> Iterator[str]:
+    at = passes[-1]
+    shares = " and ".join(f"{significant(row['passes'], 3)} at k = {row['k']:,}" for row in (passes[0], at))
+    how = "probabilities" if at["n_samples"] is None else "tries"
+    yield f"{label} passes {shares}, by {how} of {number_of(at['n_items'], 'item')}."
+    by = {row["how"]: row for row in of_run if row["kind"] == "exponent"}
+    straight, beta = by.pop(LEAST_SQUARES), by["beta"]
+    if Status.no_heavy_tail in straight["reasons"]:
         yield "No item is nearly out of reach, so failures fall faster than a power of k: there is no heavy tail."
         return
-    if straight.alpha.value is None:
+    if straight["alpha"] is None:
         return
-    at = of.passes[-1]
     local = ""
-    if at.slopes.neg_ln is not None and at.slopes.failures is not None:
-        local = (
-            f"; near k = {at.k:,} its slope is {at.slopes.neg_ln:.3f}, and that of 1 − pass@k {at.slopes.failures:.3f}"
-        )
-    yield f"−ln pass@k falls as k^−{straight.alpha.value:.3f} over k = 1 to {short(straight.k[1])}{local}."
-    others = [each for name, each in by.items() if name != LEAST_SQUARES and each.alpha.value is not None]
-    if beta.alpha.value is not None and beta.b.value is not None:
-        tails = ", ".join(f"{_name(each)} {interval_of(each.alpha)}" for each in others)
-        yield f"The exponent of the tail, reached at k far above {short(beta.b.value)}, is a: {tails}."
+    if at["slope_neg_ln"] is not None and at["slope_failures"] is not None:
+        local = f"; near k = {at['k']:,} its slope is {at['slope_neg_ln']:.3f}, and that of 1 − pass@k "
+        local += f"{at['slope_failures']:.3f}"
+    yield f"−ln pass@k falls as k^−{straight['alpha']:.3f} over k = 1 to {short(straight['k_to'])}{local}."
+    if beta["alpha"] is not None and beta["b"] is not None:
+        known = [row for row in by.values() if row["alpha"] is not None]
+        tails = ", ".join(f"{_name(row)} {interval_of(estimate_in(row, 'alpha'))}" for row in known)
+        yield f"The exponent of the tail, reached at k far above {short(beta['b'])}, is a: {tails}."
 
 
-def _name(of: Exponent) -> str:
-    words = {"beta": "by beta", "kumaraswamy": "by Kumaraswamy", "discrete": "without a form"}[of.how]
-    return f"{words} (does not fit)" if Status.misfit in of.reasons else words
+def _name(row: Record) -> str:
+    words = {"beta": "by beta", "kumaraswamy": "by Kumaraswamy", "discrete": "without a form"}[row["how"]]
+    return f"{words} (does not fit)" if Status.misfit in row["reasons"] else words
 
 
-def _worth(result: Attempts, x: AxisWords) -> Iterator[str]:
-    first = result.runs[0]
-    if first.exchange is None:
+def _worth(group: Group, exchanges: Sequence[Record]) -> Iterator[str]:
+    """What attempts, and ranks, are worth to the smallest model."""
+    by, x = {row["of"]: row for row in exchanges}, AXES[group.axis]
+    if "attempts" not in by:
         return
-    if first.exchange.hi is None:
+    if by["attempts"]["hi"] is None:
         yield f"What {STEP} attempts are worth is open: pass@1 is not known to rise {x.grows}."
         return
-    more = x.more.format(rough(first.exchange.factor))
-    beside = ""
-    if first.of_ranks is not None:
-        beside = f"; a rank of {STEP} in place of 1 is worth {rough(first.of_ranks.factor)} times"
-    yield f"To pass with one attempt what {first.label} passes with {STEP}, a model must be {more}{beside}."
+    more, label = x.more.format(rough(by["attempts"]["factor"])), by["attempts"]["size"]
+    beside = f"; a rank of {STEP} in place of 1 is worth {rough(by['ranks']['factor'])} times" if "ranks" in by else ""
+    yield f"To pass with one attempt what {label} passes with {STEP}, a model must be {more}{beside}."
 
 
-def _of_ranks(of: RunAttempts, at: Bound) -> str:
-    said = f"At k = {at.k:,} {of.label} has exact match {at.exact_match:.3f} and pass@k {at.passes:.3f}"
-    if at.upper is None or at.lower is None:
+def _of_ranks(at: Record) -> str:
+    said = f"At k = {at['k']:,} {at['size']} has exact match {at['exact_match']:.3f} and pass@k {at['passes']:.3f}"
+    if at["upper"] is None or at["lower"] is None:
         return f"{said}."
-    return f"{said}, which ranks bound to {short(at.lower)} .. {at.upper:.3f}: exact match at k alone is no bound."
+    return (
+        f"{said}, which ranks bound to {short(at['lower'])} .. {at['upper']:.3f}: exact match at k alone is no bound."
+    )
