@@ -67,13 +67,13 @@ def _curves(group: Group, items: Mapping[str, Items], straight: Sequence[Record]
     for label in chosen:
         of = items[label]
         ks = spread(grid_to(of.most), _POINTS)
-        known = _falling(label, ks, neg_ln(of.passes(ks).mean(axis=0)))
+        known = _falling(ks, neg_ln(of.passes(ks).mean(axis=0)), size=label)
         rows += known
         if isinstance(of, Counted) and known:
             ks = [int(k) for k in np.geomspace(of.most, of.most * FARTHER, 5)[1:]]
             passes = [forecast("beta", of, k).value for k in ks]
             y_K = [math.nan if share is None or not share < 1 else float(neg_ln(share)) for share in passes]
-            foretold += [known[-1], *_falling(label, ks, y_K)]
+            foretold += [known[-1], *_falling(ks, y_K, size=label)]
     if not rows:
         return Undrawn("passes", title, "Every item is right in all attempts, or none is: try others.")
     marks = [*_of_items(items[chosen[-1]], min(row["neg_ln_pass"] for row in rows + foretold))]
@@ -94,10 +94,10 @@ def _curves(group: Group, items: Mapping[str, Items], straight: Sequence[Record]
     )
 
 
-def _falling(label: str, ks: Sequence[int], y_K: Iterable[float], least: float = 0.0) -> list[Record]:
+def _falling(ks: Sequence[int], y_K: Iterable[float], least: float = 0.0, **names: str) -> list[Record]:
     """The points of a curve that lie on a logarithmic axis, above its least."""
     known = [(k, float(y)) for k, y in zip(ks, y_K, strict=True) if 0 < y < np.inf and y >= least]
-    return [{"size": label, "k": k, "neg_ln_pass": y} for k, y in known]
+    return [{**names, "k": k, "neg_ln_pass": y} for k, y in known]
 
 
 def _of_items(of: Items, least: float) -> Iterator[Mark]:
@@ -106,7 +106,7 @@ def _of_items(of: Items, least: float) -> Iterator[Mark]:
     passes_IK = of.passes(ks)
     order = np.argsort(passes_IK[:, 0])
     for item in order[[int(share * (len(order) - 1)) for share in _SHARES]]:
-        kept = _falling("", ks, neg_ln(passes_IK[item]), least)
+        kept = _falling(ks, neg_ln(passes_IK[item]), least)
         if len(kept) > 1:
             yield line(kept, plain=True, look={"strokeWidth": 0.8, "opacity": 0.6})
 
