@@ -11,7 +11,6 @@ from typing import Any
 import yaml
 
 from ext.markdown import block, name, plain, table
-from rbpx.questions import registry as questions
 from rbpx.cli import registry
 from rbpx.cli.help import help_text
 from rbpx.config.imports import ImportConfig
@@ -21,6 +20,7 @@ from rbpx.config.places import experiments, folder
 from rbpx.config.request import KEYS
 from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 from rbpx.display.view import View
+from rbpx.questions import registry as questions
 
 _FEW = 5  # questions that lack a key which is said to be of every other
 
@@ -38,17 +38,13 @@ def verbs() -> str:
 
 def _tables_of(verb: str) -> list[str]:
     """The columns of the tables of a question, as its views describe them; views that say the same stand once."""
-    described = vars(import_module(f"rbpx.questions.{verb}.{_module(verb)}")).values()
+    described = vars(import_module(f"rbpx.questions.{verb}.ask")).values()
     parts = []
     for view in (each for each in described if isinstance(each, View)):
         meant = [(each.heading, " ".join(each.keys), each.means) for each in view.all_columns() if each.means]
         rows = [[plain(_in_S(heading)), name(_in_S(keys)), plain(_in_S(means))] for heading, keys, means in meant]
         parts += [f"Columns of `{view.name}`:\n\n" + table(["column", "name", "meaning"], rows)] if rows else []
     return list(dict.fromkeys(parts))
-
-
-def _module(verb: str) -> str:
-    return "ask" if (Path(questions.__file__).parent / verb / "ask.py").exists() else "views"
 
 
 def _in_S(text: str) -> str:

@@ -1,60 +1,42 @@
-"""Columns of fitted power laws, which the tables of many questions have: of rows of `fits`, or of what `of` gives."""
+"""Columns of fitted power laws, which the tables of many questions have, over rows of `fits`."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
-from rbpx.display.view import Column, Row, ends, error, value_of, whole, with_ends
+from rbpx.display.view import Column, ends, error, value_of, whole, with_ends
 from rbpx.display.vocabulary import UNKNOWN, decimals, number, significant
 
-if TYPE_CHECKING:
-    from rbpx.laws.power.law import LawFit
-
-OfLaw = Callable[[Row], "LawFit"]
+Columns = Sequence[Column[Mapping[str, Any]]]
 
 
-def exponent(of: OfLaw[Row] | None = None, digits: int = 4, means: str = "") -> Sequence[Column[Row]]:
+def exponent(digits: int = 4, means: str = "") -> Columns:
     """Alpha with its interval."""
-    return with_ends("α", "alpha", of and (lambda row: of(row).exponent), lambda value: number(value, digits), means)
+    return with_ends("α", "alpha", None, lambda value: number(value, digits), means)
 
 
-def constant(of: OfLaw[Row] | None = None, spare: int = 0) -> Sequence[Column[Row]]:
+def constant(spare: int = 0) -> Columns:
     """C, at 1 of what the law is in, with its interval."""
-    return with_ends(
-        "{c}", "C", of and (lambda row: of(row).constant), lambda value: significant(value, 4), spare=spare
-    )
+    return with_ends("{c}", "C", None, partial(significant, digits=4), spare=spare)
 
 
-def determination(of: OfLaw[Row] | None = None, spare: int = 0, ends_spare: int = 0) -> Sequence[Column[Row]]:
+def determination(spare: int = 0, ends_spare: int = 0) -> Columns:
     """R2 of the regression, with its interval."""
-    return with_ends("R²", "r2", of and (lambda row: of(row).determination), decimals(3), "", spare, ends_spare)
+    return with_ends("R²", "r2", None, decimals(3), "", spare, ends_spare)
 
 
-def points_of(of: OfLaw[Row] | None = None, spare: int = 0) -> Sequence[Column[Row]]:
+def points_of(spare: int = 0) -> Columns:
     """How many points a law is fitted to, and the places of the first and the last."""
-    return (
-        whole("points", "n_points", of and (lambda row: of(row).n_points), spare=spare),
-        ends(
-            "{x}_from {x}_to",
-            lambda row: _reach(of(row).S if of else value_of(row, "S")),
-            _power,
-            "over {x}",
-            spare=spare,
-        ),
-    )
+    return whole("points", "n_points", spare=spare), ends("{x}_from {x}_to", _reach, _power, "over {x}", spare=spare)
 
 
-def backtest(of: OfLaw[Row] | None = None, spare: int = 0) -> Column[Row]:
+def backtest(spare: int = 0) -> Column[Mapping[str, Any]]:
     """The error of the last point, predicted from the others."""
-    means = "error of the largest {x}, predicted from the others"
-    return error("backtest", "backtest_error", of and (lambda row: of(row).backtest_error), means, spare)
+    return error("backtest", "backtest_error", None, "error of the largest {x}, predicted from the others", spare)
 
 
-def _places(of: OfLaw[Row] | None, row: Row) -> Sequence[float]:
-    places: Sequence[float] = value_of(row, "S") if of is None else of(row).S
-    return places
-
-
-def _reach(S: Sequence[float]) -> tuple[float | None, float | None]:
+def _reach(row: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    S = value_of(row, "S")
     return (min(S), max(S)) if S else (None, None)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rbpx.runs.select.ways import Cells, in_size
@@ -69,63 +68,3 @@ def of_each(answer: Callable[[duckdb.DuckDBPyConnection, Any, Request], Result],
         return [answer(connection, group, request) for group in groups]
 
     return Question(of_all, **more)
-
-
-# ------------------------------------------------------------------ parts of questions that are not one function yet
-
-
-def each(analyse: Any) -> Any:
-    """Turn an analysis of one group into one of several groups, one after another."""
-    return lambda connection, groups, request: [analyse(connection, group, request) for group in groups]
-
-
-def one_by_one(tell: Any) -> Any:
-    """Turn what shows one result into what shows several, one after another."""
-
-    def of_all(results: Any, /, *more: Any, **named: Any) -> list[Any]:
-        return [told for result in results for told in tell(result, *more, **named)]
-
-    return of_all
-
-
-def of_parts(analyse: Any, keep: Any, tables: Any, sentences: Any = None, figures: Any = None, **more: Any) -> Question:
-    """A question whose rows, tables, sentences and figures are made of results of its own."""
-    shows = {name: more.pop(name, None) for name in ("passages", "texts")}
-    together = more.pop("together", None)
-
-    def answer(connection: Any, groups: Any, request: Any) -> Any:
-        results = analyse(connection, groups, request)
-        parts: dict[Any, list[Any]] = {}
-        for at, result in enumerate(results):
-            group = result.group
-            key = at if together is None or group is None else "" if together == "all" else group.title_of_family
-            parts.setdefault(key, []).append(result)
-        return [told(part) for part in parts.values()]
-
-    def told(part: Any) -> Any:
-        from rbpx.questions.result import Result, undrawn
-        from rbpx.store.schema import FITS
-
-        kept = [keep(None, result) for result in part]
-        rest = {k: v for each in kept if isinstance(each, dict) for k, v in each.items() if k != "rows"}
-        rows = [row for each in kept for row in (each["rows"] if isinstance(each, dict) else each)]
-        fits = rest.pop("fits", None) or [
-            {n: r[n] for n in FITS.names} for r in rows if r.get("fit_id") and "created_at" in r
-        ]
-        ids = [row["fit_id"] for row in fits]
-        return Result(
-            [result.group for result in part if result.group is not None],
-            rows,
-            tables(part),
-            () if sentences is None else sentences(part),
-            undrawn if figures is None else partial(figures, part, ids),
-            fits,
-            passages=() if shows["passages"] is None else shows["passages"](part),
-            texts=() if shows["texts"] is None else shows["texts"](part),
-            page=part if more.get("page") else None,
-            **rest,
-        )
-
-    of_file = more.pop("of_file", None)
-    more["of_file"] = None if of_file is None else lambda path, request: told([of_file(path, request)])
-    return Question(answer, **more)

@@ -158,6 +158,5 @@ def report_keys() -> tuple[str, ...]:
 
 def question(name: str) -> "Question":
     """What a question looks at, and how it is answered."""
-    module = "ask" if (_HERE / name / "ask.py").exists() else "views"
-    found: Question = import_module(f"rbpx.questions.{name}.{module}").QUESTION
+    found: Question = import_module(f"rbpx.questions.{name}.ask").QUESTION
     return found

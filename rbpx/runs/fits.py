@@ -253,11 +253,6 @@ def with_document_doubts(group: Group, fit: PowerLawFit) -> PowerLawFit:
     return of_dependent_documents(group, of_one_document(group, fit))
 
 
-def keep_fits(store: Any, records: list[Record]) -> list[Record]:
-    """The rows, which are written where the question is asked."""
-    return records
-
-
 def alike(rows: Sequence[Record]) -> list[Record]:
     """Rows of several kinds with the same columns in each, None where one has no value."""
     columns = dict.fromkeys(name for row in rows for name in row)

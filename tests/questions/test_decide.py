@@ -1,7 +1,6 @@
 """decide on drawn runs: its sentences, its rows, and what it does not conclude."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,10 @@ import pytest
 
 from rbpx.display.section import Section
 from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.surface.decision import Best, Served
+from rbpx.laws.surface.runs import Runs
 from rbpx.questions import render
+from rbpx.questions.decide.analysis import doubts_of_best, doubts_of_served
 from rbpx.status import Status
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.coverage import BUDGET, least_to_reach
@@ -67,14 +69,13 @@ def test_its_rows_have_what_its_sentences_say(asked: Asked) -> None:
     assert [row["kind"] for row in asked.rows if "beyond" in (row["reasons"] or ())] == ["best", "asked"]
 
 
-def test_what_it_cannot_name_does_not_pass(asked: Asked) -> None:
-    (decision,) = asked.results[0].of
-    best = tuple(replace(each, S=Estimate(), D=Estimate(), y=Estimate()) for each in decision.best)
-    unknown = replace(decision, best=best)
-    assert [reasons[0] for reasons in unknown.reasons_of_best] == [Status.not_straddled] * 2
+def test_what_it_cannot_name_does_not_pass() -> None:
+    none = Estimate()
+    assert doubts_of_best(Best(BUDGET, none, none, none, none, none, beyond=1.0)) == [Status.not_straddled]
+    runs = Runs.of([1e8, 1e9], [1e10, 1e11], [3.0, 2.5])
     for within, status in ((True, Status.not_straddled), (False, Status.unreachable)):
-        served = replace(decision.served, S=Estimate(), D=Estimate(), saved=Estimate(), within=within)
-        assert replace(decision, served=served).reasons_of_served[0] is status
+        served = Served(1e20, 1e12, none, none, none, 1.0, none, within=within)
+        assert doubts_of_served(served, runs) == [status]
 
 
 def test_to_serve_tokens_it_names_the_size_of_the_law_and_how_well_that_is_known(asked: Asked) -> None:

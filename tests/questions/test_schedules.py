@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from rbpx.questions.decide.analysis import Decisions
-from rbpx.questions.decide.views import sentences
 from tests.support.asking import Asked, ask, groups, imported, refused
 from tests.support.composed import here
 from tests.support.tables import write_table
@@ -210,7 +208,8 @@ def test_states_of_a_constant_rate_beside_single_ends_are_mixed_and_the_advice_i
     bring(ladder_with_states(tmp_path / "a.csv", columns), store)
     (group,) = groups(store, "decide")
     assert group.is_mixed
-    assert "6 of 18 points are states before the end of their training" in sentences([Decisions(group, ())])[0]
+    first = ask(store, "decide", resamples=20).results[0].sentences[0]
+    assert "6 of 18 points are states before the end of their training" in first
     (last,) = groups(store, "decide", checkpoints="last")
     assert not last.is_mixed
 

@@ -1,7 +1,7 @@
 """Puts together what runs in size and tokens say about the next one (verb decide)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +15,6 @@ from rbpx.laws.intervals.estimate import Estimate, flat
 from rbpx.laws.names import Axis
 from rbpx.laws.predict.calibration import in_sd
 from rbpx.laws.surface.averaged import BudgetTest, OverForms, backtest_budgets, forms_to_mix, predict_over_forms
-from rbpx.laws.surface.checks import HeldOut
 from rbpx.laws.surface.decision import Best, Served, best_of, irreducible, with_serving, within_total
 from rbpx.laws.surface.fit import SurfaceFit, fit_surface
 from rbpx.laws.surface.landscape import Landscape, landscape
@@ -30,12 +29,11 @@ from rbpx.laws.surface.next_runs import (
     predictions,
 )
 from rbpx.laws.surface.runs import Runs, six_S
-from rbpx.runs.fits import alike
 from rbpx.runs.points.outliers import outlier_rows, tested_quantities
 from rbpx.runs.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, refuse_routed
 from rbpx.runs.select.trainings import TrainingGroup, plain_beside
 from rbpx.status import Status, first_of, in_order
-from rbpx.store.store import Record, Store
+from rbpx.store.store import Record
 
 _NEXT: Final = 3  # runs, where nothing says how many
 FAR: Final = 30  # times the most compute: beyond, a budget is an extrapolation that no backtest covers
@@ -49,11 +47,10 @@ class Decision:
     Attributes:
         trained: its points.
         form: the form of those mixed that fits best.
-        E: what no model gets below; unknown where size and tokens vary together, since it lies far off their line.
         budgets: what larger budgets showed beside what smaller ones announced.
         best: of each budget; none where size and tokens vary together.
-        served: the least of training and serving; None where it was not asked for, or there is none.
-        asked: the points that were asked for, with what a run would show.
+        rows: of each kind: runs, best, served, asked, worth, outlier, largest, next; E, which no model gets below, is
+            unknown where size and tokens vary together, since it lies far off their line.
         target: what the runs to train next narrow, in words.
         plans: these runs: the best use of what they may cost, after those that narrow most per FLOP if next= is typed.
         landscape: what pictures show of budgets; None where size and tokens vary together.
@@ -63,131 +60,126 @@ class Decision:
 
     trained: Trained
     form: SurfaceFit
-    E: Estimate
     budgets: tuple[BudgetTest, ...]
-    best: tuple[Best, ...]
-    served: Served | None
-    asked: tuple[tuple[float, float, OverForms], ...]
+    best: Sequence[Best]
+    rows: Sequence[Record]
     target: str
-    plans: tuple[Plan, ...]
+    plans: Sequence[Plan]
     landscape: Landscape | None
     worth: Shift | None
     reasons: tuple[Status, ...]
 
-    def reasons_at(self, farther: float, longer: float, unknown: Status | None = None) -> tuple[Status, ...]:
-        """Every status that holds for a run.
-
-        Args:
-            farther: the factor by which its compute lies above that of all runs.
-            longer: the same for its tokens per parameter.
-            unknown: why there is no such run.
-        """
-        more = [Status.beyond] if farther > FAR or longer > LONG else []
-        return in_order([*self.reasons, *more, *([] if unknown is None else [unknown])])
-
-    @property
-    def reasons_of_best(self) -> list[tuple[Status, ...]]:
-        """Of the best of each budget; not_straddled where no size is the best."""
-        unknown = [Status.not_straddled if best.S.value is None else None for best in self.best]
-        return [self.reasons_at(best.beyond, 1.0, why) for best, why in zip(self.best, unknown, strict=True)]
-
-    @property
-    def reasons_of_served(self) -> tuple[Status, ...]:
-        """Of the least of training and serving; none where it was not asked for.
-
-        Without a size it is not_straddled, or unreachable where none smaller comes to the loss with more tokens.
-        """
-        served = self.served
-        if served is None:
-            return ()
-        farther, unknown = 1.0, None  # how far the budget lies beyond is said of its best training
-        if served.S.value is None:
-            unknown = Status.not_straddled if served.within else Status.unreachable
-        if served.within:
-            training = served.C - 2 * (served.S.value or 0.0) * served.T
-            farther = training / float(self.trained.runs.along(Axis.C).max())
-        return self.reasons_at(farther, served.ratio_beyond, unknown)
-
-    @property
-    def reasons_of_asked(self) -> list[tuple[Status, ...]]:
-        """Of the points that were asked for."""
-        runs = self.trained.runs
-        most, longest = float(runs.along(Axis.C).max()), float((runs.D_N / runs.S_N).max())
-        return [self.reasons_at(6 * S * D / most, D / S / longest) for S, D, _ in self.asked]
-
-    @property
-    def largest(self) -> list[tuple[HeldOut, float]]:
-        """The runs of the largest budget that smaller ones foretold, and how many standard deviations each is off."""
-        nearest = min(self.budgets, key=lambda test: (test.gap, -int(test.fitted_N.sum())), default=None)
-        if nearest is None:
-            return []
-        off = [(test, in_sd(test.predicted, test.measured)) for test in nearest.held_out]
-        return [(test, each) for test, each in off if each is not None]
+    def of_kind(self, kind: str) -> list[Record]:
+        """Its rows of a kind."""
+        return [row for row in self.rows if row["kind"] == kind]
 
 
-@dataclass(frozen=True, eq=False)
-class Decisions:
-    """What is said about one family on one text."""
-
-    group: TrainingGroup
-    of: tuple[Decision, ...]
-
-
-def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Decisions:
+def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> list[Decision]:
     """Decide by cross-entropy unless quantities are named."""
     quantities = tested_quantities(connection, group, request)
     if not request.laws.by_name:
         quantities = sorted(quantities, key=lambda each: each.law != "cross_entropy")[:1]
     plain = plain_beside(connection, request, group)
-    beside = (
-        {} if plain is None else {(each.law, each.k): each for each in tested_quantities(connection, plain, request)}
-    )
-    return Decisions(group, tuple(_decide(group, each, beside.get((each.law, each.k)), request) for each in quantities))
+    tested = [] if plain is None else tested_quantities(connection, plain, request)
+    beside = {(each.law, each.k): each for each in tested}
+    return [_decide(group, each, beside.get((each.law, each.k)), request) for each in quantities]
 
 
 def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, request: Request) -> Decision:
     refuse_routed(trained)
-    runs = trained.runs
+    runs, seed, points = trained.runs, request.seed, request.points_to_predict()
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     forms, n_resamples = forms_to_mix(runs), min(request.resamples, MOST_RESAMPLES)
     fits = [fit_surface(runs, form, n_resamples=n_resamples, **options) for form in forms]
-    known = [fit for fit in fits if fit.bic is not None]
-    form = min(known, key=lambda fit: fit.bic or 0.0) if known else fits[0]
+    form = min(fits, key=lambda fit: math.inf if fit.bic is None else fit.bic)
     (foretold,) = backtest_budgets([(runs, forms)], **options)
-    reasons = list(doubts_of_points(group, trained, form))
-    if all(fit.surface is None for fit in fits):
-        return Decision(trained, form, Estimate(), foretold, (), None, (), "", (), None, None, in_order(reasons))
-    most, points = float(runs.along(Axis.C).max()), request.points_to_predict()
-    collinear = Status.collinear_design in reasons
-    wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets])) or [TENFOLD * most]
-    found = [] if collinear else [best_of(fits, C, foretold, request.seed) for C in wanted]
-    best = tuple(each for each in found if each is not None)
-    served = None
-    if request.inference_tokens and request.inference_within and not collinear:
-        served = within_total(fits, wanted[0], request.inference_tokens, foretold, request.seed)
-    elif request.inference_tokens and best and best[0].S.value is not None:
-        served = with_serving(fits, wanted[0], request.inference_tokens, request.seed)
-    asked = (
-        [(*at, each) for at, each in zip(points, predict_over_forms(fits, points, foretold), strict=True)]
-        if points
-        else []
-    )
-    target, plans = "", list[Plan]()
-    if request.next is not None:
-        to_narrow = _to_narrow(runs, request)
-        target, plans = to_narrow.name, next_runs(fits, to_narrow, request.next, _may_cost(runs, request), request.seed)
-    elif not collinear and len(candidates(runs, request.flops or most)[0]):  # off the line of the runs it is unbounded
-        to_narrow = best_values(runs, wanted)
-        target, plans = to_narrow.name, next_runs(fits, to_narrow, _NEXT, request.flops or most, request.seed)[-1:]
-    E = Estimate() if collinear else irreducible(fits, request.seed)
-    around = None if collinear else landscape(fits, wanted, MOST_SERIES, foretold, request.seed)
-    worth = None
-    if plain is not None and is_surface(plain.runs, runs) and not (plain.runs.repeats or runs.repeats):
-        worth = fit_shift(plain.runs, runs, Axis.C, **options)
-    next_ones = target, tuple(plans)
-    return Decision(
-        trained, form, E, foretold, best, served, tuple(asked), *next_ones, around, worth, in_order(reasons)
-    )
+    reasons = doubts_of_points(group, trained, form)
+    is_fitted = any(fit.surface is not None for fit in fits)
+    tells_apart = is_fitted and Status.collinear_design not in reasons
+    E, best, served, over, target, plans = Estimate(), list[Best](), None, list[OverForms](), "", list[Plan]()
+    around = worth = None
+    if is_fitted:
+        most = float(runs.along(Axis.C).max())
+        wanted = list(dict.fromkeys([*([request.flops] if request.flops else []), *request.budgets]))
+        wanted = wanted or [TENFOLD * most]
+        over = predict_over_forms(fits, points, foretold) if points else []
+        if request.next is not None:
+            to_narrow, flops = _to_narrow(runs, request), _may_cost(runs, request)
+            target, plans = to_narrow.name, next_runs(fits, to_narrow, request.next, flops, seed)
+        elif tells_apart and len(candidates(runs, request.flops or most)[0]):  # off their line it is unbounded
+            to_narrow = best_values(runs, wanted)
+            target, plans = to_narrow.name, next_runs(fits, to_narrow, _NEXT, request.flops or most, seed)[-1:]
+        if plain is not None and is_surface(plain.runs, runs) and not (plain.runs.repeats or runs.repeats):
+            worth = fit_shift(plain.runs, runs, Axis.C, **options)
+    if tells_apart:
+        E, around = irreducible(fits, seed), landscape(fits, wanted, MOST_SERIES, foretold, seed)
+        best = [each for C in wanted if (each := best_of(fits, C, foretold, seed)) is not None]
+        if request.inference_tokens and request.inference_within:
+            served = within_total(fits, wanted[0], request.inference_tokens, foretold, seed)
+        elif request.inference_tokens and best and best[0].S.value is not None:
+            served = with_serving(fits, wanted[0], request.inference_tokens, seed)
+    values: list[Record] = [{"kind": "runs", "n_points": form.n_points, "n_runs": form.n_runs, **flat({"E": E})}]
+    values[0] |= _doubts(reasons)
+    values += [{"kind": "best", **flat(vars(each)), **_doubts([*reasons, *doubts_of_best(each)])} for each in best]
+    if served is not None:
+        doubts = [*reasons, *doubts_of_served(served, runs)]
+        values.append({"kind": "served", **flat(vars(served)), **_doubts(doubts)})
+    for (S, D), at in zip(points if over else (), over, strict=True):
+        farther, longer = 6 * S * D / most, D / S / float((runs.D_N / runs.S_N).max())
+        doubted = _doubts([*reasons, *_beyond(farther, longer)])
+        values.append({"kind": "asked", "S": S, "D": D, **flat({"y": at.y}), **doubted})
+    values += [*_worth(worth), *outlier_rows(group, [trained]), *_largest(foretold)]
+    for plan in plans:
+        of_plan: Record = {"kind": "next", "target": target, "plan": plan.name, "next_narrows": plan.next_narrows}
+        values += [of_plan | {"rank": n, **vars(run)} for n, run in enumerate(plan.runs, 1)] or [of_plan]
+    named = {**group.names(), "law": trained.law, "k": trained.k, "form": form.form}
+    rows = [{"kind": row["kind"]} | (row if row["kind"] == "outlier" else named | row) for row in values]
+    return Decision(trained, form, foretold, best, rows, target, plans, around, worth, reasons)
+
+
+def _beyond(farther: float, longer: float = 1.0) -> list[Status]:
+    """Whether a run lies far off the runs, by the factors of its compute and its tokens per parameter beyond theirs."""
+    return [Status.beyond] if farther > FAR or longer > LONG else []
+
+
+def doubts_of_best(best: Best) -> list[Status]:
+    """What is wrong with the best of a budget beside the points; not_straddled where no size is the best."""
+    return [*_beyond(best.beyond), *([Status.not_straddled] if best.S.value is None else [])]
+
+
+def doubts_of_served(served: Served, runs: Runs) -> list[Status]:
+    """What is wrong with the least of training and serving beside the points.
+
+    Without a size it is not_straddled, or unreachable where none smaller comes to the loss with more tokens.
+    """
+    farther = 1.0  # how far the budget lies beyond is said of its best training
+    if served.within:
+        training = served.C - 2 * (served.S.value or 0.0) * served.T
+        farther = training / float(runs.along(Axis.C).max())
+    none = Status.not_straddled if served.within else Status.unreachable
+    return [*_beyond(farther, served.ratio_beyond), *([none] if served.S.value is None else [])]
+
+
+def _worth(worth: Shift | None) -> Iterator[Record]:
+    """What the variant is worth at each place, or that it is not known at any."""
+    if worth is None:
+        return
+    start, end = worth.apart or (None, None)
+    places: list[tuple[float | None, Estimate, list[Status]]]
+    places = [(at.C, at.value, [at.status, *worth.reasons]) for at in worth.at]
+    for C, value, statuses in places or [(None, Estimate(), [*worth.reasons])]:
+        at_C: Record = {"C": C, "apart_from": start, "apart_to": end}
+        yield {"kind": "worth", **flat({"multiplier": value}), **at_C, **_doubts(statuses)}
+
+
+def _largest(budgets: Sequence[BudgetTest]) -> Iterator[Record]:
+    """The runs of the largest budget that smaller ones foretold, and how many standard deviations each is off."""
+    nearest = min(budgets, key=lambda test: (test.gap, -int(test.fitted_N.sum())), default=None)
+    for test in () if nearest is None else nearest.held_out:
+        off = in_sd(test.predicted, test.measured)
+        if off is not None:
+            at: Record = {"S": test.S, "D": test.D, "measured": test.measured, "in_sd": off, "held": test.is_inside}
+            yield {"kind": "largest", **at, **flat({"y": test.predicted})}
 
 
 def _to_narrow(runs: Runs, request: Request) -> Wanted:
@@ -210,38 +202,6 @@ def _may_cost(runs: Runs, request: Request) -> float:
         least = float((six_S(runs.S_N) * runs.D_N).min())
         raise RbpxError(f"flops={flops:g} pays for no run that informs: the least that there is took {least:.3g}")
     return flops
-
-
-def keep(store: Store, decisions: Decisions) -> list[Record]:
-    """Rows of each kind: runs, best, served, asked, worth, outlier, largest, next; nothing enters `fits`."""
-    rows: list[Record] = []
-    for each in decisions.of:
-        named = {**decisions.group.names(), "law": each.trained.law, "k": each.trained.k, "form": each.form.form}
-        counts = {"n_points": each.form.n_points, "n_runs": each.form.n_runs}
-        rows.append({"kind": "runs", **named, **counts, **flat({"E": each.E}), **_doubts(each.reasons)})
-        for best, of in zip(each.best, each.reasons_of_best, strict=True):
-            rows.append({"kind": "best", **named, **flat(vars(best)), **_doubts(of)})
-        if each.served is not None:
-            rows.append({"kind": "served", **named, **flat(vars(each.served)), **_doubts(each.reasons_of_served)})
-        for (S, D, over), of in zip(each.asked, each.reasons_of_asked, strict=True):
-            rows.append({"kind": "asked", **named, "S": S, "D": D, **flat({"y": over.y}), **_doubts(of)})
-        if each.worth is not None:
-            start, end = each.worth.apart or (None, None)
-            places: list[tuple[float | None, Estimate, Sequence[Status]]] = [
-                (at.C, at.value, (at.status, *each.worth.reasons)) for at in each.worth.at
-            ]
-            for C, value, statuses in places or [(None, Estimate(), each.worth.reasons)]:
-                at_C: Record = {"C": C, "apart_from": start, "apart_to": end, **_doubts(statuses)}
-                rows.append({"kind": "worth", **named, **flat({"multiplier": value}), **at_C})
-        rows += outlier_rows(decisions.group, [each.trained])
-        for test, off in each.largest:
-            at = {"S": test.S, "D": test.D, "measured": test.measured, "in_sd": off, "held": test.is_inside}
-            rows.append({"kind": "largest", **named, **at, **flat({"y": test.predicted})})
-        for plan in each.plans:
-            of_plan = {"target": each.target, "plan": plan.name, "next_narrows": plan.next_narrows}
-            ranked: list[Record] = [{"rank": n, **vars(run)} for n, run in enumerate(plan.runs, 1)]
-            rows += [{"kind": "next", **named, **of_plan, **run} for run in ranked or [{}]]
-    return alike(rows)
 
 
 def _doubts(reasons: Sequence[Status]) -> Record:

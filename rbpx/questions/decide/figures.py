@@ -5,7 +5,7 @@ together, is left out. Source: arXiv 2203.15556, figures 2 and 3, for the first 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from rbpx.display.chart.figure import (
@@ -26,88 +26,63 @@ from rbpx.display.chart.figure import (
 from rbpx.display.view import View, error, magnitude, share, text, with_ends
 from rbpx.display.vocabulary import short, significant
 from rbpx.errors import number_of
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.estimate import Estimate, by_name, flat
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.averaged import BudgetTest
-from rbpx.laws.surface.checks import HeldOut
 from rbpx.laws.surface.decision import Best
-from rbpx.laws.surface.landscape import LEVELS, Landscape, Margin, Split
-from rbpx.questions.decide.analysis import Decision, Decisions
-from rbpx.questions.question import one_by_one
+from rbpx.laws.surface.landscape import LEVELS, Landscape
+from rbpx.questions.decide.analysis import Decision
+from rbpx.questions.surface.figures import (
+    DOTS,
+    RING,
+    isoflop_figure,
+    of_budget,
+    of_quantity,
+    optimum_figure,
+    scale_of_y,
+)
 from rbpx.runs.origin import spelled
+from rbpx.runs.select.trainings import TrainingGroup
+from rbpx.store.store import Record
 
-_RING: Final = {"filled": False, "color": "gray"}
-_DOTS: Final = {"strokeDash": [1, 4], "strokeWidth": 3, "color": "gray"}
 _LINE, _RUN, _LEADING, _ASKED, _PARABOLA = "best of each C", "run", "best run so far", "asked for", "IsoFLOP parabola"
-_SIDES: Final = ("more tokens", "fewer tokens")
+_SIDES: Final = {"more tokens": "smaller", "fewer tokens": "larger"}  # size
 
 
-@dataclass(frozen=True)
-class _Point:
-    """A run, or the best of a budget."""
-
-    what: str
-    C: float
-    S: Estimate
-    D: Estimate
-    y: Estimate
-
-    @classmethod
-    def of(cls, what: str, best: Best, sign: int) -> "_Point":
-        return cls(what, best.C, best.S, best.D, best.y.times(sign))
+def _four(value: float | None) -> str:
+    return significant(value, 4)
 
 
-FRONTIER: Final = View[_Point](
+FRONTIER: Final = View[Record](
     "frontier",
-    text("shown", "shown", lambda row: row.what),
-    magnitude("C", "C", lambda row: row.C),
-    magnitude("S", "S", lambda row: row.S.value),
-    magnitude("D", "D", lambda row: row.D.value),
-    with_ends("y", "y", lambda row: row.y, lambda value: significant(value, 4)),
+    text("shown", "shown"),
+    [magnitude(name, name) for name in "CSD"],
+    with_ends("y", "y", None, _four),
 )
-ISOFLOP: Final = View[tuple[str, str, float, float]](
-    "isoflop",
-    text("budget", "budget", lambda row: row[0]),
-    text("shown", "shown", lambda row: row[1]),
-    magnitude("S", "S", lambda row: row[2]),
-    magnitude("y", "y", lambda row: row[3]),
-)
-OPTIMUM: Final = View[_Point](
-    "optimum",
-    text("shown", "shown", lambda row: row.what),
-    magnitude("C", "C", lambda row: row.C),
-    with_ends("best S", "S", lambda row: row.S, short),
-    with_ends("best D", "D", lambda row: row.D, short),
-)
-MARGINS: Final = View[tuple[str, str, float, Estimate, Estimate]](
+MARGINS: Final = View[Record](
     "margins",
-    text("worse by", "level", lambda row: row[0]),
-    text("side", "side", lambda row: row[1]),
-    magnitude("C", "C", lambda row: row[2]),
-    with_ends("S", "S", lambda row: row[3], short),
-    with_ends("D / S", "ratio", lambda row: row[4], short),
+    text("worse by", "level"),
+    text("side", "side"),
+    magnitude("C", "C"),
+    with_ends("S", "S", None, short),
+    with_ends("D / S", "ratio", None, short),
 )
-BACKTESTS: Final = View[tuple[BudgetTest, HeldOut, float]](
+BACKTESTS: Final = View[Record](
     "backtests",
-    text("foretold from", "gap", lambda row: _from(row[0])),
-    magnitude("S", "S", lambda row: row[1].S),
-    magnitude("D", "D", lambda row: row[1].D),
-    with_ends("predicted", "predicted", lambda row: row[1].predicted, lambda value: significant(value, 4)),
-    magnitude("measured", "measured", lambda row: row[1].measured),
-    share("interval", "reach", lambda row: row[2], 2, "how far the interval reaches on the side of the measured y"),
-    error("error", "error", lambda row: _off(row[1]), "(measured - predicted) / predicted"),
+    text("foretold from", "gap"),
+    [magnitude(name, name) for name in "SD"],
+    with_ends("predicted", "predicted", None, _four),
+    magnitude("measured", "measured"),
+    share("interval", "reach", None, 2, "how far the interval reaches on the side of the measured y"),
+    error("error", "error", means="(measured - predicted) / predicted"),
 )
 
 
-@one_by_one
-def figures(of: Decisions, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:
+def figures(group: TrainingGroup, decisions: Sequence[Decision]) -> Iterator[Figure | Undrawn]:
     """The frontier, IsoFLOP curves, the best size, what other splits lose, and backtests; of each quantity."""
-    origin = Origin(spelled("runs_of_text", dataset=of.group.first.dataset), tuple(of.group.run_ids))
-    for decision in of.of:
-        trained, name = decision.trained, f"{decision.trained.law}{decision.trained.k or ''}"
-        for each in _of_decision(decision, origin):
-            yield replace(each, name=f"{each.name}-{name}", title=f"{each.title}: {trained.title}")
+    origin = Origin(spelled("runs_of_text", dataset=group.first.dataset), tuple(group.run_ids))
+    for decision in decisions:
+        yield from (of_quantity(each, decision.trained) for each in _of_decision(decision, origin))
 
 
 def _of_decision(of: Decision, origin: Origin) -> Iterator[Figure]:
@@ -119,12 +94,8 @@ def _of_decision(of: Decision, origin: Origin) -> Iterator[Figure]:
     if around is not None and around.splits:
         yield _optimum(of, around, origin)
         yield _margins(of, around, origin)
-    if any(_reach(test) is not None for budget in of.budgets for test in budget.held_out):
-        yield _backtests(of, origin)
-
-
-def _y(of: Decision) -> Scale:
-    return Scale("y", of.trained.title, log=of.trained.sign == 1)
+    if foretold := _foretold(of):
+        yield _backtests(foretold, origin)
 
 
 def _only(rows: Rows, *what: str) -> Rows:
@@ -135,20 +106,24 @@ def _with_rows(marks: Sequence[Mark]) -> tuple[Mark, ...]:
     return tuple(mark for mark in marks if mark.rows)
 
 
-def _bests(of: Decision, landscape: Landscape) -> list[_Point]:
+def _point(what: str, best: Best, sign: int) -> Record:
+    return {"shown": what, **flat(vars(replace(best, y=best.y.times(sign))))}
+
+
+def _lines(of: Decision, landscape: Landscape) -> dict[str, list[Record]]:
     """The line of the best of each budget, and what was asked for, which is on the line too."""
-    asked = [_Point.of(_ASKED, best, of.trained.sign) for best in of.best if best.S.value is not None]
-    return [*(_Point.of(_LINE, each.best, of.trained.sign) for each in landscape.splits), *asked]
+    bests = {_LINE: [each.best for each in landscape.splits], _ASKED: [each for each in of.best if each.S.value]}
+    return {what: [_point(what, each, of.trained.sign) for each in best] for what, best in bests.items()}
 
 
 def _frontier(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
     runs, sign = of.trained.runs, of.trained.sign
     at: list[Floats] = [runs.along(Axis.C), runs.S_N, runs.D_N, sign * runs.y_N]
     ran = [
-        _Point(_LEADING if n in landscape.leading else _RUN, C, Estimate(S), Estimate(D), Estimate(y))
-        for n, (C, S, D, y) in enumerate(zip(*(each.tolist() for each in at), strict=True))
+        {"shown": _LEADING if n in landscape.leading else _RUN, **dict(zip("CSDy", each, strict=True))}
+        for n, each in enumerate(zip(*(each.tolist() for each in at), strict=True))
     ]
-    best = _bests(of, landscape)
+    best = [row for rows in _lines(of, landscape).values() for row in rows]
     table = FRONTIER.table("Loss against compute", [*best, *ran])
     rows = table.records()
     named = tuple(name for name in (_LINE, _ASKED, _LEADING, _RUN) if _only(rows, name))
@@ -161,13 +136,12 @@ def _frontier(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
         bars("y_lo", "y_hi", rows=asked),
         points(rows=asked),
     ]
-    first, last = best[0], landscape.splits[-1].best
+    first, last = best[0], best[len(along) - 1]
     return drawn(
         table,
-        Chart(scale_of(Axis.C), _y(of), _with_rows(marks), "shown", "", named, height=340),
-        f"The best of a budget goes from {significant(first.y.value, 4)} at {short(first.C)} FLOPs to "
-        f"{significant(last.y.times(sign).value, 4)} at {short(last.C)}; {number_of(len(landscape.leading), 'run')} of "
-        f"{len(ran)} had less than all before.",
+        Chart(scale_of(Axis.C), scale_of_y(of.trained), _with_rows(marks), "shown", "", named, height=340),
+        f"The best of a budget goes from {_four(first['y'])} at {short(first['C'])} FLOPs to {_four(last['y'])} at "
+        f"{short(last['C'])}; {number_of(len(landscape.leading), 'run')} of {len(ran)} had less than all before.",
         "Line and band: what a new run of the best size of each C = 6 S D would show, and where 95 % of such runs "
         "would lie. Best run so far: none of as much compute or less shows less.",
         origin,
@@ -175,37 +149,14 @@ def _frontier(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
 
 
 def _isoflop(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
-    sign = of.trained.sign
-    named = {f"C = {short(curve.budget.C)}": curve for curve in landscape.curves}
-    ran = [
-        (name, "runs", S, sign * y)
-        for name, each in named.items()
-        for S, y in zip(each.budget.sizes, each.budget.y_of_sizes, strict=True)
-    ]
-    minima = [
-        (name, "minimum", each.best.S.value, sign * each.best.y.value)
-        for name, each in named.items()
-        if each.best.S.value is not None and each.best.y.value is not None
-    ]
-    table = ISOFLOP.table("Loss against size at equal compute", [*ran, *minima])
-    rows = table.records()
-    curves: Rows = [
-        {"budget": name, "S": S, "y": sign * y}
-        for name, each in named.items()
-        for S, y in zip(each.S, each.y, strict=True)
-    ]
-    ring = points(rows=_only(rows, "minimum"), plain=True, look={**_RING, "size": 200, "shape": "circle"})
-    least = "; ".join(f"{name}: least at S = {short(S)}" for name, _, S, _ in minima)
-    return drawn(
-        table,
-        Chart(
-            scale_of(Axis.S, "S", of.trained.members[0].size_by),
-            _y(of),
-            (line(curves), points(rows=_only(rows, "runs")), *([ring] if minima else [])),
-            "budget",
-            height=340,
-        ),
-        f"{least or 'no curve has a minimum'}.",
+    curves = landscape.curves
+    known = [(each.budget.C, each.best.S.value, each.best.y.value) for each in curves]
+    return isoflop_figure(
+        "Loss against size at equal compute",
+        of.trained,
+        [row for each in curves for row in of_budget(each.budget.C, each.budget.sizes, each.budget.y_of_sizes)],
+        [row for each in curves for row in of_budget(each.budget.C, each.S, each.y)],
+        [row for C, S, y in known if S is not None and y is not None for row in of_budget(C, [S], [y])],
         "Points: runs of each budget C = 6 S D, interpolated in ln C between two runs of a size. Lines: the surface "
         "over forms; rings: its minima.",
         origin,
@@ -213,35 +164,10 @@ def _isoflop(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
 
 
 def _optimum(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
-    parabolas = [
-        _Point(_PARABOLA, each.budget.C, each.budget.S, each.budget.D, Estimate())
-        for each in landscape.curves
-        if each.budget.S.value is not None
-    ]
-    best = _bests(of, landscape)
-    table = OPTIMUM.table("The best size of each compute", [*best, *parabolas])
-    rows = table.records()
-    asked, seen = _only(rows, _ASKED), _only(rows, _PARABOLA)
-    bounded = [row for row in seen if row["S_lo"] is not None and row["S_hi"] is not None]
-    marks = [
-        Mark("band", _only(rows, _LINE), "S_lo", "S_hi"),
-        line(_only(rows, _LINE)),
-        bars("S_lo", "S_hi", rows=[*bounded, *asked]),
-        points(rows=[*seen, *asked]),
-    ]
-    first, last = landscape.splits[0].best, landscape.splits[-1].best
-    return drawn(
-        table,
-        Chart(
-            scale_of(Axis.C),
-            Scale("S", "best S", log=True, form="~s"),
-            _with_rows(marks),
-            "shown",
-            "",
-            tuple(name for name in (_LINE, _ASKED, _PARABOLA) if _only(rows, name)),
-        ),
-        f"The best size goes from {short(first.S.value)} at {short(first.C)} FLOPs to {short(last.S.value)} at "
-        f"{short(last.C)}.",
+    seen = [flat(vars(each.budget)) for each in landscape.curves if each.budget.S.value is not None]
+    return optimum_figure(
+        "The best size of each compute",
+        {**_lines(of, landscape), _PARABOLA: seen},
         "Line and band: best S of each C = 6 S D over forms, 95 %; its D is C / (6 S). Parabola: minima through the "
         "runs of one budget alone, which know no form.",
         origin,
@@ -254,22 +180,18 @@ def _ratio(C: float, S: Estimate) -> Estimate:
     return Estimate(value, lo, hi)
 
 
-def _end(margin: Margin, side: str) -> Estimate:
-    return margin.smaller if side == _SIDES[0] else margin.larger
-
-
 def _level(level: float) -> str:
     return f"{100 * level:g} %"
 
 
 def _margins(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
-    splits: Sequence[Split] = landscape.splits
+    splits = landscape.splits
     said = [
-        (_level(level), side, split.best.C, S, _ratio(split.best.C, S))
+        {"level": _level(level), "side": side, "C": split.best.C, **by_name(S=S, ratio=_ratio(split.best.C, S))}
         for at, level in enumerate(LEVELS)
-        for side in _SIDES
+        for side, end in _SIDES.items()
         for split in splits
-        for S in (_end(split.margins[at], side),)
+        for S in (getattr(split.margins[at], end),)
         if S.value is not None
     ]
     table = MARGINS.table("What other splits of a budget lose", said)
@@ -278,8 +200,8 @@ def _margins(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
     ran: Rows = [{"C": C, "ratio": each} for C, each in zip(at_C, ratio, strict=True)]
     best: Rows = [{"C": each.best.C, "ratio": _ratio(each.best.C, each.best.S).value} for each in splits]
     marks = [
-        points(rows=ran, plain=True, name="", look={**_RING, "size": 40}),
-        line(best, plain=True, look=_DOTS),
+        points(rows=ran, plain=True, name="", look={**RING, "size": 40}),
+        line(best, plain=True, look=DOTS),
         line(table.records(), by="side"),
         *([rule(C=each.C) for each in of.best]),
     ]
@@ -309,28 +231,27 @@ def _margins(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
     )
 
 
-def _from(test: BudgetTest) -> str:
-    return f"1/{test.gap:g} of the compute"
+def _foretold(of: Decision) -> list[Record]:
+    """Runs of larger budgets beside what smaller ones announced, where that has an interval.
+
+    `reach` is how far this reaches on the side of the measured value, relative to the prediction.
+    """
+    rows = []
+    for budget, test in [(each, test) for each in of.budgets for test in each.held_out]:
+        y, ends = test.predicted.value, test.predicted.ends
+        if y is not None and ends is not None:
+            row: Record = {"gap": f"1/{budget.gap:g} of the compute", "S": test.S, "D": test.D}
+            row |= {"reach": abs(ends[int(test.measured > y)] / y - 1), "error": test.measured / y - 1}
+            row |= {"measured": test.measured, "inside": test.is_inside}
+            rows.append(row | by_name(predicted=test.predicted))
+    return rows
 
 
-def _off(test: HeldOut) -> float | None:
-    y = test.predicted.value
-    return None if y is None else test.measured / y - 1
-
-
-def _reach(test: HeldOut) -> float | None:
-    """How far the interval reaches on the side of the measured value, relative to the prediction."""
-    y, ends = test.predicted.value, test.predicted.ends
-    return None if y is None or ends is None else abs(ends[int(test.measured > y)] / y - 1)
-
-
-def _backtests(of: Decision, origin: Origin) -> Figure:
-    tested = [(budget, test, _reach(test)) for budget in of.budgets for test in budget.held_out]
-    known = [(budget, test, reach) for budget, test, reach in tested if reach is not None]
+def _backtests(known: Sequence[Record], origin: Origin) -> Figure:
     table = BACKTESTS.table("Expected and realised errors of backtests", known)
-    widest = 1.05 * max(reach for *_, reach in known)
+    widest = 1.05 * max(row["reach"] for row in known)
     wedge: Rows = [{"reach": at, "lo": -at, "hi": at} for at in (0.0, widest)]
-    inside = sum(test.is_inside is True for _, test, _ in known)
+    inside = sum(row["inside"] is True for row in known)
     return drawn(
         table,
         Chart(

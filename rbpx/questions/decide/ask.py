@@ -1,25 +1,33 @@
-"""Says what to train, in sentences, with a table of budgets."""
+"""Answers what to train next, in sentences, with a table of budgets."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
+import duckdb
+
+from rbpx.config.request import Request
 from rbpx.display.view import Table, View, decimal, magnitude, share, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import rough, short, significant, spoken
+from rbpx.display.vocabulary import law_title, rough, short, significant, spoken
 from rbpx.errors import number_of
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.surface.decision import Best, Served
-from rbpx.laws.surface.next_runs import LEAST, NextRun, Plan
+from rbpx.laws.surface.next_runs import LEAST, Plan
 from rbpx.laws.surface.outliers import farthest_of
-from rbpx.questions.decide.analysis import LONG, Decision, Decisions, analyse, keep
+from rbpx.questions.decide.analysis import LONG, Decision, analyse
 from rbpx.questions.decide.figures import figures
-from rbpx.questions.question import each, of_parts, one_by_one
+from rbpx.questions.question import of_each
+from rbpx.questions.result import Result
+from rbpx.runs.fits import alike
 from rbpx.runs.points.frontier import said_of_points
 from rbpx.runs.points.outliers import said_of_outliers
+from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.runs.select.ways import whole_trainings
-from rbpx.status import Status, first_of
+from rbpx.status import Status
+from rbpx.store.store import Record
 
 _SAID_ELSEWHERE: Final = (Status.collinear_design, Status.mixed_checkpoints)  # neither of which mixing forms allows for
 
@@ -40,43 +48,51 @@ def _percent(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:.2g} %"
 
 
-BEST: Final = View[tuple[Decision, Best, tuple[Status, ...]]](
+BEST: Final = View[Record](
     "best",
-    text("law", "law", lambda row: row[0].trained.title, spare=1),
-    magnitude("C", "C", lambda row: row[1].C, "training FLOPs, 6 S D"),
-    with_ends("best S", "S", lambda row: row[1].S, short),
-    with_ends("best D", "D", lambda row: row[1].D, short, ends_spare=3),
-    with_ends("expected y", "y", lambda row: row[1].y, _four, "what a new run of this size would show", ends_spare=0),
-    share("half S", "half", lambda row: row[1].half.value, 2, "larger y with half the size and twice the tokens", 2),
-    share("D x 5", "fivefold", lambda row: row[1].fivefold.value, 2, "the same with five times the tokens", 2),
-    state(lambda row: first_of(row[2])),
+    text("law", "law", lambda row: law_title(row["law"], row["k"]), spare=1),
+    magnitude("C", "C", means="training FLOPs, 6 S D"),
+    with_ends("best S", "S", None, short),
+    with_ends("best D", "D", None, short, ends_spare=3),
+    with_ends("expected y", "y", None, _four, "what a new run of this size would show"),
+    share("half S", "half", None, 2, "larger y with half the size and twice the tokens", 2),
+    share("D x 5", "fivefold", None, 2, "the same with five times the tokens", 2),
+    state(),
 )
-NEXT: Final = View[tuple[int, NextRun]](
+NEXT: Final = View[Record](
     "next",
-    whole("run", "rank", lambda row: row[0], "a run that is named twice is to be trained with two seeds"),
-    magnitude("S", "S", lambda row: row[1].S),
-    magnitude("D", "D", lambda row: row[1].D),
-    magnitude("C = 6 S D", "C", lambda row: row[1].C),
-    decimal("sd before", "sd_before", lambda row: row[1].sd_before),
-    decimal("sd after", "sd_after", lambda row: row[1].sd_after, means=_SD_AFTER),
-    share("narrower by", "narrowed", lambda row: row[1].narrowed),
-    written("per 1e18 FLOPs", "per_flop", lambda row: row[1].per_flop * 1e18, rough, spare=1),
-)  # fmt: skip
+    whole("run", "rank", means="a run that is named twice is to be trained with two seeds"),
+    magnitude("S", "S"),
+    magnitude("D", "D"),
+    magnitude("C = 6 S D", "C"),
+    decimal("sd before", "sd_before"),
+    decimal("sd after", "sd_after", means=_SD_AFTER),
+    share("narrower by", "narrowed"),
+    written("per 1e18 FLOPs", "per_flop", lambda row: row["per_flop"] * 1e18, rough, spare=1),
+)
 
 
-@one_by_one
-def tables(of: Decisions) -> Iterator[Table]:
+def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
+    """Decide what to train next; nothing enters `fits`."""
+    decisions = analyse(connection, group, request)
+    rows = alike([row for each in decisions for row in each.rows])
+    drawn = partial(figures, group, decisions)
+    return Result([group], rows, [*_tables(group, decisions)], [*_sentences(group, decisions)], drawn)
+
+
+def _tables(group: TrainingGroup, decisions: Sequence[Decision]) -> Iterator[Table]:
     """The best of each budget, then for each quantity the runs to train next."""
-    rows = [(decision, *row) for decision in of.of for row in zip(decision.best, decision.reasons_of_best, strict=True)]
-    if rows:
-        note = "Over forms, bends and misfit; 95 % intervals."
-        yield BEST.table("The best of a budget", rows, of.group.title, note=note)
-    for n, decision in enumerate(of.of, 1):
+    if rows := [row for each in decisions for row in each.of_kind("best")]:
+        yield BEST.table(
+            "The best of a budget", rows, group.title, note="Over forms, bends and misfit; 95 % intervals."
+        )
+    for n, decision in enumerate(decisions, 1):
         for plan in _different(decision):
+            title = f"To narrow {decision.target} of {decision.trained.title}: {_PLANS[plan.name]}"
+            rows = [row for row in decision.of_kind("next") if row["plan"] == plan.name]
             if plan.runs:
-                view = View(f"{NEXT.name}-{plan.name}-{n}".replace("_", "-"), NEXT.columns)
-                title = f"To narrow {decision.target} of {decision.trained.title}: {_PLANS[plan.name]}"
-                yield view.table(title, enumerate(plan.runs, 1), of.group.title)
+                name = f"{NEXT.name}-{plan.name}-{n}".replace("_", "-")
+                yield replace(NEXT.table(title, rows, group.title), name=name)
 
 
 def _different(of: Decision) -> Sequence[Plan]:
@@ -84,21 +100,19 @@ def _different(of: Decision) -> Sequence[Plan]:
     return of.plans if len({plan.runs for plan in of.plans}) > 1 else of.plans[-1:]
 
 
-@one_by_one
-def sentences(of: Decisions) -> Iterator[str]:
+def _sentences(group: TrainingGroup, decisions: Sequence[Decision]) -> Iterator[str]:
     """What the runs say, one decision after the other; before all, what would change every number."""
-    if of.group.is_mixed:
+    if group.is_mixed:
         yield (
-            f"{of.group.n_undecayed} of {number_of(len(of.group.runs), 'point')} are states before the end of their "
+            f"{group.n_undecayed} of {number_of(len(group.runs), 'point')} are states before the end of their "
             "training, which lie above finished runs of as many tokens and move every number below: add "
             "checkpoints=last."
         )
-    yield from said_of_points([cell for each in of.of for cell in each.trained.cells], of.group.runs)
-    yield from said_of_outliers([each.trained for each in of.of])
-    for decision in of.of:
-        several = len(of.of) > 1
+    yield from said_of_points([cell for each in decisions for cell in each.trained.cells], group.runs)
+    yield from said_of_outliers([each.trained for each in decisions])
+    for decision in decisions:
         for said in _said(decision):
-            yield f"{decision.trained.title}: {said}" if several else said[0].upper() + said[1:]
+            yield f"{decision.trained.title}: {said}" if len(decisions) > 1 else said[0].upper() + said[1:]
 
 
 def _said(of: Decision) -> Iterator[str]:
@@ -110,14 +124,15 @@ def _said(of: Decision) -> Iterator[str]:
         f"what to train next, by {of.trained.title} of {number_of(fit.n_runs, 'run')} of {S} parameters on {D} tokens, "
         f"{C} FLOPs."
     )
-    for best in of.best:
-        yield from _of_budget(best, of.trained.title)
-    yield from _served(of)
-    for at_S, at_D, over in of.asked:
-        shown = f"{of.trained.title} of {_between(over.y, _four)}"
-        yield f"{spoken(at_S)} parameters on {spoken(at_D)} tokens would show {shown}."
-    if of.E.value is not None:
-        yield f"what no model gets below, E, is {_between(of.E, _four)}."
+    title = of.trained.title
+    for row in of.of_kind("best"):
+        yield from _of_budget(row, title)
+    for row in of.of_kind("served"):
+        yield _served(row, title)
+    for row in of.of_kind("asked"):
+        yield f"{_at(row)} would show {title} of {_between(row, 'y', _four)}."
+    if of.rows[0]["E"] is not None:
+        yield f"what no model gets below, E, is {_between(of.rows[0], 'E', _four)}."
     yield from _worth(of)
     yield from _of_largest(of)
     yield from _next(of)
@@ -129,53 +144,43 @@ def _range(values_N: Floats, written: Callable[[float | None], str]) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def _between(of: Estimate, written: Callable[[float | None], str] = spoken) -> str:
-    if of.value is None:
+def _at(row: Record) -> str:
+    return f"{spoken(row['S'])} parameters on {spoken(row['D'])} tokens"
+
+
+def _between(row: Record, name: str, written: Callable[[float | None], str] = spoken) -> str:
+    value, lo, hi = (row[f"{name}{end}"] for end in ("", "_lo", "_hi"))
+    if value is None:
         return "unknown"
-    return written(of.value) if of.ends is None else f"{written(of.value)} ({written(of.lo)} to {written(of.hi)})"
+    return written(value) if lo is None or hi is None else f"{written(value)} ({written(lo)} to {written(hi)})"
 
 
-def _of_budget(best: Best, title: str) -> Iterator[str]:
-    start = f"at {short(best.C)} FLOPs"
-    if best.S.value is None:
+def _of_budget(best: Record, title: str) -> Iterator[str]:
+    start = f"at {short(best['C'])} FLOPs"
+    if best["S"] is None:
         yield f"{start} the runs do not say which size is best: no size within a hundredfold of theirs has the least."
         return
+    yield f"{start} {_train(best)}; a run of that size would show {title} of {_between(best, 'y', _four)}."
     yield (
-        f"{start} train {_between(best.S)} parameters on {_between(best.D)} tokens; a run of that size would show "
-        f"{title} of {_between(best.y, _four)}."
-    )
-    yield (
-        f"{start} a model half that size on twice the tokens is {_between(best.half, _percent)} worse, "
-        f"one on five times the tokens {_between(best.fivefold, _percent)}."
+        f"{start} a model half that size on twice the tokens is {_between(best, 'half', _percent)} worse, "
+        f"one on five times the tokens {_between(best, 'fivefold', _percent)}."
     )
 
 
-def _served(of: Decision) -> Iterator[str]:
-    served = of.served
-    if served is None:
-        return
-    if served.within:
-        yield from _served_within(served, of.trained.title)
-        return
-    start = f"to serve {spoken(served.T)} tokens at the loss of the best run of {short(served.C)} FLOPs"
-    if served.S.value is None:
-        yield f"{start}, no size within thirty times smaller reaches it with more tokens."
-        return
-    yield (
-        f"{start}, train {_between(served.S)} parameters on {_between(served.D)} tokens, which saves "
-        f"{_between(served.saved, _percent)} of all FLOPs."
-    )
+def _train(best: Record) -> str:
+    return f"train {_between(best, 'S')} parameters on {_between(best, 'D')} tokens"
 
 
-def _served_within(served: Served, title: str) -> Iterator[str]:
-    start = f"if {short(served.C)} FLOPs are to train a model and serve {spoken(served.T)} tokens"
-    if served.S.value is None:
-        yield f"{start}, no size is the best of those within a hundredfold of the runs."
-        return
-    yield (
-        f"{start}, train {_between(served.S)} parameters on {_between(served.D)} tokens, which would show "
-        f"{title} of {_between(served.y, _four)}."
-    )
+def _served(served: Record, title: str) -> str:
+    tokens, C = f"{spoken(served['T'])} tokens", f"{short(served['C'])} FLOPs"
+    start = f"to serve {tokens} at the loss of the best run of {C}, "
+    none = "no size within thirty times smaller reaches it with more tokens"
+    gains = f"which saves {_between(served, 'saved', _percent)} of all FLOPs"
+    if served["within"]:
+        start = f"if {C} are to train a model and serve {tokens}, "
+        none = "no size is the best of those within a hundredfold of the runs"
+        gains = f"which would show {title} of {_between(served, 'y', _four)}"
+    return f"{start}{none}." if served["S"] is None else f"{start}{_train(served)}, {gains}."
 
 
 def _worth(of: Decision) -> Iterator[str]:
@@ -187,9 +192,8 @@ def _worth(of: Decision) -> Iterator[str]:
         yield f"variant {variant} cannot be compared with runs without a variant: {worth.status.label}."
         return
     least, most = worth.common.C
-    compared = (
-        f"variant {variant} is worth {_between(worth.overall, _three)} times the compute of runs without a variant"
-    )
+    times = _between(by_name(m=worth.overall), "m", _three)
+    compared = f"variant {variant} is worth {times} times the compute of runs without a variant"
     at = f"at {short(worth.at[1].C)} FLOPs"
     if worth.apart is None:
         yield f"{compared} {at}; from {short(least)} to {short(most)} FLOPs no difference shows."
@@ -202,16 +206,18 @@ def _worth(of: Decision) -> Iterator[str]:
     yield f"{compared} {at}; it {'pays' if last > 1 else 'costs'} {where}."
     if worth.slope.leaves_out_0:
         way = "grows" if (worth.slope.value or 0.0) > 0 else "shrinks"
-        there = ", ".join(f"{_between(each.value, _three)} at {short(each.C)}" for each in (worth.at[0], worth.at[2]))
+        there = ", ".join(
+            f"{_between(by_name(m=each.value), 'm', _three)} at {short(each.C)}" for each in (worth.at[0], worth.at[2])
+        )
         yield f"that {way} with compute, so quote it with its compute: {there}."
 
 
 def _of_largest(of: Decision) -> Iterator[str]:
-    largest = of.largest
+    largest = of.of_kind("largest")
     if not largest:
         yield "too few budgets to foretell the largest runs from smaller ones, so nothing tests a forecast."
         return
-    inside = sum(test.is_inside is True for test, _ in largest)
+    inside = sum(row["held"] is True for row in largest)
     if len(largest) == 1:
         lies = "lies" if inside else "does not lie"
         yield f"the run with the most compute {lies} where smaller ones say that it would."
@@ -223,12 +229,9 @@ def _of_largest(of: Decision) -> Iterator[str]:
             "where smaller ones say that they would."
         )
     farthest = farthest_of(len(largest))
-    for test, off in sorted(largest, key=lambda each: -abs(each[1])):
-        if abs(off) > farthest:
-            yield (
-                f"the run of {spoken(test.S)} parameters on {spoken(test.D)} tokens is {rough(abs(off))} standard "
-                f"deviations {_side(off)}."
-            )
+    for row in sorted(largest, key=lambda row: -abs(row["in_sd"])):
+        if abs(row["in_sd"]) > farthest:
+            yield f"the run of {_at(row)} is {rough(abs(row['in_sd']))} standard deviations {_side(row['in_sd'])}."
 
 
 def _side(off: float) -> str:
@@ -277,19 +280,16 @@ def _not_said(of: Decision) -> Iterator[str]:
 def _too_far(of: Decision) -> Iterator[str]:
     """Which of the numbers lie where no run and no backtest is."""
     far = [
-        f"at {short(best.C)} FLOPs, {rough(best.beyond)} times the most compute of the runs"
-        for best, reasons in zip(of.best, of.reasons_of_best, strict=True)
-        if Status.beyond in reasons
+        f"at {short(row['C'])} FLOPs, {rough(row['beyond'])} times the most compute of the runs"
+        for row in of.of_kind("best")
+        if Status.beyond in row["reasons"]
     ]
-    if of.served is not None and of.served.ratio_beyond > LONG:
-        far.append(
-            f"for serving, whose tokens per parameter are {rough(of.served.ratio_beyond)} times the most of the runs"
-        )
     far += [
-        f"for {spoken(S)} parameters on {spoken(D)} tokens"
-        for (S, D, _), reasons in zip(of.asked, of.reasons_of_asked, strict=True)
-        if Status.beyond in reasons
+        f"for serving, whose tokens per parameter are {rough(row['ratio_beyond'])} times the most of the runs"
+        for row in of.of_kind("served")
+        if row["ratio_beyond"] > LONG
     ]
+    far += [f"for {_at(row)}" for row in of.of_kind("asked") if Status.beyond in row["reasons"]]
     if far:
         yield (
             f"what must not be concluded: that the numbers hold {'; '.join(far)}. No run lies near and no backtest "
@@ -297,4 +297,4 @@ def _too_far(of: Decision) -> Iterator[str]:
         )
 
 
-QUESTION = of_parts(each(analyse), keep, tables, sentences, figures, select=whole_trainings)
+QUESTION = of_each(answer, select=whole_trainings)
