@@ -7,7 +7,7 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.questions.fit import analysis as fit
-from rbpx.questions.klaw import analysis as klaw
+from rbpx.questions.klaw.ask import answer as klaw
 from rbpx.questions.predict.ask import answer as predict
 from rbpx.runs.select.sizes import select
 from rbpx.store.sql import connect
@@ -23,10 +23,11 @@ def of_laws(n_draws: int, folder: Path, truth: Truth) -> list[dict[str, bool]]:
             (group,) = select(connection, request)
             laws = fit.analyse(connection, group, request).laws
             covered = {f"alpha {law.k}": _holds(law.fit.alpha_lo, law.fit.alpha_hi, truth.alpha) for law in laws}
-            for law in klaw.analyse(connection, group, Request(resamples=200)).laws[1:-1]:
-                assert law.exchange is not None
-                true_factor = 10 ** (truth.beta / truth.alpha)
-                covered[f"exchange {law.run.size}"] = _holds(law.exchange.lo, law.exchange.hi, true_factor)
+            true_factor = 10 ** (truth.beta / truth.alpha)
+            of_k = [law for law in klaw(connection, group, Request(resamples=200)).rows if law["law"] == "k_law"]
+            for law in of_k[1:-1]:
+                worth = law["params"]["exchange"]
+                covered[f"exchange {law['size']}"] = _holds(worth["lo"], worth["hi"], true_factor)
             far = predict(connection, group, Request(resamples=200, k=1, laws=["rbp"], S=1e8)).rows[0]
         new = at_100m * math.exp(np.random.default_rng([seed, 1]).normal(0, truth.scatter))  # it scatters too
         found.append(covered | {"prediction": far["lo"] <= new <= far["hi"]})

@@ -82,9 +82,6 @@ _EQUIVALENT = {
         "), _two_power_laws)}",
         "laws/success/sigmoid: middles = np.quantile(x_N, [0.05, 0.25, 0.5, 0.75, 0.9509499999999999])",
     ),
-    "it is not large either way": (
-        "questions/decide/analysis: return [self.reasons_at(best.beyond, 1.001) for best in self.best]",
-    ),
     "columns are left out in the same order": (
         "questions/multiplier/surface: t, spare=2), written('D', 'D', None, short, spare=4), with_ends"
         "('multiplier', 'multiplier', None, TH",

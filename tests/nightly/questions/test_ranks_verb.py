@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.questions.entropy import analysis as entropy
+from rbpx.questions.entropy.ask import answer as entropy
 from rbpx.runs.select.sizes import select
 from rbpx.store.sql import connect
 from tests.support.commands import here
@@ -25,12 +25,10 @@ def test_jackknife_and_extrapolation_stand_on_either_side_of_the_true_entropy(tm
         store = write_store(tmp_path / str(seed), truth, seed, n_documents=100, n_tokens=100)
         with connect(store) as connection:
             (group,) = select(connection, Request())
-            (found,) = entropy.analyse(connection, group, Request(resamples=20)).runs
-        assert found.jackknife is not None
-        assert found.extrapolated is not None
-        below.append(found.jackknife)
-        above.append(found.extrapolated)
-        plug_in.append(found.terms["error_entropy"])
+            found = entropy(connection, group, Request(resamples=20)).rows[0]
+        below.append(found["error_entropy_jackknife_nats"])
+        above.append(found["error_entropy_extrapolated_nats"])
+        plug_in.append(found["error_entropy_nats"])
     assert np.mean(plug_in) < np.mean(below) < true < np.mean(above)
     assert true - np.mean(below) < 0.7 * (true - np.mean(plug_in))
 

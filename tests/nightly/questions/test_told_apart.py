@@ -20,8 +20,8 @@ TOKENS = (1_000_000, 3_000_000, 9_000_000)
 ALONG = [
     name
     for name, each in analyses().items()
-    if "axis" in each.keys and not each.only_pairs and name not in ("multiplier", "attempts")
-]  # attempts, which look at items, below
+    if "axis" in each.keys and name not in ("multiplier", "attempts", "predict")
+]  # attempts, which look at items, below; predict takes S alone, or another loss
 NAMES = (  # columns that say what a row is about; no id, and no number that was found
     *("kind", "source", "family", "size", "model", "non_embedding_params", "dataset", "dataset_b", "text_hash"),
     *("protocol", "window", "stride", "padding", "bos", "dtype", "revision", "variant", "engine", "training_tokens"),
