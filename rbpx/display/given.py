@@ -1,25 +1,35 @@
 """Shows constants that were given: what was given, what the points say of it, and whether they speak against it."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from rbpx.display.section import interval_of
-from rbpx.display.view import View, text, with_ends, written
+from rbpx.display.view import Table, View, text, with_ends, written
 from rbpx.display.vocabulary import significant
+from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.power.pinned import Pinned
 
-GIVEN: Final = View[tuple[str, Pinned]](
+GIVEN: Final = View[dict[str, Any]](
     "given",
-    text("law", "law", lambda row: row[0]),
-    text("constant", "constant", lambda row: row[1].name),
-    text("given", "given", lambda row: str(row[1].pin)),
+    text("law", "law"),
+    text("constant", "constant"),
+    text("given", "given"),
     written(
-        "p", "p", lambda row: row[1].p, lambda value: significant(value, 2),
+        "p", "p", None, lambda value: significant(value, 2),
         "of the given value: how often points of a law with it would be as far from it, the other constants free",
     ),
-    with_ends("free", "free", lambda row: row[1].free, lambda value: significant(value, 4), "by the points alone"),
-    with_ends("taken as", "now", lambda row: row[1].now, lambda value: significant(value, 4), ends_spare=1),
+    with_ends("free", "free", None, lambda value: significant(value, 4), "by the points alone"),
+    with_ends("taken as", "now", None, lambda value: significant(value, 4), ends_spare=1),
 )  # fmt: skip
+
+
+def given_tables(given: Sequence[tuple[str, Pinned]], about: str) -> list[Table]:
+    """What was given of each law, by its name; no table where nothing was."""
+    rows = [
+        {"law": law, "constant": of.name, "given": str(of.pin), "p": of.p, **by_name(free=of.free, now=of.now)}
+        for law, of in given
+    ]
+    return [GIVEN.table("Constants that were given", rows, about)] if rows else []
 
 
 def said_of_given(title: str, pinned: Sequence[Pinned]) -> Iterator[str]:

@@ -5,7 +5,6 @@ A terminal, a page, Markdown, LaTeX, the values of a figure and frames of a note
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import takewhile
 from typing import Any, Generic, Never, Protocol, TypeVar
 
@@ -252,31 +251,10 @@ def _statuses(row: Any) -> list[Status]:
     return [Status(each) for each in reasons]
 
 
-class Placed(Protocol):
-    """A run with its place on an axis."""
-
-    @property
-    def axis(self) -> Axis:
-        """What laws are in."""
-
-    @property
-    def x(self) -> float | None:
-        """Where on it the run lies."""
-
-    @property
-    def non_embedding_params(self) -> float:
-        """S."""
-
-
-def place(of: Callable[[Row], Placed] | None = None, spare: int = 0) -> Sequence[Column[Row]]:
+def place(spare: int = 0) -> Sequence[Column[Row]]:
     """S, and where laws are in something else the place there, which a record has as x."""
-
-    def place_on(name: str, row: Any) -> float | None:
-        value: float | None = row[name] if of is None else getattr(of(row), name)
-        return value
-
-    S: Column[Row] = whole("S", "non_embedding_params", partial(place_on, "non_embedding_params"), spare=spare)
-    x: Column[Row] = magnitude("{x}", "{x}", partial(place_on, "x"))
+    S: Column[Row] = whole("S", "non_embedding_params", spare=spare)
+    x: Column[Row] = magnitude("{x}", "{x}", lambda row: value_of(row, "x"))
     return S, replace(x, beside_S=True)
 
 

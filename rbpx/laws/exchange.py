@@ -38,11 +38,6 @@ class Exchange:
     is_local: bool = False
 
     @property
-    def value(self) -> float:
-        """The factor."""
-        return self.factor
-
-    @property
     def within(self) -> Estimate:
         """The factor with its interval."""
         return Estimate(self.factor, self.lo, self.hi)

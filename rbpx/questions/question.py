@@ -45,7 +45,7 @@ class Question:
     """One question.
 
     Attributes:
-        answer: answers about groups of runs: about one (`of_each`), or about all that are compared (`across`).
+        answer: answers about groups of runs: about one after the other (`of_each`), or about all that it compares.
         select: which groups of runs it looks at.
         measure: measures what the store lacks for the question, before it is asked.
         remeasure: measures again instead of asking the store.

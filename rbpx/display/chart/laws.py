@@ -2,16 +2,30 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, Undrawn, curve, drawn, rule, scale_of
-from rbpx.display.view import Bounded, Column, Placed, View, decimal, magnitude, place, text, whole, with_ends
+from rbpx.display.view import Bounded, Column, View, decimal, magnitude, place, text, whole, with_ends
 from rbpx.laws.names import Axis, SizeBy
 from rbpx.laws.power.law import PowerLawFit
 
 _Row = Mapping[str, Any]
 _SIZE: Final[Column[_Row]] = text("size", "size")
 _MOST_ON_A_LINE: Final = 2  # places of a curve that is straight on logarithmic axes and has no band
+
+
+class Placed(Protocol):
+    """A run with its place on an axis."""
+
+    @property
+    def x(self) -> float | None:
+        """Where on the axis of its laws it lies."""
+
+    @property
+    def non_embedding_params(self) -> float:
+        """S."""
+
+
 _Left = tuple[str, str, Placed, float]
 _Y = Scale("residual_ln", "ln y − ln law", zero=True)
 _CAPTION = (

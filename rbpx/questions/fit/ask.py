@@ -12,7 +12,7 @@ import numpy as np
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import spread
 from rbpx.display.frontier import frontier_table
-from rbpx.display.given import GIVEN
+from rbpx.display.given import given_tables
 from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
 from rbpx.display.view import Cell, Column, Table, View, decimal, place, state, text, whole, with_ends
 from rbpx.display.vocabulary import AXES, law_title, title_of
@@ -92,8 +92,7 @@ def _tables(laws: Laws, fits: Sequence[Record]) -> Iterator[Table]:
     if laws.group.n_sizes >= 3:
         yield _laws(laws, fits)
     given = [(law_title(law.law, law.k), each) for law in laws.laws for each in law.fit.pinned]
-    if given:
-        yield GIVEN.table("Constants that were given", given, laws.group.title)
+    yield from given_tables(given, laws.group.title)
 
 
 def _models(laws: Laws) -> Table:

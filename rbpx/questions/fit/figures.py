@@ -4,6 +4,7 @@ Source: RBP paper (arXiv 2510.20387), figures 3 to 5.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import exp, isfinite
 from typing import Final
 
@@ -29,14 +30,14 @@ from rbpx.display.chart.laws import residual_figure
 from rbpx.display.section import interval_of
 from rbpx.display.view import Column, View, decimal, place, text, with_ends
 from rbpx.display.vocabulary import AXES, law_title, number, rough
-from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
+from rbpx.laws.intervals.estimate import Estimate, Recipe, by_name, estimate
 from rbpx.laws.intervals.lack_of_fit import curvature, runs_p
 from rbpx.laws.names import Method
 from rbpx.questions.fit.analysis import Laws
 from rbpx.questions.fit.words import by_methods
 from rbpx.runs.fits import Law
-from rbpx.runs.group import Run
 from rbpx.runs.origin import from_shares
+from rbpx.store.store import Record
 
 _BAND: Final = "Lines: laws fitted by {method}. Bands: where 95 % of new models would lie."
 _BARS: Final = " Bars: 95 % over documents."
@@ -46,7 +47,6 @@ _LOSS: Final = Scale("nats", "nats per token", log=True)
 _OTHERS: Final = Scale("y", "nats, bits per byte, or misses", log=True)
 _POINTS: Final = "A law needs three sizes; only the points are drawn."
 _NATS: Final = ("cross_entropy", "lognormal_cross_entropy", "error_entropy")  # drawn together, as alike in size
-_Point = tuple[str, Run, Estimate]
 
 
 def figures(result: Laws) -> Iterator[Figure | Undrawn]:
@@ -71,17 +71,16 @@ def _figure(result: Laws, name: str, what: str, laws: Sequence[Law], y: Scale, k
     )
     if not laws:
         return Undrawn(name, title, "It is not known for any size.")
-    rows = [(_series(law), law.runs[at], _within(result, law, at, y)) for law in laws for at, y in _known(law)]
-    has_bars = any(of.lo is not None for _, _, of in rows)
-    value: Sequence[Column[_Point]] = with_ends(y.title, y.key, lambda row: row[2])
-    share: Column[_Point] = decimal("RBP_k", "rbp", lambda row: None if row[2].value is None else exp(-row[2].value))
-    view = View[_Point](
+    rows = [_point(result, law, at, value, y, key) for law in laws for at, value in _known(law)]
+    has_bars = any(row[f"{y.key}_lo"] is not None for row in rows)
+    within: Sequence[Column[Record]] = with_ends(y.title, y.key)
+    view = View[Record](
         name,
-        text(key, key, lambda row: row[0]),
-        text("size", "size", lambda row: row[1].size),
-        place(lambda row: row[1]),
-        [share] if key == "k" else [],
-        value[: 1 + has_bars],
+        text(key, key),
+        text("size", "size"),
+        place(),
+        [decimal("RBP_k", "rbp")] if key == "k" else [],
+        within[: 1 + has_bars],
     )
     lines = [row for law in laws for row in _curve(law, x.key, y.key, key)]
     marks = [Mark("band", lines), line(lines)] if lines else []
@@ -106,17 +105,18 @@ def _known(law: Law) -> list[tuple[int, float]]:
     return [(at, abs(y)) for at, y in enumerate(law.fit.y) if y and isfinite(y)]
 
 
-def _within(result: Laws, law: Law, at: int, y: float) -> Estimate:
+def _point(result: Laws, law: Law, at: int, value: float, y: Scale, key: str) -> Record:
     """A point with its 95 % interval over documents; without an interval where no documents were resampled."""
-    if not result.evidence or result.cells or result.group.n_resampled < 2 or law.law not in _BOUNDED:
-        return Estimate(y, None, None)
-    y_B = result.evidence[at].resampled[law.law]
-    if law.k is not None:
-        with np.errstate(divide="ignore"):  # a resample without a hit is infinite, and left out
-            y_B = -np.log(y_B[:, result.k_grid.index(law.k)])
-    y_B = y_B[np.isfinite(y_B) & (y_B > 0)]
-    within = estimate(y, y_B, result.group.n_resampled, Recipe.expanded)
-    return Estimate(y, within.lo, within.hi)
+    run, within = law.runs[at], Estimate(value)
+    if result.evidence and not result.cells and result.group.n_resampled > 1 and law.law in _BOUNDED:
+        y_B = result.evidence[at].resampled[law.law]
+        if law.k is not None:
+            with np.errstate(divide="ignore"):  # a resample without a hit is infinite, and left out
+                y_B = -np.log(y_B[:, result.k_grid.index(law.k)])
+        y_B = y_B[np.isfinite(y_B) & (y_B > 0)]
+        within = replace(estimate(value, y_B, result.group.n_resampled, Recipe.expanded), value=value)
+    of_run = {"size": run.size, "non_embedding_params": run.non_embedding_params, "x": run.x}
+    return {key: _series(law), **of_run, "rbp": exp(-value), **by_name(**{y.key: within})}
 
 
 def _curve(law: Law, x: str, y: str, key: str) -> Rows:

@@ -9,7 +9,7 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.frontier import frontier_table
-from rbpx.display.given import GIVEN
+from rbpx.display.given import given_tables
 from rbpx.display.view import (
     Cell,
     Column,
@@ -138,8 +138,7 @@ def _tables(group: TrainingGroup, laws: Sequence[SurfaceLaw], cells: Sequence[Sw
         yield replace(table, name=f"{table.name}-{name}")
     if rows:
         yield DESIGNS.table("Whether size and tokens can be told apart", rows, about)
-    if given := [(title, each) for title, form in named for each in form.fit.pinned]:
-        yield GIVEN.table("Constants that were given", given, about)
+    yield from given_tables([(title, each) for title, form in named for each in form.fit.pinned], about)
     if cells:
         yield frontier_table(cells, about)
     if best := [(law, row) for law in laws for row in _best(law)]:
