@@ -6,6 +6,7 @@ from typing import Any
 
 from rbpx.display.view import Column, ends, error, value_of, whole, with_ends
 from rbpx.display.vocabulary import UNKNOWN, decimals, number, significant
+from rbpx.laws.intervals.estimate import Estimate
 
 Columns = Sequence[Column[Mapping[str, Any]]]
 
@@ -33,6 +34,11 @@ def points_of(spare: int = 0) -> Columns:
 def backtest(spare: int = 0) -> Column[Mapping[str, Any]]:
     """The error of the last point, predicted from the others."""
     return error("backtest", "backtest_error", None, "error of the largest {x}, predicted from the others", spare)
+
+
+def estimate_in(row: Mapping[str, Any], key: str) -> Estimate:
+    """A number of a record with its interval."""
+    return Estimate(*(value_of(row, f"{key}{end}") for end in ("", "_lo", "_hi")))
 
 
 def _reach(row: Mapping[str, Any]) -> tuple[float | None, float | None]:

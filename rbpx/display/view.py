@@ -9,7 +9,6 @@ from itertools import takewhile
 from typing import Any, Generic, Never, Protocol, TypeVar
 
 from rbpx.display.vocabulary import AXES, UNKNOWN, number, percent, short
-from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 
@@ -97,11 +96,6 @@ def given(row: Never) -> Cell:
 def value_of(row: Any, key: str) -> Any:
     """A value of a record by its key; of a law, also what its params have."""
     return row[key] if key in row else (row.get("params") or {}).get(key)
-
-
-def estimate_in(row: Any, key: str) -> Estimate:
-    """A number of a record with its interval."""
-    return Estimate(*(value_of(row, f"{key}{end}") for end in ("", "_lo", "_hi")))
 
 
 def text(

@@ -17,7 +17,7 @@ import rbpx
 from rbpx.errors import RbpxError
 from rbpx.questions.outcomes.counts import cut_sequences
 from rbpx.runs.documents import text_ranks
-from rbpx.store.sql import ask, ask_user, ask_where, connect
+from rbpx.store.sql import SqlLimits, ask, ask_user, ask_where, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 from tests.support.composed import here
@@ -91,7 +91,7 @@ def test_questions_about_tokens_return_what_their_headers_say(connection: Any, d
     scored = ask(connection, "scored_tokens", run_id=run_id, ties="mid")
     answers = {
         "scored_tokens": scored,
-        "slice_ranks": ask_where(connection, scored, "position > 3", "slice_ranks"),
+        "slice_ranks": ask_where(connection, scored, "slices", "position > 3", "slice_ranks", SqlLimits()),
         "document_bytes": ask(connection, "document_bytes", run_id=run_id),
         "improvements": ask(connection, "improvements", run_ids=ids, ln_sizes=[1.0, 2.0, 3.0, 4.0], k=1, ties="mid"),
     }

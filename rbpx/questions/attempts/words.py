@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import estimate_in
 from rbpx.display.vocabulary import AXES, rough, short, significant
 from rbpx.errors import number_of
 from rbpx.laws.exchange import STEP

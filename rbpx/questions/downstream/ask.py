@@ -10,8 +10,9 @@ from typing import Final
 import duckdb
 
 from rbpx.config.request import Request
+from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
-from rbpx.display.view import Column, View, decimal, estimate_in, magnitude, state, text, whole, with_ends, written
+from rbpx.display.view import Column, View, decimal, magnitude, state, text, whole, with_ends, written
 from rbpx.display.vocabulary import decimals, law_title, short, signed
 from rbpx.errors import RbpxError
 from rbpx.questions.downstream.contest import contest, decisions, overall

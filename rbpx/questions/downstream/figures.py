@@ -10,7 +10,7 @@ import numpy as np
 
 from rbpx.display.chart.figure import Figure, Origin, Scale, Undrawn, line, rule, scale_of
 from rbpx.display.chart.laws import series_figure
-from rbpx.display.view import estimate_in
+from rbpx.display.law_columns import estimate_in
 from rbpx.display.vocabulary import law_title
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Origin, Scale, Undrawn, line, rule, scale_of
 from rbpx.display.chart.laws import series_figure
-from rbpx.display.view import estimate_in
+from rbpx.display.law_columns import estimate_in
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 from rbpx.runs.group import Group

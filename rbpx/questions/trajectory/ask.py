@@ -9,13 +9,12 @@ from typing import Final, NamedTuple
 import duckdb
 import numpy as np
 
-from rbpx.config.options import Checkpoints
 from rbpx.config.request import Request
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Chart, Figure, Origin, Rows, Scale, drawn, line, points, scale_of, spread
 from rbpx.display.view import View, decimal, ends, magnitude, state, text, whole, with_ends
 from rbpx.display.vocabulary import headline, law_title, short, significant
-from rbpx.errors import RbpxError, number_of
+from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis, Method, Place
 from rbpx.laws.power.law import PowerLawFit
@@ -24,13 +23,13 @@ from rbpx.laws.trajectory import AfterWarmUp, fit_after_warm_up
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, record_of
-from rbpx.runs.group import MEASURED, Group, Run
+from rbpx.runs.group import MEASURED, Run
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.surfaces import Trained, trained_quantities
 from rbpx.runs.select.schedules import Points, points_of, said_of_places
 from rbpx.runs.select.sizes import tokens_of
 from rbpx.runs.select.trainings import TrainingGroup
-from rbpx.runs.select.ways import Cells, whole_trainings
+from rbpx.runs.select.ways import whole_trainings
 from rbpx.status import Status
 from rbpx.store.store import Record
 
@@ -89,17 +88,6 @@ class Trajectory(NamedTuple):
     shown: Record
     law: PowerLawFit | None = None
     fit: Record | None = None
-
-
-def select(connection: duckdb.DuckDBPyConnection, request: Request, cells: Cells = None) -> Sequence[Group]:
-    """Whole trainings, raw checkpoints rather than the finished models beside them.
-
-    Raises:
-        RbpxError: one point of each training is asked for.
-    """
-    if request.checkpoints is Checkpoints.last:
-        raise RbpxError("checkpoints=last keeps one point of each training, and this verb needs several; drop it")
-    return whole_trainings(connection, request, cells, raw=True)
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request: Request) -> Result:
@@ -233,4 +221,4 @@ def _figure(found: Sequence[Trajectory], origin: Origin) -> Figure:
     )
 
 
-QUESTION = of_each(answer, select=select)
+QUESTION = of_each(answer, select=partial(whole_trainings, raw=True))
