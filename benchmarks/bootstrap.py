@@ -14,9 +14,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from rbpx.config.request import Request
 from rbpx.questions.fit import analysis as size_laws
 from rbpx.questions.regimes import analysis as regimes
-from rbpx.config.request import Request
 from rbpx.runs.points.sizes import weigh_group
 from rbpx.runs.select.sizes import select
 from rbpx.store.sql import connect

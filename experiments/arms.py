@@ -30,10 +30,10 @@ from scipy.stats import t as students_t
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.errors import RbpxError
-from rbpx.runs.points.items import item_answers
-from rbpx.runs.points.tempered import loss_curves
 from rbpx.laws.numeric import line
 from rbpx.laws.temperature import loss_at, minimum
+from rbpx.runs.points.items import item_answers
+from rbpx.runs.points.tempered import loss_curves
 from rbpx.store.sql import ask, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
