@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.config.request import Request
 from rbpx.questions.fit import analysis as size_laws
-from rbpx.questions.regimes import analysis as regimes
+from rbpx.questions.regimes.ask import answer as regimes
 from rbpx.runs.points.sizes import weigh_group
 from rbpx.runs.select.sizes import select
 from rbpx.store.sql import connect
@@ -52,7 +52,7 @@ def main(n_tokens: int) -> None:
                     "count ranks by document, 1,000 resamples",
                     timed(lambda: weigh_group(connection, group, request, K, ())),
                 ),
-                (f"the laws at {len(K)} k, with intervals", timed(lambda: regimes.analyse(connection, group, request))),
+                (f"the laws at {len(K)} k, with intervals", timed(lambda: regimes(connection, group, request))),
                 ("the same, and the choice of form", timed(lambda: size_laws.analyse(connection, group, request))),
             ]
     print(f"| 7 sizes x {1000 * n_tokens:,} tokens, {len(K)} k | s | ratio |\n|---|---|---|")

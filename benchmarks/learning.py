@@ -11,13 +11,14 @@ import resource
 import sys
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.laws.learning.curves import fit_powers, fit_sigmoids
-from rbpx.questions.learning.hits import Tail, hit_times
+from rbpx.questions.learning.hits import hit_times
 from rbpx.questions.learning.losses import Over
 from rbpx.questions.learning.tokens import Tokens
 
@@ -46,13 +47,14 @@ def speed(n: int) -> None:
             print(f"{name:10} {T:6} {n:9,} {took[0]:7.1f} {took[1]:6.1f} {peak_mib() - before:8.0f}")
 
 
-def tail(time_M: np.ndarray, flicker: float, rng: np.random.Generator) -> Tail:
+def tail(time_M: np.ndarray, flicker: float, rng: np.random.Generator) -> dict[str, Any]:
     """What the question finds of tokens that are hits from their times on, but for some chance at each point."""
     hit_MT = (POINTS >= time_M[:, None]) ^ (rng.random((len(time_M), len(POINTS))) < flicker)
     M = np.arange(len(time_M))
     rank_MT = np.where(hit_MT, 1, 99).astype(np.float32)
     tokens = Tokens(POINTS, M // 100, M, M % 3, M, rank_MT, rank_MT, len(M) // 100, 0)
-    return hit_times(Over(tokens, np.ones((1, tokens.n_documents)), 1), 1).tail
+    found = hit_times(Over(tokens, np.ones((1, tokens.n_documents)), 1), 1, 0)
+    return next(row for row in found if row["kind"] == "tail")
 
 
 def worlds(draws: int) -> None:
@@ -76,8 +78,7 @@ def worlds(draws: int) -> None:
     print(f"{'world':26}" + "".join(f"{name:>14}" for name in (*names, *rest)))
     for name, of in cases.items():
         found = [of(np.random.default_rng(seed)) for seed in range(draws)]
-        means = [np.mean([getattr(each, key).value for each in found]) for key in names]
-        means += [np.mean([getattr(each, key) for each in found]) for key in rest]
+        means = [np.mean([each[key] for each in found]) for key in (*names, *rest)]
         print(f"{name:26}" + "".join(f"{mean:14.3f}" for mean in means))
 
 

@@ -31,8 +31,7 @@ from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.decision import Best
 from rbpx.laws.surface.landscape import LEVELS, Landscape
-from rbpx.questions.decide.analysis import Decision
-from rbpx.questions.surface.figures import (
+from rbpx.questions.budgets import (
     DOTS,
     RING,
     isoflop_figure,
@@ -41,6 +40,7 @@ from rbpx.questions.surface.figures import (
     optimum_figure,
     scale_of_y,
 )
+from rbpx.questions.decide.analysis import Decision
 from rbpx.runs.origin import spelled
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.store.store import Record

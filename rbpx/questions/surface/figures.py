@@ -3,9 +3,9 @@
 Source: arXiv 2203.15556, figures 2 to 4.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -13,29 +13,27 @@ from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import (
     Chart,
     Figure,
-    Mark,
     Origin,
     Rows,
-    Scale,
     Undrawn,
-    bars,
     drawn,
     line,
     points,
     scale_of,
     spread,
 )
-from rbpx.display.view import View, magnitude, text, with_ends
+from rbpx.display.view import View, magnitude, text
 from rbpx.display.vocabulary import headline, short
 from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.names import Axis
 from rbpx.laws.numeric import Floats
 from rbpx.laws.predict.prediction import outside
 from rbpx.laws.surface.surface import optima
+from rbpx.questions.budgets import DOTS, RING, isoflop_figure, of_budget, of_quantity, optimum_figure, scale_of_S
 from rbpx.questions.surface.analysis import SurfaceLaw, budgets_of, compute
 from rbpx.questions.surface.words import why_collinear
 from rbpx.runs.origin import from_fits
-from rbpx.runs.points.surfaces import Trained, flops_as_stated, flops_used, flops_with_head
+from rbpx.runs.points.surfaces import flops_as_stated, flops_used, flops_with_head
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.store.store import Record
 
@@ -47,21 +45,9 @@ _BUDGETS: Final = 13  # along the optimum
 _BEYOND: Final = 2.0  # factor by which contours reach beyond the runs
 _SMALL: Final = 1.1  # of S: models with more parameters than that in all have a head that counts
 _OPTIMUM: Final = "The best size of a budget"
-RING: Final = {"filled": False, "color": "gray"}
-DOTS: Final = {"strokeDash": [1, 4], "strokeWidth": 3, "color": "gray"}
 PerToken = Callable[[Floats], Floats]
 
 RUNS: Final = View[Record]("contours", text("size", "size"), [magnitude(name, name) for name in "SDy"])
-ISOFLOP: Final = View[Record](
-    "isoflop", text("budget", "budget"), text("shown", "shown"), [magnitude(name, name) for name in "Sy"]
-)
-OPTIMUM: Final = View[Record](
-    "optimum",
-    text("shown", "shown"),
-    magnitude("C", "C"),
-    with_ends("best S", "S", None, short),
-    with_ends("best D", "D", None, short),
-)
 
 
 def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure | Undrawn]:
@@ -73,16 +59,6 @@ def figures(group: TrainingGroup, laws: Sequence[SurfaceLaw]) -> Iterator[Figure
         best = _best(law, flops_per_token)
         drawings = _contours(law, best, origin), _isoflop(law, C, budgets, origin), _optimum(best, C, budgets, origin)
         yield from (of_quantity(each, law.trained) for each in drawings)
-
-
-def of_quantity(each: Any, trained: Trained) -> Any:
-    """One of the figures of a quantity, named after it."""
-    return replace(each, name=f"{each.name}-{trained.law}{trained.k or ''}", title=f"{each.title}: {trained.title}")
-
-
-def scale_of_y(trained: Trained) -> Scale:
-    """The axis of a quantity."""
-    return Scale("y", trained.title, log=trained.sign == 1)
 
 
 def _counted(law: SurfaceLaw) -> tuple[str, PerToken, Sequence[Record]]:
@@ -122,15 +98,11 @@ def _contours(law: SurfaceLaw, best: Sequence[Record], origin: Origin) -> Figure
     caption += "" if why is None else f" {why[0].upper()}{why[1:]}: lines far from the runs say nothing."
     return drawn(
         RUNS.table("Contours", rows),
-        Chart(_scale_of_S(trained), scale_of(Axis.D), tuple(marks), "level", "y", levels, height=360),
+        Chart(scale_of_S(trained), scale_of(Axis.D), tuple(marks), "level", "y", levels, height=360),
         f"{len(S)} runs on lines of equal y, which falls towards large models and many tokens.",
         caption,
         origin,
     )
-
-
-def _scale_of_S(trained: Trained) -> Scale:
-    return scale_of(Axis.S, "S", trained.members[0].size_by)
 
 
 def _contour_lines(law: SurfaceLaw) -> Rows:
@@ -171,42 +143,6 @@ def _isoflop(law: SurfaceLaw, C: str, budgets: Sequence[Record], origin: Origin)
     return isoflop_figure(title, law.trained, ran, curves, minima, caption, origin)
 
 
-def of_budget(C: float, S: Iterable[float], y: Iterable[float]) -> list[Record]:
-    """Sizes of a budget and what they show, as rows of `isoflop_figure`."""
-    return [{"budget": f"C = {short(C)}", "S": at, "y": of} for at, of in zip(S, y, strict=True)]
-
-
-def isoflop_figure(
-    title: str,
-    trained: Trained,
-    ran: Sequence[Record],
-    curves: Sequence[Record],
-    minima: Sequence[Record],
-    caption: str,
-    origin: Origin,
-) -> Figure:
-    """What sizes show at equal compute: runs, curves through them, and the least of each curve in a ring."""
-    curves, ran, minima = (
-        [row | {"shown": what, "y": trained.sign * row["y"]} for row in rows]
-        for what, rows in (("curve", curves), ("runs", ran), ("minimum", minima))
-    )
-    ring = points(rows=minima, plain=True, look={**RING, "size": 200, "shape": "circle"})
-    least = "; ".join(f"{row['budget']}: least y at S = {short(row['S'])}" for row in minima)
-    return drawn(
-        ISOFLOP.table(title, [*ran, *minima]),
-        Chart(
-            _scale_of_S(trained),
-            scale_of_y(trained),
-            (line(curves), points(rows=ran), *([ring] if minima else [])),
-            "budget",
-            height=340,
-        ),
-        f"{least or 'no minimum lies between sizes'}.",
-        caption,
-        origin,
-    )
-
-
 def _parabola(budget: Record) -> tuple[list[float], list[float]]:
     """S and y along the parabola of ln y in ln S."""
     ln_S, ln_y = np.log(budget["sizes"]), np.log(budget["y_of_sizes"])
@@ -222,29 +158,3 @@ def _optimum(best: Sequence[Record], C: str, budgets: Sequence[Record], origin: 
     minima = [row for row in budgets if row["S"] is not None]
     caption = f"Line and 95 % band: by the surface, for {C}; points: minima of the IsoFLOP parabolas."
     return optimum_figure(_OPTIMUM, {"surface": best, "IsoFLOP": minima}, caption, origin)
-
-
-def optimum_figure(title: str, shown: Mapping[str, Sequence[Record]], caption: str, origin: Origin) -> Figure:
-    """The best size of each compute: a line with its band of the first that is shown, points with bars of others."""
-    table = OPTIMUM.table(title, [{"shown": what, **row} for what, rows in shown.items() for row in rows])
-    along = next(iter(shown.values()))
-    of_line, beside = table.records()[: len(along)], table.records()[len(along) :]
-    marks = [Mark("band", _bounded(of_line), "S_lo", "S_hi"), line(of_line)]
-    marks += [bars("S_lo", "S_hi", rows=_bounded(beside)), points(rows=beside)]
-    return drawn(
-        table,
-        Chart(
-            scale_of(Axis.C),
-            Scale("S", "best S", log=True, form="~s"),
-            tuple(mark for mark in marks if mark.rows),
-            "shown",
-        ),
-        f"The best size goes from {short(along[0]['S'])} at {short(along[0]['C'])} FLOPs to "
-        f"{short(along[-1]['S'])} at {short(along[-1]['C'])}.",
-        caption,
-        origin,
-    )
-
-
-def _bounded(rows: Rows) -> Rows:
-    return [row for row in rows if row["S_lo"] is not None and row["S_hi"] is not None]
