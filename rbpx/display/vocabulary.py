@@ -63,6 +63,11 @@ def significant(value: float | None, digits: int) -> str:
     return _formatted(value, f"#.{digits}g").rstrip(".")
 
 
+def in_digits(digits: int) -> Callable[[float | None], str]:
+    """How numbers of any magnitude are written in so many digits."""
+    return lambda value: significant(value, digits)
+
+
 def span(lo: float | None, hi: float | None, digits: int = 4) -> str:
     """An interval; a dash where an end is unknown, one dash where both are."""
     return UNKNOWN if lo is None and hi is None else f"{number(lo, digits)}..{number(hi, digits)}"

@@ -10,7 +10,7 @@ import duckdb
 
 from rbpx.config.request import Request
 from rbpx.display.view import Table, View, decimal, magnitude, share, state, text, whole, with_ends, written
-from rbpx.display.vocabulary import law_title, rough, short, significant, spoken
+from rbpx.display.vocabulary import in_digits, law_title, rough, short, significant, spoken
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.names import Axis
@@ -32,10 +32,6 @@ from rbpx.store.store import Record
 _SAID_ELSEWHERE: Final = (Status.collinear_design, Status.mixed_checkpoints)  # neither of which mixing forms allows for
 
 
-def _four(value: float | None) -> str:
-    return significant(value, 4)
-
-
 def _three(value: float | None) -> str:
     return significant(value, 3)
 
@@ -54,7 +50,7 @@ BEST: Final = View[Record](
     magnitude("C", "C", means="training FLOPs, 6 S D"),
     with_ends("best S", "S", None, short),
     with_ends("best D", "D", None, short, ends_spare=3),
-    with_ends("expected y", "y", None, _four, "what a new run of this size would show"),
+    with_ends("expected y", "y", None, in_digits(4), "what a new run of this size would show"),
     share("half S", "half", None, 2, "larger y with half the size and twice the tokens", 2),
     share("D x 5", "fivefold", None, 2, "the same with five times the tokens", 2),
     state(),
@@ -130,9 +126,9 @@ def _said(of: Decision) -> Iterator[str]:
     for row in of.of_kind("served"):
         yield _served(row, title)
     for row in of.of_kind("asked"):
-        yield f"{_at(row)} would show {title} of {_between(row, 'y', _four)}."
+        yield f"{_at(row)} would show {title} of {_between(row, 'y', in_digits(4))}."
     if of.rows[0]["E"] is not None:
-        yield f"what no model gets below, E, is {_between(of.rows[0], 'E', _four)}."
+        yield f"what no model gets below, E, is {_between(of.rows[0], 'E', in_digits(4))}."
     yield from _worth(of)
     yield from _of_largest(of)
     yield from _next(of)
@@ -160,7 +156,7 @@ def _of_budget(best: Record, title: str) -> Iterator[str]:
     if best["S"] is None:
         yield f"{start} the runs do not say which size is best: no size within a hundredfold of theirs has the least."
         return
-    yield f"{start} {_train(best)}; a run of that size would show {title} of {_between(best, 'y', _four)}."
+    yield f"{start} {_train(best)}; a run of that size would show {title} of {_between(best, 'y', in_digits(4))}."
     yield (
         f"{start} a model half that size on twice the tokens is {_between(best, 'half', _percent)} worse, "
         f"one on five times the tokens {_between(best, 'fivefold', _percent)}."
@@ -179,7 +175,7 @@ def _served(served: Record, title: str) -> str:
     if served["within"]:
         start = f"if {C} are to train a model and serve {tokens}, "
         none = "no size is the best of those within a hundredfold of the runs"
-        gains = f"which would show {title} of {_between(served, 'y', _four)}"
+        gains = f"which would show {title} of {_between(served, 'y', in_digits(4))}"
     return f"{start}{none}." if served["S"] is None else f"{start}{_train(served)}, {gains}."
 
 

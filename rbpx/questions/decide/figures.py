@@ -24,7 +24,7 @@ from rbpx.display.chart.figure import (
     scale_of,
 )
 from rbpx.display.view import View, error, magnitude, share, text, with_ends
-from rbpx.display.vocabulary import short, significant
+from rbpx.display.vocabulary import in_digits, short, significant
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate, by_name, flat
 from rbpx.laws.names import Axis
@@ -49,15 +49,11 @@ _LINE, _RUN, _LEADING, _ASKED, _PARABOLA = "best of each C", "run", "best run so
 _SIDES: Final = {"more tokens": "smaller", "fewer tokens": "larger"}  # size
 
 
-def _four(value: float | None) -> str:
-    return significant(value, 4)
-
-
 FRONTIER: Final = View[Record](
     "frontier",
     text("shown", "shown"),
     [magnitude(name, name) for name in "CSD"],
-    with_ends("y", "y", None, _four),
+    with_ends("y", "y", None, in_digits(4)),
 )
 MARGINS: Final = View[Record](
     "margins",
@@ -71,7 +67,7 @@ BACKTESTS: Final = View[Record](
     "backtests",
     text("foretold from", "gap"),
     [magnitude(name, name) for name in "SD"],
-    with_ends("predicted", "predicted", None, _four),
+    with_ends("predicted", "predicted", None, in_digits(4)),
     magnitude("measured", "measured"),
     share("interval", "reach", None, 2, "how far the interval reaches on the side of the measured y"),
     error("error", "error", means="(measured - predicted) / predicted"),
@@ -140,8 +136,9 @@ def _frontier(of: Decision, landscape: Landscape, origin: Origin) -> Figure:
     return drawn(
         table,
         Chart(scale_of(Axis.C), scale_of_y(of.trained), _with_rows(marks), "shown", "", named, height=340),
-        f"The best of a budget goes from {_four(first['y'])} at {short(first['C'])} FLOPs to {_four(last['y'])} at "
-        f"{short(last['C'])}; {number_of(len(landscape.leading), 'run')} of {len(ran)} had less than all before.",
+        f"The best of a budget goes from {significant(first['y'], 4)} at {short(first['C'])} FLOPs to "
+        f"{significant(last['y'], 4)} at {short(last['C'])}; {number_of(len(landscape.leading), 'run')} of {len(ran)} "
+        "had less than all before.",
         "Line and band: what a new run of the best size of each C = 6 S D would show, and where 95 % of such runs "
         "would lie. Best run so far: none of as much compute or less shows less.",
         origin,

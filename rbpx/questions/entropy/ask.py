@@ -14,8 +14,8 @@ import numpy as np
 
 from rbpx.config.request import Request
 from rbpx.display.chart.figure import Chart, Figure, Scale, bars, drawn, line, points, scale_of
-from rbpx.display.law_columns import backtest, constant, determination, exponent, points_of
-from rbpx.display.section import interval
+from rbpx.display.law_columns import backtest, constant, determination, estimate_in, exponent, points_of
+from rbpx.display.section import interval_of
 from rbpx.display.view import Column, Table, View, decimal, place, state, text, with_ends
 from rbpx.display.vocabulary import decimals, law_title
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name, estimate
@@ -157,7 +157,7 @@ def _sentences(terms: Sequence[Record], laws: Sequence[Record]) -> Iterator[str]
     named = ", ".join(f"{law_title(name)} {last[f'{name}_nats']:.3f}" for name in TERMS)
     yield f"At {last['size']}, cross-entropy is {last['cross_entropy_nats']:.3f} nats: {named}."
     exponents = [
-        f"{law_title(law['law'])} {interval(law['alpha'], law['alpha_lo'], law['alpha_hi'])}"
+        f"{law_title(law['law'])} {interval_of(estimate_in(law, 'alpha'))}"
         for law in laws
         if law["law"] in ("cross_entropy", "error_entropy") and law["alpha"] is not None
     ]

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rbpx.display.section import interval
+from rbpx.display.law_columns import estimate_in
+from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES, AxisWords, rough
 from rbpx.laws.exchange import STEP
 from rbpx.laws.in_k import MIN_K, JointLaw, KForm
@@ -30,7 +31,7 @@ def sentences(laws: Sequence[Record], joint: JointLaw | None, axis: Axis) -> Ite
 
 def _of_laws(fitted: Sequence[Record], x: AxisWords) -> Iterator[str]:
     last, worst = fitted[-1], min(law["r2"] or 0.0 for law in fitted)
-    alpha = interval(last["alpha"], last["alpha_lo"], last["alpha_hi"])
+    alpha = interval_of(estimate_in(last, "alpha"))
     yield (
         f"In each model −ln RBP_k falls with k: for {last['size']} as k^−α with α = {alpha}; R² is {worst:.3f} or more."
     )

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rbpx.config.request import Request
-from rbpx.display.section import interval
+from rbpx.display.law_columns import estimate_in
+from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES, short
 from rbpx.laws.names import Axis
 from rbpx.questions.learning.forecast import BASELINE
@@ -31,7 +32,7 @@ def sentences(found: Found, request: Request) -> Iterator[str]:
 
 def _said(row: Record, key: str, digits: int = 3) -> str:
     """A number of a row with its interval."""
-    return interval(row[key], row[f"{key}_lo"], row[f"{key}_hi"], digits)
+    return interval_of(estimate_in(row, key), digits)
 
 
 _OTHERS: Final = {

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from rbpx.display.section import interval
+from rbpx.display.law_columns import estimate_in
+from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AxisWords, number, rough, short
 from rbpx.status import Status
 from rbpx.store.store import Record
@@ -37,7 +38,7 @@ def _reach(rows: Sequence[Record], words: AxisWords) -> list[str]:
         why += f"; {after['n_misses']:,} tokens at the largest {words.one} have a larger rank"
         if after["alpha"] is not None:
             noise = max(filter(None, (after["binomial_sd"], after["document_sd"])), default=None)
-            why += f", α is {interval(after['alpha'], after['alpha_lo'], after['alpha_hi'], 4)}, "
+            why += f", α is {interval_of(estimate_in(after, 'alpha'), 4)}, "
             why += f"and the noise is {short(noise)} against a signal of {short(after['signal'])}"
     return [f"The law holds at every k of the grid up to {supported:,}.", f"{why}."]
 
@@ -50,7 +51,7 @@ def _of_noise(rows: Sequence[Record]) -> list[str]:
         return []
     noise = end["predicted"]
     said = f"At k = {end['k']:,} R² is {number(end['r2'], 3)}; with the noise of so few misses a law that goes on "
-    said += f"would show {interval(noise['r2'], noise['r2_lo'], noise['r2_hi'])}"
+    said += f"would show {interval_of(estimate_in(noise, 'r2'))}"
     if noise["is_noise"]:
         more = "" if noise["n_tokens"] is None else f"; about {rough(noise['n_tokens'])} tokens would show its slope"
         return [f"{said}, so noise may be what ends it{more}."]

@@ -25,7 +25,7 @@ from rbpx.display.view import (
     with_ends,
     written,
 )
-from rbpx.display.vocabulary import decimals, law_title, rough, short, significant
+from rbpx.display.vocabulary import decimals, in_digits, law_title, rough, short, significant
 from rbpx.laws.intervals.estimate import by_name
 from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.sweeps import Cell as Swept
@@ -61,10 +61,6 @@ def answer(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request:
 LAW: Final[Column[Record]] = text("law", "law", lambda row: law_title(row["law"], row["k"]))
 
 
-def _four(value: float | None) -> str:
-    return significant(value, 4)
-
-
 SURFACES: Final = View[Record](
     "surfaces",
     LAW,
@@ -72,8 +68,8 @@ SURFACES: Final = View[Record](
     with_ends("α", "alpha", means="exponent of S; intervals are over trainings and documents"),
     with_ends("β", "beta", means="exponent of D"),
     with_ends("E", "E", spare=1, ends_spare=5),
-    with_ends("A", "A", None, _four, spare=6),
-    with_ends("B", "B", None, _four, spare=7),
+    with_ends("A", "A", None, in_digits(4), spare=6),
+    with_ends("B", "B", None, in_digits(4), spare=7),
     with_ends("a", "a", None, decimals(3), "the best S grows as C^a", spare=3, ends_spare=8),
     whole("points", "n_points", spare=4),
     written("objective", "objective", None, lambda value: significant(value, 6), spare=9),
