@@ -1,0 +1,58 @@
+"""Keys as their user types them: advice of errors and tables is spoken as the command line, or as Python, is typed."""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+_spoken = ["python"]
+
+
+@contextmanager
+def speaking_shell() -> Iterator[None]:
+    """Speak as a command line is typed for as long as a command takes."""
+    _spoken.append("shell")
+    try:
+        yield
+    finally:
+        _spoken.pop()
+
+
+def typed(verb: str = "", keys: Mapping[str, Any] | None = None, **more: Any) -> str:
+    """Keys with values, behind their verb if there is one.
+
+    On a command line `k='[1,10]' dataset=pydoc` and `python -m rbpx fit k=1`, in Python `k=[1, 10], dataset="pydoc"`
+    and `.fit(k=1)`.
+
+    Args:
+        verb: a verb, and its own words.
+        keys: those whose names have a dot.
+        more: those whose names have none.
+    """
+    each = {**(keys or {}), **more}
+    if _spoken[-1] == "shell":
+        words = [f"{name}={_in_shell(value)}" for name, value in each.items()]
+        return " ".join(["python -m rbpx", verb, *words] if verb else words)
+    plain = [f"{name}={_in_python(value)}" for name, value in each.items() if "." not in name]
+    dotted = [f'"{name}": {_in_python(value)}' for name, value in each.items() if "." in name]
+    told = ", ".join([*plain, *([f"**{{{', '.join(dotted)}}}"] if dotted else [])])
+    return f".{verb}({told})" if verb else told
+
+
+def _in_shell(value: Any) -> str:
+    return shlex.quote(_of_hydra(value))
+
+
+def _of_hydra(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(_of_hydra, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name}: {_of_hydra(each)}' for name, each in value.items())}}}"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return str(value)
+
+
+def _in_python(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
