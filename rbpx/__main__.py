@@ -10,6 +10,7 @@ from rbpx.cli.stopped import Stopped, leave_no_heartbeat, stop_in_order, stop_no
 from rbpx.cores import is_main_process, share_cores
 from rbpx.errors import MeasureError, RbpxError, first_line
 from rbpx.files.visible import visible_line
+from rbpx.typed import speaking_shell
 from rbpx.version import __version__
 
 # Runs are counted and resampled side by side, each in a thread; numpy's OpenBLAS would divide each of their products
@@ -25,7 +26,8 @@ def main(argv: list[str]) -> int:
         0 done, 1 something failed while running, 2 the request is wrong; stopped by a signal 128 and its number.
     """
     try:
-        return _status(argv)
+        with speaking_shell():
+            return _status(argv)
     except KeyboardInterrupt as stop:
         stop_no_more()
         leave_no_heartbeat()
