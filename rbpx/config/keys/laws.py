@@ -8,13 +8,11 @@ from typing import Any, Final, Literal
 
 from rbpx.config.keys.key import (
     LARGEST_COUNT,
-    Asked,
-    Key,
     as_list,
-    as_typed,
     checked_names,
     in_digits,
     is_number,
+    key,
     name_of,
     one_of,
     positive,
@@ -174,50 +172,80 @@ def _over(key: str, value: Any) -> float:
     return float(value)
 
 
-class LawKeys(Asked):
+@dataclass(kw_only=True)
+class LawKeys:
     """Which laws, of what, fitted how."""
 
-    k: Key[Numbers] = Key(Any, None, _ranks, "K").says(
-        "one, a list k='[1,10,100]', or log; default 1, 10, 100, 500, 1000, 2500, 10000 below V"
+    k: Numbers = key(
+        None,
+        "one, a list k='[1,10,100]', or log; default 1, 10, 100, 500, 1000, 2500, 10000 below V",
+        _ranks,
+        shown="K",
     )
-    n: Key[Numbers] = Key(Any, None, _lengths, "N").says("lengths of windows and sequences, in tokens: n='[1,2,5]'")
-    ties: Key[Ties | None] = Key(Ties | None, None, as_typed, "RULE").says(
-        "pessimistic (default), optimistic (default for protocol=official), mid"
+    n: Numbers = key(None, "lengths of windows and sequences, in tokens: n='[1,2,5]'", _lengths, shown="N")
+    ties: Ties | None = key(
+        None, "pessimistic (default), optimistic (default for protocol=official), mid", shown="RULE"
     )
-    resamples: Key[int] = Key(int, 1000, whole(1, _MOST_RESAMPLES), "1000").says("of the documents, for intervals")
-    laws: Key[Choice] = Key(Any, "all", _laws, "all", values=("all", *LAWS, *IMPORTED)).says("or a list of laws")
-    method: Key[list[Method]] = Key(Any, "ols", _methods, "ols", values=("all", *Method)).says(
-        "weighted, offset, robust, a list or all: how laws are fitted"
+    resamples: int = key(1000, "of the documents, for intervals", whole(1, _MOST_RESAMPLES), shown="1000")
+    laws: Choice = key("all", "or a list of laws", _laws, shown="all", values=("all", *LAWS, *IMPORTED))
+    method: list[Method] = key(
+        "ols",
+        "weighted, offset, robust, a list or all: how laws are fitted",
+        _methods,
+        shown="ols",
+        values=("all", *Method),
     )
-    E: Key[Pin | None] = Key(Any, None, _pin, "1.7").says(
-        "pins the irreducible part of one law (cross_entropy if laws= names none); prior: E='1.7 +- .05'"
+    E: Pin | None = key(
+        None,
+        "pins the irreducible part of one law (cross_entropy if laws= names none); prior: E='1.7 +- .05'",
+        _pin,
+        shown="1.7",
     )
-    pin: Key[dict[str, Pin]] = Key(Any, None, _pins, "'{alpha: .34}'").says(
-        "any constants of the form, pinned or with a prior as in E=: pin='{E: 1.7, alpha: 0.34 +- 0.02}'"
+    pin: dict[str, Pin] = key(
+        None,
+        "any constants of the form, pinned or with a prior as in E=: pin='{E: 1.7, alpha: 0.34 +- 0.02}'",
+        _pins,
+        shown="'{alpha: .34}'",
     )
-    axis: Key[Axis | OnText] = Key(Any, Axis.S.value, _axis, "S", values=tuple(Axis)).says(
-        "what laws are in: size; D (tokens) or step, a law a size; C (FLOPs), best a budget; or QUANTITY@TEXT"
+    axis: Axis | OnText = key(
+        Axis.S.value,
+        "what laws are in: size; D (tokens) or step, a law a size; C (FLOPs), best a budget; or QUANTITY@TEXT",
+        _axis,
+        shown="S",
+        values=tuple(Axis),
     )
-    frontier: Key[bool] = Key(bool, False, as_typed, "true").says(
-        "of runs of one size and as many tokens (sweeps, seeds) the best, a quadratic's minimum"
+    frontier: bool = key(
+        False, "of runs of one size and as many tokens (sweeps, seeds) the best, a quadratic's minimum", shown="true"
     )
-    over: Key[float] = Key(float, 1.0, _over, "10").says(
-        "runs above the law weigh this many times less than those below: the law of well-tuned runs"
+    over: float = key(
+        1.0,
+        "runs above the law weigh this many times less than those below: the law of well-tuned runs",
+        _over,
+        shown="10",
     )
-    outliers: Key[Outliers] = Key(Outliers, Outliers.drop, as_typed, "drop").says(
-        "or keep: whether runs outside what the others allow, which are named, count in size and tokens"
+    outliers: Outliers = key(
+        Outliers.drop,
+        "or keep: whether runs outside what the others allow, which are named, count in size and tokens",
+        shown="drop",
     )
-    size_by: Key[SizeBy | Both] = Key(Any, SizeBy.total.value, _sizes, "total", values=tuple(SizeBy)).says(
-        "which parameters are S: active those of a token, with_embeddings all; fit '[active,total]' compares"
+    size_by: SizeBy | Both = key(
+        SizeBy.total.value,
+        "which parameters are S: active those of a token, with_embeddings all; fit '[active,total]' compares",
+        _sizes,
+        shown="total",
+        values=tuple(SizeBy),
     )
-    checkpoints: Key[Checkpoints] = Key(Checkpoints, Checkpoints.all, as_typed, "all").says(
-        "or last: of each training only its last checkpoint counts"
+    checkpoints: Checkpoints = key(
+        Checkpoints.all, "or last: of each training only its last checkpoint counts", shown="all"
     )
-    last: Key[int | None] = Key(int | None, None, whole(1), "N").says(
-        "the mean of its last N checkpoints stands for each training (downstream: 5)"
+    last: int | None = key(
+        None, "the mean of its last N checkpoints stands for each training (downstream: 5)", whole(1), shown="N"
     )
-    warm_up: Key[float | None] = Key(float | None, None, positive("training tokens, as in warm_up=1e9"), "TOKENS").says(
-        "where the law of a training begins; found if left out"
+    warm_up: float | None = key(
+        None,
+        "where the law of a training begins; found if left out",
+        positive("training tokens, as in warm_up=1e9"),
+        shown="TOKENS",
     )
 
 
@@ -294,43 +322,68 @@ def pinned(E: Pin | None, pin: Pins, laws: Choice, k: Numbers) -> Pins:
     return pins
 
 
-class PredictionKeys(Asked):
+@dataclass(kw_only=True)
+class PredictionKeys:
     """Where to predict, by what form, and what the next runs may cost."""
 
-    S: Key[list[float]] = Key(Any, None, _targets, "SIZE").says(
-        "sizes to predict, in non-embedding parameters: S='[1e9,1e10]'"
+    S: list[float] = key(None, "sizes to predict, in non-embedding parameters: S='[1e9,1e10]'", _targets, shown="SIZE")
+    D: list[float] = key(
+        None,
+        "with S=: points of size and tokens; lists go pairwise, a single value with each of the other",
+        _tokens,
+        shown="TOKENS",
     )
-    D: Key[list[float]] = Key(Any, None, _tokens, "TOKENS").says(
-        "with S=: points of size and tokens; lists go pairwise, a single value with each of the other"
+    x: list[float] = key(
+        None,
+        "with axis=QUANTITY@TEXT: what models show there, to foretell what they show here: x='[2.9,2.7]'",
+        _places,
+        shown="LOSS",
     )
-    x: Key[list[float]] = Key(Any, None, _places, "LOSS").says(
-        "with axis=QUANTITY@TEXT: what models show there, to foretell what they show here: x='[2.9,2.7]'"
+    register: str | None = key(
+        None,
+        "writes what is predicted into the store for good, before such a model is measured (see forecasts)",
+        _forecast,
+        text=True,
+        shown="NAME",
     )
-    register: Key[str | None] = Key(Any, None, _forecast, "NAME").says(
-        "writes what is predicted into the store for good, before such a model is measured (see forecasts)"
+    form: list[str] = key(
+        "chinchilla",
+        "equation of a surface: chinchilla, kaplan, data_constrained, a list, or all, which compares them",
+        one_of(FORM_NAMES),
+        shown="chinchilla",
+        values=("all", *FORM_NAMES),
     )
-    form: Key[list[str]] = Key(Any, "chinchilla", one_of(FORM_NAMES), "chinchilla", values=("all", *FORM_NAMES)).says(
-        "equation of a surface: chinchilla, kaplan, data_constrained, a list, or all, which compares them"
+    objective: Objective = key(
+        Objective.log_huber, "or huber, least_squares: what a surface minimises", shown="log_huber"
     )
-    objective: Key[Objective] = Key(Objective, Objective.log_huber, as_typed, "log_huber").says(
-        "or huber, least_squares: what a surface minimises"
+    delta: float = key(
+        DELTA,
+        "where Huber's loss of a surface turns linear",
+        positive("where Huber's loss turns linear, as in delta=0.001"),
+        shown="0.001",
     )
-    delta: Key[float] = Key(float, DELTA, positive("where Huber's loss turns linear, as in delta=0.001"), "0.001").says(
-        "where Huber's loss of a surface turns linear"
+    budgets: list[float] = key(
+        None, "training FLOPs whose best S and D are asked for: budgets='[1e18,1e20]'", _budgets, shown="C"
     )
-    budgets: Key[list[float]] = Key(Any, None, _budgets, "C").says(
-        "training FLOPs whose best S and D are asked for: budgets='[1e18,1e20]'"
+    unique_tokens: float | None = key(
+        None,
+        "tokens that there are, beyond which the best of a budget repeats them (form=data_constrained)",
+        positive("the tokens that there are, as in unique_tokens=1e9"),
+        shown="U",
     )
-    unique_tokens: Key[float | None] = Key(
-        float | None, None, positive("the tokens that there are, as in unique_tokens=1e9"), "U"
-    ).says("tokens that there are, beyond which the best of a budget repeats them (form=data_constrained)")
-    inference_tokens: Key[float | None] = Key(
-        float | None, None, positive("tokens to serve, as in inference_tokens=1e13"), "T"
-    ).says("tokens that the model is to serve: the least of training and serving that reaches the same loss")
-    inference_within: Key[bool] = Key(bool, False, as_typed, "true").says(
-        "flops= pays for training and serving together: the least loss of both"
+    inference_tokens: float | None = key(
+        None,
+        "tokens that the model is to serve: the least of training and serving that reaches the same loss",
+        positive("tokens to serve, as in inference_tokens=1e13"),
+        shown="T",
     )
-    next: Key[int | None] = Key(int | None, None, whole(1, 1_000), "N").says("names N runs to train next")
-    flops: Key[float | None] = Key(float | None, None, positive("training FLOPs, as in flops=1e20"), "C").says(
-        "training FLOPs to spend: on the best model, and on all runs to train next together"
+    inference_within: bool = key(
+        False, "flops= pays for training and serving together: the least loss of both", shown="true"
+    )
+    next: int | None = key(None, "names N runs to train next", whole(1, 1_000), shown="N")
+    flops: float | None = key(
+        None,
+        "training FLOPs to spend: on the best model, and on all runs to train next together",
+        positive("training FLOPs, as in flops=1e20"),
+        shown="C",
     )

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from rbpx.config.keys.key import Asked, Key, checked_names, is_number, name_of, names_of, positive, whole
+from rbpx.config.keys.key import checked_names, is_number, key, name_of, names_of, positive, whole
 from rbpx.config.keys.laws import Choice
 from rbpx.config.places import folder
-from rbpx.config.yaml_files import load_yaml
 from rbpx.errors import RbpxError
 
 __all__ = ["FEATURES", "ITEM_SLICES", "N_AVERAGED", "SLICES", "TaskKeys", "TokenKeys", "chance_of"]
@@ -87,39 +87,45 @@ def chance_of(task: str, given: Any) -> float | None:
     number = given.get(task) if isinstance(given, Mapping) else given
     if number is not None:
         return float(number)
+    from omegaconf import OmegaConf
+
     known = {path.stem: path for path in (folder("conf") / "dataset").glob("*.yaml")}
-    chance = load_yaml(known[task]).get("chance") if task in known else None
+    chance = OmegaConf.load(known[task]).get("chance") if task in known else None
     return None if chance is None else float(chance)
 
 
-class TaskKeys(Asked):
+@dataclass(kw_only=True)
+class TaskKeys:
     """The two steps from size to success."""
 
-    features: Key[Choice] = Key(Any, "all", _features, "all", values=("all", *FEATURES)).says(
-        "or a list: cross_entropy, bits_per_byte, rbp, exact_match, error_entropy, soft_accuracy"
+    features: Choice = key(
+        "all",
+        "or a list: cross_entropy, bits_per_byte, rbp, exact_match, error_entropy, soft_accuracy",
+        _features,
+        shown="all",
+        values=("all", *FEATURES),
     )
-    held_out: Key[list[str] | None] = Key(Any, None, names_of, "").says(
-        "sizes that are predicted, not fitted, as in '[7B,13B]'; the largest if left out"
+    held_out: list[str] | None = key(
+        None, "sizes that are predicted, not fitted, as in '[7B,13B]'; the largest if left out", names_of
     )
-    drop: Key[float] = Key(float, 0.1, _share, "0.1").says(
-        "share of the checkpoints, the first ones, that step 2 leaves out"
+    drop: float = key(0.1, "share of the checkpoints, the first ones, that step 2 leaves out", _share, shown="0.1")
+    smooth: int = key(5, "checkpoints in the trailing means of step 2", whole(1), shown="5")
+    anchor: tuple[float, float] | None = key(
+        [0, 1], "feature and success of one point more in step 2; null for none", _anchor, shown="'[0,1]'"
     )
-    smooth: Key[int] = Key(int, 5, whole(1), "5").says("checkpoints in the trailing means of step 2")
-    anchor: Key[tuple[float, float] | None] = Key(Any | None, [0, 1], _anchor, "'[0,1]'").says(
-        "feature and success of one point more in step 2; null for none"
+    starts: dict[str, float] = key(
+        None, "where the search for constants of the sigmoid begins, as in '{x0: 0.9, h: 3}'", _starts
     )
-    starts: Key[dict[str, float]] = Key(Any, None, _starts, "").says(
-        "where the search for constants of the sigmoid begins, as in '{x0: 0.9, h: 3}'"
-    )
-    bounds: Key[dict[str, tuple[float, float]]] = Key(Any, None, _bounds, "").says(
-        "ends of these constants, as in '{b: [0.9, 1]}'"
-    )
-    T: Key[float] = Key(float, 1.0, positive("a temperature, as in T=0.8"), "1").says(
-        "temperature of the samples; any but 1 needs python -m rbpx temperature first"
+    bounds: dict[str, tuple[float, float]] = key(None, "ends of these constants, as in '{b: [0.9, 1]}'", _bounds)
+    T: float = key(
+        1.0,
+        "temperature of the samples; any but 1 needs python -m rbpx temperature first",
+        positive("a temperature, as in T=0.8"),
+        shown="1",
     )
     # a number, or task -> number
-    chance: Key[Any] = Key(Any, None, _chance, "C").says(
-        "success of guessing, where the task is not in conf/dataset; or '{task: C}'"
+    chance: Any = key(
+        None, "success of guessing, where the task is not in conf/dataset; or '{task: C}'", _chance, shown="C"
     )
 
 
@@ -140,29 +146,39 @@ def _slices(key: str, value: Any) -> str | dict[str, str] | None:
     return dict(value)
 
 
-class TokenKeys(Asked):
+@dataclass(kw_only=True)
+class TokenKeys:
     """Which tokens of which models."""
 
-    doc: Key[int | None] = Key(int | None, None, whole(0), "N").says("doc_id of the document that is shown")
-    a: Key[str | None] = Key(Any, None, name_of, "MODEL").says(
-        "one of two models: FAMILY/SIZE, with @REVISION and :DTYPE, or a run_id"
+    doc: int | None = key(None, "doc_id of the document that is shown", whole(0), shown="N")
+    a: str | None = key(
+        None, "one of two models: FAMILY/SIZE, with @REVISION and :DTYPE, or a run_id", name_of, shown="MODEL"
     )
-    b: Key[str | None] = Key(Any, None, name_of, "MODEL").says("the other one")
-    base: Key[str | None] = Key(Any, None, name_of, "FAMILY").says(
-        "what variant= is compared with: FAMILY, or FAMILY:VARIANT where its models were trained in several ways"
+    b: str | None = key(None, "the other one", name_of, shown="MODEL")
+    base: str | None = key(
+        None,
+        "what variant= is compared with: FAMILY, or FAMILY:VARIANT where its models were trained in several ways",
+        name_of,
+        shown="FAMILY",
     )
     # a name or a dict; Hydra adds no keys to one that is typed
-    slices: Key[str | dict[str, str] | None] = Key(Any, None, _slices, "").says(
-        "position, frequency, category, domain, or SQL conditions by name: '{early: \"position < 64\"}'"
+    slices: str | dict[str, str] | None = key(
+        None, "position, frequency, category, domain, or SQL conditions by name: '{early: \"position < 64\"}'", _slices
     )
-    least: Key[int] = Key(int, 20, whole(1), "20").says("times that a token id must be scored to be listed")
-    top: Key[int] = Key(int, 15, whole(1), "15").says("rows that are printed")
-    group: Key[list[str] | None] = Key(Any, None, names_of, "NAME").says(
-        "groups with sections of their own, as a report's table names them: one, a list or all"
+    least: int = key(20, "times that a token id must be scored to be listed", whole(1), shown="20")
+    top: int = key(15, "rows that are printed", whole(1), shown="15")
+    group: list[str] | None = key(
+        None,
+        "groups with sections of their own, as a report's table names them: one, a list or all",
+        names_of,
+        shown="NAME",
     )
-    sql_timeout_s: Key[float | None] = Key(float | None, 60.0, positive("seconds, or leave it out"), "60").says(
-        "seconds that SQL of yours may compute, null for no limit"
+    sql_timeout_s: float | None = key(
+        60.0,
+        "seconds that SQL of yours may compute, null for no limit",
+        positive("seconds, or leave it out"),
+        shown="60",
     )
-    sql_memory_mib: Key[int | None] = Key(int | None, None, whole(1), "MIB").says(
-        "memory that SQL may hold, default half of the machine's or the container's"
+    sql_memory_mib: int | None = key(
+        None, "memory that SQL may hold, default half of the machine's or the container's", whole(1), shown="MIB"
     )
