@@ -1,6 +1,7 @@
 """Keys as their user types them: advice of errors and tables is spoken as the command line, or as Python, is typed."""
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -40,6 +41,11 @@ def typed(verb: str = "", keys: Mapping[str, Any] | None = None, **more: Any) ->
     return f".{verb}({told})" if verb else told
 
 
+def help_of(verb: str) -> str:
+    """Where a verb is explained."""
+    return f"python -m rbpx {verb} --help" if _spoken[-1] == "shell" else f"help(rbpx.Measurements.{verb})"
+
+
 def _in_shell(value: Any) -> str:
     return shlex.quote(_of_hydra(value))
 
@@ -48,11 +54,25 @@ def _of_hydra(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{','.join(map(_of_hydra, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{name}: {_of_hydra(each)}' for name, each in value.items())}}}"
+        return f"{{{', '.join(f'{name}: {_inner(each)}' for name, each in value.items())}}}"
     if value is None or isinstance(value, bool):
         return json.dumps(value)
-    return str(value)
+    return _of_number(value)
+
+
+def _inner(value: Any) -> str:
+    """A value of a mapping, in quotes where it has signs of Hydra's grammar."""
+    text = _of_hydra(value)
+    return json.dumps(text) if isinstance(value, str) and not re.fullmatch(r"[\w .+-]+", text) else text
 
 
 def _in_python(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_in_python, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_in_python(name)}: {_in_python(each)}' for name, each in value.items())}}}"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else _of_number(value)
+
+
+def _of_number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -3,7 +3,8 @@
 import argparse
 import os
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
@@ -62,6 +63,12 @@ class CommandLine:
         return " ".join(
             each for each in self.overrides if _key(each) not in _HIDDEN and not _key(each).startswith("hydra")
         )
+
+    def retyped(self, verb: str, drops: Callable[[str], bool]) -> str:
+        """The command that asks another verb with these overrides, but those whose key drops out."""
+        kept = [each for each in self.overrides if not drops(_key(each))]
+        own = [] if self.own is None else ["--config-dir", str(self.own)]
+        return shlex.join(["python", "-m", "rbpx", verb, *(["-m"] if self.sweeps else []), *own, *kept])
 
 
 def _key(override: str) -> str:

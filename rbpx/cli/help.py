@@ -84,7 +84,7 @@ def _key(name: str, narrows: bool, own: Sequence[Path], alone: bool = False) -> 
     if name in IN_GROUPS:
         return _line(name, *IN_GROUPS[name])
     key = KEYS[name]
-    text = (alone and key.alone) or (key.narrows if narrows else key.help)
+    text = key.told(narrows, alone)
     for there, listed in _THERE.items():
         text = text.replace(there, listed(own)) if there in text else text
     return _line(name, key.shown, text)

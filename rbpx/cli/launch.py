@@ -2,13 +2,15 @@
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rbpx.cli.argv import CommandLine
 from rbpx.cli.registry import Asked, asking, module
 from rbpx.config.compose import compose, launch
+from rbpx.config.keys.runs import GRID
 from rbpx.config.options import Format
 from rbpx.config.request import Request
 from rbpx.cores import is_main_process
@@ -19,6 +21,8 @@ from rbpx.questions.registry import analyses, analysis
 
 if TYPE_CHECKING:
     from rbpx.measure.results import Measured
+
+_GRID: Final = {*(name.partition(".")[0] for name in GRID), "experiment", "store"}
 
 
 def perform(line: CommandLine) -> int:
@@ -35,10 +39,10 @@ def perform(line: CommandLine) -> int:
         launch(asked, line.flags, line.overrides, line.own, lambda request: None)
         return 0
     jobs = compose(asked, line.overrides, line.own, line.sweeps)
-    for request in jobs.requests:
-        if isinstance(request, Request):
-            _check_shown(line.verb, request)
-            write_for_spreadsheets(request.spreadsheet)
+    for request in (each for each in jobs.requests if isinstance(each, Request)):
+        _check_shown(line.verb, request)
+        write_for_spreadsheets(request.spreadsheet)
+        request.download = line.retyped("download", _says_how) if asked.primary == "measure" else None
     if any(getattr(request, "fresh", False) for request in jobs.requests):
         logging.getLogger(__name__).info("fresh= does nothing any more: every answer is computed")
     measured = module(line.verb).perform(Asked(line, jobs.requests, jobs.launcher))
@@ -47,6 +51,11 @@ def perform(line: CommandLine) -> int:
 
         destroy_process_group()
     return _ended(measured or [])
+
+
+def _says_how(key: str) -> bool:
+    """Whether a key says how a grid is measured or looked at, not which."""
+    return re.split("[.@/]", key)[0] not in _GRID
 
 
 def _ended(measured: "Sequence[Measured]") -> int:

@@ -100,6 +100,9 @@ def compose_values(asking: Asking, values: Mapping[str, Any], own: Path | None =
     chosen = {name: str(value) for name, value in values.items() if name in GROUPS and isinstance(value, str)}
     words = _checked(asking, [f"{name}={quoted(value)}" for name, value in chosen.items()], values)
     given = {name: _as_yaml(value) for name, value in values.items() if name not in chosen}
+    unknown = next((name for name in given if name.partition(".")[0] not in asking.names), None)
+    if unknown is not None:
+        raise RbpxError(unknown_key(unknown, asking))
     with _explained(asking, list(given), own), _initialized(asking, words, own):
         config = _composed(asking, words)
         for name, value in given.items():
@@ -214,7 +217,7 @@ def _by_name(asking: Asking, words: Sequence[str]) -> list[str]:
     for word in words:
         group, _, name = word.partition("=")
         name = name.strip("\"'")
-        known = group not in _NAMED or name in ("null", *options(group, _own))
+        known = group not in _NAMED or "," in name or name in ("null", *options(group, _own))
         named += [word] if known else [f"{group}={_NAMED[group][0]}", f"{group}.{_NAMED[group][1]}={quoted(name)}"]
     return named
 
@@ -227,9 +230,7 @@ def _plain_request(asking: Asking, overrides: Sequence[str]) -> Any:
         words = [_condition_quoted(word) for word in texts_quoted(asking.kind, overrides)]
         for override in OverridesParser.create().parse_overrides(words):
             if override.is_sweep_override():
-                raise RbpxError(
-                    f"{override.input_line} are several values, and {asking.verb} brings one file at a time"
-                )
+                raise RbpxError(f"{override.input_line} are several values; {asking.verb} brings one file")
             OmegaConf.update(config, override.key_or_group, override.value(), merge=True)
         return OmegaConf.to_object(config)
 
@@ -301,7 +302,7 @@ def _explained(asking: Asking, words: Sequence[str], own: Path | None) -> Iterat
     """Say in one line what Hydra and OmegaConf raise where overrides or files are wrong."""
     try:
         yield
-    except (HydraException, OmegaConfBaseException, ValueError) as problem:
+    except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as problem:  # the last one Hydra's
         raise RbpxError(explain(problem, asking, words, [] if own is None else [own])) from None
 
 

@@ -8,6 +8,7 @@ from typing import Final, get_args
 from rbpx.config.options import did_you_mean
 from rbpx.config.places import options
 from rbpx.config.request import KEYS, Asking
+from rbpx.typed import help_of, typed
 
 _EXAMPLES: Final = {"dataset": "dataset=file dataset.path={}", "model": "model=hub model.id={}"}  # of a path or an id
 
@@ -32,9 +33,8 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
     several = re.search(r"Ambiguous value for argument '([^'=]+)=([^']*)'", text)
     if several:
         name, values = several.groups()
-        return (
-            f"{name}={values} are several values; for one list write {name}='[{values}]', sweep with -m {name}={values}"
-        )
+        listed = typed(keys={name: values.split(",")})
+        return f"{name}={values} are several values; a list is {listed}, a sweep -m {name}={values}"
     if "Unexpected type for root: NoneType" in text:
         word = next((each for each in words if re.match(r"\+?\w+\.", each)), "a key")
         group = word.lstrip("+").partition(".")[0]
@@ -44,7 +44,7 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
         for line in text.split("\n")
         if line.strip() and not re.match(r"\s*(object_type|reference_type)", line)
     ]
-    return "; ".join(dict.fromkeys(lines))[:300] + f"; see python -m rbpx {asking.verb} --help"
+    return "; ".join(dict.fromkeys(lines))[:300] + f"; see {help_of(asking.verb)}"
 
 
 def unknown_key(key: str, asking: Asking) -> str:
@@ -62,7 +62,7 @@ def unknown_key(key: str, asking: Asking) -> str:
     known = [f"{group}.{name}" for kind in kinds for name in kind.__dataclass_fields__] or list(asking.names)
     hint = did_you_mean(key, known) or ("" if inner else f"its keys: {', '.join(known)}. ")
     other = "it is a key of other verbs; " if key in KEYS else ""
-    return f"{asking.verb} has no key {key}; {other}{hint}see python -m rbpx {asking.verb} --help"
+    return f"{asking.verb} has no key {key}; {other}{hint}see {help_of(asking.verb)}"
 
 
 def _unknown_option(group: str, option: str, own: Sequence[Path]) -> str:

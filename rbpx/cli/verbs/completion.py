@@ -68,7 +68,7 @@ def script(shell: str, own: Sequence[Path] = ()) -> str:
     if shell not in SHELLS:
         raise RbpxError(f"completion for {shell} is not there; known: {', '.join(SHELLS)}, as in rbpx completion bash")
     cases = [f"    {key}) known=({shlex.join(values)}) ;;" for key, values in _values(own).items()]
-    files = (*(name for name, key in KEYS.items() if key.takes_path), *_FILES)
+    files = (*(name for name, key in KEYS.items() if key.path), *_FILES)
     cases.append(f"    {'|'.join(files)}) ;;")
     inner = [f"{group}.{field}=" for group, kind in _GROUPS.items() for field in (each.name for each in fields(kind))]
     keys = [f"{name}=" for name, key in KEYS.items() if key.help]

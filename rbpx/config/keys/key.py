@@ -15,6 +15,7 @@ from typing import Any, Final, get_args, get_type_hints
 from rbpx.config.options import did_you_mean
 from rbpx.errors import RbpxError
 from rbpx.files.cells import large_number
+from rbpx.typed import typed
 
 LARGEST_COUNT: Final = 2**31 - 1  # a k, a document or a token in the columns of the store
 _LARGEST_NUMBER: Final = 1e60  # of tokens, or of FLOPs
@@ -40,6 +41,7 @@ class Key:
         values: names that it takes, for completion.
         path: whether its value is a file or a folder.
         text: whether it takes text alone, though its reader takes lists or shorthands too.
+        example: a value, as {example} of its help.
     """
 
     name: str
@@ -53,11 +55,17 @@ class Key:
     values: tuple[str, ...]
     path: bool
     text: bool
+    example: Any
 
     @property
     def is_text(self) -> bool:
         """Whether it takes text alone, which stays as it was typed."""
         return self.text or self.kind in (str, str | None) or self.read in (name_of, names_of)
+
+    def told(self, narrows: bool, alone: bool = False) -> str:
+        """Its line of help: to a question (narrows), to a verb that asks nothing (alone), or to what measures."""
+        text = (self.alone if alone else "") or (self.narrows if narrows else self.help)
+        return text if self.example is None else text.replace("{example}", typed(**{self.name: self.example}))
 
     def meaning(self, given: Any) -> Any:
         """What a value means.
@@ -82,10 +90,12 @@ def key(
     values: Sequence[str] = (),
     path: bool = False,
     text: bool = False,
+    example: Any = None,
 ) -> Any:
     """A field that is a key; see `Key`."""
     told: dict[str, Any] = {"help": help, "narrows": narrows or help, "alone": alone, "shown": shown}
     told |= {"read": read, "values": tuple(values), "path": path, "text": text}
+    told["example"] = example
     if default.__hash__ is None:
         return field(default_factory=lambda: deepcopy(default), metadata=told)
     return field(default=default, metadata=told)
@@ -147,21 +157,22 @@ def positive(what: str) -> Reader:
     return read
 
 
-def positive_numbers(key: str, value: Any, what: str) -> list[float]:
+def positive_numbers(key: str, value: Any, what: str, most: float = _LARGEST_NUMBER) -> list[float]:
     """The numbers of a key that takes one or several, 2e10 or 20B, in order; none where it is not given.
 
     Args:
         key: its name.
         value: what was given.
-        what: the rest of the advice, as in "training FLOPs, as in budgets='[1e18,1e20]'".
+        what: the rest of the advice, as in "training FLOPs".
+        most: the largest of them.
 
     Raises:
         RbpxError: one of them is not positive, or larger than anything that is trained.
     """
     numbers = []
     for each in [] if value is None else map(in_digits, as_list(value)):
-        if isinstance(each, bool) or not isinstance(each, int | float) or not 0 < each <= _LARGEST_NUMBER:
-            raise RbpxError(f"{key}={each} is not a positive number up to {_LARGEST_NUMBER:g}; give {what}")
+        if isinstance(each, bool) or not isinstance(each, int | float) or not 0 < each <= most:
+            raise RbpxError(f"{key}={each} is not a positive number up to {most:g}; give {what}")
         numbers.append(float(each))
     return numbers
 
@@ -179,7 +190,7 @@ def name_of(key: str, value: Any) -> Any:
         RbpxError: YAML read it as a number.
     """
     if value is not None and not isinstance(value, str):
-        raise RbpxError(f"{key}={value} was read as {read_as(value)}; give a text, in quotes where a file has it")
+        raise RbpxError(f"{key}={value} was read as {read_as(value)}; give a text, in quotes in a file")
     return value
 
 

@@ -12,11 +12,10 @@ from rbpx.config.options import Device, Dtype
 from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 from rbpx.errors import RbpxError
 
-__all__ = ["GRID", "IN_GROUPS", "LARGEST_SAMPLE", "N_BEST", "SEED", "MeasuringKeys", "RunKeys"]
-
-_MOST_SHARDS: Final = 100_000
 SEED: Final = 42
 LARGEST_SAMPLE: Final = 1000  # documents, as in the RBP paper
+N_BEST: Final = 5  # tokens that are kept of each place where they are asked for
+_MOST_SHARDS: Final = 100_000
 
 
 def _sizes(key: str, value: Any) -> list[str] | None:
@@ -45,23 +44,15 @@ def _shard(key: str, value: Any) -> Shard | None:
     if value is None:
         return None
     written = re.fullmatch(r"(?:(\d+)/)?(\d+)", "" if isinstance(value, bool) else str(value))
-    shard = None if written is None else Shard(None if written[1] is None else int(written[1]), int(written[2]))
-    if (
-        shard is None
-        or not 1 <= shard.n_shards <= _MOST_SHARDS
-        or (shard.number is not None and not 1 <= shard.number <= shard.n_shards)
-    ):
-        raise RbpxError(
-            f"shard={value} is not a part of a grid of at most {_MOST_SHARDS:,}; the third of 16 is shard=3/16"
-        )
-    return shard
+    if written is not None:
+        shard = Shard(int(written[1]) if written[1] else None, int(written[2]))
+        if 1 <= (shard.number or 1) <= shard.n_shards <= _MOST_SHARDS:
+            return shard
+    raise RbpxError(f"shard={value} is not a part of a grid of at most {_MOST_SHARDS:,}; the third of 16 is shard=3/16")
 
 
 IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
-    "model.gguf": (
-        "FILE",
-        "GGUF files in the folder model.id, one or a list (pip install 'rbpx[gguf]')",
-    ),
+    "model.gguf": ("FILE", "GGUF files in the folder model.id, one or a list (pip install 'rbpx[gguf]')"),
     "model.pickled": (
         "true",
         "take weights from pytorch_model.bin where there are no safetensors; tensors only, no code is run",
@@ -100,19 +91,8 @@ IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
 
 GRID: Final = (
     *("model", "model.gguf", "model.bos", "model.pickled", "model.quantise", "size", "dataset", "dataset.fields"),
-    *(
-        "dataset.chunk",
-        "dataset.target",
-        "dataset.draw",
-        "protocol",
-        "protocol.padding",
-        "limit",
-        "seed",
-        "dtype",
-        "device",
-        "memory",
-    ),
-    *("parallel", "engine", "tokens_per_batch", "deterministic"),
+    *("dataset.chunk", "dataset.target", "dataset.draw", "protocol", "protocol.padding", "limit", "seed", "dtype"),
+    *("device", "memory", "parallel", "engine", "tokens_per_batch", "deterministic"),
 )
 """The keys that say which cells make a grid, and how they are measured."""
 
@@ -125,61 +105,41 @@ class RunKeys:
         None,
         "{models}; model=hub model.id=ORG/NAME, a folder or FILE.gguf; model.revision=step1000, a list, all, log",
         shown="FAMILY",
-        narrows="narrows to a family of the store; model.revision=R, model.quantise=Q4_1 to its weights so",
+        narrows="a family that the store holds; model.revision=R, model.quantise=Q4_1: its weights so",
     )
     size: list[str] | None = key(
-        "all",
-        "all (default), one, or a list: size='[3k,25k]'",
-        _sizes,
-        text=True,
-        shown="SIZE",
-        values=("all",),
-        narrows="narrows to sizes: all (default), one, or a list: size='[3k,25k]'",
-    )
+        "all", "all (default), one size, or a list: {example}", _sizes, "SIZE", values=("all",), text=True,
+        example=["3k", "25k"],
+    )  # fmt: skip
     dataset: DatasetConfig | None = key(
         None,
         "{datasets}; dataset=file dataset.path=FILE for your own text; dataset.path= beside a known dataset reads "
         "that from a file; dataset=hub dataset.hub=ORG/NAME dataset.split=test, also subset=, revision=",
         shown="NAME",
-        narrows="narrows to a text, measured or imported",
+        narrows="a text, measured or imported",
     )
     protocol: ProtocolConfig | None = key(
         None,
         "paper (default): documents cut to 512 tokens or the model's context; official: as the authors' code; "
         "rolling: whole documents, protocol.window=1024 protocol.stride=512; harness: as lm-eval-harness",
         shown="NAME",
-        narrows="narrows to texts that were read so: paper, official, rolling, harness",
+        narrows="texts that were read so: paper, official, rolling, harness",
     )
-    family: list[str] | None = key(
-        None,
-        "narrows to families by name, one or a list, also those without a file in conf/model",
-        names_of,
-        shown="NAME",
-    )
-    source: str | None = key(None, "narrows to measured, or to what was imported under a name", name_of, shown="NAME")
+    family: list[str] | None = key(None, "families by name, one or a list", names_of, "NAME")
+    source: str | None = key(None, "measured, or the name under which results were imported", name_of, "NAME")
     variant: list[str] | None = key(
-        None,
-        "narrows to models that were trained in one way, as the column variant has it; one or a list",
-        names_of,
-        shown="NAME",
+        None, "models that were trained in one way, as the column variant has it; one or a list", names_of, "NAME"
     )
     limit: int = key(
-        LARGEST_SAMPLE,
-        "documents at most, default 1000 (audit: 50 of each run, or 0 for none), drawn with seed=42",
-        whole(0),
-        shown="N",
+        LARGEST_SAMPLE, "documents at most (audit: 50 of each run, or 0 for none), drawn by seed=", whole(0), "1000"
     )
-    seed: int = key(SEED, "of the documents that are drawn, and of resamples", whole(0, 2**63 - 1), shown="42")
-    dtype: Dtype | None = key(Dtype.float32, "or bfloat16, float16; logits are float32 in each", shown="float32")
+    seed: int = key(SEED, "decides which documents are drawn, and the resamples", whole(0, 2**63 - 1), "42")
+    dtype: Dtype | None = key(
+        Dtype.float32, "precision of weights and activations; logits are float32 in each", shown="float32"
+    )
     shard: Shard | None = key(
-        None,
-        "the third of 16 parts of the grid: measure, download, plan, status; plan ... --format jobs prints the lines",
-        _shard,
-        shown="3/16",
+        None, "one part of the grid, here the third of 16; plan format=jobs prints the lines", _shard, "3/16"
     )
-
-
-N_BEST: Final = 5  # tokens that are kept of each place where they are asked for
 
 
 def _best(key: str, value: int) -> int:
@@ -197,27 +157,25 @@ class MeasuringKeys:
     """How and on what."""
 
     device: Device = key(
-        Device.auto, "or cpu, cuda; split: a model larger than one GPU, over all GPUs, memory and disk", shown="auto"
+        Device.auto, "cpu or cuda; split: a model larger than one GPU, over all GPUs, memory and disk", shown="auto"
     )
-    # a dict; Hydra adds no keys to one that is typed
     memory: MemoryLimits | None = key(
-        None,
-        "with device=split: '{0: 20GiB, cpu: 60GiB}' limits each of them; what it does not name holds nothing",
-        _limits,
-    )
+        None, "limits of device=split, {example}; what is not named holds nothing", _limits,
+        example={0: "20GiB", "cpu": "60GiB"},
+    )  # fmt: skip
     tokens_per_batch: int = key(
         4096,
-        "padded tokens of a batch: changes speed, and by rounding logprobs (1e-5) and close ranks",
+        "padded tokens of a batch; changes speed, and by rounding logprobs (1e-5) and close ranks",
         whole(1),
-        shown="4096",
+        "4096",
     )
     deterministic: bool = key(
         False, "the same bits for any tokens_per_batch (not for any number of processes); a window a pass", shown="true"
     )
     parallel: ParallelConfig = key(
         ParallelConfig(),
-        "one model split over all processes of torchrun; parallel.tensor=4: over groups of four",
-        shown="tensor",
+        "tensor: one model over all processes of torchrun; parallel.tensor=4: over groups of four",
+        shown="data",
     )
     engine: EngineConfig | None = key(
         None,
@@ -226,15 +184,9 @@ class MeasuringKeys:
         narrows="the server that measured the runs is asked again: engine.url=http://host:8000/v1",
     )
     best: int = key(
-        0,
-        "or 5: keeps the five best tokens of each place, for view; reads the model twice, 25 bytes a token",
-        _best,
-        shown="0",
+        0, "5 keeps the five best tokens of each place, for view; reads the model twice, 25 bytes a token", _best, "0"
     )
-    calibrate: bool = key(False, "or true: plan measures how fast this machine is", shown="false")
+    calibrate: bool = key(False, "whether plan measures how fast this machine is", shown="true")
     tolerance: float = key(
-        2.0,
-        "how many times as far as rounding explains another engine may be from float32",
-        positive("how far an engine may be off, as in tolerance=2"),
-        shown="2",
+        2.0, "how many times as far as rounding explains another engine may be from float32", positive("times"), "2"
     )

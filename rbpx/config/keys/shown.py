@@ -7,8 +7,6 @@ from rbpx.config.imports import ImportConfig
 from rbpx.config.keys.key import key, number_within
 from rbpx.config.options import Format, Legend
 
-__all__ = ["LOOKS", "ShownKeys", "StudyKeys"]
-
 
 @dataclass
 class StudyConfig:
@@ -34,6 +32,7 @@ class StudyConfig:
 
 
 LOOKS: Final = ("width", "font_size", "font", "legend")
+_WHERE: Final = "where that is written (--output FILE)"
 
 
 @dataclass(kw_only=True)
@@ -43,43 +42,29 @@ class ShownKeys:
     fresh: bool = key(False, "does nothing any more: every answer is computed", shown="true")
     store: str = key(
         "${oc.env:RBPX_STORE,store}",
-        "folder of the store (--store DIR); default $RBPX_STORE or store/",
+        "folder of the store (--store DIR), default $RBPX_STORE or store/",
         shown="DIR",
         path=True,
     )
-    details: bool = key(
-        False,
-        "in csv and json, all columns of every row, not only those of tables (--details)",
-        shown="true",
-        values=("true",),
-    )
+    details: bool = key(False, "in csv and json all that is known of a row, not only what tables show", shown="true")
     format: Format = key(
         Format.table,
-        "or csv, json, html, md, tex, svg, pdf (--format F)",
+        "table, csv, json, html, md, tex, svg, pdf (--format F)",
         shown="table",
-        narrows="or csv, json, html, md, tex; svg and pdf: its figures (--format F)",
-        alone="or csv, json; plan also jobs (--format F)",
+        narrows="table, csv, json, html, md, tex; svg and pdf: its figures (--format F)",
+        alone="table, csv or json; of plan also jobs (--format F)",
     )
     spreadsheet: bool = key(
         False,
-        "in csv, put a ' before text that begins with = + - @, a tab or a line end, which spreadsheets run",
+        "in csv a ' before text that begins with = + - @, a tab or a line end, which spreadsheets run",
         shown="true",
     )
-    width: float | None = key(
-        None, "of a figure in a file, with its axes", number_within(1, 40, "inches"), shown="INCHES"
-    )
-    font_size: float | None = key(
-        None, "of the text of figures in files", number_within(4, 40, "points"), shown="POINTS"
-    )
-    font: str | None = key(None, "of these", shown="NAME")
-    legend: Legend | None = key(None, "of these, or top, bottom, left, none", shown="right")
+    width: float | None = key(None, "of a figure in a file, inches with its axes", number_within(1, 40, "inches"), "IN")
+    font_size: float | None = key(None, "of figures in files, points", number_within(4, 40, "points"), "PT")
+    font: str | None = key(None, "of figures in files", shown="NAME")
+    legend: Legend | None = key(None, "where it stands in figures in files", shown="right")
     output: str | None = key(
-        None,
-        "where a verb writes (--output FILE)",
-        shown="FILE",
-        path=True,
-        narrows="where that is written, a folder for several figures (--output FILE)",
-        alone="where that is written (--output FILE)",
+        None, _WHERE, shown="FILE", path=True, narrows=f"{_WHERE}, a folder for several figures", alone=_WHERE
     )
 
 
@@ -87,9 +72,9 @@ class ShownKeys:
 class StudyKeys:
     """What a named study says beside these."""
 
-    study: StudyConfig | None = key(None, "")
-    imports: list[ImportConfig] = key([], "")
+    study: StudyConfig | None = key(None)
+    imports: list[ImportConfig] = key([])
     analyses: list[str] = key(
-        ["fit"], "questions that are asked of what was measured; default fit", shown="'[fit,ranks]'"
+        ["fit"], "questions that are asked of what was measured: {example}; default fit", example=["fit", "ranks"]
     )
     experiment: Any = key(None, "{experiments}", shown="NAME")
