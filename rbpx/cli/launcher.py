@@ -1,5 +1,6 @@
-"""Grids in, what became of them out: measured by this process, or by the jobs of Hydra's launcher in processes of
-their own, whose progress and outcome are read from the store that they share.
+"""Grids in, what became of them out: measured by this process, or by the jobs of a launcher of Hydra.
+
+Such jobs have processes of their own; their progress and their outcome are read from the store that they share.
 """
 
 import logging

@@ -168,8 +168,8 @@ def _register(asking: Asking, words: Sequence[str], own: Path | None) -> None:
     store = ConfigStore.instance()
     named = ",".join(word.partition("=")[2] for word in words if word.startswith("experiment="))
     store.store(name=asking.verb, node=asking.schema(bool(named)))
-    for path in experiments():
-        if path.stem in re.split(r"\W+", named):
+    for path in experiments(_own):
+        if path.stem in re.split(r"[^\w-]+", named) and path.parent == folder("experiments"):
             store.store(group="experiment", name=path.stem, node=OmegaConf.load(path), package="_global_")
 
 
@@ -216,9 +216,12 @@ def _by_name(asking: Asking, words: Sequence[str]) -> list[str]:
     named = []
     for word in words:
         group, _, name = word.partition("=")
-        name = name.strip("\"'")
-        known = group not in _NAMED or "," in name or name in ("null", *options(group, _own))
-        named += [word] if known else [f"{group}={_NAMED[group][0]}", f"{group}.{_NAMED[group][1]}={quoted(name)}"]
+        is_quoted = name[:1] in ("'", '"')
+        bare = name.strip(name[0]).replace("\\" + name[0], name[0]) if is_quoted else name
+        known = (
+            group not in _NAMED or bare in options(group, _own) or (not is_quoted and (bare == "null" or "," in bare))
+        )
+        named += [word] if known else [f"{group}={_NAMED[group][0]}", f"{group}.{_NAMED[group][1]}={quoted(bare)}"]
     return named
 
 

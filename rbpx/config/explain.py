@@ -29,7 +29,11 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
     key = re.search(r"Could not override '\+*([^']+)'|Key '([^']+)' (?:is )?not in", text)
     if key:
         full = re.search(r"full_key: (\S+)", text)
-        return unknown_key(full[1] if full else key[1] or key[2], asking)
+        name = full[1] if full else key[1] or key[2]
+        if re.search(r"(^|@)experiment\b", name):
+            study = next((word for word in words if "experiment=" in word), "experiment=")
+            return f"{study}: its file sets keys below experiment; begin it with the line # @package _global_"
+        return unknown_key(name, asking)
     several = re.search(r"Ambiguous value for argument '([^'=]+)=([^']*)'", text)
     if several:
         name, values = several.groups()

@@ -20,7 +20,7 @@ __all__ = ["KEYS", "Asking", "Request"]
 
 
 @dataclass(kw_only=True)
-class Request(RunKeys, MeasuringKeys, LawKeys, PredictionKeys, TaskKeys, TokenKeys, ShownKeys, StudyKeys):
+class Request(StudyKeys, ShownKeys, TokenKeys, TaskKeys, PredictionKeys, LawKeys, MeasuringKeys, RunKeys):
     """A request of any verb but `import`: what its keys mean; a key that its verb does not have has its default.
 
     Attributes:

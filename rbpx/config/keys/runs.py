@@ -46,7 +46,7 @@ def _shard(key: str, value: Any) -> Shard | None:
     written = re.fullmatch(r"(?:(\d+)/)?(\d+)", "" if isinstance(value, bool) else str(value))
     if written is not None:
         shard = Shard(int(written[1]) if written[1] else None, int(written[2]))
-        if 1 <= (shard.number or 1) <= shard.n_shards <= _MOST_SHARDS:
+        if 1 <= (1 if shard.number is None else shard.number) <= shard.n_shards <= _MOST_SHARDS:
             return shard
     raise RbpxError(f"shard={value} is not a part of a grid of at most {_MOST_SHARDS:,}; the third of 16 is shard=3/16")
 
