@@ -30,17 +30,18 @@ def test_log_spaced_ones_are_about_twice_as_far_each() -> None:
     ("revision", "checkpoints", "says"),
     [
         ("all", [], "family mine lists no checkpoints"),
-        (["step1", "step1"], PYTHIA, "not a list of different revisions"),
-        (["step1", "all"], PYTHIA, "not a list of different revisions"),
-        ([], PYTHIA, "not a list of different revisions"),
         (1000, PYTHIA, "was read as a number"),
-        ("all", [{"from": 5, "to": 1, "by": 1}], "is not a step, nor a range"),
-        ("all", [1.5], "1.5 is not a step"),
+        ("all", [{"from": 1, "to": 5}], "are not all steps or ranges"),
+        ("all", [1.5], "[1.5] are not all steps or ranges"),
     ],
 )
 def test_what_names_no_checkpoints_is_one_line(revision: object, checkpoints: list[object], says: str) -> None:
     with pytest.raises(RbpxError, match=re.escape(says)):
         chosen_revisions(revision, checkpoints, "mine")
+
+
+def test_a_revision_that_is_named_twice_counts_once() -> None:
+    assert chosen_revisions(["step1", "main", "step1"], PYTHIA, "mine") == ["step1", "main"]
 
 
 def test_a_sweep_of_checkpoints_has_a_cell_for_each_with_its_tokens() -> None:
