@@ -55,8 +55,8 @@ def help_text(page: str, own: Sequence[Path] = ()) -> str:
     alone = isinstance(lesson, Verb) and page != "report"
     keys = _keys_of(asking(page), isinstance(lesson, Analysis), own, alone)
     parts += [f"keys\n{_indent(keys)}"] if keys else []
-    flags = [_MANY, _FLAGS, *([_PROCESSES] if lesson.primary in ("measure", "audit") else []), _STATUS]
-    return "\n\n".join([*parts, f"flags\n{_indent(chr(10).join(flags))}", "All keys: python -m rbpx --help all"])
+    notes = [_MANY, _FLAGS, *([_PROCESSES] if lesson.primary in ("measure", "audit") else []), _STATUS]
+    return "\n\n".join([*parts, f"flags\n{_indent(chr(10).join(notes))}", "All keys: python -m rbpx --help all"])
 
 
 def _first(own: Sequence[Path]) -> str:

@@ -210,18 +210,20 @@ def _checked(asking: Asking, overrides: Sequence[str], values: Mapping[str, Any]
 
 
 def _by_name(asking: Asking, words: Sequence[str]) -> list[str]:
-    """The overrides of one job, in which names without a file narrow a question to what the store holds by that name."""
+    """The overrides of one job; a question takes a name without a file for one that the store holds."""
     if not asking.narrows:
         return list(words)
     named = []
     for word in words:
-        group, _, name = word.partition("=")
-        is_quoted = name[:1] in ("'", '"')
-        bare = name.strip(name[0]).replace("\\" + name[0], name[0]) if is_quoted else name
-        known = (
-            group not in _NAMED or bare in options(group, _own) or (not is_quoted and (bare == "null" or "," in bare))
-        )
-        named += [word] if known else [f"{group}={_NAMED[group][0]}", f"{group}.{_NAMED[group][1]}={quoted(bare)}"]
+        group, _, value = word.partition("=")
+        is_quoted = value[:1] in ("'", '"')
+        name = value[1:-1].replace(f"\\{value[0]}", value[0]) if is_quoted else value
+        is_none_or_several = not is_quoted and (name == "null" or "," in name)
+        if group not in _NAMED or is_none_or_several or name in options(group, _own):
+            named.append(word)
+        else:
+            file, key = _NAMED[group]
+            named += [f"{group}={file}", f"{group}.{key}={quoted(name)}"]
     return named
 
 

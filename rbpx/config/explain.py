@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, get_args
 
+from rbpx.config.model.placement import UNFIT
 from rbpx.config.options import did_you_mean
 from rbpx.config.places import options
 from rbpx.config.request import KEYS, Asking
@@ -71,7 +72,7 @@ def unknown_key(key: str, asking: Asking) -> str:
 
 def _unknown_option(group: str, option: str, own: Sequence[Path]) -> str:
     known = options(group, own)
-    hint = did_you_mean(option, known)
+    hint = f"{UNFIT[option]}; " if group == "engine" and option in UNFIT else did_you_mean(option, known)
     if group in _EXAMPLES and (Path(option).suffix or "/" in option):
         hint = f"one of your own is {_EXAMPLES[group].format(option)}; "
     return f"{group}={option} is unknown; {hint}known: {', '.join(known)}, and {group}/NAME.yaml in --config-dir"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from rbpx.config.keys.key import explained, name_of
+from rbpx.config.keys.key import key, name_of
 from rbpx.config.model.training import number_from_0
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
@@ -50,10 +50,10 @@ def read_wide_runs(runs: Any) -> dict[str, WideRun]:
             known = dict(told) if isinstance(told, Mapping) else {"column": told} if quantity == "lr" else {"S": told}
             run = read.setdefault(str(name), WideRun())
             run.columns[quantity] = str(known.pop("column", name))
-            for key, value in known.items():
-                fact = _fact(where, key, value)
-                if run.facts.setdefault(_FIELDS.get(key, key), fact) != fact:
-                    raise RbpxError(f"{where}: {key} is {value}, but another under another quantity; give one of them")
+            for of, value in known.items():
+                fact = _fact(where, of, value)
+                if run.facts.setdefault(_FIELDS.get(of, of), fact) != fact:
+                    raise RbpxError(f"{where}: {of} is {value}, but another under another quantity; give one of them")
     for name, run in read.items():
         if "non_embedding_params" not in run.facts:
             raise RbpxError(f"runs: {name} has no S, its parameters without embeddings; write {_how()}")
@@ -139,35 +139,37 @@ class ImportConfig:
     """
 
     file: str | None = None
-    source: Any = explained(None, "NAME", "under which the observations are kept")
-    ties: Ties | None = explained(
-        None, "RULE", "of their ranks: pessimistic, optimistic, mid; unless a column says it; not for losses alone"
-    )
-    family: Any = explained(None, "NAME", "of the models, unless a column says it")
-    dataset: Any = explained(None, "NAME", "of the text, unless a column says it")
-    revision: Any = explained(None, "NAME", "if it is known")
-    protocol: Any = explained(None, "NAME", "if it is known")
-    dtype: Any = explained(None, "NAME", "if it is known")
-    variant: Any = explained(None, "NAME", "how the models were trained, if it is known")
-    schedule: Any = explained(
-        None, "NAME", "of the learning rate, unless a column says it: constant, wsd, cosine or another that decays"
-    )
-    tokens_per_step: Any = explained(None, "N", "as 4M: makes D of the step, unless a column says it")
-    columns: Any = explained(  # a dict; Hydra adds no keys to one that is typed
-        None, "", "'{our name: their name}', for columns of other names: '{S: params, D: tokens, loss_nats: loss}'"
-    )
-    texts: Any = explained(  # as columns
-        None, "", "'{text: {quantity: column}}', where several texts stand side by side in columns"
-    )
-    runs: Any = explained(  # as columns
+    source: Any = key(None, "under which the observations are kept", shown="NAME", text=True)
+    ties: Ties | None = key(
         None,
-        "",
+        "of their ranks: pessimistic, optimistic, mid; unless a column says it; not for losses alone",
+        shown="RULE",
+    )
+    family: Any = key(None, "of the models, unless a column says it", shown="NAME", text=True)
+    dataset: Any = key(None, "of the text, unless a column says it", shown="NAME", text=True)
+    revision: Any = key(None, "if it is known", shown="NAME", text=True)
+    protocol: Any = key(None, "if it is known", shown="NAME", text=True)
+    dtype: Any = key(None, "if it is known", shown="NAME", text=True)
+    variant: Any = key(None, "how the models were trained, if it is known", shown="NAME", text=True)
+    schedule: Any = key(
+        None,
+        "of the learning rate, unless a column says it: constant, wsd, cosine or another that decays",
+        shown="NAME",
+        text=True,
+    )
+    tokens_per_step: Any = key(None, "as 4M: makes D of the step, unless a column says it", shown="N")
+    columns: Any = key(
+        None, "'{our name: their name}', for columns of other names: '{S: params, D: tokens, loss_nats: loss}'"
+    )
+    texts: Any = key(None, "'{text: {quantity: column}}', where several texts stand side by side in columns")
+    runs: Any = key(
+        None,
         "'{quantity: {column: S}}', where each run has a column; {S: 60M, column: NAME, variant: x, "
         "tokens_per_step: 4M} in place of S says more of a run, and so does a table with a row for each: "
         "'{quantity: runs.csv}'",
     )
-    where: Any = explained(
-        None, "SQL", "a condition on the columns of the file: only rows for which it is true come in"
+    where: Any = key(
+        None, "a condition on the columns of the file: only rows for which it is true come in", shown="SQL"
     )
 
     def __post_init__(self) -> None:
@@ -177,7 +179,7 @@ class ImportConfig:
             RbpxError: no source, an invalid or reserved one, or a number where a name is expected.
         """
         for each in fields(self):
-            if each.metadata.get("shown") == "NAME":
+            if each.metadata.get("text"):
                 name_of(each.name, getattr(self, each.name))
         if not re.fullmatch(r"(?!measured$)[a-z0-9][a-z0-9._-]{0,63}", self.source or "", re.IGNORECASE):
             raise RbpxError(
@@ -215,24 +217,21 @@ def _check_columns(where: str, columns: Any, how: str) -> None:
 class ImportRequest(ImportConfig):
     """What `python -m rbpx import` can be asked.
 
-    `dataset=`, `protocol=` and `engine=` are passed in `plain`: by their own names Hydra would look for files of conf/.
+    `dataset=`, `protocol=` and `engine=` are plain names here, not files of conf/.
     """
 
-    dataset: Any = explained("${plain.dataset}", "NAME", "of the text, unless a column says it")
-    protocol: Any = explained("${plain.protocol}", "NAME", "if it is known")
-    plain: dict[str, Any] = field(default_factory=lambda: {"dataset": None, "protocol": None, "engine": None})
-    store: str = explained(
-        "${oc.env:RBPX_STORE,store}", "DIR", "folder of the store (--store DIR), default $RBPX_STORE or store/"
+    store: str = key(
+        "${oc.env:RBPX_STORE,store}", "folder of the store (--store DIR), default $RBPX_STORE or store/", shown="DIR"
     )
-    format: Format = explained(Format.table, "table", "or csv, json: how --dry-run prints its rows")
-    dry_run: bool = explained(
-        False, "true", "says what would come in, by text and quantity, and writes nothing (--dry-run)"
+    format: Format = key(Format.table, "or csv, json: how --dry-run prints its rows", shown="table")
+    dry_run: bool = key(
+        False, "says what would come in, by text and quantity, and writes nothing (--dry-run)", shown="true"
     )
-    engine: Any = explained("${plain.engine}", "NAME", "that told the rows of `import tokens FILE`")
-    engine_version: Any = explained(None, "NAME", "of that engine")
-    size: Any = explained(None, "NAME", "of the one model of `import tokens` and `import samples`")
-    S: Any = explained(None, "N", "its non-embedding parameters, as 6.5B")
-    vocab_size: int | None = explained(None, "N", "entries of its vocabulary")
+    engine: Any = key(None, "that told the rows of `import tokens FILE`", shown="NAME", text=True)
+    engine_version: Any = key(None, "of that engine", shown="NAME", text=True)
+    size: Any = key(None, "of the one model of `import tokens` and `import samples`", shown="NAME", text=True)
+    S: Any = key(None, "its non-embedding parameters, as 6.5B", shown="N")
+    vocab_size: int | None = key(None, "entries of its vocabulary", shown="N")
 
     def __post_init__(self) -> None:
         """Refuse an import without a valid source; that of tokens is their engine.

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from types import NoneType
 from typing import Any, Final, get_args, get_type_hints
@@ -31,37 +32,38 @@ def quoted(value: str) -> str:
 
 def texts_quoted(schema: type, overrides: Sequence[str]) -> list[str]:
     """Overrides whose values of text are quoted where Hydra would read a number; each element of a list or a sweep."""
-    texts, words = {name for name, of in _leaves(schema, "") if of is str}, []
+    words = []
     for override in overrides:
         key, is_given, value = override.partition("=")
-        name = re.sub(r"\.sizes\.[^.]+\.", ".sizes.*.", key.lstrip("+"))
-        is_text = is_given and name in texts and not _FUNCTION.match(value)
+        is_text = is_given and _of_any(key.lstrip("+")) in text_keys(schema) and not _FUNCTION.match(value)
         words.append(f"{key}={_VALUE.sub(_quote, value)}" if is_text else override)
     return words
 
 
 def _quote(found: re.Match[str]) -> str:
-    bare = found[0].strip()
-    inner = bare.removeprefix("choice(").removesuffix(")")
-    return found[0].replace(inner, quoted(inner)) if _NO_TEXT.fullmatch(inner) else found[0]
+    bare = found[0].strip().removeprefix("choice(").removesuffix(")")
+    return found[0].replace(bare, quoted(bare)) if _NO_TEXT.fullmatch(bare) else found[0]
 
 
-def _leaves(schema: type, within: str) -> Iterator[tuple[str, Any]]:
-    """The keys of a schema with dots, and their types; names that may be one or several are text too."""
-    hints, keys = get_type_hints(schema), keys_of(schema)
+@cache
+def text_keys(schema: type, within: str = "") -> frozenset[str]:
+    """The keys of a schema that hold text, or a list of it; with dots, and * for the name of a size."""
+    hints, keys, found = get_type_hints(schema), keys_of(schema), set[str]()
     for each in fields(schema):
-        name, kind = f"{within}{each.name}", hints[each.name]
+        name, kinds = f"{within}{each.name}", [of for of in get_args(hints[each.name]) if of is not NoneType]
         kind = (
-            next((one for one in get_args(kind) if one is not NoneType), kind) if NoneType in get_args(kind) else kind
-        )
-        if (each.name in keys and keys[each.name].is_text) or each.metadata.get("is_text") or kind == list[str]:
-            yield name, str
+            kinds[-1] if kinds else hints[each.name]
+        )  # of an optional type, of a list, and of the values of a mapping
+        if each.metadata.get("is_text") or (each.name in keys and keys[each.name].is_text) or kind is str:
+            found.add(name)
         elif is_dataclass(kind):
-            yield from _leaves(kind, f"{name}.")  # type: ignore[arg-type]
-        elif get_args(kind) and is_dataclass(get_args(kind)[-1]):
-            yield from _leaves(get_args(kind)[-1], f"{name}.*.")
-        else:
-            yield name, kind
+            found |= text_keys(kind, f"{name}.*." if len(kinds) > 1 else f"{name}.")  # type: ignore[arg-type]
+    return frozenset(found)
+
+
+def _of_any(key: str) -> str:
+    """A key without the name of its size, and without its place in a list."""
+    return re.sub(r"\.\d+$", "", re.sub(r"(?<=\.sizes)\.[^.]+", ".*", key))
 
 
 # --------------------------------------------------------------------------------------------------- files of the user
@@ -80,14 +82,16 @@ def said_in(path: Path, place: str, schema: type) -> Iterator[tuple[str, str, st
     """
     from omegaconf import OmegaConf
 
-    values = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
-    texts = {name for name, of in _leaves(schema, "") if of is str}
+    written = path.read_text(encoding="utf-8")
+    values = OmegaConf.to_container(OmegaConf.create(written), resolve=False) if written.strip() else {}
+    words = set(re.split(r"[\s\[\]{}(),:=\"']+", written))
     for key, value in _flat({place: values} if place else values):
-        if re.sub(r"\.sizes\.[^.]+\.|\.\d+$", lambda m: ".sizes.*." if "sizes" in m[0] else "", key) in texts:
-            if isinstance(value, bool | float) or (isinstance(value, int) and str(value) not in path.read_text()):
-                raise RbpxError(f"{path}: {key}: {value} was read as {read_as(value)}; put it in quotes to keep it")
-        if isinstance(value, str) and (_MODELS.fullmatch(key) or _FILES.fullmatch(key)):
-            absolute = _absolute(value, path, _MODELS.fullmatch(key) is not None)
+        is_text = _of_any(key) in text_keys(schema)
+        if is_text and isinstance(value, bool | int | float) and str(value) not in words:
+            raise RbpxError(f"{path}: {key}: {value} was read as {read_as(value)}; put it in quotes to keep it")
+        is_model = _MODELS.fullmatch(key) is not None
+        if isinstance(value, str) and (is_model or _FILES.fullmatch(key)):
+            absolute = _absolute(value, path, is_model)
             if absolute is not None:
                 yield key, value, absolute
 

@@ -107,9 +107,9 @@ def keys_of(schema: type) -> Mapping[str, Key]:
     return {each.name: _key(each, kinds[each.name]) for each in fields(schema) if "help" in each.metadata}
 
 
-def explained(default: Any, shown: str, help: str) -> Any:
-    """A key of an import."""
-    return key(default, help, shown=shown)
+def text_or_list() -> Any:
+    """A field of a group that holds a text, or several, none by default; it has any type to Hydra."""
+    return field(default=None, metadata={"is_text": True})
 
 
 def _key(each: Any, kind: Any) -> Key:

@@ -194,7 +194,7 @@ class LawKeys:
         values=("all", *Method),
     )
     E: Pin | None = key(
-        None, "the irreducible part of one law (cross_entropy if laws= names none), or its prior, {example}", _pin, "1.7",
+        None, "irreducible part of one law (cross_entropy if laws= names none), or its prior, {example}", _pin, "1.7",
         example="1.7 +- .05",
     )  # fmt: skip
     pin: dict[str, Pin] = key(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from operator import index
 from typing import Any, Final
 
-from rbpx.config.keys.key import names_of
+from rbpx.config.keys.key import names_of, text_or_list
 from rbpx.config.model.training import UNKNOWN, Training, checked_training
 from rbpx.config.options import Bos, Quantise, did_you_mean
 from rbpx.errors import RbpxError
@@ -163,12 +163,12 @@ class ModelConfig:
     """
 
     family: str | None = None
-    id: Any = None
-    gguf: Any = None
-    revision: Any = None
+    id: Any = text_or_list()
+    gguf: Any = text_or_list()
+    revision: Any = text_or_list()
     bos: Bos = Bos.tokenizer
     pickled: bool = False
-    quantise: Any = None
+    quantise: Any = text_or_list()
     shape: dict[str, Any] = field(default_factory=dict)
     source: str | None = None
     sizes: dict[str, SizeConfig] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class ModelConfig:
     step: Any = None
     unique_tokens: Any = None
     seed: Any = None
-    variant: Any = None
+    variant: Any = text_or_list()
 
     def rounding(self) -> Quantise | None:
         """What weights are rounded to when they are loaded; None for not at all.

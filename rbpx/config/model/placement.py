@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from rbpx.config.keys.key import name_of
+from rbpx.config.keys.key import name_of, text_or_list
 from rbpx.errors import RbpxError
 from rbpx.typed import typed
 
@@ -37,8 +37,8 @@ class EngineConfig:
 
     name: str = "vllm"
     url: str = "http://127.0.0.1:8000/v1"
-    model: Any = None
-    version: Any = None
+    model: Any = text_or_list()
+    version: Any = text_or_list()
     timeout_s: float = 600.0
 
     def __post_init__(self) -> None:

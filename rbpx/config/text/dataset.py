@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from rbpx.config.keys.key import name_of
+from rbpx.config.keys.key import name_of, text_or_list
 from rbpx.config.options import Chunk, Draw, Padding
 from rbpx.config.text.items import FILE_MIB, OF_ITEMS, ROW_MIB, ItemKeys, RowChoice
 from rbpx.errors import RbpxError
@@ -103,9 +103,9 @@ class DatasetConfig(ItemKeys):
     kind: str = "file"
     path: str | None = None
     hub: str | None = None
-    subset: Any = None
-    split: Any = None
-    revision: Any = None
+    subset: Any = text_or_list()
+    split: Any = text_or_list()
+    revision: Any = text_or_list()
     draw: Draw = Draw.whole
     fields: list[str] = field(default_factory=lambda: ["text"])
     articles: bool = False

@@ -16,7 +16,7 @@ from itertools import chain
 from string import Formatter
 from typing import Any, Final, TypeVar
 
-from rbpx.config.keys.key import as_list, name_of
+from rbpx.config.keys.key import as_list, name_of, text_or_list
 from rbpx.config.options import Chunk, FewshotDraw
 from rbpx.errors import RbpxError
 
@@ -175,19 +175,19 @@ class ItemKeys:
         chance: success of guessing, of results of others that name this task; measured items tell it themselves.
     """
 
-    context: Any = None
+    context: Any = text_or_list()
     template: str | None = None
     target: str | None = None
-    choices: Any = None
+    choices: Any = text_or_list()
     right: str | None = None
-    labels: Any = None
+    labels: Any = text_or_list()
     delimiter: str = ""
     description: str = ""
     clean: str | None = None
     category: str | None = None
     domains: Any = None  # a dict; Hydra adds no keys to one that is typed
     fewshot: int = 0
-    fewshot_split: Any = None
+    fewshot_split: Any = text_or_list()
     fewshot_path: str | None = None
     fewshot_seed: int | None = FEWSHOT_SEED
     fewshot_draw: FewshotDraw = FewshotDraw.fixed
