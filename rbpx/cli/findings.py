@@ -47,21 +47,13 @@ def write_findings(
     Raises:
         RbpxError: the study has no result to write, its SQL is wrong, or the file cannot be written.
     """
-    if not records:
-        raise RbpxError(
-            f"experiment={study.name} finds nothing on this grid; give it the texts and sizes that its question needs"
-        )
-    if study.result is None:
-        raise RbpxError(f"experiment={study.name} names no result; give its file a SELECT over found as study.result")
-    answer = _answer(study, records, limits)
-    if not answer.num_rows:
-        raise RbpxError(f"experiment={study.name} has no result on this grid: its study.result gives no rows")
+    answer = _answer(study, records, limits) if records else None
+    if not answer:
+        raise RbpxError(f"experiment={study.name} finds nothing on this grid, or its study.result gives no rows of it")
     runs = sorted({run_id for record in records for run_id in _run_ids(record)})
     lines = [f"{MARK}{study.name} ----", f"# rbpx {__version__}; the SQL is study.result; runs:"]
-    if len(runs) > _MOST_RUNS:  # of a table that was imported, each row
-        lines.append(f"#   {len(runs)}, whose digest is {digest(runs)}")
-    else:
-        lines += ["#   " + " ".join(runs[at : at + 6]) for at in range(0, len(runs), 6)]
+    named = ["#   " + " ".join(runs[at : at + 6]) for at in range(0, len(runs), 6)]
+    lines += named if len(runs) <= _MOST_RUNS else [f"#   {len(runs)}, whose digest is {digest(runs)}"]
     texts = sorted({(r["dataset"], r["text_hash"][:8]) for r in records if r.get("text_hash")})
     lines += [f"# texts: {', '.join(' '.join(text) for text in texts)}"] if texts else []
     lines += [f"# with {' '.join(changes)}"] if changes else []
@@ -78,14 +70,11 @@ def _answer(study: StudyConfig, records: Sequence[Record], limits: SqlLimits) ->
     """The result of a study, of its rows alone: the connection reaches no file."""
     names = list(dict.fromkeys(name for record in records for name in record))
     columns = {name: pa.array([_plain(record.get(name)) for record in records]) for name in names}
-    query, place = study.result or "", f"experiment={study.name}: its study.result"
     try:
-        return select_among("found", pa.table(columns), query, limits)
-    except duckdb.Error as problem:
+        return select_among("found", pa.table(columns), study.result or "", limits)
+    except (duckdb.Error, RbpxError) as problem:
         line = " ".join(str(problem).split("\n\n")[0].split())
-        raise RbpxError(f"{place} is wrong: {line}") from None
-    except RbpxError as problem:
-        raise RbpxError(f"{place}: {problem}") from None
+        raise RbpxError(f"experiment={study.name}: its study.result is wrong: {line}") from None
 
 
 def _plain(value: Any) -> Any:

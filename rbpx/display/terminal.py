@@ -9,7 +9,7 @@ from typing import Any, Final
 from rich import box
 from rich import table as rich_table
 from rich.cells import cell_len
-from rich.console import Console, RenderableType
+from rich.console import Console, JustifyMethod, RenderableType
 from rich.markup import escape
 from rich.segment import Segment, Segments
 from rich.style import Style
@@ -22,6 +22,7 @@ from rbpx.files.visible import visible, write_as_ascii_where_needed
 from rbpx.status import Status
 
 _BETWEEN: Final = 2  # columns
+_FOLDED: Final = (12, 60)  # characters, at least and at most, of a column whose texts fold
 _HEADING: Final = "heading"  # what the style of a part's first row carries beside its look
 
 
@@ -226,7 +227,10 @@ def _grid(tables: Sequence[Table]) -> Grid:
     for at, column in enumerate(first.columns):
         is_number = any(row[at].is_number for table in tables for row in table.rows)
         heading = escape(plain_signs(column.heading))
-        grid.add_column(heading, justify="right" if is_number else "left", no_wrap=True, overflow="fold")
+        justify: JustifyMethod = "right" if is_number else "left"
+        grid.add_column(heading, justify=justify, no_wrap=not column.folds, overflow="fold")
+        if column.folds:
+            grid.columns[at].min_width, grid.columns[at].max_width = _FOLDED
     for table in tables:
         rows = [[_text(cell) for cell in row] for row in table.rows]
         if len(tables) > 1:

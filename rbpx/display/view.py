@@ -73,6 +73,7 @@ class Column(Generic[Row]):
         spare: 0 where it is always shown; else a narrow terminal leaves it out, those with larger numbers first.
         form: how a figure writes its number where one points at a mark (d3); empty for texts.
         beside_S: whether there is such a column only where laws are not in S.
+        folds: whether its texts may be long, so that a terminal folds them.
     """
 
     heading: str
@@ -82,10 +83,11 @@ class Column(Generic[Row]):
     spare: int = 0
     form: str = ""
     beside_S: bool = False
+    folds: bool = False
 
     def without_rows(self) -> "Column[Never]":
         """The column of a table whose cells are there: unlike what makes them, it can be sent to another process."""
-        return Column(self.heading, self.keys, given, self.means, self.spare, self.form, self.beside_S)
+        return Column(self.heading, self.keys, given, self.means, self.spare, self.form, self.beside_S, self.folds)
 
 
 def given(row: Never) -> Cell:

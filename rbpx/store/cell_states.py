@@ -118,13 +118,6 @@ class LastHeartbeat:
         n_tokens = self.facts["n_tokens"]
         return None if not n_tokens else float(self.facts["tokens_done"] / n_tokens)
 
-    @property
-    def left_s(self) -> float | None:
-        """Seconds until it is done, at its speed so far."""
-        if self.share is None or not self.facts["tokens_per_s"]:
-            return None
-        return float((self.facts["n_tokens"] - self.facts["tokens_done"]) / self.facts["tokens_per_s"])
-
 
 _TEXT, _COUNT = (str,), (int,)
 _FACTS: Final = {  # of a heartbeat, and the kinds of their values

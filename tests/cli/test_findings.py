@@ -111,7 +111,7 @@ def test_what_was_asked_otherwise_stands_in_the_findings_and_again_they_are_the_
     [
         *((result, "takes one SELECT") for result in ("", "SELECT 1; SELECT 2", "CREATE TABLE x AS SELECT 1")),
         ("SET threads = 1", "takes one SELECT"),
-        (None, "names no result"),
+        (None, "takes one SELECT"),
         ("SELECT nothing FROM found", "study.result is wrong"),
         ("SELECT * FROM read_csv('/etc/passwd')", "study.result is wrong"),
         ("SELECT y FROM found WHERE y > 1", "gives no rows"),

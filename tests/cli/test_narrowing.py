@@ -106,8 +106,8 @@ def test_names_that_status_prints_narrow_it_to_that_whatever_a_shell_or_a_gramma
 def test_status_says_where_there_is_nothing_to_show(store: Path, cwd: Path, tmp_path: Path) -> None:
     for words, says in (
         (["dataset=pydoc", "--store", store], "holds nothing that matches dataset=pydoc"),
-        (["--store", tmp_path / "nosuch"], "does not exist; name another with --store DIR"),
-        (["--store", tmp_path], "holds nothing yet; measure first"),
+        (["--store", tmp_path / "nosuch"], "does not exist; name another with store=DIR"),
+        (["--store", tmp_path], "holds nothing yet"),
     ):
         answer = here("status", *words, cwd=cwd, check=0)
         assert answer.stdout == ""

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from rbpx.cli.tables.status import lines_of_heartbeats, store_table
+from rbpx.cli.tables.status import lines_of, states_table
 from rbpx.config.grid import Cell
 from rbpx.config.text.dataset import ProtocolConfig
+from rbpx.display.view import Table
 from rbpx.store import cell_states as module
 from rbpx.store.cell_states import cell_states, heartbeat, read_heartbeats
 from rbpx.store.messages import collected_messages
@@ -88,7 +89,7 @@ def test_a_mark_tells_how_far_and_how_long_still(tmp_path: Path) -> None:
     store = Store(tmp_path)
     rewritten(store, n_tokens=1000, tokens_done=250, tokens_per_s=50.0)
     (found,) = read_heartbeats(store).values()
-    assert (found.share, found.left_s) == (0.25, 15.0)
+    assert found.share == 0.25
 
 
 def test_only_the_process_that_leads_leaves_a_mark(tmp_path: Path) -> None:
@@ -126,9 +127,8 @@ def test_a_mark_that_lacks_a_word_is_left_out_and_said_or_is_told_without_it(nam
     assert [f"running/{path.name} in store={tmp_path} is not a heartbeat" in line for line in said] == [True] * (
         1 - len(found)
     )
-    assert [line.startswith("running: mine xl on file, 25% of") for line in lines_of_heartbeats([*found.values()])] == [
-        True
-    ] * len(found)
+    lines = lines_of([{"state": "running", **one.facts} for one in found.values()])
+    assert [line.startswith("running: mine xl on file, 25% of") for line in lines] == [True] * len(found)
 
 
 @pytest.mark.parametrize("changed", [{"tokens_done": None}, {"n_tokens": []}, {"n_tokens": ""}, {"tokens_per_s": {}}])
@@ -150,20 +150,20 @@ def test_a_mark_that_cannot_be_written_stops_no_measurement(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["running"]
 
 
+def by_size(shown: Table) -> dict[str, tuple[str, ...]]:
+    rows = (tuple(cell.text for cell in row) for row in shown.rows)
+    return {size: tuple(states) for _, size, *states in rows}
+
+
 def test_a_size_measured_on_one_text_is_missing_on_the_other_and_one_that_failed_is_said() -> None:
-    usual = {"family": "mine", "protocol": "paper", "revision": None}
+    usual = {"state": "done", "family": "mine", "protocol": "paper", "revision": None}
     cells = [("xs", "file", "float32"), *(("s", *text) for text in [("file", "float32"), ("pydoc", "float32")])]
     cells.append(("s", "pydoc", "bfloat16"))
-    sizes = {"xs": 100, "s": 1000}
-    runs = [
-        usual | {"size": size, "dataset": text, "dtype": dtype, "non_embedding_params": sizes[size]}
-        for size, text, dtype in cells
-    ]
-    failed = [usual | {"size": "xl", "dataset": "file", "dtype": "float32"}]
-    shown, _ = store_table(runs, failed, [])
-    assert [column.header for column in shown.columns] == ["family", "size", "file", "pydoc", "pydoc bfloat16"]
-    rows = zip(*(list(column.cells) for column in shown.columns), strict=True)
-    assert {row[1]: row[2:] for row in rows} == {
+    runs = [usual | {"size": size, "dataset": text, "dtype": dtype} for size, text, dtype in cells]
+    failed = [usual | {"state": "failed", "size": "xl", "dataset": "file", "dtype": "float32"}]
+    shown, _ = states_table(runs + failed)
+    assert [column.heading for column in shown.columns] == ["family", "size", "file", "pydoc", "pydoc bfloat16"]
+    assert by_size(shown) == {
         "xs": ("done", "missing", "missing"),
         "s": ("done", "done", "done"),
         "xl": ("failed", "missing", "missing"),
@@ -245,29 +245,25 @@ def test_without_its_text_a_request_of_an_older_version_answers_by_what_was_impl
 
 
 def test_many_revisions_of_a_text_are_counted_in_one_column() -> None:
-    usual = {"family": "mine", "protocol": "paper", "dtype": "float32", "non_embedding_params": 1000}
+    usual = {"state": "done", "family": "mine", "protocol": "paper", "dtype": "float32"}
     cells = [("s", "a", None), ("m", "a", None), ("m", "b", None)]
     cells += [("s", "a", f"step{n}") for n in range(12)] + [("m", "a", "step0")]
     runs = [usual | {"size": size, "dataset": text, "revision": revision} for size, text, revision in cells]
-    failed = [usual | {"size": "m", "dataset": "a", "revision": "step1"}]
-    shown, _ = store_table(runs, failed, [])
-    assert [column.header for column in shown.columns] == ["family", "size", "a", "b"]
-    rows = zip(*(list(column.cells) for column in shown.columns), strict=True)
-    assert {row[1]: row[2:] for row in rows} == {"s": ("13 done", "missing"), "m": ("1 failed, 2 done", "done")}
-    few, _ = store_table([run for run in runs if run["revision"] in (None, "step0")], [], [])
-    assert [column.header for column in few.columns] == ["family", "size", "a", "a step0", "b"]
+    failed = [usual | {"state": "failed", "size": "m", "dataset": "a", "revision": "step1"}]
+    shown, _ = states_table(failed + runs)
+    assert [column.heading for column in shown.columns] == ["family", "size", "a", "b"]
+    assert by_size(shown) == {"s": ("13 done", "missing"), "m": ("1 failed, 2 done", "done")}
+    few, _ = states_table([run for run in runs if run["revision"] in (None, "step0")])
+    assert {column.heading for column in few.columns} == {"family", "size", "a", "a step0", "b"}
 
 
 def test_of_many_models_those_that_are_done_everywhere_are_counted() -> None:
     runs = [
-        {"family": f"f{n}", "size": "s", "dataset": text, "revision": None, "non_embedding_params": 1000}
+        {"state": "done", "family": f"f{n}", "size": "s", "dataset": text, "revision": None}
         for n in range(70)
         for text in ("a", "b")
     ]
-    failed = [{"family": f"f{n}", "size": "l", "dataset": "a"} for n in range(65)]
-    shown, lines = store_table(runs, failed[:2], [])
-    assert shown.row_count == 2
+    failed = [{"state": "failed", "family": f"f{n}", "size": "l", "dataset": "a"} for n in range(2)]
+    shown, lines = states_table(runs + failed)
+    assert by_size(shown) == {"l": ("failed", "missing")}
     assert lines == ["70 of 72 models are done on all texts of their families, and not shown."]
-    shown, lines = store_table(runs, failed, [])
-    assert shown.row_count == 60
-    assert lines[1] == "5 more that are not; narrow with family=, size= or dataset=."

@@ -114,7 +114,7 @@ def test_no_id_leads_out_of_the_store(name: str, own_store: Path, cwd: Path, tmp
         (line,) = answer.stderr.splitlines()
         begin = f"rbpx: {name if name.isprintable() else repr(name)[1:-1]} is"
         assert line.startswith((f"{begin} not a run_id", f"{begin} neither a run_id"))
-        assert f"in store={own_store}; see rbpx status" in line
+        assert f"in store={own_store}; see python -m rbpx status" in line
     assert snapshot(own_store) == before
     assert [p for p in tmp_path.rglob("*") if own_store not in p.parents] == around
 

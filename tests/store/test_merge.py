@@ -140,17 +140,12 @@ def test_imports_that_contradict_are_kept_out_and_named(tmp_path: Path) -> None:
     assert observed(one) == before
 
 
-@pytest.mark.parametrize(
-    ("other", "reason"), [("missing", "it has no runs"), ("empty", "it has no runs"), ("itself", "itself")]
-)
-def test_what_cannot_be_merged_is_refused_in_one_line(
-    other: str, reason: str, own_store: Path, cwd: Path, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("other", ["missing", "empty"])
+def test_what_cannot_be_merged_is_refused_in_one_line(other: str, own_store: Path, cwd: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    place = own_store if other == "itself" else tmp_path / other
+    place = tmp_path / other
     (line,) = here("store", "merge", place, "--store", own_store, cwd=cwd, check=2).stderr.splitlines()
-    assert line.startswith(f"rbpx: {place} is ")
-    assert reason in line
+    assert line.startswith(f"rbpx: {place} is not a store: it has no runs")
     assert "name another store" in line
 
 

@@ -1,1 +1,1 @@
-"""One file per verb that is not a question: its help, what it does with a job, and what follows the last job."""
+"""One file per verb that is not a question: its help, and what it does with the requests of a command line."""

@@ -29,10 +29,7 @@ def perform(asked: Asked) -> None:
 
     request, words = asked.request, asked.words
     if len(words) != 1:
-        raise RbpxError(
-            f"export takes one relation, or one query in quotes, got {len(words)}: python -m rbpx export observations "
-            f"--output FILE; relations: {', '.join(RELATIONS)}"
-        )
+        raise RbpxError(f"export takes one relation, or one query, got {len(words)}; relations: {', '.join(RELATIONS)}")
     suffix = None if request.format is Format.table else f".{request.format.value}"
     limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
     export(request.store, words[0], request.output, suffix, limits)

@@ -18,43 +18,30 @@ columns='{accuracy: acc_norm}') and bits per byte of the right targets, as one o
 """
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from rich.markup import escape
+from typing import TYPE_CHECKING, Any, Final
 
 from rbpx.cli.registry import Asked, Verb
 from rbpx.config.options import Format
 from rbpx.display.records import print_records
-from rbpx.display.terminal import console, grid, put
-from rbpx.display.vocabulary import UNKNOWN, short
+from rbpx.display.terminal import console, print_tables
+from rbpx.display.view import View, ends, text, whole
+from rbpx.display.vocabulary import short
 from rbpx.errors import RbpxError, number_of
-
-_COUNTS = ("rows", "new", "models", "runs")
-
-
-def print_preview(rows: Sequence[dict[str, Any]], title: str, format: Format) -> None:
-    """Print a row for each family, text and quantity: how many, and between which S, D and C."""
-    if format is not Format.table:
-        print_records(rows, format)
-        return
-    shown = grid(title, ["family", "dataset", "quantity", *_COUNTS, "S", "D", "C"], left=3)
-    for row in rows:
-        names = [escape(str(row[name])) for name in ("family", "dataset", "quantity")]
-        ends = [(row[f"{axis}_min"], row[f"{axis}_max"]) for axis in ("S", "D", "C")]
-        ranges = [UNKNOWN if lo is None else f"{short(lo)}..{short(hi)}" for lo, hi in ends]
-        shown.add_row(*names, *(f"{row[name]:,}" for name in _COUNTS), *ranges)
-    put(console(), shown)
-
+from rbpx.typed import typed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rbpx.config.imports import ImportConfig, ImportRequest
     from rbpx.config.request import Request
     from rbpx.store.imports.table import Imported
     from rbpx.store.store import Store
+
+_PREVIEW: Final = View[Any](
+    "preview",
+    [text(name, name) for name in ("family", "dataset", "quantity")],
+    [whole(name, name) for name in ("rows", "new", "models", "runs")],
+    [ends(f"{axis}_min {axis}_max", None, short, axis) for axis in ("S", "D", "C")],
+)
 
 
 def _kind() -> type:
@@ -83,84 +70,56 @@ VERB = Verb(
 
 def perform(asked: Asked) -> None:
     """Bring one file into the store, and say what it brought."""
-    from rbpx.store.imports.table import import_file
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
 
-    request = asked.request
-    if asked.words[:1] in (("tokens",), ("samples",)):
-        given = next((key for key in ("where", "runs") if getattr(request, key) is not None), None)
-        if given is not None:
-            raise RbpxError(
-                f"{given}= is of import FILE, and import {asked.words[0]} takes all that its file has; drop it"
-            )
-    if asked.words[:1] == ("tokens",):
-        _import_tokens(asked.words[1:], request)
-        return
-    if asked.words[:1] == ("samples",):
-        _import_samples(asked.words[1:], request)
-        return
-    file = _only(
-        [*asked.words, *([] if request.file is None else [request.file])], "import", "source=NAME ties=optimistic"
-    )
-    store = Store(request.store)
-    imported = import_file(store, Path(file).expanduser(), request, request.dry_run)
-    if request.dry_run:
-        _preview(imported, request, file)
-        return
-    _report(imported, store, request, file)
-    write_views(store)
-
-
-def _only(files: "Sequence[str]", words: str, keys: str) -> str:
-    """The one file that is named.
-
-    Raises:
-        RbpxError: there are none or several.
-    """
+    request, words = asked.request, list(asked.words)
+    kind = words.pop(0) if words[:1] in (["tokens"], ["samples"]) else ""
+    given = next((key for key in ("where", "runs") if kind and getattr(request, key) is not None), None)
+    if given is not None:
+        raise RbpxError(f"{given}= is of import FILE, and import {kind} takes all that its file has; drop it")
+    files = [*words, *([] if request.file is None else [request.file])]
     if len(files) != 1:
-        raise RbpxError(f"{words} takes one file, got {len(files)}: python -m rbpx {words} FILE {keys}")
-    return files[0]
+        raise RbpxError(f"import takes one file, got {len(files)}: {typed('import FILE', source='NAME')}")
+    store, path = Store(request.store), Path(files[0]).expanduser()
+    imported = {"tokens": _import_tokens, "samples": _import_samples}.get(kind, _import_rows)(store, path, request)
+    if request.dry_run:
+        if imported is not None:
+            _preview(imported, request, path)
+        print("nothing was written; drop --dry-run to import it", file=sys.stderr)
+    else:
+        write_views(store)
 
 
-def _import_tokens(files: "Sequence[str]", request: "ImportRequest") -> None:
+def _import_rows(store: "Store", path: Path, request: "ImportRequest") -> "Imported":
+    from rbpx.store.imports.table import import_file
+
+    imported = import_file(store, path, request, request.dry_run)
+    _report(imported, store, request, str(path), request.dry_run)
+    return imported
+
+
+def _import_tokens(store: "Store", path: Path, request: "ImportRequest") -> None:
     """Bring the tokens of one file into the store, as a run."""
     from rbpx.store.imports.engine_tokens import import_tokens
-    from rbpx.store.relations import write_views
-    from rbpx.store.store import Store
 
-    file = _only(files, "import tokens", "engine=NAME")
-    store = Store(request.store)
-    run = import_tokens(store, Path(file).expanduser(), request)
-    told = f"{number_of(run.n_tokens, 'token')} of {number_of(run.n_documents, 'document')} from {file}"
-    if request.dry_run:
-        print(
-            f"{told} would come into {store.name} as run {run.run_id}; drop --dry-run to import them", file=sys.stderr
-        )
-        return
+    run = import_tokens(store, path, request)
+    told = f"{number_of(run.n_tokens, 'token')} of {number_of(run.n_documents, 'document')} from {path}"
     already = "" if run.is_new else " (it was there already)"
-    print(f"imported {told} into {store.name} as run {run.run_id}{already}: {run.told}", file=sys.stderr)
-    write_views(store)
+    _say(f"{told} into {store.name} as run {run.run_id}{already}: {run.told}", request.dry_run)
 
 
-def _import_samples(files: "Sequence[str]", request: "ImportRequest") -> None:
+def _import_samples(store: "Store", path: Path, request: "ImportRequest") -> "Imported":
     """Bring the samples of one task into the store, as an observation."""
     from rbpx.store.imports.table import import_samples
-    from rbpx.store.relations import write_views
-    from rbpx.store.store import Store
 
-    file = _only(files, "import samples", "source=NAME")
-    store = Store(request.store)
-    imported, scored = import_samples(store, Path(file).expanduser(), request)
+    imported, scored = import_samples(store, path, request)
     told = [f"{scored.metric} {scored.accuracy:.4f}"] if scored.accuracy is not None else []
     told += [f"{scored.bits_per_byte:.4f} bits per byte"] if scored.bits_per_byte is not None else []
-    items = f"{number_of(scored.n_items, 'item')}: {', '.join(told)}"
-    if request.dry_run:
-        _preview(imported, request, file)
-        return
-    _report(imported, store, request, file)
-    print(f"of {items}; such samples have no ranks, so no tokens were imported", file=sys.stderr)
-    write_views(store)
+    _report(imported, store, request, str(path), request.dry_run)
+    items = f"of {number_of(scored.n_items, 'item')}: {', '.join(told)}"
+    print(f"{items}; such samples have no ranks, so no tokens were imported", file=sys.stderr)
+    return imported
 
 
 def import_study(request: "Request") -> None:
@@ -185,53 +144,48 @@ def import_study(request: "Request") -> None:
     write_views(store)
 
 
-def _preview(imported: "Imported", request: "ImportRequest", file: str) -> None:
-    """Print what a file would bring, and what would be left out."""
-    from rbpx.cli.verbs.import_ import print_preview
-    from rbpx.store.imports.preview import preview
+def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: str, dry_run: bool = False) -> None:
+    """Say what a file brings, or would bring, and what of it is left out or changed on the way in."""
+    from rbpx.store.imports.preview import n_different
 
-    _say_left_out(imported, file)
-    print_preview(
-        preview(imported.judged.read, imported.judged.new), f"{file} would bring, as {request.source}", request.format
-    )
-    print("nothing was written; drop --dry-run to import it", file=sys.stderr)
-
-
-def _say_left_out(imported: "Imported", file: str) -> None:
-    """Say what in a file is left out, or changed, on the way in."""
+    reading, read, new = imported.reading, imported.judged.read, imported.judged.new
     lines = [f"ignored columns of {file}: {', '.join(imported.ignored)}"] if imported.ignored else []
     for n, noun, why in (
         (imported.n_not_chosen, "row", "that where= does not choose"),
-        (imported.reading.n_empty, "row", "without a value, empty or NaN"),
+        (reading.n_empty, "row", "without a value, empty or NaN"),
         (imported.judged.n_repeated, "row", "that an earlier row says already"),
         (imported.n_missing, "value", "that are empty or NaN"),
     ):
         lines += [f"left out {number_of(n, noun)} of {file} {why}"] if n else []
-    counts = ", ".join(f"{n:,} of {column}" for column, n in imported.reading.rounded.items())
-    if imported.reading.steps is not None:
-        first, last = imported.reading.steps
+    if reading.steps is not None:
+        first, last = reading.steps
         lines.append(f"took rows {first:,} to {last:,} of {file} as steps, since no column says step, D or C")
     for axis, most in imported.few.items():
         nouns, many, letter = ("parameters", "millions", "M") if axis == "S" else ("tokens", "billions", "B")
         lines.append(f"{axis} of {file} is at most {most:,g} {nouns}; if it counts {many}, write {most:g}{letter}")
+    counts = ", ".join(f"{n:,} of {column}" for column, n in reading.rounded.items())
     lines += [f"rounded counts of {file} to whole numbers: {counts}"] if counts else []
     for line in lines:
         print(line, file=sys.stderr)
+    models, datasets = n_different(read, "family", "size", "model"), n_different(read, "dataset")
+    n_k, n_known = len(read["k"].drop_null().unique()), read.num_rows - new.num_rows
+    brought = f"{number_of(read.num_rows, 'observation')} of {number_of(models, 'model')} on "
+    brought += f"{number_of(datasets, 'dataset')}{f' at {n_k} k' if n_k else ''} from {file} into {store.name}"
+    known = "nothing new" if n_known == read.num_rows else f"{n_known:,} of them were there already"
+    already = f" ({known})" if n_known else ""
+    _say(f"{brought} as {config.source}{already}", dry_run)
 
 
-def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: str) -> None:
-    from rbpx.store.imports.preview import n_different
+def _preview(imported: "Imported", request: "ImportRequest", path: Path) -> None:
+    """Print a row for each family, text and quantity: how many, and between which S, D and C."""
+    from rbpx.store.imports.preview import preview
 
-    read, n_new = imported.judged.read, imported.judged.new.num_rows
-    models = number_of(n_different(read, "family", "size", "model"), "model")
-    datasets = number_of(n_different(read, "dataset"), "dataset")
-    n_k = len(read["k"].drop_null().unique())
-    at_k = f" at {n_k} k" if n_k else ""
-    brought = f"{number_of(read.num_rows, 'observation')} of {models} on {datasets}{at_k}"
-    n_known = read.num_rows - n_new
-    already = f" ({n_known:,} of them were there already)" if n_known else ""
-    _say_left_out(imported, file)
-    if n_new:
-        print(f"imported {brought} from {file} into {store.name} as {config.source}{already}", file=sys.stderr)
+    rows = preview(imported.judged.read, imported.judged.new)
+    if request.format is Format.table:
+        print_tables(console(), [_PREVIEW.table(f"{path} would bring, as {request.source}", rows)])
     else:
-        print(f"nothing new in {file}: its {brought} are in {store.name} as {config.source}", file=sys.stderr)
+        print_records(rows, request.format)
+
+
+def _say(brought: str, dry_run: bool) -> None:
+    print(f"{'would import' if dry_run else 'imported'} {brought}", file=sys.stderr)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rbpx.cli.registry import Asked, Verb
 from rbpx.errors import RbpxError
+from rbpx.typed import typed
 
 if TYPE_CHECKING:
     from rbpx.store.store import Record
@@ -27,7 +28,7 @@ def perform(asked: Asked) -> None:
 
     store = open_filled(asked.request.store)
     if len(asked.words) != 1:
-        raise RbpxError("show takes the id of one run or fit, as `sql` and --format json print them: rbpx show ID")
+        raise RbpxError(f"show takes the id of one run or fit, as `sql` prints them: {typed('show ID')}")
     (name,) = asked.words
     cells = [c for c in store.records("cells") if name in (c["run_id"], c["cell_key"])]
     records: list[Any] = [c | store.manifest(c["run_id"]) for c in cells if store.has_run(c["run_id"])]
@@ -35,7 +36,7 @@ def perform(asked: Asked) -> None:
     imported = provenance_of(store, name)
     records += [] if imported is None else [imported]
     if not records:
-        raise RbpxError(f"{name} is not a run_id, cell_key or fit_id in store={asked.request.store}; see rbpx status")
+        raise RbpxError(f"{name} is not a run_id, cell_key or fit_id in store={store.name}; see {typed('status')}")
     print(json.dumps(records[0] if len(records) == 1 else records, indent=2))
 
 
@@ -58,11 +59,10 @@ def reproduced(fit: "Record") -> "Record | None":
         again = reproduce_outcomes(fit["params"])
     else:
         again, stated["E"] = reproduce(fit["params"]), fit["params"]["E"] or 0.0
-    return {**again, **_furthest(again, stated)}
+    return again | _furthest(again, stated)
 
 
 def _furthest(again: "Record", stated: "Record") -> "Record":
     """The largest difference, relative to values above 1."""
-    pairs = [(again[name], value) for name, value in stated.items()]
-    differences = [abs(a - b) / max(abs(b), 1.0) for a, b in pairs if a is not None and b is not None]
-    return {"largest_relative_difference": max(differences)}
+    pairs = ((again[name], value) for name, value in stated.items() if None not in (again[name], value))
+    return {"largest_relative_difference": max(abs(a - b) / max(abs(b), 1.0) for a, b in pairs)}

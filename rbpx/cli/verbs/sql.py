@@ -9,6 +9,7 @@ stopped.
 
 from rbpx.cli.registry import Asked, Verb
 from rbpx.errors import RbpxError
+from rbpx.typed import typed
 
 VERB = Verb(
     order=310,
@@ -32,10 +33,10 @@ def perform(asked: Asked) -> None:
 
     request, words = asked.request, asked.words
     if len(words) != 1:
-        raise RbpxError(f'sql takes one query in quotes, got {len(words)}: python -m rbpx sql "SELECT * FROM runs"')
+        raise RbpxError(f"sql takes one query in quotes, got {len(words)}: {typed('sql QUERY')}")
     store = Store(request.store)
     if not store.root.is_dir():
-        raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
+        raise RbpxError(f"store={request.store} does not exist; name another with {typed(store='DIR')}")
     write_views(store)
     limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
     with connect(store, limits=limits) as connection, user_rows(connection, words[0], limits) as rows:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from rbpx.cli.registry import Asked, Verb
 from rbpx.config.options import Format
 from rbpx.errors import MeasureError, RbpxError, number_of
+from rbpx.typed import typed
 
 if TYPE_CHECKING:
-    from rbpx.config.request import Request
     from rbpx.store.store import Store
 
 VERB = Verb(
@@ -34,13 +34,6 @@ VERB = Verb(
     keys=("format",),
 )
 
-_KINDS = {"rank_fits": "rank_fits", "vocab": "vocab", "best": "best"}  # whose singular is not the plural without its s
-_KNOWN = "verify, merge OTHER, push URL, pull URL, gc, rm NAME"
-_GONE = {
-    "publish": "rbpx store push FOLDER, then huggingface_hub.upload_folder: see docs/howto/object-store.md",
-    "rebuild": "nothing: rbpx.duckdb holds views alone, which are never out of date",
-}
-
 
 def perform(asked: Asked) -> None:
     """Verify, merge, copy, drop orphaned fits, or remove a run or an imported source.
@@ -52,30 +45,30 @@ def perform(asked: Asked) -> None:
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
 
-    request, (action, *rest) = asked.request, asked.words or ("",)
-    if action in ("merge", "pull", "push") and len(rest) == 1:
-        _copy(action, rest[0], request.store)
-        return
-    if action in _GONE:
-        raise RbpxError(f"store {action} is gone; in its place: {_GONE[action]}")
-    store = Store(request.store)
+    match asked.words:
+        case ("merge" | "pull" | "push") as action, place:
+            _copy(action, place, asked.request.store)
+            return
+    store = Store(asked.request.store)
     if not store.root.is_dir():
-        raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
-    if action == "verify" and not rest:
-        _verify(store, request)
-        return
-    if action == "gc" and not rest:
-        store.prepare()
-        print(f"dropped {number_of(_collect_garbage(store), 'fit')} whose runs are gone", file=sys.stderr)
-    elif action == "rm" and len(rest) == 1:
-        store.prepare()
-        _remove(store, rest[0], request)
-    else:
-        raise RbpxError(f"store {' '.join(asked.words)!r} is unknown; known: {_KNOWN}")
+        raise RbpxError(f"store={store.name} does not exist; name another with {typed(store='DIR')}")
+    match asked.words:
+        case ("verify",):
+            _verify(store, asked.request.format)
+            return
+        case ("gc",):
+            store.prepare()
+            print(f"dropped {number_of(_collect_garbage(store), 'fit')} whose runs are gone", file=sys.stderr)
+        case "rm", name:
+            store.prepare()
+            _remove(store, name)
+        case words:
+            known = "verify, merge OTHER, push URL, pull URL, gc, rm NAME"
+            raise RbpxError(f"store {' '.join(words)!r} is unknown; known: {known}")
     write_views(store)
 
 
-def _remove(store: "Store", name: str, request: "Request") -> None:
+def _remove(store: "Store", name: str) -> None:
     from rbpx.store.imports.kept import remove_source
     from rbpx.store.store import is_name
 
@@ -83,23 +76,21 @@ def _remove(store: "Store", name: str, request: "Request") -> None:
         store.drop_run(name)
     elif not remove_source(store, name) and not _forget_failures(store, name):
         raise RbpxError(
-            f"{name} is neither a run_id nor an imported source, and nothing of that name has failed, "
-            f"in store={request.store}; see rbpx status"
+            f"{name} is neither a run_id nor an imported source, and nothing of that name has failed, in "
+            f"store={store.name}; see {typed('status')}"
         )
     _collect_garbage(store)
 
 
-def _forget_failures(store: "Store", name: str) -> int:
-    """Forget the cells of a family, or of a dataset, that failed; returns how many there were."""
-    forgotten = 0
-    for path in store.record_files("failures"):
-        record = store.record("failures", path.stem)
-        if record is not None and name in (record["family"], record["dataset"]):
-            store.drop_record("failures", path.stem)
-            forgotten += 1
-    if forgotten:
-        print(f"forgot {number_of(forgotten, 'failure')} of {name}", file=sys.stderr)
-    return forgotten
+def _forget_failures(store: "Store", name: str) -> bool:
+    """Forget the cells of a family, or of a dataset, that failed; returns whether there were any."""
+    records = {path.stem: store.record("failures", path.stem) for path in store.record_files("failures")}
+    named = [key for key, of in records.items() if of is not None and name in (of["family"], of["dataset"])]
+    for key in named:
+        store.drop_record("failures", key)
+    if named:
+        print(f"forgot {number_of(len(named), 'failure')} of {name}", file=sys.stderr)
+    return bool(named)
 
 
 def _collect_garbage(store: "Store") -> int:
@@ -117,47 +108,38 @@ def _collect_garbage(store: "Store") -> int:
     return len(gone)
 
 
-def _verify(store: "Store", request: "Request") -> None:
+def _verify(store: "Store", format: Format) -> None:
     """Print a line for each fault, then what was checked."""
     from rbpx.display.progress import counted
     from rbpx.display.records import print_records
-    from rbpx.display.terminal import console
+    from rbpx.display.terminal import console, print_under
     from rbpx.store.verify import verify
 
     n_bytes = sum(path.stat().st_size for path in store.root.glob("runs/[!.]*/*") if path.is_file())
     with counted("verifying, MiB", n_bytes / 2**20) as advance:
         result = verify(store, lambda read: advance(read / 2**20))
-    counts = (
-        number_of(result.n_runs, "run"),
-        number_of(result.n_tokens, "token"),
-        f"{result.n_bytes / 2**20:,.1f} MiB",
-        number_of(result.n_records, "record"),
-        number_of(result.n_files, "file beside them", "files beside them"),
-    )
-    summary = f"store {store.name}: {', '.join(counts)}"
-    notes = []
-    if result.n_orphaned:
-        notes.append(
-            f"{number_of(result.n_orphaned, 'orphaned run')}, to which no cell refers: the command that measured it "
-            "links it again"
-        )
-    if result.leftovers:
-        notes.append(
-            f"{number_of(len(result.leftovers), 'unfinished file')} of processes that are writing or were stopped, "
-            "harmless: measuring clears such files away after a day"
-        )
-    if request.format is Format.table:
-        screen = console()
-        for one in result.faults:
-            screen.print(f"{one.kind} {one.name}: {one.fault}; {one.remedy}", markup=False, soft_wrap=True)
-        for line in (summary, *notes):
-            screen.print(line, markup=False, soft_wrap=True)
+    lines = [
+        f"store {store.name}: {number_of(result.n_runs, 'run')}, {number_of(result.n_tokens, 'token')}, "
+        f"{result.n_bytes / 2**20:,.1f} MiB, {number_of(result.n_records, 'record')}, "
+        f"{number_of(result.n_files, 'file beside them', 'files beside them')}"
+    ]
+    for n, noun, means in (
+        (result.n_orphaned, "orphaned run", "to which no cell refers: the command that measured it links it again"),
+        (
+            len(result.leftovers),
+            "unfinished file",
+            "of processes that write or were stopped: harmless, gone after a day",
+        ),
+    ):
+        lines += [f"{number_of(n, noun)}, {means}"] if n else []
+    if format is Format.table:
+        faults = [f"{one.kind} {one.name}: {one.fault}; {one.remedy}" for one in result.faults]
+        print_under(console(), (), (), [*faults, *lines])
     else:
-        print_records([asdict(one) for one in result.faults], request.format)
-        for line in (summary, *notes):
-            print(line, file=sys.stderr)
+        print_records([asdict(one) for one in result.faults], format)
+        print(*lines, sep="\n", file=sys.stderr)
     if result.faults:
-        raise MeasureError(f"{number_of(len(result.faults), 'fault')} in store={request.store}")
+        raise MeasureError(f"{number_of(len(result.faults), 'fault')} in store={store.name}")
 
 
 def _copy(action: str, place: str, name: str) -> None:
@@ -173,8 +155,6 @@ def _copy(action: str, place: str, name: str) -> None:
     other = Bucket(source) if is_remote(source) else Folder(Store(source))
     if not other.names("runs") and not other.names("imports"):
         raise RbpxError(f"{source} is not a store: it has no runs and no imports; name another store")
-    if other.name == (target if sends else Store(target).name):
-        raise RbpxError(f"{source} is {target} itself; name another store")
     with counted(f"{action}: runs", len(other.names("runs"))) as advance:
         if sends:
             merged = push(Store(source), Bucket(target), lambda: advance(1))
@@ -184,12 +164,10 @@ def _copy(action: str, place: str, name: str) -> None:
     for line in merged.skipped:
         print(f"kept out: {line}", file=sys.stderr)
     came, there = (
-        ", ".join(number_of(n, _KINDS.get(kind, kind.removesuffix("s")), _KINDS.get(kind, kind)) for kind, n in each)
-        for each in ([(kind, n) for kind, n in of.items() if n] for of in (merged.copied, merged.already_here))
+        ", ".join(number_of(n, kind.removesuffix("s"), kind) for kind, n in of.items() if n)
+        for of in (merged.copied, merged.already_here)
     )
-    print(
-        f"copied from {other.name}: {came or 'nothing'}" + (f" (there already: {there})" if there else ""),
-        file=sys.stderr,
-    )
+    already = f" (there already: {there})" if there else ""
+    print(f"copied from {other.name}: {came or 'nothing'}{already}", file=sys.stderr)
     if merged.skipped:
         raise MeasureError(f"kept out of {target}: {number_of(len(merged.skipped), 'thing')} of {source}")

@@ -33,7 +33,7 @@ def test_recorded_again_a_file_is_the_same_and_the_study_before_it_untouched(cwd
     [
         (["study.result='SELECT nothing FROM found'"], "study.result is wrong"),
         (["study.result=\"SELECT * FROM read_csv('/etc/passwd')\""], "study.result is wrong"),
-        (["study.result=null"], "names no result"),
+        (["study.result=null"], "takes one SELECT"),
     ],
 )
 def test_a_wrong_result_is_one_line_and_writes_nothing(words: list[str], says: str, cwd: Path, tmp_path: Path) -> None:

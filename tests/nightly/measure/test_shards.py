@@ -38,7 +38,6 @@ def test_the_lines_of_a_plan_measure_the_grid_together(family: Family, cwd: Path
     [
         (("measure", "shard=third"), "shard=third is not a part of a grid"),
         (("run", "shard=1/3"), "run has no key shard; it is a key of other verbs"),
-        (("plan", "shard=1/2", "--format", "jobs"), "shard=1/2 is one of the commands"),
         (("measure", "--format", "jobs"), "measure has no key format"),
         (("status", "--format", "jobs"), "format=jobs is of a plan"),
     ],
