@@ -12,7 +12,7 @@ import json
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -21,12 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbpx.errors import RbpxError, number_of, reason
+from rbpx.typed import typed
 
 FORMATS: Final = (".csv", ".parquet", ".json", ".jsonl", ".tsv")
 FILE_MIB: Final = 1024  # what a packed file may hold once it is unpacked
 MIB: Final = 2**20
-_VALUE: Final = 64  # bytes that a value takes in memory, however little it takes in its file
-_BATCH: Final = 100  # rows of Parquet that are in memory before their bytes are counted
 
 _Records = Iterable[tuple[int | None, dict[str, Any]]]  # the line on which each begins, and its values
 
@@ -121,7 +120,7 @@ def read_rows(path: Path, *, one_object: bool = False, file_mib: int = FILE_MIB)
     Args:
         path: the file.
         one_object: whether a JSON file may be a single object, which is then its only row.
-        file_mib: what a packed file (.gz, Parquet) may hold once it is unpacked, MiB; a value counts at least 64 bytes.
+        file_mib: what a packed file (.gz, Parquet) may hold once it is unpacked, MiB.
 
     Raises:
         RbpxError: it is missing, is not what its suffix says, or holds more than it may.
@@ -134,26 +133,22 @@ def read_rows(path: Path, *, one_object: bool = False, file_mib: int = FILE_MIB)
             f"{path} has {f'the suffix {path.suffix.lower()!r}' if path.suffix else 'no suffix'}; "
             f"known: {', '.join(FORMATS)}, each also with .gz; rename the file"
         )
-    is_packed = path.suffix.lower() == ".gz"
-    n_values, names, rows = 0, dict[str, None](), []
+    names, rows = dict[str, None](), []
     try:
         content = unpacked(path, file_mib)
         columns, records = _opened(content, kind, one_object, path, file_mib)
         for number, (line, values) in enumerate(records, 1):
             rows.append(Row(path, number, line, values))
-            n_values += len(values)
-            if is_packed and n_values * _VALUE > file_mib * MIB:
-                raise _too_large(path, file_mib)
             if columns is None:
                 names.update(dict.fromkeys(values))
     except _READING as problem:
-        why = "it is nested too deeply" if isinstance(problem, RecursionError) else reason(problem, 300)
-        raise RbpxError(f"{path} cannot be read: {why}; check that it is what its suffix says") from None
+        raise RbpxError(
+            f"{path} cannot be read: {reason(problem, 300)}; check that it is what its suffix says"
+        ) from None
     return Rows(path, hashlib.sha256(content).hexdigest(), tuple(names if columns is None else columns), rows)
 
 
-# What reading raises: Arrow's, JSON's and encoding errors are ValueErrors; JSON may be nested deeper than Python calls.
-_READING = (OSError, EOFError, zlib.error, ValueError, csv.Error, RecursionError, OverflowError, MemoryError)
+_READING = (OSError, EOFError, zlib.error, ValueError, csv.Error)  # Arrow's, JSON's and encoding errors are ValueErrors
 
 
 def unpacked(path: Path, file_mib: int = FILE_MIB) -> bytes:
@@ -173,8 +168,8 @@ def unpacked(path: Path, file_mib: int = FILE_MIB) -> bytes:
 
 def _too_large(path: Path, file_mib: int) -> RbpxError:
     return RbpxError(
-        f"{path} holds more than {file_mib:,} MiB once it is unpacked, {_VALUE} bytes a value at the least; check the "
-        "file, split it, or, where it is a dataset and that is meant, give dataset.file_mib=N with a larger N"
+        f"{path} holds more than {file_mib:,} MiB once unpacked; split it, or, where it is a dataset, allow more: "
+        + typed(keys={"dataset.file_mib": 2 * file_mib})
     )
 
 
@@ -235,9 +230,8 @@ def _of_json_lines(text: str, path: Path) -> _Records:
         where = f"row {number} of {path} (line {line})"
         try:
             value = json.loads(words, object_pairs_hook=_object)
-        except (ValueError, RecursionError) as problem:
-            why = "nested too deeply" if isinstance(problem, RecursionError) else problem
-            raise RbpxError(f"{where}: not JSON ({why}); fix that line") from None
+        except ValueError as problem:
+            raise RbpxError(f"{where}: not JSON ({problem}); fix that line") from None
         yield line, _checked(value, where)
 
 
@@ -255,25 +249,10 @@ def _checked(value: Any, where: str) -> dict[str, Any]:
 
 
 def _of_parquet(content: bytes, path: Path, file_mib: int) -> tuple[Sequence[str], _Records]:
-    """The columns and rows of a Parquet file; a value that it writes once counts in every row that has it."""
+    """The columns and rows of a Parquet file."""
     file = pq.ParquetFile(pa.BufferReader(content))
     about = file.metadata
     n_bytes = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
-    if max(n_bytes, about.num_rows * max(about.num_columns, 1) * _VALUE) > file_mib * MIB:
+    if n_bytes > file_mib * MIB:
         raise _too_large(path, file_mib)
-    return file.schema_arrow.names, _parquet_rows(file, path, file_mib)
-
-
-def _parquet_rows(file: pq.ParquetFile, path: Path, file_mib: int) -> Iterator[tuple[None, dict[str, Any]]]:
-    n_bytes = 0
-    plain = pa.schema(
-        [
-            each.with_type(each.type.value_type) if pa.types.is_dictionary(each.type) else each
-            for each in file.schema_arrow
-        ]
-    )
-    for batch in file.iter_batches(_BATCH):
-        n_bytes += (whole := batch.cast(plain)).nbytes
-        if n_bytes > file_mib * MIB:
-            raise _too_large(path, file_mib)
-        yield from ((None, values) for values in whole.to_pylist())
+    return file.schema_arrow.names, ((None, values) for batch in file.iter_batches() for values in batch.to_pylist())

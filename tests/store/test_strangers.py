@@ -251,11 +251,3 @@ def test_gc_and_rm_leave_what_is_not_ours_and_remove_what_was_half_written(store
     here("store", "rm", store.run_ids()[0], "--store", store.root, cwd=cwd, check=0)
     assert {path for path in strangers if not path.exists()} == set()
     assert [path for path in ours if path.exists()] == []
-
-
-def test_a_file_in_the_place_of_a_folder_is_one_line(tmp_path: Path, cwd: Path) -> None:
-    (tmp_path / "store").mkdir()
-    (tmp_path / "store" / "cells").write_text("")
-    answer = here("sql", "FROM runs", "--store", tmp_path / "store", cwd=cwd, check=2)
-    assert answer.stderr.count("\n") == 1
-    assert f"{tmp_path / 'store' / 'cells'} is a file where a store has a folder; move it elsewhere" in answer.stderr
