@@ -282,16 +282,13 @@ def write_views(store: Store) -> None:
     if _state(path) == state:
         return
     statements.append(f"CREATE VIEW rbpx_state AS SELECT '{state}' AS state")
-    try:
+    with suppress(OSError, duckdb.Error):
         _write_empty(store)
         with atomic_write(path, durable=False) as temporary, duckdb.connect(":memory:") as connection:
             place = _list([str(temporary)])[1:-1]
             connection.execute(f"ATTACH {place} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
             for statement in [*statements, "USE memory; DETACH built"]:
                 connection.execute(statement)
-    except (OSError, duckdb.Error):
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
 
 
 def _state(path: Path) -> str | None:
