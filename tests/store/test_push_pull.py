@@ -77,7 +77,7 @@ def test_what_was_stopped_goes_on(action: str, server: Storage, ours: Store, cwd
     first, second = ours.run_ids()
     server.faults.append(Fault("deny", method, f"{second}/tokens"))
     (line,) = here(*words, cwd=cwd, check=1).stderr.splitlines()
-    assert line.startswith(f"rbpx: {URL} refuses access (")
+    assert line.startswith(f"rbpx: {URL} cannot be used (")
     server.faults.clear()
     server.asked.clear()
     if action == "push":
