@@ -148,7 +148,8 @@ def read_rows(path: Path, *, one_object: bool = False, file_mib: int = FILE_MIB)
     return Rows(path, hashlib.sha256(content).hexdigest(), tuple(names if columns is None else columns), rows)
 
 
-_READING = (OSError, EOFError, zlib.error, ValueError, csv.Error)  # Arrow's, JSON's and encoding errors are ValueErrors
+# What reading raises: Arrow's, JSON's and encoding errors are ValueErrors; JSON may be nested deeper than Python calls.
+_READING = (OSError, EOFError, zlib.error, ValueError, csv.Error, RecursionError)
 
 
 def unpacked(path: Path, file_mib: int = FILE_MIB) -> bytes:
@@ -230,7 +231,7 @@ def _of_json_lines(text: str, path: Path) -> _Records:
         where = f"row {number} of {path} (line {line})"
         try:
             value = json.loads(words, object_pairs_hook=_object)
-        except ValueError as problem:
+        except (ValueError, RecursionError) as problem:
             raise RbpxError(f"{where}: not JSON ({problem}); fix that line") from None
         yield line, _checked(value, where)
 

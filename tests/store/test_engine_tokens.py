@@ -127,6 +127,7 @@ TOKEN = {"doc_id": 0, "position": 1, "token_id": 5, "rank": 3, "logprob": -1.5}
             (),
             "and ['xxx",
         ),
+        ({"meta_info": {"input_token_logprobs": [5]}}, (), "not an answer of an engine ("),
         ({"meta_info": {"input_token_logprobs": [[None, 1, None]]}}, (), "has no scored token"),
     ],
 )

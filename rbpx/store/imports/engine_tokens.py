@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.config.imports import ImportRequest
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, reason
 from rbpx.files.cells import number, quoted
 from rbpx.files.digest import digest
 from rbpx.files.rows import check_names, read_rows
@@ -29,7 +29,7 @@ from rbpx.typed import typed
 from rbpx.version import __version__
 
 _NEEDED: Final = ("engine", "engine_version", "family", "size", "S", "dataset", "vocab_size", "dtype")
-_EXAMPLE: Final = {
+_EXAMPLE: Final[dict[str, Any]] = {
     **{"engine": "vllm", "engine_version": "0.11.0", "family": "NAME", "size": "7b", "S": 6500000000},
     **{"dataset": "NAME", "vocab_size": 32000, "dtype": "bfloat16"},
 }
@@ -80,7 +80,11 @@ def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[
     check_names(read.columns, path)
     for row in read.rows:
         for answer in _answers(row.values):
-            for token in _tokens(answer, document, row.place, ties, vocab_size):
+            try:
+                told = list(_tokens(answer, document, row.place, ties, vocab_size))
+            except (AttributeError, LookupError, TypeError, ValueError) as problem:
+                raise RbpxError(f"{row.place}: not an answer of an engine ({reason(problem)}); give it whole") from None
+            for token in told:
                 key = (token.doc_id, token.position)
                 if key in tokens:
                     raise RbpxError(f"{row.place}: position {key[1]} of document {key[0]} appears twice; remove one")

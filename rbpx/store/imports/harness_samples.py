@@ -118,10 +118,11 @@ def _share(row: Row, metric: str) -> float:
 
 def _right_target(row: Row) -> tuple[float, int] | None:
     """Nats and bytes of the target that is right; None where answers are text, or it is not told which is right."""
-    requests, answers = row.values["arguments"], row.values["filtered_resps"]
-    if not isinstance(requests, dict) or not answers or len(requests) != len(answers):
+    requests, answers = row.values.get("arguments"), row.values.get("filtered_resps")
+    each = [request for request in requests.values() if isinstance(request, dict)] if isinstance(requests, dict) else []
+    texts = [[str(part) for part in request.values()] for request in each]
+    if not isinstance(answers, list) or len(texts) != len(answers) or not texts or not texts[0]:
         raise RbpxError(f"{row.place}: its arguments and filtered_resps do not belong together; log the samples again")
-    texts = [[str(part) for part in request.values()] for request in requests.values()]
     which = 0 if len(answers) == 1 else _right_choice(row, [text[-1] for text in texts])
     if which is None:
         return None
