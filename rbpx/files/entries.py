@@ -16,7 +16,7 @@ from typing import Final
 
 from rbpx.errors import RbpxError
 
-_TEMPORARY: Final = re.compile(r"\.(?P<of>.+)\.[0-9a-f]{8}\.tmp(\.wal)?")  # DuckDB writes a log beside its file
+_TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{8}\.tmp(\.wal)?")  # DuckDB writes a log beside its file
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
     empty or partial file under the final name: this is for what can be made again, and is recognised as corrupt when it
     is read.
 
-    What a killed process leaves: the temporary file or folder. `leftovers` lists them.
+    What a killed process leaves: the temporary file or folder. `Store.leftovers` lists them.
 
     Args:
         path: the final path.
@@ -80,15 +80,9 @@ def is_full(problem: OSError) -> bool:
     return problem.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
-def is_temporary(name: str, of: str | None = None) -> bool:
-    """Whether a name is one that `atomic_write` gives to what is written; only that for the name `of`, if given."""
-    found = _TEMPORARY.fullmatch(name)
-    return found is not None and of in (None, found["of"])
-
-
-def leftovers(path: Path) -> list[Path]:
-    """Temporary files for `path` that processes are writing, or left when they were killed."""
-    return [entry for entry in path.parent.glob(".*.tmp*") if is_temporary(entry.name, path.name)]
+def is_temporary(name: str) -> bool:
+    """Whether a name is one that `atomic_write` gives to what is written."""
+    return _TEMPORARY.fullmatch(name) is not None
 
 
 def _make_folder(folder: Path) -> None:

@@ -114,12 +114,11 @@ def check_names(columns: Sequence[str], path: Path) -> None:
         raise RbpxError(f"{path} has two columns named {duplicate!r}, ignoring case; rename one of them")
 
 
-def read_rows(path: Path, *, one_object: bool = False, file_mib: int = FILE_MIB) -> Rows:
+def read_rows(path: Path, file_mib: int = FILE_MIB) -> Rows:
     """Read a file in one of `FORMATS`, with its values as written.
 
     Args:
         path: the file.
-        one_object: whether a JSON file may be a single object, which is then its only row.
         file_mib: what a packed file (.gz, Parquet) may hold once it is unpacked, MiB.
 
     Raises:
@@ -136,7 +135,7 @@ def read_rows(path: Path, *, one_object: bool = False, file_mib: int = FILE_MIB)
     names, rows = dict[str, None](), []
     try:
         content = unpacked(path, file_mib)
-        columns, records = _opened(content, kind, one_object, path, file_mib)
+        columns, records = _opened(content, kind, path, file_mib)
         for number, (line, values) in enumerate(records, 1):
             rows.append(Row(path, number, line, values))
             if columns is None:
@@ -174,15 +173,13 @@ def _too_large(path: Path, file_mib: int) -> RbpxError:
     )
 
 
-def _opened(
-    content: bytes, kind: str, one_object: bool, path: Path, file_mib: int
-) -> tuple[Sequence[str] | None, _Records]:
+def _opened(content: bytes, kind: str, path: Path, file_mib: int) -> tuple[Sequence[str] | None, _Records]:
     """The columns of a file, None where its rows name them, and its records."""
     if kind == ".parquet":
         return _of_parquet(content, path, file_mib)
     text = content.decode("utf-8-sig")
     if kind == ".json":
-        return None, _of_json(text, path, one_object)
+        return None, _of_json(text, path)
     if kind == ".jsonl":
         return None, _of_json_lines(text, path)
     return _of_csv(text, path, "\t" if kind == ".tsv" else ",")
@@ -213,13 +210,11 @@ def _is_blank(cells: Sequence[str]) -> bool:
     return not any(cell.strip() for cell in cells) and len(cells) < 2  # a row of empty cells has separators
 
 
-def _of_json(text: str, path: Path, one_object: bool) -> _Records:
+def _of_json(text: str, path: Path) -> _Records:
+    """The rows of an array of objects; a single object is the only row."""
     whole = json.loads(text, object_pairs_hook=_object)
-    if one_object and isinstance(whole, dict):
-        whole = [whole]
-    if not isinstance(whole, list):
-        raise RbpxError(f"{path} is not a JSON array of objects; wrap its rows in [...], or name it .jsonl")
-    return ((None, _checked(value, f"row {number} of {path}")) for number, value in enumerate(whole, 1))
+    rows = whole if isinstance(whole, list) else [whole]
+    return ((None, _checked(value, f"row {number} of {path}")) for number, value in enumerate(rows, 1))
 
 
 def _of_json_lines(text: str, path: Path) -> _Records:

@@ -154,23 +154,10 @@ def ask_where(
     Raises:
         RbpxError: it is not a single boolean expression, DuckDB refuses it, or a limit was reached.
     """
-
-    def choose() -> pa.Table:
-        chosen, _ = _meeting(connection, rows, condition)
-        answer = chosen.query("chosen", read_sql(name))
-        assert answer is not None, f"{name}.sql is not a SELECT"
-        return answer.to_arrow_table()
-
-    try:
-        return _of_condition(connection, choose, limits)
-    except RbpxError as problem:
-        columns = ", ".join(column for column in rows.column_names if column != "row")
-        raise RbpxError(
-            f"{key}={condition!r} is not a valid condition: {problem}; give one SQL expression over {columns}"
-        ) from None
+    return _of_condition(connection, rows, key, condition, limits, lambda met, _: met.query("chosen", read_sql(name)))
 
 
-def meets(rows: pa.Table, condition: str, limits: SqlLimits) -> pa.ChunkedArray:
+def meets(rows: pa.Table, key: str, condition: str, limits: SqlLimits) -> pa.ChunkedArray:
     """Whether each row of a table meets a user's condition, which can reach nothing else; null where that is unknown.
 
     Raises:
@@ -178,30 +165,37 @@ def meets(rows: pa.Table, condition: str, limits: SqlLimits) -> pa.ChunkedArray:
     """
     with _limited(limits) as connection:
         _lock(connection)
-        truths: pa.Table = _of_condition(
-            connection, lambda: _meeting(connection, rows, condition)[1].to_arrow_table(), limits
-        )
-        return truths.column(0)
+        return _of_condition(connection, rows, key, condition, limits, lambda _, truths: truths).column(0)
 
 
-def _meeting(
-    connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: str
-) -> tuple[duckdb.DuckDBPyRelation, duckdb.DuckDBPyRelation]:
-    """The rows that meet a condition, and of each row whether it does."""
-    relation = connection.from_arrow(rows)
-    chosen, truths = relation.filter(condition), relation.project(f"({condition}\n)")
-    (kind,) = truths.types
-    if kind != "BOOLEAN":
-        raise RbpxError(f"it is {kind}, not true or false")
-    return chosen, truths
+def _of_condition(
+    connection: duckdb.DuckDBPyConnection,
+    rows: pa.Table,
+    key: str,
+    condition: str,
+    limits: SqlLimits,
+    asked: Callable[[duckdb.DuckDBPyRelation, duckdb.DuckDBPyRelation], duckdb.DuckDBPyRelation | None],
+) -> pa.Table:
+    """What is asked of the rows that meet a condition, and of whether each of them does."""
 
+    def answer() -> pa.Table:
+        relation = connection.from_arrow(rows)
+        met, truths = relation.filter(condition), relation.project(f"({condition}\n)")
+        if truths.types != ["BOOLEAN"]:
+            raise RbpxError(f"it is {truths.types[0]}, not true or false")
+        found = asked(met, truths)
+        assert found is not None, "the question is not a SELECT"
+        return found.to_arrow_table()
 
-def _of_condition(connection: duckdb.DuckDBPyConnection, do: Callable[[], pa.Table], limits: SqlLimits) -> pa.Table:
     with stoppable(connection, limits) as call:
         try:
-            return call(do)
-        except duckdb.Error as problem:
-            raise unread(problem) or beyond(problem, limits) or RbpxError(one_line(problem)) from None
+            return call(answer)
+        except (duckdb.Error, RbpxError) as problem:
+            columns = ", ".join(column for column in rows.column_names if column != "row")
+            why = one_line(problem).partition("; narrow it")[0]  # a condition on a file's rows has no key for its time
+            raise unread(problem) or RbpxError(
+                f"{key}={condition!r} is not a valid condition: {why}; give one SQL expression over {columns}"
+            ) from None
 
 
 # ---------------------------------------------------------------------------------------------------- users' queries

@@ -35,7 +35,6 @@ _EXAMPLE: Final[dict[str, Any]] = {
 }
 _COLUMNS: Final = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
 _SHORT: Final = {"doc": "doc_id", "token": "token_id"}  # names of columns
-_LARGEST: Final = 1 << 24  # entries of a vocabulary, each of which gets a row; those in use have up to a million
 _MOST: Final = 2**31 - 2  # the length of a document is a position and 1, in 32 bits
 # By which a log-probability may be off, relative to itself: bfloat16's unit roundoff, and float32.
 _UNIT: Final = 2**-8 + 2**-14
@@ -76,7 +75,7 @@ def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[
     Raises:
         RbpxError: it cannot be read, or a token is not one, is there twice, or its rank has no rule.
     """
-    read, tokens, document = read_rows(path, one_object=True), dict[tuple[int, int], EngineToken](), 0
+    read, tokens, document = read_rows(path), dict[tuple[int, int], EngineToken](), 0
     check_names(read.columns, path)
     for row in read.rows:
         for answer in _answers(row.values):
@@ -253,8 +252,6 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
         raise RbpxError(f"import tokens needs {', '.join(f'{name}=' for name in missing)}, as in {typed(**_EXAMPLE)}")
     V = request.vocab_size
     assert V is not None
-    if not 1 <= V <= _LARGEST:
-        raise RbpxError(f"vocab_size={V} is not from 1 to {_LARGEST:,}; give the rows of the model's head")
     sha256, tokens = read_engine_tokens(path, request.ties, V)
     columns = token_columns(tokens)
     text_hash = _hash([columns[name] for name in ("doc_id", "position", "token_id")])
