@@ -55,8 +55,8 @@ class Folder:
     def get(self, path: str, to: Path) -> None:
         """As `Source`."""
         source = self._root / path
-        if source.is_symlink() or (source.exists() and not source.is_file()):
-            raise ValueError(f"{path} is a link, or no file")
+        if source.is_symlink():
+            raise ValueError(f"{path} is a link")
         shutil.copyfile(source, to)
 
     def get_table(self, run_id: str, name: str, sha256: str, to: Path) -> None:

@@ -45,10 +45,14 @@ class Bucket:
             RbpxError: the library is not installed, or the URL is none.
             MeasureError: it does not answer, or gives no access.
         """
-        import obstore
-
+        if not url.startswith(_KNOWN):
+            raise RbpxError(f"{url} is no place that a store is copied to; known: a folder, {', '.join(_KNOWN)}")
+        try:
+            import obstore
+        except ImportError:
+            raise RbpxError(f"{url} needs a library for object storage: pip install 'rbpx[bucket]'") from None
         self.name = url.rstrip("/")
-        self._store = _connect(self.name)
+        self._store = self._ask(lambda: _connect(self.name))
         pages = self._ask(lambda: list(obstore.list(self._store)))
         self.paths = {str(each["path"]) for page in pages for each in page}
 
@@ -92,7 +96,7 @@ class Bucket:
             return do()
         except AlreadyExistsError:
             raise FileExistsError from None
-        except (BaseError, OSError) as problem:
+        except (BaseError, OSError, ValueError) as problem:
             raise MeasureError(_unreached(self.name, problem)) from None
 
 
@@ -151,16 +155,8 @@ def _unreached(url: str, problem: Exception) -> str:
 
 
 def _connect(url: str) -> "ObjectStore":
-    if not url.startswith(_KNOWN):
-        raise RbpxError(f"{url} is no place that a store is copied to; known: a folder, {', '.join(_KNOWN)}")
-    try:
-        from obstore.exceptions import BaseError
-        from obstore.store import from_url
-    except ImportError:
-        raise RbpxError(f"{url} needs a library for object storage: pip install 'rbpx[bucket]'") from None
-    try:
-        connect: Any = from_url  # its overloads name the options of each kind of storage
-        store: ObjectStore = connect(url, client_options=_CLIENT, retry_config=_RETRIES)
-        return store
-    except (BaseError, ValueError) as problem:
-        raise RbpxError(_unreached(url, problem)) from None
+    from obstore.store import from_url
+
+    connect: Any = from_url  # its overloads name the options of each kind of storage
+    store: ObjectStore = connect(url, client_options=_CLIENT, retry_config=_RETRIES)
+    return store
