@@ -109,7 +109,7 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
     wanted = wanted or RowChoice(tuple(fields))
     if format_of(path) is None:
         return _read_plain(path, wanted)
-    rows = {str(row.number): row for row in read_rows(path, one_object=True, file_mib=wanted.file_mib).rows}
+    rows = {str(row.number): row for row in read_rows(path, wanted.file_mib).rows}
 
     def place(name: str) -> str:
         line = rows[name].line

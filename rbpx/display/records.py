@@ -19,7 +19,7 @@ from rbpx.display.terminal import console, width
 from rbpx.display.vocabulary import UNKNOWN
 from rbpx.errors import number_of
 from rbpx.files.cells import csv_cell
-from rbpx.files.output import Lines, Rows, opened, plain, python_values, write_csv, write_json, write_parquet
+from rbpx.files.output import Lines, Rows, opened, plain, write_csv, write_json, write_parquet
 from rbpx.files.visible import visible_line
 
 _ROWS_SHOWN = 40
@@ -65,7 +65,7 @@ def print_table(answer: Rows, format: Format, output: str | None = None) -> None
     names = [escape(visible_line(name)) for name in table.column_names]
     rows = [
         [_cell(value) for value in row]
-        for row in zip(*(python_values(column) for column in table.slice(0, _ROWS_SHOWN).columns), strict=True)
+        for row in zip(*(column.to_pylist() for column in table.slice(0, _ROWS_SHOWN).columns), strict=True)
     ]
     screen, shown = console(), Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, column in zip(names, table.columns, strict=True):

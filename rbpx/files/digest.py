@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.files.entries import atomic_write_text, plain_file
+from rbpx.files.entries import atomic_write_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _CACHED_FROM_BYTES = 1 << 24  # smaller files are hashed faster than a cache is read
-_CACHE_MIB = 256
 _DIGESTED_ROWS: Final = 50_000  # written as JSON at once
 
 
@@ -51,9 +50,7 @@ def _as_json(table: "pa.Table", names: Sequence[str], before: Sequence[str]) -> 
         for name, label in zip(names, before, strict=True):
             distinct = table[name].slice(at, _DIGESTED_ROWS).combine_chunks().dictionary_encode("encode")
             values = distinct.dictionary.to_pylist()
-            is_text = any(
-                isinstance(value, str) for value in values
-            )  # numbers at once, which takes a third of the time
+            is_text = any(isinstance(value, str) for value in values)  # numbers at once: a third of the time
             texts = map(json.dumps, values) if is_text else json.dumps(values)[1:-1].split(", ")
             columns.append(np.array([label + text for text in texts], object)[distinct.indices.to_numpy()])
         yield map(", ".join, zip(*columns, strict=True))
@@ -95,10 +92,10 @@ def file_hashes(paths: Iterable[Path], cache: Path | None = None) -> list[str]:
 def read_cache(path: Path) -> dict[str, Any]:
     """The contents of a cache; empty where it is missing or corrupt, since all of it can be computed again."""
     try:
-        entries = json.loads(plain_file(path, _CACHE_MIB).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        entries: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return {}
-    return entries if isinstance(entries, dict) else {}
+    return entries
 
 
 def write_cache(path: Path, entries: Mapping[str, Any]) -> None:

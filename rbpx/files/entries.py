@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from stat import S_ISDIR, S_ISFIFO, S_ISLNK, S_ISREG
 from typing import Final
 
 from rbpx.errors import RbpxError
 
-_TEMPORARY: Final = re.compile(r"\.(?P<of>.+)\.[0-9a-f]{8}\.tmp(\.wal)?")  # DuckDB writes a log beside its file
+_TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{8}\.tmp(\.wal)?")  # DuckDB writes a log beside its file
 
 
 @contextmanager
@@ -35,7 +34,7 @@ def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
     empty or partial file under the final name: this is for what can be made again, and is recognised as corrupt when it
     is read.
 
-    What a killed process leaves: the temporary file or folder. `leftovers` lists them.
+    What a killed process leaves: the temporary file or folder. `Store.leftovers` lists them.
 
     Args:
         path: the final path.
@@ -81,15 +80,9 @@ def is_full(problem: OSError) -> bool:
     return problem.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
-def is_temporary(name: str, of: str | None = None) -> bool:
-    """Whether a name is one that `atomic_write` gives to what is written; only that for the name `of`, if given."""
-    found = _TEMPORARY.fullmatch(name)
-    return found is not None and of in (None, found["of"])
-
-
-def leftovers(path: Path) -> list[Path]:
-    """Temporary files for `path` that processes are writing, or left when they were killed."""
-    return [entry for entry in path.parent.glob(".*.tmp*") if is_temporary(entry.name, path.name)]
+def is_temporary(name: str) -> bool:
+    """Whether a name is one that `atomic_write` gives to what is written."""
+    return _TEMPORARY.fullmatch(name) is not None
 
 
 def _make_folder(folder: Path) -> None:
@@ -130,56 +123,16 @@ def _remove(temporary: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-MIB: Final = 2**20
-
-
-class NoFileError(ValueError):
-    """Where a file is due lies something else, or one that is too large to be it."""
-
-
-def kind_of(mode: int) -> str:
-    """What lies at a path, by its mode."""
-    kinds = ((S_ISREG, "a file"), (S_ISLNK, "a link"), (S_ISDIR, "a folder"), (S_ISFIFO, "a pipe"))
-    return next((word for is_it, word in kinds if is_it(mode)), "a device")
-
-
-def plain_file(path: Path, most_mib: int) -> Path:
-    """A path where a file lies and no link, folder, pipe or device, of at most so many MiB; nothing is opened.
-
-    Raises:
-        NoFileError: something else lies there, in words.
-        FileNotFoundError: nothing does.
-    """
-    found = os.lstat(path)
-    if not S_ISREG(found.st_mode):
-        raise NoFileError(f"{kind_of(found.st_mode)}, not a file")
-    if found.st_size > most_mib * MIB:
-        raise NoFileError(f"{found.st_size / MIB:,.0f} MiB long, more than the {most_mib:,} MiB allowed")
-    return path
-
-
 def folder_at(path: Path, name: str) -> Path:
     """The whole path of a folder, whether or not it is there; `name` is what an error calls it.
 
     Raises:
-        RbpxError: a file is there, or no folder can have that path.
+        RbpxError: a file is there.
     """
-    try:
-        whole = path.expanduser().resolve()
-        is_file = _is_file(whole)
-    except (OSError, RuntimeError, ValueError) as problem:  # too long, links in a circle, no home, a NUL
-        reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
-        raise RbpxError(f"{name[:200]} is not the path of a folder ({reason}); give another") from None
-    if is_file:
+    whole = path.expanduser().resolve()
+    if whole.is_file():
         raise RbpxError(f"{name} is a file; give the path of a folder")
     return whole
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return not S_ISDIR(path.stat().st_mode)  # it says what links in a circle are, which Path.exists() does not
-    except (FileNotFoundError, NotADirectoryError):
-        return False
 
 
 def names_in(folder: Path, *, only_folders: bool = False) -> list[str]:
@@ -192,8 +145,6 @@ def names_in(folder: Path, *, only_folders: bool = False) -> list[str]:
             return sorted(e.name for e in entries if e.name[0] != "." and (not only_folders or e.is_dir()))
     except FileNotFoundError:
         return []
-    except NotADirectoryError:
-        raise RbpxError(f"{folder} is a file where a store has a folder; move it elsewhere") from None
 
 
 def age_s(path: Path) -> float:

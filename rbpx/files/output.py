@@ -181,18 +181,9 @@ def _gathered(rows: Rows) -> Iterator[list[pa.RecordBatch]]:
         yield parts
 
 
-def python_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The values of a column; dates that Python cannot represent, such as infinity, as text."""
-    try:
-        values: list[Any] = column.to_pylist()
-    except (OverflowError, ValueError):
-        values = column.cast(pa.string()).to_pylist()
-    return values
-
-
 def _values_of_rows(rows: Rows) -> Iterator[list[Any]]:
     for part in rows:
-        columns = [python_values(column) for column in part.columns]
+        columns = [column.to_pylist() for column in part.columns]
         yield from ([plain(value) for value in values] for values in zip(*columns, strict=True))
 
 

@@ -12,7 +12,7 @@ import json
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -21,12 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rbpx.errors import RbpxError, number_of, reason
+from rbpx.typed import typed
 
 FORMATS: Final = (".csv", ".parquet", ".json", ".jsonl", ".tsv")
 FILE_MIB: Final = 1024  # what a packed file may hold once it is unpacked
 MIB: Final = 2**20
-_VALUE: Final = 64  # bytes that a value takes in memory, however little it takes in its file
-_BATCH: Final = 100  # rows of Parquet that are in memory before their bytes are counted
 
 _Records = Iterable[tuple[int | None, dict[str, Any]]]  # the line on which each begins, and its values
 
@@ -115,13 +114,12 @@ def check_names(columns: Sequence[str], path: Path) -> None:
         raise RbpxError(f"{path} has two columns named {duplicate!r}, ignoring case; rename one of them")
 
 
-def read_rows(path: Path, *, one_object: bool = False, file_mib: int = FILE_MIB) -> Rows:
+def read_rows(path: Path, file_mib: int = FILE_MIB) -> Rows:
     """Read a file in one of `FORMATS`, with its values as written.
 
     Args:
         path: the file.
-        one_object: whether a JSON file may be a single object, which is then its only row.
-        file_mib: what a packed file (.gz, Parquet) may hold once it is unpacked, MiB; a value counts at least 64 bytes.
+        file_mib: what a packed file (.gz, Parquet) may hold once it is unpacked, MiB.
 
     Raises:
         RbpxError: it is missing, is not what its suffix says, or holds more than it may.
@@ -134,26 +132,23 @@ def read_rows(path: Path, *, one_object: bool = False, file_mib: int = FILE_MIB)
             f"{path} has {f'the suffix {path.suffix.lower()!r}' if path.suffix else 'no suffix'}; "
             f"known: {', '.join(FORMATS)}, each also with .gz; rename the file"
         )
-    is_packed = path.suffix.lower() == ".gz"
-    n_values, names, rows = 0, dict[str, None](), []
+    names, rows = dict[str, None](), []
     try:
         content = unpacked(path, file_mib)
-        columns, records = _opened(content, kind, one_object, path, file_mib)
+        columns, records = _opened(content, kind, path, file_mib)
         for number, (line, values) in enumerate(records, 1):
             rows.append(Row(path, number, line, values))
-            n_values += len(values)
-            if is_packed and n_values * _VALUE > file_mib * MIB:
-                raise _too_large(path, file_mib)
             if columns is None:
                 names.update(dict.fromkeys(values))
     except _READING as problem:
-        why = "it is nested too deeply" if isinstance(problem, RecursionError) else reason(problem, 300)
-        raise RbpxError(f"{path} cannot be read: {why}; check that it is what its suffix says") from None
+        raise RbpxError(
+            f"{path} cannot be read: {reason(problem, 300)}; check that it is what its suffix says"
+        ) from None
     return Rows(path, hashlib.sha256(content).hexdigest(), tuple(names if columns is None else columns), rows)
 
 
 # What reading raises: Arrow's, JSON's and encoding errors are ValueErrors; JSON may be nested deeper than Python calls.
-_READING = (OSError, EOFError, zlib.error, ValueError, csv.Error, RecursionError, OverflowError, MemoryError)
+_READING = (OSError, EOFError, zlib.error, ValueError, csv.Error, RecursionError)
 
 
 def unpacked(path: Path, file_mib: int = FILE_MIB) -> bytes:
@@ -173,20 +168,18 @@ def unpacked(path: Path, file_mib: int = FILE_MIB) -> bytes:
 
 def _too_large(path: Path, file_mib: int) -> RbpxError:
     return RbpxError(
-        f"{path} holds more than {file_mib:,} MiB once it is unpacked, {_VALUE} bytes a value at the least; check the "
-        "file, split it, or, where it is a dataset and that is meant, give dataset.file_mib=N with a larger N"
+        f"{path} holds more than {file_mib:,} MiB once unpacked; split it, or, where it is a dataset, allow more: "
+        + typed(keys={"dataset.file_mib": 2 * file_mib})
     )
 
 
-def _opened(
-    content: bytes, kind: str, one_object: bool, path: Path, file_mib: int
-) -> tuple[Sequence[str] | None, _Records]:
+def _opened(content: bytes, kind: str, path: Path, file_mib: int) -> tuple[Sequence[str] | None, _Records]:
     """The columns of a file, None where its rows name them, and its records."""
     if kind == ".parquet":
         return _of_parquet(content, path, file_mib)
     text = content.decode("utf-8-sig")
     if kind == ".json":
-        return None, _of_json(text, path, one_object)
+        return None, _of_json(text, path)
     if kind == ".jsonl":
         return None, _of_json_lines(text, path)
     return _of_csv(text, path, "\t" if kind == ".tsv" else ",")
@@ -217,13 +210,11 @@ def _is_blank(cells: Sequence[str]) -> bool:
     return not any(cell.strip() for cell in cells) and len(cells) < 2  # a row of empty cells has separators
 
 
-def _of_json(text: str, path: Path, one_object: bool) -> _Records:
+def _of_json(text: str, path: Path) -> _Records:
+    """The rows of an array of objects; a single object is the only row."""
     whole = json.loads(text, object_pairs_hook=_object)
-    if one_object and isinstance(whole, dict):
-        whole = [whole]
-    if not isinstance(whole, list):
-        raise RbpxError(f"{path} is not a JSON array of objects; wrap its rows in [...], or name it .jsonl")
-    return ((None, _checked(value, f"row {number} of {path}")) for number, value in enumerate(whole, 1))
+    rows = whole if isinstance(whole, list) else [whole]
+    return ((None, _checked(value, f"row {number} of {path}")) for number, value in enumerate(rows, 1))
 
 
 def _of_json_lines(text: str, path: Path) -> _Records:
@@ -236,8 +227,7 @@ def _of_json_lines(text: str, path: Path) -> _Records:
         try:
             value = json.loads(words, object_pairs_hook=_object)
         except (ValueError, RecursionError) as problem:
-            why = "nested too deeply" if isinstance(problem, RecursionError) else problem
-            raise RbpxError(f"{where}: not JSON ({why}); fix that line") from None
+            raise RbpxError(f"{where}: not JSON ({problem}); fix that line") from None
         yield line, _checked(value, where)
 
 
@@ -255,25 +245,10 @@ def _checked(value: Any, where: str) -> dict[str, Any]:
 
 
 def _of_parquet(content: bytes, path: Path, file_mib: int) -> tuple[Sequence[str], _Records]:
-    """The columns and rows of a Parquet file; a value that it writes once counts in every row that has it."""
+    """The columns and rows of a Parquet file."""
     file = pq.ParquetFile(pa.BufferReader(content))
     about = file.metadata
     n_bytes = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
-    if max(n_bytes, about.num_rows * max(about.num_columns, 1) * _VALUE) > file_mib * MIB:
+    if n_bytes > file_mib * MIB:
         raise _too_large(path, file_mib)
-    return file.schema_arrow.names, _parquet_rows(file, path, file_mib)
-
-
-def _parquet_rows(file: pq.ParquetFile, path: Path, file_mib: int) -> Iterator[tuple[None, dict[str, Any]]]:
-    n_bytes = 0
-    plain = pa.schema(
-        [
-            each.with_type(each.type.value_type) if pa.types.is_dictionary(each.type) else each
-            for each in file.schema_arrow
-        ]
-    )
-    for batch in file.iter_batches(_BATCH):
-        n_bytes += (whole := batch.cast(plain)).nbytes
-        if n_bytes > file_mib * MIB:
-            raise _too_large(path, file_mib)
-        yield from ((None, values) for values in whole.to_pylist())
+    return file.schema_arrow.names, ((None, values) for batch in file.iter_batches() for values in batch.to_pylist())

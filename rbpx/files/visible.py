@@ -7,18 +7,7 @@ from typing import Final
 
 AS_ASCII: Final = "rbpx_ascii"  # name of an error handler: how an encoding without our signs writes them
 _KEPT = {"\n", "\t"}
-_STAND_INS: Final = {
-    "–": "-",
-    "─": "-",
-    "·": "*",
-    "Σ": "S",
-    "…": "~",
-    "−": "-",
-    "‹": "<",
-    "›": ">",
-    "«": "{",
-    "»": "}",
-}  # as wide as what they stand for
+_STAND_INS: Final = dict(zip("–─·Σ…−‹›«»", "--*S~-<>{}", strict=True))  # as wide as what they stand for
 
 
 def write_as_ascii_where_needed() -> None:

@@ -9,7 +9,6 @@ takes long. `status` reads these files.
 """
 
 import json
-import logging
 import os
 import platform
 import threading
@@ -23,13 +22,10 @@ from typing import Final
 from rbpx.config.grid import Cell
 from rbpx.config.options import Bos
 from rbpx.config.text.dataset import ProtocolConfig
-from rbpx.files.entries import atomic_write_text, plain_file
-from rbpx.store.messages import warn_damage
-from rbpx.store.store import RUNNING, Record, Store, now
+from rbpx.files.entries import atomic_write_text
+from rbpx.store.store import RUNNING, Record, Store, now, read_json
 
-_LOGGER = logging.getLogger(__name__)
 _BEAT_S = 4.0
-_MOST_MIB = 1  # of a heartbeat
 _SILENT_S = 300.0  # a process that has written nothing for this long is not running
 
 
@@ -119,27 +115,16 @@ class LastHeartbeat:
         return None if not n_tokens else float(self.facts["tokens_done"] / n_tokens)
 
 
-_TEXT, _COUNT = (str,), (int,)
-_FACTS: Final = {  # of a heartbeat, and the kinds of their values
-    **dict.fromkeys(("cell_key", "family", "size", "dataset", "host", "since"), _TEXT),
-    **dict.fromkeys(("pid", "tokens_done", "cell", "cells"), _COUNT),
-    **dict.fromkeys(("n_tokens", "tokens_per_s"), (int, float, type(None))),
-}
-
-
 def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
-    """The heartbeats in a store, by cell_key; a file that is none is left out, and named in a warning."""
+    """The heartbeats in a store, by cell_key."""
     heartbeats = {}
     for path in sorted((store.root / RUNNING).glob("[!.]*.json")):
         try:
-            facts, written = json.loads(plain_file(path, _MOST_MIB).read_text(encoding="utf-8")), path.stat().st_mtime
+            facts, written = read_json(path), path.stat().st_mtime
         except FileNotFoundError:  # it ended since it was listed
             continue
-        except (OSError, ValueError, RecursionError):  # torn when the machine stopped
-            facts, written = {}, 0.0
-        if not isinstance(facts, dict) or not all(isinstance(facts.get(n, ...), kind) for n, kind in _FACTS.items()):
-            line = f"{RUNNING}/{path.name} in store={store.name} is not a heartbeat and is left out; remove that file"
-            warn_damage(_LOGGER, store.root, line)
+        except ValueError as problem:  # torn when the machine stopped
+            store.warn(f"{RUNNING}/{path.name}", str(problem), "remove that file")
             continue
         alive = abs(time.time() - written) < _SILENT_S and _may_live(facts)  # two clocks may differ, but not by more
         heartbeats[facts["cell_key"]] = LastHeartbeat(facts, alive)
@@ -152,7 +137,7 @@ def _may_live(facts: Record) -> bool:
         return True
     try:
         os.kill(int(facts["pid"]), 0)  # signal 0 only checks that the process exists
-    except (ProcessLookupError, OverflowError):
+    except ProcessLookupError:
         return False
     except PermissionError:
         return True  # another user's

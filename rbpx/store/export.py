@@ -12,6 +12,7 @@ from rbpx.files.output import output_file, write_csv, write_json, write_parquet
 from rbpx.store.relations import RELATIONS
 from rbpx.store.sql import SqlLimits, connect, user_rows
 from rbpx.store.store import Store
+from rbpx.typed import typed
 
 SUFFIXES: Final = (".csv", ".json", ".parquet")
 WHOLE: Final = ".duckdb"
@@ -36,7 +37,7 @@ def export(
     """
     opened = Store(store)
     if not opened.root.is_dir():
-        raise RbpxError(f"store={store} does not exist; measure or import first, or name it with --store DIR")
+        raise RbpxError(f"store={store} does not exist; measure or import first, or name it: {typed(store='DIR')}")
     limits = limits or SqlLimits()
     if what.endswith(WHOLE):
         _export_all(opened, what, limits)
@@ -67,9 +68,10 @@ def _kind(output: str | None, suffix: str | None) -> str:
     if output is None:
         return suffix or ".csv"
     own = Path(output).suffix.lower()
-    if own in SUFFIXES and suffix not in (None, own):
-        raise RbpxError(f"output={output} and format={str(suffix)[1:]} differ; leave one of them out")
-    if own not in SUFFIXES and suffix is None:
-        known = ", ".join(SUFFIXES)
-        raise RbpxError(f"output={output} does not say its format; end it in {known}, or give --format csv")
-    return own if own in SUFFIXES else str(suffix)
+    said = {own, suffix} & set(SUFFIXES)
+    if len(said) != 1:
+        raise RbpxError(
+            f"output={output} {'and format= differ in' if said else 'does not say'} its format; end it in "
+            f"{', '.join(SUFFIXES)}, or in none of them beside {typed(format='csv')}"
+        )
+    return str(said.pop())

@@ -55,8 +55,8 @@ class Folder:
     def get(self, path: str, to: Path) -> None:
         """As `Source`."""
         source = self._root / path
-        if source.is_symlink() or (source.exists() and not source.is_file()):
-            raise ValueError(f"{path} is a link, or no file")
+        if source.is_symlink():
+            raise ValueError(f"{path} is a link")
         shutil.copyfile(source, to)
 
     def get_table(self, run_id: str, name: str, sha256: str, to: Path) -> None:
@@ -112,10 +112,6 @@ def merge(store: Store, other: Source, advance: Callable[[], None] = lambda: Non
     return merged
 
 
-class _Refused(Exception):
-    """A run that is not what its manifest says."""
-
-
 def _bring_run(store: Store, other: Source, run_id: str, merged: Merged) -> None:
     """Copy a run completely or not at all; one that is already here stays as it is."""
     if not is_name(run_id):
@@ -129,7 +125,7 @@ def _bring_run(store: Store, other: Source, run_id: str, merged: Merged) -> None
             other.get_table(run_id, name, sha256, folder / name)
         fault = run_fault(run_id, folder)
         if fault is not None:
-            raise _Refused(fault)
+            raise ValueError(fault)
 
     try:
         if store.has_run(run_id):
@@ -143,7 +139,7 @@ def _bring_run(store: Store, other: Source, run_id: str, merged: Merged) -> None
             return
         store.place_run(run_id, fill)
         merged.copied["runs"] += 1
-    except (_Refused, ValueError) as problem:
+    except ValueError as problem:
         merged.skipped.append(f"run {run_id}: it is corrupt: {problem}")
     except FileNotFoundError as problem:
         merged.skipped.append(f"run {run_id}: {Path(problem.filename or '').name} is missing")
@@ -157,7 +153,7 @@ def _manifest(other: Source, run_id: str, folder: Path) -> Record:
     facts = read_json(folder / MANIFEST)
     fault = manifest_fault(run_id, facts)
     if fault is not None:
-        raise _Refused(fault)
+        raise ValueError(fault)
     return facts
 
 

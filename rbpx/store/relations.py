@@ -6,9 +6,7 @@ The store's `rbpx.duckdb` has views of the same columns over globs (`write_views
 client; a file that is malformed has no row there.
 """
 
-import errno
 import json
-import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,15 +22,12 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
 from rbpx.files.entries import atomic_write
 from rbpx.store import schema
 from rbpx.store.store import BESIDE, NAMED_BY, NEEDED, NO_ROWS, RECORDS, RUN_TABLES, Store
 
-_LOGGER = logging.getLogger(__name__)
 INDEX: Final = "rbpx.duckdb"
-_UNWRITTEN: Final = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 _STORAGE: Final = "v1.0.0"  # DuckDB 1.x clients open it too
 BY_FILE: Final = {"tokens": schema.ITEMS_TOKENS, "rank_counts": schema.RANK_COUNTS, "documents": schema.ITEMS_DOCUMENTS}
 _ALONE: Final = {  # Parquet files beside the runs
@@ -149,12 +144,8 @@ def _known(connection: duckdb.DuckDBPyConnection, store: Store) -> list[str]:
         "SELECT record->>'run_id', TRY_CAST(record->>'format' AS INTEGER) FROM parsed_manifests "
         "WHERE record IS NOT NULL"
     ).fetchall()
-    newer = next((run for run in runs if run[1] is not None and run[1] > schema.FORMAT), None)
-    if newer is not None:
-        raise RbpxError(
-            f"run {newer[0]} in store={store.name} has format {newer[1]}, but this rbpx reads formats up to "
-            f"{schema.FORMAT}; update rbpx, or name another store with --store DIR"
-        )
+    for run_id, number in runs:
+        schema.check_format(run_id, number)
     gone = connection.execute(
         "SELECT record->>'run_id', record->>'family', record->>'size', record->>'dataset' FROM parsed_cells "
         "WHERE record IS NOT NULL AND record->>'run_id' NOT IN (SELECT parse_path(filename)[-2] FROM parsed_manifests)"
@@ -280,34 +271,24 @@ def _list(texts: Iterable[str]) -> str:
 def write_views(store: Store) -> None:
     """Write `rbpx.duckdb`, views over the files of the store, where it is absent or is that of another place.
 
-    A store that is read-only, or on a full disk, goes without: nothing of rbpx reads the views.
-
-    Raises:
-        MeasureError: the file cannot be written for another reason.
+    A store that is read-only, on a full disk, or at a path that DuckDB cannot open, goes without, and so does one with
+    a file that is no whole Parquet file, which commands name: nothing of rbpx reads the views.
     """
     path = store.root / INDEX
     if not store.root.is_dir():
-        return
-    if re.search(r"[?\\]", str(path)):  # DuckDB takes what follows the one for options, and the other for a slash
-        _LOGGER.warning(f"store={store.name} has a ? or a backslash in its path, where DuckDB can open no {INDEX}")
         return
     statements = _views(store)
     state = digest(statements)
     if _state(path) == state:
         return
     statements.append(f"CREATE VIEW rbpx_state AS SELECT '{state}' AS state")
-    try:
+    with suppress(OSError, duckdb.Error):
         _write_empty(store)
         with atomic_write(path, durable=False) as temporary, duckdb.connect(":memory:") as connection:
             place = _list([str(temporary)])[1:-1]
             connection.execute(f"ATTACH {place} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
             for statement in [*statements, "USE memory; DETACH built"]:
                 connection.execute(statement)
-    except (OSError, duckdb.IOException) as problem:
-        if not any(os.strerror(number) in str(problem) for number in _UNWRITTEN):
-            raise MeasureError(f"{path} cannot be written: {str(problem).partition(chr(10))[0]}") from None
-    except duckdb.Error:  # over a file that is no whole Parquet file, which commands name; written when it is gone
-        path.unlink(missing_ok=True)
 
 
 def _state(path: Path) -> str | None:

@@ -5,7 +5,24 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from rbpx.errors import RbpxError
+from rbpx.typed import typed
+
 FORMAT = 2  # of the run folders; part of run_id, so that under a new format everything is measured again
+
+
+def check_format(run_id: str, number: object) -> None:
+    """Refuse a run that a newer version wrote.
+
+    Raises:
+        RbpxError: its format is above ours.
+    """
+    if number is not None and (not isinstance(number, int) or number > FORMAT):
+        raise RbpxError(
+            f"run {run_id} has format {number}, but this rbpx reads formats up to {FORMAT}; update rbpx, or name "
+            f"another store: {typed(store='DIR')}"
+        )
+
 
 _TYPES: Final = {
     "text": pa.string(),

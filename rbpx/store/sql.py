@@ -1,7 +1,5 @@
 """Runs SQL over a store: the project's own questions from .sql files, and what users write, within limits."""
 
-import re
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,15 +16,13 @@ import pyarrow as pa
 from rbpx.cores import machine_mib
 from rbpx.errors import RbpxError
 from rbpx.files.output import Rows
-from rbpx.store.problems import beyond, elsewhere, one_line, too_large, unheld, unread, untold
+from rbpx.store.problems import beyond, one_line, too_large, unread, untold
 from rbpx.store.relations import RELATIONS, read_sql, relations_of
 from rbpx.store.store import Store
 
 T = TypeVar("T")
 _MIB: Final = 2**20
 _ROWS: Final = 2048  # asked for at a time; DuckDB computes no fewer
-_SPILLS: Final = 4  # times the memory, on disk
-_SELECT: Final = "sql takes one SELECT and only reads"
 
 
 @dataclass(frozen=True)
@@ -46,12 +42,6 @@ class SqlLimits:
         """The limit of memory as a number, MiB."""
         return self.memory_mib or machine_mib() // 2
 
-    @property
-    def spilled_mib(self) -> int:
-        """The limit of temporary files, MiB: four times the memory, and at most half of what is free."""
-        free_mib = shutil.disk_usage(tempfile.gettempdir()).free // _MIB
-        return max(1, min(_SPILLS * self.held_mib, free_mib // 2))
-
 
 _LIMITS: Final = SqlLimits()
 _Connections = dict[tuple[Path, SqlLimits], duckdb.DuckDBPyConnection]
@@ -65,16 +55,10 @@ def connect(store: Store, with_fits: bool = True, limits: SqlLimits = _LIMITS) -
     Args:
         store: the store.
         with_fits: whether to include `fits`, `rank_fits` and `failures`.
-        limits: of the memory and the temporary files of all questions that it is asked.
-
-    Raises:
-        MeasureError: the records of the runs need more memory than that.
+        limits: of the memory of all questions that it is asked.
     """
     with _limited(limits) as connection:
-        try:
-            relations_of(connection, store, with_fits)
-        except duckdb.OutOfMemoryException as problem:
-            raise unheld(problem) or problem from None
+        relations_of(connection, store, with_fits)
         _lock(connection, store.root)
         yield connection
 
@@ -85,7 +69,6 @@ def _limited(limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
         with duckdb.connect(":memory:") as connection:
             connection.execute("SET memory_limit = $1", [f"{limits.held_mib}MiB"])
             connection.execute("SET temp_directory = $1", [spill])
-            connection.execute("SET max_temp_directory_size = $1", [f"{limits.spilled_mib}MiB"])
             yield connection
 
 
@@ -136,12 +119,12 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
     """The answer to one of the project's own questions, with its `$parameters` bound.
 
     Raises:
-        MeasureError: a file of the store cannot be read, or it needs more memory than there is.
+        MeasureError: a file of the store cannot be read.
     """
     try:
         return connection.sql(read_sql(name), params=parameters).to_arrow_table()
     except (duckdb.Error, UnicodeDecodeError) as problem:
-        raise unread(problem) or untold(problem) or unheld(problem) or problem from None
+        raise unread(problem) or untold(problem) or problem from None
 
 
 def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str, **parameters: Any) -> pa.Table:
@@ -171,23 +154,10 @@ def ask_where(
     Raises:
         RbpxError: it is not a single boolean expression, DuckDB refuses it, or a limit was reached.
     """
-
-    def choose() -> pa.Table:
-        chosen, _ = _meeting(connection, rows, condition)
-        answer = chosen.query("chosen", read_sql(name))
-        assert answer is not None, f"{name}.sql is not a SELECT"
-        return answer.to_arrow_table()
-
-    try:
-        return _of_condition(connection, choose, limits)
-    except RbpxError as problem:
-        columns = ", ".join(column for column in rows.column_names if column != "row")
-        raise RbpxError(
-            f"{key}={condition!r} is not a valid condition: {problem}; give one SQL expression over {columns}"
-        ) from None
+    return _of_condition(connection, rows, key, condition, limits, lambda met, _: met.query("chosen", read_sql(name)))
 
 
-def meets(rows: pa.Table, condition: str, limits: SqlLimits) -> pa.ChunkedArray:
+def meets(rows: pa.Table, key: str, condition: str, limits: SqlLimits) -> pa.ChunkedArray:
     """Whether each row of a table meets a user's condition, which can reach nothing else; null where that is unknown.
 
     Raises:
@@ -195,30 +165,37 @@ def meets(rows: pa.Table, condition: str, limits: SqlLimits) -> pa.ChunkedArray:
     """
     with _limited(limits) as connection:
         _lock(connection)
-        truths: pa.Table = _of_condition(
-            connection, lambda: _meeting(connection, rows, condition)[1].to_arrow_table(), limits
-        )
-        return truths.column(0)
+        return _of_condition(connection, rows, key, condition, limits, lambda _, truths: truths).column(0)
 
 
-def _meeting(
-    connection: duckdb.DuckDBPyConnection, rows: pa.Table, condition: str
-) -> tuple[duckdb.DuckDBPyRelation, duckdb.DuckDBPyRelation]:
-    """The rows that meet a condition, and of each row whether it does."""
-    relation = connection.from_arrow(rows)
-    chosen, truths = relation.filter(condition), relation.project(f"({condition}\n)")
-    (kind,) = truths.types
-    if kind != "BOOLEAN":
-        raise RbpxError(f"it is {kind}, not true or false")
-    return chosen, truths
+def _of_condition(
+    connection: duckdb.DuckDBPyConnection,
+    rows: pa.Table,
+    key: str,
+    condition: str,
+    limits: SqlLimits,
+    asked: Callable[[duckdb.DuckDBPyRelation, duckdb.DuckDBPyRelation], duckdb.DuckDBPyRelation | None],
+) -> pa.Table:
+    """What is asked of the rows that meet a condition, and of whether each of them does."""
 
+    def answer() -> pa.Table:
+        relation = connection.from_arrow(rows)
+        met, truths = relation.filter(condition), relation.project(f"({condition}\n)")
+        if truths.types != ["BOOLEAN"]:
+            raise RbpxError(f"it is {truths.types[0]}, not true or false")
+        found = asked(met, truths)
+        assert found is not None, "the question is not a SELECT"
+        return found.to_arrow_table()
 
-def _of_condition(connection: duckdb.DuckDBPyConnection, do: Callable[[], pa.Table], limits: SqlLimits) -> pa.Table:
     with stoppable(connection, limits) as call:
         try:
-            return call(do)
-        except duckdb.Error as problem:
-            raise unread(problem) or beyond(problem, limits) or RbpxError(one_line(problem)) from None
+            return call(answer)
+        except (duckdb.Error, RbpxError) as problem:
+            columns = ", ".join(column for column in rows.column_names if column != "row")
+            why = one_line(problem).partition("; narrow it")[0]  # a condition on a file's rows has no key for its time
+            raise unread(problem) or RbpxError(
+                f"{key}={condition!r} is not a valid condition: {why}; give one SQL expression over {columns}"
+            ) from None
 
 
 # ---------------------------------------------------------------------------------------------------- users' queries
@@ -226,7 +203,7 @@ def _of_condition(connection: duckdb.DuckDBPyConnection, do: Callable[[], pa.Tab
 
 @contextmanager
 def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimits = _LIMITS) -> Iterator[Rows]:
-    """The answer to a user's query, a part at a time: one SELECT over the relations, or EXPLAIN of one.
+    """The answer to a user's query, a part at a time: one SELECT over the relations.
 
     The first part is computed before any is given out, so that what is wrong with a query is known before a caller has
     written anything.
@@ -242,8 +219,7 @@ def user_rows(connection: duckdb.DuckDBPyConnection, query: str, limits: SqlLimi
                 return call(do)
             # While rows are read, errors come from pyarrow; one that quotes bytes of a damaged file cannot be decoded.
             except (duckdb.Error, OSError, pa.ArrowException, UnicodeDecodeError) as problem:
-                line = elsewhere(query, problem) or f"{one_line(problem)}; relations: {', '.join(RELATIONS)}"
-                wrong = RbpxError(f"this SQL is wrong: {line}")
+                wrong = RbpxError(f"this SQL is wrong: {one_line(problem)}; relations: {', '.join(RELATIONS)}")
                 raise unread(problem) or beyond(problem, limits) or wrong from None
 
         select = get(lambda: select_of(connection, query))
@@ -330,29 +306,21 @@ def stoppable(connection: duckdb.DuckDBPyConnection, limits: SqlLimits) -> Itera
 
 
 def select_of(connection: duckdb.DuckDBPyConnection, query: str) -> str:
-    """A query that is one SELECT, or EXPLAIN of one, as it may be executed.
+    """A query that is one SELECT, as it may be executed.
 
     DuckDB makes several statements of one that has PIVOT: as a subquery it can be nothing but a SELECT.
 
     Raises:
         RbpxError: it is another statement, or none, or several.
     """
-    explain = re.match(r"\s*EXPLAIN\s+(ANALYZE\s+)?(\([^()]*\)\s*)?", query, re.IGNORECASE)
-    inner = query[explain.end() :] if explain else query
     try:
-        kinds = [statement.type for statement in connection.extract_statements(inner)]
-    except ValueError:  # the Python client has no name for UPDATE EXTENSIONS and some other kinds
-        kinds = []
-    if kinds == [duckdb.StatementType.MULTI]:
-        inner = f"SELECT * FROM (\n{inner.strip().rstrip(';')}\n)"
-        kinds = [duckdb.StatementType.SELECT] if _parses(connection, inner) else []
-    if kinds != [duckdb.StatementType.SELECT]:
-        raise RbpxError(f"{_SELECT}, got: {query.strip()[:80]!r}; the store is not changed")
-    return f"{explain[0]}{inner}" if explain else inner
-
-
-def _parses(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
-    try:
-        return len(connection.extract_statements(query)) == 1
-    except duckdb.ParserException:
-        return False
+        statements = connection.extract_statements(query)
+        if [statement.type for statement in statements] == [duckdb.StatementType.MULTI]:
+            query = f"SELECT * FROM (\n{query.strip().rstrip(';')}\n)"
+            (_,) = connection.extract_statements(query)
+            return query
+        if [statement.type for statement in statements] == [duckdb.StatementType.SELECT]:
+            return query
+    except ValueError:  # several of a subquery, and kinds without a name in the Python client, as UPDATE EXTENSIONS
+        pass
+    raise RbpxError(f"sql takes one SELECT and only reads, got: {query.strip()[:80]!r}; the store is not changed")

@@ -40,6 +40,7 @@ from rbpx.files.entries import (
 )
 from rbpx.store.messages import warn_damage
 from rbpx.store.schema import FORMAT, LAYOUT
+from rbpx.typed import typed
 
 Record = dict[str, Any]
 _LOGGER = logging.getLogger(__name__)
@@ -110,16 +111,12 @@ class Store:
         """Open a store; its folder is made when something is first written to it.
 
         Raises:
-            RbpxError: the path is empty, a URL, a file, or none that a folder can have.
+            RbpxError: the path is a URL or a file.
         """
-        if not str(root):
-            raise RbpxError(
-                "a store without a name would be this folder; give the path of a folder, or '.' for this one"
-            )
         if is_remote(str(root)):
             raise RbpxError(
-                f"store={root} is not a folder, and a store is one; to work with what is there: rbpx store pull {root} "
-                "--store DIR, and rbpx store push to send it back"
+                f"store={root} is not a folder, and a store is one; copy what is there into one: "
+                f"rbpx store pull {root} --store DIR, and send it back with rbpx store push"
             )
         self.root = folder_at(Path(root), f"store={root}")
         self.name = str(self.root)
@@ -243,9 +240,7 @@ class Store:
     def _path(self, kind: str, name: str, ending: str = "") -> Path:
         """Where all paths of what a record names are made: none leads out of the store."""
         if not is_name(name):
-            raise RbpxError(
-                f"{name!r} in {kind} of store={self.name} is not a valid name, as it leads elsewhere; remove it"
-            )
+            raise RbpxError(f"{name!r} in {kind} of store={self.name} is no name, as it leads elsewhere; remove it")
         return self.root / kind / f"{name}{ending}"
 
     def _files(self, kind: str, ending: str) -> list[Path]:
@@ -261,18 +256,14 @@ class Store:
         """Make the folder, and remove unfinished files of processes that were killed long ago.
 
         Raises:
-            RbpxError: the folder cannot be written; raised before anything is measured.
+            MeasureError, RbpxError: the folder cannot be written; raised before anything is measured.
         """
         try:
             (self.root / "runs").mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            if self.root.is_dir() and is_refusal(problem):
-                raise self.unwritten(problem) from None
-            raise RbpxError(f"store={self.name} cannot be made: {problem.strerror}; name another folder") from None
-        for folder in (self.root, *(self.root / name for name in ("runs", "cells", "vocab", "failures"))):
-            if folder.is_dir() and not os.access(folder, os.W_OK):
-                number = errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES
-                raise self.unwritten(OSError(number, os.strerror(number)))
+            raise self.unwritten(problem) from None
+        if not os.access(self.root / "runs", os.W_OK):
+            raise self.unwritten(PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
         for path in self.leftovers():
             if age_s(path) > (_SCRATCH_S if path.name.startswith((".scratch.", ".parts.")) else _UNFINISHED_S):
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
@@ -309,10 +300,7 @@ class Store:
             self.place_run(run_id, fill)
         except OSError as problem:
             if not self.has_run(run_id):
-                raise RbpxError(
-                    f"the run cannot be written to store={self.name}: {problem.strerror or problem}; no part of it was "
-                    f"kept; {_next(problem)}"
-                ) from None
+                raise self.unwritten(problem) from None
 
     def place_run(self, run_id: str, fill: Callable[[Path], None]) -> None:
         """Let `fill` make the folder of a run at a temporary path, and rename it.
@@ -376,8 +364,10 @@ class Store:
 
     def unwritten(self, problem: OSError) -> RbpxError:
         """The error to raise where something cannot be written, with what to do about it."""
-        line = f"store={self.name} cannot be written: {problem.strerror or problem}; {_next(problem)}"
-        return RbpxError(line) if is_refusal(problem) else MeasureError(line)
+        line = f"store={self.name} cannot be written: {problem.strerror or problem}; "
+        if is_refusal(problem):
+            return RbpxError(f"{line}name another folder: {typed(store='DIR')}")
+        return MeasureError(f"{line}{'make room and ' if is_full(problem) else ''}run the same line again")
 
     def drop_record(self, kind: str, name: str) -> None:
         """Remove one record, if it exists."""
@@ -390,10 +380,3 @@ class Store:
         for kind in BESIDE:
             self.beside_file(kind, run_id).unlink(missing_ok=True)
         atomic_remove(self.run_folder(run_id))
-
-
-def _next(problem: OSError) -> str:
-    """What to do where something could not be written."""
-    if is_refusal(problem):
-        return "name another folder with --store DIR"
-    return f"{'make room and ' if is_full(problem) else ''}run the same line again"

@@ -33,14 +33,6 @@ _CREDENTIALS: Final = {
     "gs": "GOOGLE_APPLICATION_CREDENTIALS, the path of a key or of what gcloud wrote",
     "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
 }
-_REFUSED: Final = (
-    "AccessDenied",
-    "InvalidAccessKeyId",
-    "SignatureDoesNotMatch",
-    "ExpiredToken",
-    "401 Unauthorized",
-    "403 Forbidden",
-)
 
 
 class Bucket:
@@ -50,13 +42,17 @@ class Bucket:
         """List what is there.
 
         Raises:
-            RbpxError: the library is not installed, or there is no such bucket, or no access to it.
-            MeasureError: it does not answer.
+            RbpxError: the library is not installed, or the URL is none.
+            MeasureError: it does not answer, or gives no access.
         """
-        import obstore
-
+        if not url.startswith(_KNOWN):
+            raise RbpxError(f"{url} is no place that a store is copied to; known: a folder, {', '.join(_KNOWN)}")
+        try:
+            import obstore
+        except ImportError:
+            raise RbpxError(f"{url} needs a library for object storage: pip install 'rbpx[bucket]'") from None
         self.name = url.rstrip("/")
-        self._store = _connect(self.name)
+        self._store = self._ask(lambda: _connect(self.name))
         pages = self._ask(lambda: list(obstore.list(self._store)))
         self.paths = {str(each["path"]) for page in pages for each in page}
 
@@ -93,43 +89,22 @@ class Bucket:
         self.paths.add(path)
 
     def _ask(self, do: Callable[[], T]) -> T:
-        """The answer of the storage; what it could not give is raised as one of our errors."""
+        """The answer of the storage; what it could not give is raised as our error."""
         from obstore.exceptions import AlreadyExistsError, BaseError
 
         try:
             return do()
         except AlreadyExistsError:
             raise FileExistsError from None
-        except (BaseError, OSError) as problem:
-            raise self._error(str(problem)) from None
-
-    def _error(self, said: str) -> RbpxError:
-        if "NoSuchBucket" in said or "ContainerNotFound" in said:
-            return RbpxError(
-                f"{self.name}: there is no bucket {self.name.split('/')[2]}; make it first, or check its name"
-            )
-        if "169.254.169.254" in said or ("metadata" in said and "credential" in said.lower()):
-            return _no_credentials(self.name)
-        if "invalid path" in said:
-            return RbpxError(
-                f"{self.name} has a file whose name leads elsewhere; remove it ({' '.join(said.split())[:160]})"
-            )
-        found = (re.search(r"status code: (\d{3}[\w ]*)", said), re.search(r"<Code>(\w+)</Code>", said))
-        words = (
-            ", ".join(each[1].strip() for each in found if each)
-            or " ".join(said.split("Debug source")[0].split())[:160]
-        )
-        if any(refused in said for refused in _REFUSED):
-            return RbpxError(f"{self.name} refuses access ({words}); check the credentials and what they allow")
-        return MeasureError(f"{self.name} does not answer ({words}); run the same line again, which goes on")
+        except (BaseError, OSError, ValueError) as problem:
+            raise MeasureError(_unreached(self.name, problem)) from None
 
 
 def push(store: Store, bucket: Bucket, advance: Callable[[], None] = lambda: None) -> Merged:
     """Send what a bucket lacks; a run is checked before it is sent, and its manifest goes last.
 
     Raises:
-        RbpxError: the bucket refuses.
-        MeasureError: it does not answer; the same call goes on.
+        MeasureError: the bucket does not answer; the same call goes on.
     """
     sent = Merged()
     _send(store, bucket, REFERRED, sent)
@@ -167,23 +142,21 @@ def _table(run_id: str, name: str, sha256: str) -> str:
     return f"runs/{run_id}/{name.removesuffix('.parquet')}-{sha256[:16]}.parquet"
 
 
-def _no_credentials(url: str) -> RbpxError:
-    return RbpxError(f"{url}: no credentials; set {_CREDENTIALS.get(url.split(':')[0], _CREDENTIALS['s3'])}")
+def _unreached(url: str, problem: Exception) -> str:
+    """What storage answered, in short, and what to do."""
+    said = str(problem)
+    found = (re.search(r"status code: (\d{3}[\w ]*)", said), re.search(r"<Code>(\w+)</Code>", said))
+    words = ", ".join(each[1].strip() for each in found if each)
+    words = words or " ".join(said.split("Debug source")[0].split())[:160]
+    return (
+        f"{url} cannot be used ({words}); check its name, the network and the credentials "
+        f"({_CREDENTIALS[url.split(':')[0]]}), then run the same line again, which goes on"
+    )
 
 
 def _connect(url: str) -> "ObjectStore":
-    if not url.startswith(_KNOWN):
-        raise RbpxError(f"{url} is no place that a store is copied to; known: a folder, {', '.join(_KNOWN)}")
-    try:
-        from obstore.exceptions import BaseError
-        from obstore.store import from_url
-    except ImportError:
-        raise RbpxError(f"{url} needs a library for object storage: pip install 'rbpx[bucket]'") from None
-    try:
-        connect: Any = from_url  # its overloads name the options of each kind of storage
-        store: ObjectStore = connect(url, client_options=_CLIENT, retry_config=_RETRIES)
-        return store
-    except (BaseError, ValueError) as problem:
-        if "Account must be specified" in str(problem):
-            raise _no_credentials(url) from None
-        raise RbpxError(f"{url} does not exist: {' '.join(str(problem).split())[:160]}") from None
+    from obstore.store import from_url
+
+    connect: Any = from_url  # its overloads name the options of each kind of storage
+    store: ObjectStore = connect(url, client_options=_CLIENT, retry_config=_RETRIES)
+    return store

@@ -5,8 +5,6 @@ import json
 import tracemalloc
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from rbpx.config.options import Chunk
@@ -50,18 +48,8 @@ def test_reading_stops_at_the_bound(name: str, tmp_path: Path) -> None:
         tracemalloc.stop()
     assert "\n" not in str(caught.value)
     assert str(path) in str(caught.value)
-    assert "dataset.row_mib=N" in str(caught.value) or "dataset.file_mib=N" in str(caught.value)
+    assert "dataset.row_mib" in str(caught.value) or "dataset.file_mib" in str(caught.value)
     assert peak < 20 * MIB, "a third of what the file holds"
-
-
-@pytest.mark.parametrize(("length", "rows", "says"), [(2 * MIB, 1, "row 1 of"), (MIB // 2, 50, "once it is unpacked")])
-def test_a_value_that_parquet_writes_once_counts_in_every_row(
-    length: int, rows: int, says: str, tmp_path: Path
-) -> None:
-    texts = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["a" * length]))
-    pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet")
-    with pytest.raises(RbpxError, match=says):
-        read_file(tmp_path / "a.parquet", ["text"], SMALL)
 
 
 def test_a_row_is_named_by_its_line(tmp_path: Path) -> None:
@@ -85,12 +73,3 @@ def test_a_large_book_is_read_where_its_lines_are_the_documents(tmp_path: Path) 
     assert len(lines) == 40_000
     with pytest.raises(RbpxError, match=r"row a\.txt:1 of .* holds more than 1 MiB"):
         read_file(tmp_path / "a.txt", ["text"], RowChoice(row_mib=1, chunk=Chunk.paragraph))
-
-
-def test_a_deeply_nested_row_is_one_line(tmp_path: Path) -> None:
-    deep = "[" * 100_000 + "]" * 100_000
-    (tmp_path / "a.json").write_text(deep)
-    (tmp_path / "a.jsonl").write_text(f'{{"text": {deep}}}\n')
-    for name in ("a.json", "a.jsonl"):
-        with pytest.raises(RbpxError, match="nested too deeply"):
-            read_file(tmp_path / name, ["text"])

@@ -131,7 +131,7 @@ def asking(url: str, **keys: Any) -> Asked:
         ("too few answers", "does not answer each of 2 prompts"),
         (
             "too few tokens",
-            "document 3 has prompt_logprobs of 4 tokens and 5 prompt_token_ids; give vLLM's answer whole; nothing was",
+            "document 3 has no probability of token 4",
         ),
         ("other tokens", "document 3 is about other tokens than were sent"),
         ("nan", "document 3: logprob nan is not the logarithm of a probability"),

@@ -14,13 +14,12 @@ from typing import Any
 
 import pytest
 
-from rbpx.cli.tables.status import lines_of, states_table
+from rbpx.cli.tables.status import states_table
 from rbpx.config.grid import Cell
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.display.view import Table
 from rbpx.store import cell_states as module
 from rbpx.store.cell_states import cell_states, heartbeat, read_heartbeats
-from rbpx.store.messages import collected_messages
 from rbpx.store.store import Store
 from tests.support.composed import here
 
@@ -114,32 +113,6 @@ def test_a_dead_process_and_a_silent_one_are_stopped_and_another_host_is_believe
     assert alive == {"dead": False, "elsewhere": True, "silent": False, "of the future": False}
 
 
-PROGRESS = {"n_tokens": 1000, "tokens_done": 250, "tokens_per_s": 50.0}
-
-
-@pytest.mark.parametrize("name", [*NAMES, "host", "pid", "since", "n_tokens", "tokens_done", "tokens_per_s"])
-def test_a_mark_that_lacks_a_word_is_left_out_and_said_or_is_told_without_it(name: str, tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    path = rewritten(store, **PROGRESS)
-    path.write_text(json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != name}))
-    with collected_messages() as said:
-        found = read_heartbeats(store)
-    assert [f"running/{path.name} in store={tmp_path} is not a heartbeat" in line for line in said] == [True] * (
-        1 - len(found)
-    )
-    lines = lines_of([{"state": "running", **one.facts} for one in found.values()])
-    assert [line.startswith("running: mine xl on file, 25% of") for line in lines] == [True] * len(found)
-
-
-@pytest.mark.parametrize("changed", [{"tokens_done": None}, {"n_tokens": []}, {"n_tokens": ""}, {"tokens_per_s": {}}])
-def test_a_mark_with_a_value_of_another_kind_is_none(changed: dict[str, Any], tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    rewritten(store, **PROGRESS | changed)
-    with collected_messages() as said:
-        assert read_heartbeats(store) == {}
-    assert "is not a heartbeat and is left out; remove that file" in said[0]
-
-
 def test_a_mark_that_cannot_be_written_stops_no_measurement(tmp_path: Path) -> None:
     (tmp_path / "running").write_text("a file where the marks would go")
     done = []
@@ -171,7 +144,7 @@ def test_a_size_measured_on_one_text_is_missing_on_the_other_and_one_that_failed
 
 
 def test_a_mark_is_a_row_of_status_for_programs(own_store: Path, cwd: Path) -> None:
-    rewritten(Store(own_store), **PROGRESS)
+    rewritten(Store(own_store), n_tokens=1000, tokens_done=250, tokens_per_s=50.0)
     rows = json.loads(here("status", "--store", own_store, "--format", "json", cwd=cwd, check=0).stdout)
     (row,) = [row for row in rows if row["state"] == "running"]
     assert (row["size"], row["tokens_done"]) == ("xl", 250)

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -132,14 +131,10 @@ def test_a_source_that_is_no_plain_name_is_refused(source: str, cwd: Path, tmp_p
     assert not (tmp_path / "s").exists()
 
 
-@pytest.mark.parametrize("name", ["", "\0", "x" * 300, "circle", "circle/in", "~nosuch/x"], ids=range(6))
 @pytest.mark.parametrize("words", [["status", "--store"], ["store", "push"], ["store", "pull"]], ids=range(3))
-def test_a_store_that_no_folder_can_be_is_one_line_and_makes_none(
-    words: list[str], name: str, cwd: Path, tmp_path: Path
-) -> None:
-    os.symlink(tmp_path / "circle", tmp_path / "circle")
-    name = str(tmp_path / name) if name.startswith("circle") else name
+def test_a_store_that_is_a_file_is_one_line_and_makes_none(words: list[str], cwd: Path, tmp_path: Path) -> None:
+    (cwd / "a file").write_text("")
     more = ["--store", str(tmp_path / "store")] if words[0] == "store" else []
-    answer = here(*words, name, *more, cwd=cwd, check=2)
+    answer = here(*words, "a file", *more, cwd=cwd, check=2)
     assert len(answer.stderr.splitlines()) == 1
     assert not (tmp_path / "store").exists()

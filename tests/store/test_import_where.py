@@ -93,7 +93,7 @@ def test_rows_that_are_not_chosen_have_no_faults_and_the_others_keep_their_lines
 
 
 WRONG = {
-    "a column that is not there": ("los < 5", ["where=los < 5", '"los" not found', "run, S, val loss"]),
+    "a column that is not there": ("los < 5", ["where='los < 5'", '"los" not found', "run, S, val loss"]),
     "no SQL": ("tokens <", ["Parser Error"]),
     "no condition": ("tokens", ["it is BIGINT, not true or false"]),
     "another statement": ("true; DROP TABLE x", ["Parser Error"]),
@@ -118,7 +118,7 @@ def test_a_condition_that_cannot_be_is_one_line(
 
 def test_a_condition_that_takes_too_long_is_stopped(file: Path) -> None:
     endless = "tokens > (SELECT sum(a.range * b.range % 7) FROM range(10000000) AS a, range(10000000) AS b)"
-    with pytest.raises(RbpxError, match=r"took longer than sql_timeout_s=0\.2 and was stopped; it is one SQL cond"):
+    with pytest.raises(RbpxError, match=r"took longer than sql_timeout_s=0\.2 and was stopped; give one SQL expr"):
         rows_where(read_table(file), endless, SqlLimits(0.2))
 
 

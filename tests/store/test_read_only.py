@@ -41,7 +41,7 @@ def test_a_question_is_answered_and_nothing_kept(read_only: Path, cwd: Path) -> 
 
 def test_nothing_is_measured_into_it(read_only: Path) -> None:
     """A measurement makes the folder ready before it loads anything."""
-    with pytest.raises(RbpxError, match=r"cannot be written: .*; name another folder with --store DIR$"):
+    with pytest.raises(RbpxError, match=r'cannot be written: .*; name another folder: store="DIR"$'):
         Store(read_only).prepare()
 
 
@@ -78,7 +78,7 @@ def test_a_run_for_which_there_is_no_room_is_refused_and_no_part_of_it_is_kept(
 
     monkeypatch.setattr(store_module.pq, "write_table", full)
     store = Store(tmp_path / "store")
-    with pytest.raises(RbpxError, match=r"No space left on device; no part of it was kept; make room and run the same"):
+    with pytest.raises(RbpxError, match=r"No space left on device; make room and run the same"):
         write_store(store.root, Truth(S=(1000,)), seed=0, n_documents=2, n_tokens=5)
     assert (store.run_ids(), store.leftovers()) == ([], [])
     monkeypatch.undo()

@@ -205,42 +205,6 @@ def places(own_store: Path, tmp_path: Path) -> dict[str, Path]:
     return named | {"json": manifest, "index": own_store / "rbpx.duckdb"}
 
 
-@pytest.mark.parametrize(
-    ("of", "column", "other"),
-    [
-        ("tokens", "family", "runs"),
-        ("tokens", "text", "vocab"),
-        ("tokens", "source_id", "documents"),
-        ("rank_counts", "size", "runs"),
-        ("documents", "dataset", "runs"),
-    ],
-)
-def test_a_column_of_another_relation_is_told_with_a_join_that_answers(
-    of: str, column: str, other: str, connection: Any
-) -> None:
-    with pytest.raises(RbpxError) as caught:
-        ask_user(connection, f"SELECT t.{column} FROM {of} AS t")
-    said = re.fullmatch(
-        rf"this SQL is wrong: {column} is not in {of} but in {other}: (FROM {of} JOIN .*)", str(caught.value)
-    )
-    assert said is not None, caught.value
-    found = ask_user(connection, f"SELECT count({column}) AS n {said[1]}").to_pylist()
-    assert found == ask_user(connection, f"SELECT count(*) AS n FROM {of}").to_pylist()
-
-
-@pytest.mark.parametrize(
-    ("query", "says"),
-    [
-        ("SELECT logprob FROM runs", "it is a column of tokens"),
-        ("SELECT v.family FROM runs JOIN vocab AS v USING (tokenizer_hash)", "it is a column of runs"),
-        ("SELECT famly FROM runs", 'Candidate bindings: "family"'),
-    ],
-)
-def test_a_column_without_a_join_to_tell_is_told_where_it_is(query: str, says: str, connection: Any) -> None:
-    with pytest.raises(RbpxError, match=re.escape(says)):
-        ask_user(connection, query)
-
-
 def test_what_is_no_plain_select_is_refused_and_changes_nothing(
     places: dict[str, Path], own_store: Path, tmp_path: Path
 ) -> None:
@@ -295,17 +259,15 @@ def test_files_of_the_store_itself_may_be_read(drawn: Path, connection: Any) -> 
     assert ask_user(connection, f"SELECT count(*) > 0 AS n FROM '{path}'").to_pylist() == [{"n": True}]
 
 
-def test_a_pivot_and_the_explanation_of_a_select_are_answered(connection: Any) -> None:
+def test_a_pivot_is_answered(connection: Any) -> None:
     assert ask_user(connection, "PIVOT runs ON size USING count(*) GROUP BY dataset").to_pylist() == [
         {"dataset": "file", "l": 1, "m": 1, "s": 1, "xs": 1}
     ]
-    for query in ("EXPLAIN FROM runs", "EXPLAIN ANALYZE SELECT 1", "explain (FORMAT json) SELECT 1", "DESCRIBE runs"):
-        assert ask_user(connection, query).num_rows
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_values_that_python_has_no_number_for_are_shown(form: str, drawn: Path, cwd: Path) -> None:
-    values = ("'-infinity'::TIMESTAMP", "'infinity'::DATE", "INTERVAL '9 years'", "'\\x00'::BLOB")
+    values = ("INTERVAL '9 years'", "'\\x00'::BLOB", "'nan'::DOUBLE")
     query = f"SELECT {', '.join(f'{value} AS v{at}' for at, value in enumerate(values))}"
     assert here("sql", query, "--store", drawn, "--format", form, cwd=cwd, check=0).stdout
 

@@ -100,7 +100,7 @@ def test_a_manifest_names_the_tables_of_a_run_by_their_hashes_and_no_other_file(
     values: dict[str, Any] = {"files": [], "tokenizer_hash": "../../secret", "run_id": "other", "n_tokens": None}
     for key, value in values.items():
         assert manifest_fault(run_id, facts | {key: value}), key
-    for newer in (99, "2", [2], None):
+    for newer in (99, "2", [2]):
         with pytest.raises(RbpxError, match="update rbpx"):
             manifest_fault(run_id, facts | {"format": newer})
 
@@ -179,43 +179,16 @@ def with_column(name: str, change: Callable[[Any], Any]) -> Callable[[pa.Table],
 
 LIES: dict[str, tuple[Callable[[Store, str], None], str]] = {
     "n_tokens": (lambda s, r: change_manifest(s, r, n_tokens=10**9), "60 rows of tokens, expected 1,000,000,000"),
-    "n_bytes": (lambda s, r: change_manifest(s, r, n_bytes=7), "n_bytes in documents, expected 7"),
-    "cross-entropy": (lambda s, r: change_manifest(s, r, cross_entropy_nats=0.5), "its manifest says 0.5"),
-    "vocabulary": (lambda s, r: change_manifest(s, r, vocab_size=3), "tokens that no vocabulary of 3 has"),
-    "words for numbers": (lambda s, r: change_manifest(s, r, n_tokens="many"), "it is corrupt: "),
-    "ranks": (
-        lambda s, r: forged(s, r, "rank_counts", with_column("greater", lambda g: g + 1)),
-        "ranks that rank_counts counts differently",
-    ),
-    "sums": (
-        lambda s, r: forged(s, r, "rank_counts", with_column("sum_logprob", lambda x: x / 2)),
-        "ranks whose log-probabilities rank_counts adds up differently",
-    ),
+    "words for numbers": (lambda s, r: change_manifest(s, r, n_tokens="many"), "it cannot be read"),
     "another run's ranks": (
         lambda s, r: forged(s, r, "rank_counts", with_column("run_id", lambda _: s.run_ids()[1])),
-        "rows of another run",
+        "rank_counts.parquet has rows of another run",
     ),
     "another run's tokens": (
         lambda s, r: forged(s, r, "tokens", lambda _: pq.read_table(s.part(s.run_ids()[1], "tokens"))),
-        "0 rows of tokens, expected 60",
-    ),
-    "an id beyond": (
-        lambda s, r: forged(s, r, "tokens", with_column("token_id", lambda _: 2**31 - 1)),
-        "60 tokens that no vocabulary of",
-    ),
-    "a token twice": (
-        lambda s, r: forged(s, r, "tokens", lambda t: t.take([0, *range(t.num_rows - 1)])),
-        "59 different (doc_id, position), expected 60",
+        "tokens.parquet has rows of another run",
     ),
     "a token lost": (lambda s, r: forged(s, r, "tokens", lambda t: t.slice(1)), "59 rows of tokens, expected 60"),
-    "a document lost": (
-        lambda s, r: forged(s, r, "documents", lambda t: t.slice(1)),
-        "40 scored tokens in documents, expected 60",
-    ),
-    "no tables": (
-        lambda s, r: forged(s, r, "documents", lambda t: t.select(["run_id"])),
-        "0 scored tokens in documents, expected 60",
-    ),
 }
 
 
@@ -251,11 +224,3 @@ def test_gc_and_rm_leave_what_is_not_ours_and_remove_what_was_half_written(store
     here("store", "rm", store.run_ids()[0], "--store", store.root, cwd=cwd, check=0)
     assert {path for path in strangers if not path.exists()} == set()
     assert [path for path in ours if path.exists()] == []
-
-
-def test_a_file_in_the_place_of_a_folder_is_one_line(tmp_path: Path, cwd: Path) -> None:
-    (tmp_path / "store").mkdir()
-    (tmp_path / "store" / "cells").write_text("")
-    answer = here("sql", "FROM runs", "--store", tmp_path / "store", cwd=cwd, check=2)
-    assert answer.stderr.count("\n") == 1
-    assert f"{tmp_path / 'store' / 'cells'} is a file where a store has a folder; move it elsewhere" in answer.stderr

@@ -161,10 +161,8 @@ def test_a_path_with_characters_of_patterns_reads_no_neighbour(name: str, beside
     )
     assert json.loads(answer.stdout) == [{"n": n_rows(store, "tokens")}]
     assert sorted(commanded(store, "SELECT size FROM runs")) == [("l",), ("m",), ("s",), ("xs",)]
-    if name in ("a?b", "a\\b"):
-        assert answer.stderr.count("\n") == 1
-        assert "where DuckDB can open no rbpx.duckdb" in answer.stderr
-    else:
+    assert answer.stderr == ""
+    if name not in ("a?b", "a\\b"):  # where DuckDB can open no file
         assert seen(store, "SELECT size FROM runs ORDER BY ALL") == [("l",), ("m",), ("s",), ("xs",)]
         assert seen(store, "SELECT count(*) FROM tokens") == [(n_rows(store, "tokens"),)]
 

@@ -146,10 +146,6 @@ def _name_of(cell: Any, field: str, given: str | None, needed: bool) -> str | No
         return given
     if isinstance(cell, bool) or not isinstance(cell, str | int):
         raise Wrong(f"is {quoted(cell)}, but a name is expected; write it as text")
-    try:
-        str(cell).encode()
-    except UnicodeEncodeError:
-        raise Wrong(f"is {quoted(cell)}, which is not valid Unicode; write it anew") from None
     name = str(cell).strip()
     if field == "ties" and name not in list(Ties):
         raise Wrong(f"is {quoted(name)}; known: {', '.join(Ties)}")
@@ -168,9 +164,3 @@ def type_of(field: str) -> pa.DataType:
     """How the values of a field are held."""
     numbers = NUMBERS.get(field, _KNOB if field.startswith(VARY) else None)
     return pa.string() if numbers is None else pa.int64() if numbers.whole else pa.float64()
-
-
-def last_digit(cell: Any) -> float:
-    """One unit in the last digit of a number as it is written."""
-    exact = number(cell)
-    return 0.0 if exact is None else 10.0 ** int(exact.as_tuple().exponent)

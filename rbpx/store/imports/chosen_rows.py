@@ -29,14 +29,7 @@ def rows_where(table: Rows, condition: str, limits: SqlLimits = _LIMITS) -> Rows
         RbpxError: the condition is none of SQL, names a column that is not there, takes too long, or no row meets it.
     """
     rows = pa.table({name: _typed(table.cells(name)) for name in table.columns})
-    try:
-        truths = meets(rows, condition, limits)
-    except RbpxError as problem:
-        said = str(problem).partition("; narrow it")[0]
-        raise RbpxError(
-            f"where={condition}: {said}; it is one SQL condition on the columns of {table.path}: "
-            f"{', '.join(table.columns)}"
-        ) from None
+    truths = meets(rows, "where", condition, limits)
     kept = list(compress(table.rows, pc.fill_null(truths, False).to_pylist()))
     if not kept:
         raise RbpxError(f"where={condition} is true of none of the {len(table.rows):,} rows of {table.path}; change it")

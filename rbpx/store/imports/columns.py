@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rbpx.errors import RbpxError
+from rbpx.typed import typed
 
 # Field -> names of its column, the preferred one first; compared without regard to case.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -62,11 +63,9 @@ _OF_WINDOWS = ("p_all_n_in_topk", "p_nk")
 _WIDE = re.compile(r"rbp_([1-9]\d*)")  # rbp_10 holds RBP_10
 _VARY = re.compile(r"vary_[a-z0-9_]+")  # what runs of one size vary: a learning rate, a batch size
 _DERIVED = re.compile(r".*__(min|max)", re.IGNORECASE)  # beside each column that Weights & Biases exports
-_BITS = {"bit", "bits", "bpb", "bpc", "bpt"}
-_OF_ENTROPY = {"ce", "crossentropy", "entropy", "loss", "nll", "per", "surprisal"}
 _OF_NO_UNIT = {"loss", "losses", "nll", "perplexity", "ppl", "train_loss", "val_loss", "valid_loss", "validation_loss"}
 _PERPLEXITIES = {"perplexity", "ppl"}
-_EXAMPLE = "texts='{c4: {loss_nats: COLUMN}, hellaswag: {accuracy: COLUMN}}'"
+_TEXTS: Final = {"c4": {"loss_nats": "COLUMN"}, "hellaswag": {"accuracy": "COLUMN"}}  # an example
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ def match_columns(
     if "non_embedding_params" not in named and not of_runs:
         problems.append(
             f"{file} has no column S, the parameters without embeddings, nor non_embedding_params; it has: "
-            f"{', '.join(columns)}; name it with columns='{{S: NAME}}'"
+            f"{', '.join(columns)}; name it with {typed(columns={'S': 'NAME'})}"
         )
     columns_of = Columns(named, dict(sorted(wide.items())), tuple(free.values()), of_texts, of_runs)
     return columns_of, [problem for problem in problems if problem is not None]
@@ -197,7 +196,7 @@ def _of_run(by_name: Mapping[str, str], column: str) -> str:
     logged = [each for name, each in by_name.items() if name.startswith(f"{_plain(column)} - ")]
     logged = [each for each in logged if not _DERIVED.fullmatch(each)]
     if len(logged) > 1:
-        raise RbpxError(f"runs: {column} may be {' or '.join(map(repr, logged))}; say which: column: {logged[0]!r}")
+        raise RbpxError(f"runs: {column} may be {' or '.join(map(repr, logged))}; say which with its column")
     return logged[0] if logged else column
 
 
@@ -236,68 +235,41 @@ def _shown(field: str) -> str:
 def _units(column: str) -> str:
     """What to do about a loss whose unit is not known."""
     if _plain(column) in _PERPLEXITIES:
-        return (
-            f"a perplexity is exp of a loss per token: add a column loss_nats = ln({column}), or loss_bits = "
-            f"log2({column})"
-        )
-    return (
-        f"say which: columns='{{loss_nats: {column}}}' for nats per token, loss_bits for bits per token, "
-        "bits_per_byte for bits per byte"
-    )
+        return f"a perplexity is exp of a loss per token: add a column loss_nats = ln({column})"
+    named = typed(columns={"loss_nats": column})
+    return f"say which: {named} for nats per token, loss_bits for bits per token, bits_per_byte for bits per byte"
 
 
 def _problem(
     named: Mapping[str, str], wide: Mapping[int, str], columns: Sequence[str], free: Mapping[str, str], file: str
 ) -> str | None:
     """What is wrong with the quantities of a file, the first that is."""
-    has = f"it has: {', '.join(columns)}; name it with columns="
     says = {*QUANTITIES, "n_correct"} & set(named)
     for quantity in ("cross_entropy_nats", "loss_bits", "bits_per_byte"):
         if _plain(named.get(quantity, "")) in _PERPLEXITIES:
             return f"{file}: column {named[quantity]!r} is no {_shown(quantity)}; {_units(named[quantity])}"
-    entropy = named.get("cross_entropy_nats")
-    candidates = [entropy] if entropy is not None else [] if says else list(free.values())
-    bits = next((column for column in candidates if _in_bits(column)), None)
-    if bits is not None:
-        return (
-            f"{file}: column {bits!r} is in bits; say of what: columns='{{loss_bits: {bits}}}' for bits per token, "
-            f"bits_per_byte for bits per byte, or convert to nats (times ln 2 = 0.693147) and rename it"
-        )
     if not says and "rbp" not in named and not wide:
         unit = next((column for column in free.values() if _plain(column) in _OF_NO_UNIT), None)
         if unit is not None:
             return f"{file}: column {unit!r} does not say its unit; {_units(unit)}"
         return (
             f"{file} has no column rbp, nor rbp_1, rbp_10, ..., nor loss_nats, loss_bits, bits_per_byte or accuracy, "
-            f"nor n_correct of n_samples attempts at an item; {has}'{{rbp: NAME}}', or {_EXAMPLE}"
+            f"nor n_correct of n_samples attempts at an item; it has: {', '.join(columns)}; name it with "
+            f"{typed(columns={'rbp': 'NAME'})}, or {typed(texts=_TEXTS)}"
         )
-    missing = next((name for name in OF_ITEM if "n_correct" in named and name not in named), None)
-    if missing is not None:
+    losses = named.get("cross_entropy_nats"), named.get("loss_bits")
+    for one, other in (losses, (next(iter(wide.values()), None), named.get("rbp", named.get("k")))):
+        if one is not None and other is not None:
+            return f"{file} has both {one!r} and {other!r}, which say the same of a row; leave one out"
+    needs = [("n_correct", name) for name in OF_ITEM] + [("rbp", "k")]
+    needs += [("rbp", "n")] if _plain(named.get("rbp", "")) in _OF_WINDOWS else []
+    lacks = next(((named[name], needed) for name, needed in needs if name in named and needed not in named), None)
+    if lacks is not None:
         return (
-            f"{file} counts right attempts, {named['n_correct']!r}, and has no column {missing}; each row needs item, "
-            f"n_samples and n_correct; {has}'{{{missing}: NAME}}'"
-        )
-    if entropy is not None and "loss_bits" in named:
-        return f"{file} has the loss in nats, {entropy!r}, and in bits, {named['loss_bits']!r}; leave one out"
-    other = named.get("rbp", named.get("k"))
-    if wide and other is not None:
-        return (
-            f"{file} has both {next(iter(wide.values()))!r}, RBP at one k, and {other!r}; "
-            "leave one out, or choose with columns='{rbp: NAME, k: NAME}'"
-        )
-    if "rbp" in named and "k" not in named:
-        return f"{file} has no column k; {has}'{{k: NAME}}'"
-    if _plain(named.get("rbp", "")) in _OF_WINDOWS and "n" not in named:
-        return (
-            f"{file}: column {named['rbp']!r} is a share of windows, but no column n gives their length; add it or "
-            "name it with columns='{n: NAME}'"
+            f"{file} has {lacks[0]!r}, but no column {lacks[1]}; it has: {', '.join(columns)}; add it, or name it with "
+            f"{typed(columns={lacks[1]: 'NAME'})}"
         )
     return None
-
-
-def _in_bits(column: str) -> bool:
-    words = set(re.split(r"[\W_]+", _plain(column)))
-    return bool(words & _BITS) and (len(words) == 1 or bool(words & _OF_ENTROPY))
 
 
 def _plain(column: str) -> str:

@@ -22,6 +22,7 @@ from rbpx.store.imports.faults import Faults
 from rbpx.store.imports.identity import codes, rows_of
 from rbpx.store.imports.observations import FIELDS, MODEL, written
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_all, with_varied
+from rbpx.typed import typed
 
 Place = Callable[[int], str]  # the row of a file -> where it is
 Shown = Callable[[str, str | None, str | None], str]  # a field, its text and its run -> the user's name of its column
@@ -182,7 +183,7 @@ class _Words:
         apart = ""
         if self.value("k", at) is None:
             apart = "give runs that differ another model, variant or step, keep what they vary with "
-            apart += "columns='{vary_lr: COLUMN}', "
+            apart += f"{typed(columns={'vary_lr': 'COLUMN'})}, "
         return (
             f"{self.column(name, at)} of {self.name(at)} is {as_written(self.value(name, at))}, but "
             f"{as_written(self.value(name, other))} in {self.where(other)}; keep one of them, {apart}or name another "

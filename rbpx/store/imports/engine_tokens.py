@@ -18,19 +18,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.config.imports import ImportRequest
-from rbpx.errors import RbpxError
+from rbpx.errors import RbpxError, reason
 from rbpx.files.cells import number, quoted
 from rbpx.files.digest import digest
-from rbpx.files.rows import read_rows
+from rbpx.files.rows import check_names, read_rows
 from rbpx.store import schema
 from rbpx.store.store import Record, Store, now
 from rbpx.ties import Ties
+from rbpx.typed import typed
 from rbpx.version import __version__
 
 _NEEDED: Final = ("engine", "engine_version", "family", "size", "S", "dataset", "vocab_size", "dtype")
+_EXAMPLE: Final[dict[str, Any]] = {
+    **{"engine": "vllm", "engine_version": "0.11.0", "family": "NAME", "size": "7b", "S": 6500000000},
+    **{"dataset": "NAME", "vocab_size": 32000, "dtype": "bfloat16"},
+}
 _COLUMNS: Final = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
 _SHORT: Final = {"doc": "doc_id", "token": "token_id"}  # names of columns
-_LARGEST: Final = 1 << 24  # entries of a vocabulary, each of which gets a row; those in use have up to a million
 _MOST: Final = 2**31 - 2  # the length of a document is a position and 1, in 32 bits
 # By which a log-probability may be off, relative to itself: bfloat16's unit roundoff, and float32.
 _UNIT: Final = 2**-8 + 2**-14
@@ -71,10 +75,15 @@ def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[
     Raises:
         RbpxError: it cannot be read, or a token is not one, is there twice, or its rank has no rule.
     """
-    read, tokens, document = read_rows(path, one_object=True), dict[tuple[int, int], EngineToken](), 0
+    read, tokens, document = read_rows(path), dict[tuple[int, int], EngineToken](), 0
+    check_names(read.columns, path)
     for row in read.rows:
         for answer in _answers(row.values):
-            for token in _tokens(answer, document, row.place, ties, vocab_size):
+            try:
+                told = list(_tokens(answer, document, row.place, ties, vocab_size))
+            except (AttributeError, LookupError, TypeError, ValueError) as problem:
+                raise RbpxError(f"{row.place}: not an answer of an engine ({reason(problem)}); give it whole") from None
+            for token in told:
                 key = (token.doc_id, token.position)
                 if key in tokens:
                     raise RbpxError(f"{row.place}: position {key[1]} of document {key[0]} appears twice; remove one")
@@ -100,22 +109,13 @@ def _tokens(
     if "prompt_logprobs" in answer:
         yield from tokens_of_prompt(answer, doc_id, place, vocab_size)
     elif isinstance(meta, dict) and "input_token_logprobs" in meta:
-        for position, entry in enumerate(_list(meta["input_token_logprobs"])):
-            if len(_list(entry)) < 2:
-                raise RbpxError(f"{place}: input_token_logprobs is not a list of [logprob, token id, text]")
+        for position, entry in enumerate(meta["input_token_logprobs"]):
             logprob, token_id, text = (*entry, None)[:3]
             if logprob is not None:
                 told = {"doc_id": doc_id, "position": position, "token_id": token_id, "logprob": logprob, "text": text}
                 yield _token(told, place, None, vocab_size)
-    elif "resps" in answer and "arguments" in answer:
-        raise RbpxError(
-            f"{place}: these are samples of lm-evaluation-harness, which log a sum for each request and no tokens; "
-            "import their scores: python -m rbpx import samples FILE source=NAME"
-        )
     else:
         named = {str(name).strip().lower(): value for name, value in answer.items()}
-        if len(named) < len(answer):
-            raise RbpxError(f"{place}: two columns have one name, ignoring case: {', '.join(answer)}; rename one")
         told = {_SHORT.get(name, name): value for name, value in named.items() if value not in (None, "")}
         yield _token(told, place, ties, vocab_size)
 
@@ -132,21 +132,16 @@ def tokens_of_prompt(answer: Mapping[str, Any], doc_id: Any, place: str, vocab_s
     Raises:
         RbpxError: a token is not one, or it is not told which of several is the prompt's.
     """
-    told, ids = _list(answer["prompt_logprobs"]), answer.get("prompt_token_ids")
-    if ids is not None and len(_list(ids)) != len(told):
-        raise RbpxError(
-            f"{place} has prompt_logprobs of {len(told):,} tokens and {len(_list(ids)):,} prompt_token_ids; give "
-            "vLLM's answer whole"
-        )
-    for position, entry in enumerate(told):
+    ids = answer.get("prompt_token_ids")
+    for position, entry in enumerate(answer["prompt_logprobs"]):
         if entry is None:
             continue
-        named = entry if isinstance(entry, dict) else {}
-        token_id = ids[position] if ids is not None else next(iter(named)) if len(named) == 1 else None
-        of_token = named.get(str(token_id))
-        if not isinstance(of_token, dict):
+        token_id = next(iter(entry)) if ids is None and len(entry) == 1 else None
+        token_id = ids[position] if ids is not None and position < len(ids) else token_id
+        of_token = entry.get(str(token_id))
+        if of_token is None:
             raise RbpxError(
-                f"{place}: token {position} of prompt_logprobs names {len(named):,} tokens, and {quoted(token_id)} is "
+                f"{place}: token {position} of prompt_logprobs names {len(entry):,} tokens, and {quoted(token_id)} is "
                 "not among them; ask with return_token_ids=true, or prompt_logprobs=0"
             )
         raw = {"doc_id": doc_id, "position": position, "token_id": token_id, "text": of_token.get("decoded_token")}
@@ -172,17 +167,11 @@ def _token(told: Mapping[str, Any], place: str, rule: Ties | None, vocab_size: i
         None if value is None else _whole(place, name, value, 0, vocab_size - 1) for name, value in counts.items()
     )
     _whole(place, "greater + ties", (greater or 0) + (ties or 0), 0, vocab_size - 1)
-    if told.get("rank") is not None:
+    if told.get("rank") is not None and greater is None and ties is None:
         rank = _whole(place, "rank", told["rank"], 1, vocab_size)
-        most = math.inf if greater is None or ties is None else greater + ties + 1
-        if not (greater or 0) < rank <= most:
-            raise RbpxError(
-                f"{place}: rank {rank} does not follow from greater {greater} and ties {ties}; leave it out"
-            )
-        if greater is None and ties is None:
-            if rule not in (Ties.pessimistic, Ties.optimistic):
-                raise RbpxError(f"{place}: this rank has no tie rule; give ties=pessimistic or ties=optimistic")
-            greater, ties = (None, rank - 1) if rule is Ties.pessimistic else (rank - 1, None)
+        if rule not in (Ties.pessimistic, Ties.optimistic):
+            raise RbpxError(f"{place}: this rank has no tie rule; give ties=pessimistic or ties=optimistic")
+        greater, ties = (None, rank - 1) if rule is Ties.pessimistic else (rank - 1, None)
     value, text = told["logprob"], told.get("text")
     logprob = value if type(value) is float else number(value)
     if logprob is None or not -1e30 < logprob <= 1e-3:
@@ -202,10 +191,6 @@ def _whole(place: str, name: str, value: Any, least: int, most: int) -> int:
         of_vocab = "" if most == _MOST else "; is that the model's vocabulary?"
         raise RbpxError(f"{place}: {name} {quoted(value)} is not a whole number from {least} to {most:,}{of_vocab}")
     return int(exact)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def exclusion(token: EngineToken, vocab_size: int) -> str | None:
@@ -264,14 +249,9 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
     """
     missing = [name for name in _NEEDED if getattr(request, name) in (None, "")]
     if missing:
-        raise RbpxError(
-            f"import tokens needs {', '.join(f'{name}=' for name in missing)}: engine=vllm engine_version=0.11.0 "
-            "family=NAME size=7b S=6500000000 dataset=NAME vocab_size=32000 dtype=bfloat16"
-        )
+        raise RbpxError(f"import tokens needs {', '.join(f'{name}=' for name in missing)}, as in {typed(**_EXAMPLE)}")
     V = request.vocab_size
     assert V is not None
-    if not 1 <= V <= _LARGEST:
-        raise RbpxError(f"vocab_size={V} is not from 1 to {_LARGEST:,}; give the rows of the model's head")
     sha256, tokens = read_engine_tokens(path, request.ties, V)
     columns = token_columns(tokens)
     text_hash = _hash([columns[name] for name in ("doc_id", "position", "token_id")])

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from rbpx.errors import RbpxError
 from rbpx.files.cells import quoted
 from rbpx.files.rows import Row, read_rows
+from rbpx.typed import typed
 
 __all__ = ["Scored", "is_of_harness", "read_samples"]
 
@@ -78,9 +79,8 @@ def read_samples(path: Path, metric: str | None = None) -> Scored:
     accuracy = _mean(shares) if shares else (None, None)
     bits = _bits_per_byte(known) if len(known) == len(targets) else (None, None)
     if not shares and bits[0] is None:
-        raise RbpxError(
-            f"{path} logs neither an accuracy nor a likelihood; name a metric with columns='{{accuracy: ...}}'"
-        )
+        named_by = typed(columns={"accuracy": "METRIC"})
+        raise RbpxError(f"{path} logs neither an accuracy nor a likelihood; name a metric with {named_by}")
     found = _NAME.match(path.name)
     return Scored(read.sha256, None if found is None else found[1], len(read.rows), named, *accuracy, *bits)
 
@@ -94,8 +94,6 @@ def _check_alone(rows: Sequence[Row]) -> None:
         )
     seen: set[Any] = set()
     for row in rows:
-        if row.values.get("doc_id") is None:
-            raise RbpxError(f"{row.place}: no doc_id, so its item is unknown; give the file as it was logged")
         item = str(row.values["doc_id"])
         if item in seen:
             raise RbpxError(f"{row.place}: item {item} appears twice; give the samples of one evaluation")
@@ -121,11 +119,10 @@ def _share(row: Row, metric: str) -> float:
 def _right_target(row: Row) -> tuple[float, int] | None:
     """Nats and bytes of the target that is right; None where answers are text, or it is not told which is right."""
     requests, answers = row.values.get("arguments"), row.values.get("filtered_resps")
-    if not isinstance(requests, dict) or not isinstance(answers, list) or len(requests) != len(answers):
-        raise RbpxError(f"{row.place}: its arguments and filtered_resps do not belong together")
-    texts = [[str(part) for part in request.values()] for request in requests.values() if isinstance(request, dict)]
-    if len(texts) != len(answers) or not texts or not texts[0]:
-        raise RbpxError(f"{row.place}: its arguments are not gen_args_0, gen_args_1, ... of arg_0, arg_1, ...")
+    each = [request for request in requests.values() if isinstance(request, dict)] if isinstance(requests, dict) else []
+    texts = [[str(part) for part in request.values()] for request in each]
+    if not isinstance(answers, list) or len(texts) != len(answers) or not texts or not texts[0]:
+        raise RbpxError(f"{row.place}: its arguments and filtered_resps do not belong together; log the samples again")
     which = 0 if len(answers) == 1 else _right_choice(row, [text[-1] for text in texts])
     if which is None:
         return None

@@ -46,31 +46,25 @@ def provenance(path: Path) -> Record:
     Raises:
         RbpxError: it cannot be read, or was not imported by rbpx.
     """
-    try:
-        metadata = pq.read_schema(path).metadata or {}
-    except (OSError, ValueError, pa.ArrowException) as problem:
-        raise RbpxError(f"{path} cannot be read: {reason(problem)}; move it out of the store") from None
-    try:
-        origin: Record = json.loads(metadata[_PROVENANCE])
-        if all(isinstance(origin[name], str) for name in ("source", "file", "sha256", "imported_at")):
-            return origin
-    except (KeyError, TypeError, ValueError, RecursionError):
-        pass
-    raise RbpxError(f"{path} was not imported by rbpx; move it out of the store and import it from there")
+    return _read(path, lambda path: None)[0]
 
 
-def _read(path: Path, read: Callable[[Path], pa.Table] = read_whole) -> tuple[Record, pa.Table]:
+def _read(path: Path, read: Callable[[Path], Any] = read_whole) -> tuple[Record, Any]:
     """Where the observations of one file come from, and all of them.
 
     Raises:
         RbpxError: it cannot be read, or was not imported by rbpx.
     """
-    origin = provenance(path)
     try:
+        origin: Record = json.loads((pq.read_schema(path).metadata or {})[_PROVENANCE])
+        if not all(isinstance(origin[name], str) for name in ("source", "file", "sha256", "imported_at")):
+            raise ValueError("it does not say where it comes from")
         return origin, read(path)
-    except (OSError, ValueError, LookupError, pa.ArrowException) as problem:
-        line = f"{path} is corrupt: {reason(problem)}; move it out of the store, and import its file again"
-        raise RbpxError(line) from None
+    except (OSError, ValueError, LookupError, TypeError, pa.ArrowException) as problem:
+        raise RbpxError(
+            f"{path} is not as rbpx imported it ({reason(problem)}); move it out of the store, and import its file "
+            "again"
+        ) from None
 
 
 def _read_own(path: Path) -> tuple[Record, pa.Table]:

@@ -19,7 +19,7 @@ from rbpx.files.rows import Rows
 from rbpx.store.imports.cells import MISSING_K, MISSING_RBP, Wrong, is_rounded, type_of, value_of
 from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.faults import Faults, Mask
-from rbpx.store.imports.plausible import check_attempts, check_counts, check_sizes
+from rbpx.store.imports.plausible import check_attempts, check_sizes
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_varied
 
 FIELDS: Final = tuple(name for name in OBSERVATIONS.names if name != "run_id")
@@ -36,7 +36,6 @@ _GIVEN: Final = {field.name for field in dataclasses.fields(ImportConfig)} & set
 _ALONG: Final = ("training_tokens", "training_flops", "training_step")  # how far a training is
 _LOSSES: Final = (*QUANTITIES, "loss_bits")
 _VALUES: Final = (*_LOSSES, "rbp", "n_samples", "n_correct")  # without any of which a row says nothing
-_MOST_TOKENS: Final = 2.0**62
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,7 @@ class Reading:
 def read_observations(table: Rows, columns: Columns, config: ImportConfig) -> Reading:
     """The observations of a file.
 
-    A value has a fault where it is missing, is not a number, is out of its range, differs from what the request says,
-    or is a share that no count of its tokens gives.
+    A value has a fault where it is missing, no number, out of its range, or not what the request says.
     """
     return _Reader(table, columns, config).read()
 
@@ -140,12 +138,7 @@ class _Reader:
 
     def count_tokens(self, fields: dict[str, pa.Array], per_step: pa.Array) -> None:
         """Fill in D where steps and the tokens of one are known, and D is not."""
-        steps = fields["training_step"]
-        floats = (pc.fill_null(each, 0).to_numpy(zero_copy_only=False).astype(float) for each in (steps, per_step))
-        beyond = np.multiply(*floats) > _MOST_TOKENS
-        what = f"{self.columns.shown('training_step')} times tokens_per_step is no number of tokens"
-        self.faults.add(np.flatnonzero(beyond), what)
-        product = pc.multiply(pc.if_else(pa.array(beyond), None, steps), per_step)
+        product = pc.multiply_checked(fields["training_step"], per_step)
         fields["training_tokens"] = pc.coalesce(fields["training_tokens"], product)
 
     def of_text(self, columns: Columns, fields: dict[str, pa.Array]) -> list[pa.Table]:
@@ -157,27 +150,25 @@ class _Reader:
             fields[f"cross_entropy_nats{part}"] = pc.multiply(bits, np.log(2))
         check_attempts(fields, columns, self.faults)
         shares = self.shares(columns)
-        for name, share, _ in shares:
-            check_counts(self.table.cells(name), name, share, fields["n_tokens"], self.faults)
         fields["n"] = pc.fill_null(self.read_field("n", columns), 1)
-        parts = [self.part(fields | {"k": k, "rbp": share}, _valid(share)) for _, share, k in shares]
+        parts = [self.part(fields | {"k": k, "rbp": share}, _valid(share)) for share, k in shares]
         alone = np.any([_valid(fields[name]) for name in STATED], axis=0)
-        for _, share, _ in shares:
+        for share, _ in shares:
             alone &= ~_valid(share)
         none = dict.fromkeys(("ties", "n"))  # of a row without RBP
         return [*parts, self.part({name: array for name, array in fields.items() if name not in none}, alone)]
 
-    def shares(self, columns: Columns) -> list[tuple[str, pa.Array, pa.Array]]:
+    def shares(self, columns: Columns) -> list[tuple[pa.Array, pa.Array]]:
         """Each column of RBP with its k: the one whose rows name their k, or one for each k."""
         if "rbp" not in columns.named:
-            ks = ((name, pa.repeat(pa.scalar(k, pa.int64()), self.n_rows)) for k, name in columns.wide.items())
-            return [(name, self.checked(name, "rbp"), k) for name, k in ks]
+            wide = columns.wide.items()
+            return [(self.checked(name, "rbp"), pa.repeat(pa.scalar(k, pa.int64()), self.n_rows)) for k, name in wide]
         name = columns.named["rbp"]
         share, k = self.checked(name, "rbp"), self.read_field("k", columns)
         sound = ~self.faults.rows(self.n_rows)
         self.faults.add(np.flatnonzero(sound & ~_valid(share) & _valid(k)), f"{name} {MISSING_RBP}")
         self.faults.add(np.flatnonzero(sound & _valid(share) & ~_valid(k)), f"{columns.shown('k')} {MISSING_K}")
-        return [(name, share, k)]
+        return [(share, k)]
 
     def part(self, fields: dict[str, pa.Array], kept: Mask) -> pa.Table:
         """Some rows of the relation; what is not among the fields is null."""

@@ -19,6 +19,7 @@ from rbpx.store.imports.harness_samples import Scored, is_of_harness, read_sampl
 from rbpx.store.imports.kept import LOCK, observations_of, write
 from rbpx.store.imports.observations import Reading, read_observations
 from rbpx.store.store import Store, now
+from rbpx.typed import typed
 
 _FEW = 10_000  # parameters, or tokens, below which a file may count millions or billions
 
@@ -74,15 +75,17 @@ def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Im
     columns = request.columns or {}
     others = sorted(columns.keys() - {"accuracy"})
     if others:
-        raise RbpxError(f"import samples takes columns='{{accuracy: METRIC}}' alone, got {others[0]}; leave it out")
+        alone = typed(columns={"accuracy": "METRIC"})
+        raise RbpxError(f"import samples takes {alone} alone, got {others[0]}; leave it out")
     scored = read_samples(path, columns.get("accuracy"))
     row = {name: getattr(request, name) for name in ("source", "family", "size", "S")}
     row["dataset"] = request.dataset or scored.task
     missing = [f"{name}=" for name, value in row.items() if value in (None, "")]
     if missing:
         raise RbpxError(
-            f"import samples needs {', '.join(missing)}: source=lm_eval family=NAME size=7b S=6500000000 (dataset= "
-            "where the file is not named samples_TASK_TIME.jsonl)"
+            f"import samples needs {', '.join(missing)}, as in "
+            f"{typed(source='lm_eval', family='NAME', size='7b', S=6500000000)} (dataset= where the file is not named "
+            "samples_TASK_TIME.jsonl)"
         )
     row["protocol"] = request.protocol or HARNESS
     row |= {name: getattr(scored, name) for name in ("accuracy", "accuracy_stderr")}
@@ -97,8 +100,8 @@ def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Im
 def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Imported:
     if is_of_harness(table.columns):
         raise RbpxError(
-            f"{table.path} has the samples of lm-evaluation-harness; type python -m rbpx import samples FILE "
-            "source=NAME"
+            f"{table.path} has the samples of lm-evaluation-harness; on a command line: python -m rbpx import samples "
+            "FILE source=NAME"
         )
     named = _long(table.columns, config)
     of_fields = {name: column for name, column in (config.columns or {}).items() if name not in named}

@@ -4,33 +4,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-import pytest
-
 from rbpx.files import rows as home
-from rbpx.files.rows import MIB
-from tests.support.composed import here
 
 PACKAGE = Path(home.__file__).parents[1]
-
-
-def test_thirty_million_rows_in_half_a_mib_are_refused_in_a_line(
-    tmp_path: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pq.ParquetFile, "iter_batches", None)  # nothing may call it
-    path, rows = tmp_path / "a.parquet", 1_000_000
-    part = pa.table({"S": [1e6] * rows, "loss_nats": [3.5] * rows}).append_column("dataset", pa.array(["c4"] * rows))
-    with pq.ParquetWriter(path, part.schema) as file:
-        for _ in range(30):
-            file.write_table(part)
-    assert path.stat().st_size < MIB
-    answer = here("import", path, "source=them", "family=toy", "--store", tmp_path / "store", cwd=cwd, check=2)
-    assert answer.stderr.strip().splitlines() == [
-        f"rbpx: {path} holds more than 1,024 MiB once it is unpacked, 64 bytes a value at the least; check the file, "
-        "split it, or, where it is a dataset and that is meant, give dataset.file_mib=N with a larger N"
-    ]
-    assert not (tmp_path / "store").exists()
 
 
 # ------------------------------------------------------------------------------------------------- there is one reader

@@ -5,7 +5,7 @@ import pytest
 from tests.support import fuzz, fuzz_store
 
 FEW = {"table": 1, "sample": 15, "push": 4, "pull": 4}
-MANY = {"record": 2_000, "table": 1_000, "heartbeat": 20_000, "sample": 5_000, "push": 1_000, "pull": 1_000}
+MANY = {"record": 2_000, "table": 1_000, "sample": 5_000, "push": 1_000, "pull": 1_000}
 NOT_DAILY = [name for name in fuzz_store.TARGETS if name.partition(" ")[0] in FEW]
 
 
