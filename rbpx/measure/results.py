@@ -62,7 +62,7 @@ def note_failure(store: Store, key: str, names: Record, cell: str, problem: Rbpx
         said: the same in words.
     """
     traceback = problem.traceback if isinstance(problem, UnexpectedError) else None
-    where = "" if traceback is None else "; its traceback: python -m rbpx sql 'FROM failures'"
+    where = "" if traceback is None else "; its traceback is in the store's relation failures"
     try:
         store.write_record(
             "failures", key, {**names, "failure_key": key, "error": said, "traceback": traceback, "at": now()}

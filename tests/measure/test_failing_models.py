@@ -59,7 +59,7 @@ def test_a_mistake_in_rbpx_is_a_failure_whose_traceback_is_kept(
     broken_writer(problem)
     store = tmp_path / "store"
     (line,) = told(here(*words_for(tiny_checkpoint("gpt2"), tiny_jsonl, store), cwd=cwd, check=1))
-    assert f"{says} its traceback: python -m rbpx sql 'FROM failures'" in line
+    assert f"{says} its traceback is in the store's relation failures" in line
     (failure,) = [json.loads(path.read_text()) for path in (store / "failures").glob("*.json")]
     assert "in tables" in failure["traceback"]
     assert "rbpx/measure/cell.py" in failure["traceback"]
