@@ -6,7 +6,7 @@
 import json
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,7 @@ from rbpx.config.grid import INCOMPLETE, Cell, cells, members
 from rbpx.config.model.family import ModelConfig, is_gguf
 from rbpx.config.model.training import Training, checked_training
 from rbpx.config.request import Request
-from rbpx.config.text.dataset import UNNAMED, ProtocolConfig
+from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.data.corpus import text_hash
 from rbpx.data.hub_texts import Sample
 from rbpx.data.samples import sample_here
@@ -29,7 +29,7 @@ class Grid:
     """The cells of one request.
 
     Attributes:
-        request: whose dataset has the name under which the store holds its text.
+        request: with a model and a dataset.
         store: of the request.
         cells: in order of family, size and checkpoint.
         sample: the documents that they share; None where those are not on this machine.
@@ -55,7 +55,6 @@ def open_grid(request: Request, draw: Callable[[Store], Sample | None]) -> Grid:
     hashes = _hash_members(model, request.size, store)
     sample = draw(store)
     text = None if sample is None else text_hash(sample.documents)
-    request = _as_held(request, text, store)
     folders = {name: local_folder(name, model.pickled) for name, of in hashes.items() if of is not None}
     training = {name: read_training(folder) for name, folder in folders.items() if folder is not None}
     return Grid(request, store, cells(request, text, hashes, training, stored_as(hashes)), sample)
@@ -82,20 +81,6 @@ def grid_here(request: Request, by_name: bool = False) -> Grid:
             return None
 
     return open_grid(request if request.protocol else request.but(protocol=ProtocolConfig()), draw)
-
-
-def _as_held(request: Request, text: str | None, store: Store) -> Request:
-    """The request with the dataset's name under which the store holds its text, so that no cell is measured twice.
-
-    A file is named after its path. Earlier versions called every file `file`; a text that a store holds by that name
-    keeps it there, so that models measured later can be compared with those measured then.
-    """
-    dataset = request.dataset
-    if dataset is None or text is None or not dataset.has_file_name or dataset.name == UNNAMED:
-        return request
-    names = {run["dataset"] for run in store.runs() if run["text_hash"] == text}
-    held_unnamed = UNNAMED in names and dataset.name not in names
-    return request.but(dataset=replace(dataset, name=UNNAMED)) if held_unnamed else request
 
 
 def _hash_members(model: ModelConfig, sizes: Sequence[str] | None, store: Store) -> dict[str, str | None]:

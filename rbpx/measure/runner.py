@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rbpx.config.grid import Cell
 from rbpx.config.model.placement import EngineConfig, Split
-from rbpx.config.options import Device, Quantise
+from rbpx.config.options import Device
 from rbpx.config.request import Request
 from rbpx.cores import is_lone_of_accelerate, is_main_process
 from rbpx.data.hub_texts import Sample
@@ -163,10 +163,7 @@ def _measure_on(
     if is_lone_of_accelerate():
         logging.getLogger(__name__).warning(_LONE)
     from rbpx.display.progress import GridProgress
-    from rbpx.models.quantise import check_installed
 
-    for kind in dict.fromkeys(cell.quantise for _, cell in missing if cell.quantise is not None):
-        check_installed(Quantise(kind))
     processes = processes or _init_process_group(device, tensor)
     for store in {each.grid.store.root: each.grid.store for each, _ in missing}.values():
         store.prepare()
