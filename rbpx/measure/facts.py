@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from rbpx.config.grid import Cell
+from rbpx.config.options import Bos
 from rbpx.data.corpus import Document
-from rbpx.data.windows import Window
+from rbpx.data.windows import Window, ids_around
 from rbpx.measure.protocol import ResolvedProtocol
 from rbpx.measure.run_tables import Columns, cross_entropy_nats, text_facts
 from rbpx.store.store import Record
@@ -55,6 +56,7 @@ def run_facts(
         "tokenizer_hash": model.tokenizer_hash,
         "weights_hash": model.weights_hash,
         **_inner_padding(windows, protocol),
+        **_scored_bos(windows, protocol),
         **went,
     }
 
@@ -71,3 +73,13 @@ def _inner_padding(windows: Sequence[Window], protocol: ResolvedProtocol[Any]) -
         return {}
     text = str(protocol.loaded.tokenizer.decode(padding))
     return {"inner_padding": {"text": text, "documents": sum(n > 0 for n in behind), "tokens": sum(behind)}}
+
+
+def _scored_bos(windows: Sequence[Window], protocol: ResolvedProtocol[Any]) -> Record:
+    """In how many texts the harness scores what the tokenizer puts before them; empty if in none."""
+    if not (protocol.harness and protocol.bos is Bos.tokenizer):
+        return {}
+    before, _ = ids_around(protocol.loaded.tokenizer)
+    texts = [window for window in windows if window.start == 0 and window.scored[1 : 1 + len(before)].all()]
+    n_texts = sum(before != [] and window.ids[1 : 1 + len(before)].tolist() == before for window in texts)
+    return {} if n_texts == 0 else {"scored_bos": {"text": protocol.loaded.tokenizer.decode(before), "texts": n_texts}}

@@ -16,7 +16,7 @@ _ALL = 0.99  # of a text: some tokenizers leave out white space at the end of do
 def log_notes(
     dataset: DatasetConfig | None, documents: Sequence[Document], new: Sequence[Record], store: Store
 ) -> None:
-    """Say how much of a user's file was scored, and where padding within the text counts.
+    """Say how much of a user's file was scored, and where padding or a BOS within the text counts.
 
     Args:
         dataset: that was measured.
@@ -32,6 +32,12 @@ def log_notes(
             f"{name}: {inner['documents']:,} of {number_of(len(documents), 'document')} contain {inner['text']}, with "
             "which protocol=official pads windows; the authors' code masks it there too, so their ranks of the "
             f"{number_of(inner['tokens'], 'token')} after it may differ"
+        )
+        break
+    for name, scored in ((name, run["scored_bos"]) for name, run in runs if "scored_bos" in run):
+        _LOGGER.info(
+            f"{name}: the {scored['text']} that the tokenizer puts before each of {number_of(scored['texts'], 'text')} "
+            "is scored too, as the harness does; model.bos=none scores texts alone"
         )
         break
 

@@ -4,11 +4,13 @@ Start here: `hub` downloads, `folder` knows the files of a model, `pretrained` c
 hidden states become logits.
 """
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,8 @@ from rbpx.models.tokenizer import count_ids, hash_tokenizer, load_tokenizer
 
 # 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), in eight passes over memory: a fifth of GPT-2's time on a CPU.
 _TANH_GELU = ("NewGELUActivation", "FastGELUActivation")
+_ADAPTER = "adapter_config.json"
+_LOGGER = logging.getLogger(__name__)
 Stamps = Mapping[Path, Sequence[int]]
 
 
@@ -154,6 +158,10 @@ def load_model(
         S, active, n_params = non_embedding_params(model), active_params(model), total_params(model)
         if quantise is not None:
             quantise_linear(model, quantise, name)
+        if (folder / _ADAPTER).is_file() and find_spec("peft") is None:  # transformers applies it where peft is there
+            _LOGGER.info(
+                f"{name} has an adapter beside its weights ({_ADAPTER}), which is not read; merge it to have it"
+            )
         tokenizer = load_tokenizer(folder, name)
         n_token_ids = count_ids(tokenizer, model.get_input_embeddings().weight.shape[0], name)
         check_causal(model)

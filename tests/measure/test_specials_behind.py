@@ -1,5 +1,7 @@
 """Tokenizers that put special tokens behind a text: these are neither context nor label, in items and in texts."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,8 +9,10 @@ import pytest
 from rbpx.data.corpus import Document
 from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.windows import cut_windows, ids_around
-from tests.support.checkpoints import TINY_TEXT, build_tokenizer
+from tests.support.checkpoints import TINY_TEXT, build_checkpoint, build_tokenizer
+from tests.support.composed import here
 from tests.support.items import CHOICES, QUESTIONS, documents
+from tests.support.stores import manifests
 
 
 def tokenizer_with(template: str) -> Any:
@@ -56,3 +60,14 @@ def test_what_stands_behind_a_text_is_never_scored(template: str, window: int) -
     of_harness = [w for w in cut_as_harness(texts, both, window) if w.n_scored]
     plain = [both(text.text, add_special_tokens=False)["input_ids"] for text in texts]
     assert sum(w.n_scored for w in of_harness) == sum(len(before) + len(ids) for ids in plain)
+
+
+def test_measure_says_that_the_harness_scores_the_bos_of_a_text(tmp_path: Path, cwd: Path) -> None:
+    folder, texts, store = build_checkpoint("opt", tmp_path / "model"), tmp_path / "texts.jsonl", tmp_path / "store"
+    texts.write_text("".join(json.dumps({"text": text}) + "\n" for text in TINY_TEXT[:5]))
+    words = ["measure", "model=hub", f"model.id={folder}", "dataset=file", f"dataset.path={texts}", "protocol=harness"]
+    told = here(*words, "--store", store, cwd=cwd, check=0).stderr
+    assert "the </s> that the tokenizer puts before each of 5 texts is scored too, as the harness does;" in told
+    assert "model.bos=none" not in here(*words, "model.bos=none", "--store", store, cwd=cwd, check=0).stderr
+    n_tokens = {run["bos"]: run["n_tokens"] for run in manifests(store).values()}
+    assert n_tokens["tokenizer"] == n_tokens["none"] + 5

@@ -267,6 +267,16 @@ def test_weights_that_were_saved_inside_a_wrapper_name_its_prefix(
     assert "and its file has _orig_mod." in refusal(folder)
 
 
+def test_an_adapter_beside_the_weights_is_mentioned(
+    tiny_checkpoint: Callable[..., Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tiny_checkpoint("gpt2", folder=tmp_path / "model")
+    (folder / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA"}))
+    with caplog.at_level("INFO", "rbpx"):
+        load(folder)
+    assert "has an adapter beside its weights (adapter_config.json), which is not read" in caplog.text
+
+
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
 def test_a_broken_tokenizer_is_refused(name: str, folder: Path) -> None:
     (folder / name).write_text("{")
