@@ -89,12 +89,12 @@ def _hash_members(model: ModelConfig, sizes: Sequence[str] | None, store: Store)
     If some folders can be read, it is None too for one that cannot: loading it fails later, as that cell's failure.
     """
     hashes: dict[str, str | None] = {}
-    problems: list[RbpxError] = []
+    problems: list[Exception] = []
     for member in members(model, sizes)[1]:
         try:
             folder, cache = local_folder(member.model, model.pickled), store.hashes
             hashes[member.model] = None if folder is None else hash_model(folder, member.model, cache, model.pickled)
-        except RbpxError as problem:
+        except (RbpxError, OSError) as problem:
             hashes[member.model] = None
             problems.append(problem)
     if hashes and len(problems) == len(hashes):

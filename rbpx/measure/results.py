@@ -45,7 +45,7 @@ class Measured:
     status: int = 0
 
 
-def not_measured(request: Request, problem: RbpxError) -> Measured:
+def not_measured(request: Request, problem: Exception) -> Measured:
     """The result of a grid of which nothing was tried."""
     return Measured(request, error=told(problem, request), status=1 if isinstance(problem, MeasureError) else 2)
 
@@ -72,7 +72,7 @@ def note_failure(store: Store, key: str, names: Record, cell: str, problem: Rbpx
     return Failure(cell, f"{said}{where}", not isinstance(problem, MeasureError))
 
 
-def told(problem: RbpxError, request: Request) -> str:
+def told(problem: Exception, request: Request) -> str:
     """What went wrong, for people; for what is missing offline, the command that fetches all of the sweep."""
     if isinstance(problem, NotHereError) and request.download is not None:
         return problem.fetched_by(request.download)

@@ -103,7 +103,7 @@ def _open(requests: Sequence[Request], quiet: bool) -> list[_Measuring | Measure
             continue
         try:
             grid = open_grid(request.but(shard=None), partial(draw_sample, request, quiet=quiet))
-        except RbpxError as problem:
+        except (RbpxError, OSError) as problem:
             opened.append(not_measured(request, problem))
             continue
         assert grid.sample is not None, "it was drawn"
