@@ -1,7 +1,6 @@
 """Reads the texts of a dataset on this machine, built in or from a file, and draws `Document`s from it reproducibly."""
 
 import hashlib
-import math
 import os
 import sysconfig
 import tokenize
@@ -115,14 +114,7 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
         line = rows[name].line
         return f"row {name} of {path}" + ("" if line is None else f" (line {line})")
 
-    is_csv = format_of(path) in (".csv", ".tsv")
-    named = ((name, _with_nan(row.values, wanted.columns) if is_csv else row.values) for name, row in rows.items())
-    return list(texts(named, wanted, place))
-
-
-def _with_nan(values: dict[str, Any], fields: Sequence[str]) -> dict[str, Any]:
-    """A row of a CSV file, where a program that wrote no text has left the word NaN."""
-    return values | {name: math.nan for name in fields if values.get(name, "").strip().lower() == "nan"}
+    return list(texts(((name, row.values) for name, row in rows.items()), wanted, place))
 
 
 def _read_plain(path: Path, wanted: RowChoice) -> Source:
@@ -130,13 +122,6 @@ def _read_plain(path: Path, wanted: RowChoice) -> Source:
         whole = unpacked(path, wanted.file_mib).decode("utf-8-sig")
     except (OSError, EOFError, zlib.error, ValueError) as problem:
         raise RbpxError(f"dataset.path={path} cannot be read: {problem}; check that it is what its name says") from None
-    if wanted.where:
-        raise RbpxError(f"dataset.path={path} is a plain text without the columns of dataset.where; drop dataset.where")
-    if wanted.task is not None:
-        raise RbpxError(
-            f"dataset.path={path} is a plain text without the columns that items need; give a JSONL, CSV or Parquet "
-            "file, or read it as a text"
-        )
     pieces = whole.split("\n") if wanted.articles else [whole]
     rows = ((path.name, {"text": piece}) for piece in pieces)
     return list(texts(rows, replace(wanted, fields=("text",)), str(path)))
@@ -151,10 +136,6 @@ def read_source(kind: str, path: Path | None, fields: Sequence[str], wanted: Row
     if kind.startswith(_ITEMS):
         return list(texts(read_items(kind), wanted or RowChoice(("context",)), f"dataset {kind}"))
     source = {"stdlib": read_stdlib, "pydoc": read_pydoc}[kind]()
-    if wanted is not None and wanted.task is not None:
-        raise RbpxError(
-            f"dataset={kind} has texts without the columns that items need; give a table with dataset.path=FILE"
-        )
     if wanted is None or wanted.takes_every_row:
         return source
     plain = ((name, {"text": text}) for name, text in source)
@@ -189,11 +170,20 @@ def text_hash(documents: Iterable[Document]) -> str:
     """Hash of the drawn texts in their order: equal hashes mean the same tokens for the same tokenizer.
 
     That of items includes what is context in each text, and which choice is right.
+
+    Raises:
+        RbpxError: a text holds half of a surrogate pair, as JSON can.
     """
     digest = hashlib.sha256()
     for document in documents:
-        encoded = document.text.encode("utf-8", "surrogatepass")
+        try:
+            encoded = document.text.encode()
+        except UnicodeEncodeError as problem:
+            raise RbpxError(
+                f"row {document.source_id} of its text has {document.text[problem.start]!a} at character "
+                f"{problem.start}, half of a surrogate pair, which no tokenizer reads; write the whole character there"
+            ) from None
         digest.update(len(encoded).to_bytes(8, "big") + encoded)
         if document.part is not None:
-            digest.update(repr(document.part.identity()).encode("utf-8", "surrogatepass"))
+            digest.update(repr(document.part.identity()).encode())
     return digest.hexdigest()[:16]

@@ -128,7 +128,7 @@ def _of_text(
 
 
 def _n_bytes(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
+    return len(text.encode())
 
 
 class _Encoder:

@@ -1,7 +1,6 @@
 """Draws the sample of a dataset of the hub, and finds the commit that its documents come from."""
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from rbpx.data.hub import TIMEOUT_S, HubFile, explained, files_of, gated, quiet
 from rbpx.data.parquet_parts import Tell, parts_bytes, read_parts
 from rbpx.data.texts import Content, Source, content_of, texts
 from rbpx.errors import MeasureError, NotHereError, RbpxError, reason
+from rbpx.typed import typed
 
 _PREPARED: Final = "dataset_info.json"  # which `datasets` writes last
 
@@ -167,7 +167,6 @@ def _from_hub(dataset: DatasetConfig, commit: str, limit: int, seed: int | None,
 def _from_cache(dataset: DatasetConfig, why: Exception, limit: int, seed: int | None) -> Sample:
     """Draw the same documents from a dataset that `datasets` has loaded before."""
     from datasets import config, load_dataset_builder
-    from huggingface_hub.errors import OfflineModeIsEnabled
 
     before, config.HF_HUB_OFFLINE = config.HF_HUB_OFFLINE, True  # do not contact the hub a second time
     try:
@@ -178,13 +177,8 @@ def _from_cache(dataset: DatasetConfig, why: Exception, limit: int, seed: int | 
     finally:
         config.HF_HUB_OFFLINE = before
     commit = str(builder.hash)
-    if dataset.revision not in (None, "main", commit):
-        if isinstance(why, OfflineModeIsEnabled):
-            raise _undelivered(dataset, why)
-        raise MeasureError(
-            f"the hub did not answer, so it is unknown whether the cached commit {commit} is dataset.revision="
-            f"{dataset.revision} of {dataset.hub}; give that commit, or try again later"
-        ) from None
+    if dataset.revision not in (None, "main", commit):  # whether that is the one here, only the hub knows
+        raise _undelivered(dataset, why)
     if dataset.draw is not Draw.first:
         return Sample(_draw_loaded(rows, dataset, limit, seed), commit)
     all_texts = texts(_named(rows, dataset.split), dataset.row_choice(), place_of(dataset))
@@ -246,29 +240,19 @@ def _delivered(dataset: DatasetConfig) -> Iterator[None]:
     """Turn what loading a dataset raises into one line.
 
     Raises:
-        RbpxError: there is no such dataset, subset or revision, it may not be read, or it is a script.
+        RbpxError: there is no such dataset, subset or revision, or it may not be read.
         MeasureError: the hub failed in any other way, or delivered something unreadable.
     """
-    from datasets.exceptions import DataFilesNotFoundError, DatasetNotFoundError
+    from datasets.exceptions import DatasetNotFoundError
 
-    name = f"dataset.hub={dataset.hub}"
     try:
         with explained("dataset.hub", dataset.hub, dataset.revision):
             yield
     except RbpxError:
         raise
-    except DataFilesNotFoundError:
-        raise RbpxError(f"{name} has no files of rows, as Parquet, JSON, CSV or text; give another dataset") from None
     except DatasetNotFoundError as problem:  # so `datasets` words what the hub refuses
         raise gated("dataset.hub", dataset.hub) if "gated" in str(problem) else _undelivered(dataset, problem) from None
     except Exception as problem:  # whatever a network does, and whatever `datasets` makes of what it delivered
-        if _is_ours(problem):
-            raise
-        script = re.search(r"scripts are no longer supported, but found (\S+)", str(problem))
-        if script:
-            raise RbpxError(
-                f"{name} is a script, {script[1]}, which is never run; give a dataset of files, or dataset.path=FILE"
-            ) from None
         subsets = re.search(r"(?:BuilderConfig '.*' not found. Available|available configs): \[(.*?)\]", str(problem))
         if subsets:
             available = subsets[1].replace("'", "")
@@ -276,14 +260,6 @@ def _delivered(dataset: DatasetConfig) -> Iterator[None]:
                 f"dataset.subset={dataset.subset} is not a subset of {dataset.hub}; it has: {available}"
             ) from None
         raise _undelivered(dataset, problem) from None
-
-
-def _is_ours(problem: BaseException) -> bool:
-    """Whether it was raised in our own code: then it is a bug of ours, not a failure of the hub."""
-    trace = problem.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and Path(trace.tb_frame.f_code.co_filename).is_relative_to(Path(__file__).parents[1])
 
 
 def _undelivered(dataset: DatasetConfig, problem: BaseException) -> MeasureError:
@@ -294,8 +270,8 @@ def _undelivered(dataset: DatasetConfig, problem: BaseException) -> MeasureError
         problem = problem.__cause__
     if isinstance(problem, OfflineModeIsEnabled):
         what = f"{place_of(dataset)} is not on this machine, and HF_HUB_OFFLINE or HF_DATASETS_OFFLINE is set"
-        return NotHereError(what, shlex.join(["python", "-m", "rbpx", "download", f"dataset={dataset.name}"]))
+        return NotHereError(what, typed("download", dataset=dataset.name))
     return MeasureError(
-        f"the hub did not deliver {place_of(dataset)} ({type(problem).__name__}: {reason(problem, 160)}); check the "
-        "network and type the same again, or read a file with dataset.path=FILE"
+        f"the hub did not deliver {place_of(dataset)} ({type(problem).__name__}: {reason(problem, 160)}); check its "
+        "name and the network and type the same again, or read a file with dataset.path=FILE"
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 from rbpx.config.text.items import CHOICE, FUNCTIONS, Place, Task, Template
 from rbpx.errors import RbpxError
+from rbpx.typed import typed
 
 
 @dataclass(frozen=True)
@@ -179,17 +180,11 @@ class _Reader:
         return choices if task.clean is None else [FUNCTIONS[task.clean](choice) for choice in choices]
 
     def _given(self, templates: Sequence[Template]) -> list[str]:
-        """Choices given one by one: all of them columns, or else templates and plain texts."""
+        """Choices given one by one: columns, all of them if one is, or else templates and plain texts."""
         plain = [template[0] if len(template) == 1 and isinstance(template[0], str) else None for template in templates]
         named = [name in self.row if name is not None and isinstance(self.row, dict) else False for name in plain]
-        if all(named):
-            return [self.plain(Place(str(name), (str(name),), ()), "choices") for name in plain]
         if any(named):
-            other = next(name for name, is_column in zip(plain, named, strict=True) if not is_column)
-            raise RbpxError(
-                f"{self.at()} has no column '{other}' for dataset.choices, which names other columns of it; for texts "
-                "of your own write columns as {column}"
-            )
+            return [self.plain(Place(str(name), (str(name),), ()), "choices") for name in plain]
         return [self.text(template, "choices", clean=False) for template in templates]
 
     def right(self, n_choices: int) -> int:
@@ -209,8 +204,8 @@ class _Reader:
             of = "" if labels is None else f" by the labels {labels}"
             raise RbpxError(
                 f"{self.at()} has {str(value)[:40]!r} in '{place.name}' (dataset.right), which is none of its "
-                f"{n_choices} choices{of}; give the number of a choice, counted from 0, or the labels of the choices "
-                "with dataset.labels='[A,B,C,D]' or a column"
+                f"{n_choices} choices{of}; give the number of a choice, counted from 0, or a column or list of the "
+                f"choices' labels, as in {typed(keys={'dataset.labels': ['A', 'B', 'C', 'D']})}"
             )
         return index
 

@@ -72,14 +72,11 @@ def _drawn_groups(
     files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int | None
 ) -> tuple[list[tuple[_RowGroup, list[int]]], list[int]]:
     """The row groups that contain drawn rows, with these, and all of the drawn rows in their order."""
-    if not wanted.takes_every_row:
+    if not (wanted.takes_every_row and all(path.endswith(".parquet") for _, path in files)):
         raise RbpxError(
-            "dataset.draw=parts reads only the drawn rows, so it cannot be combined with dataset.articles, "
-            "where or longer_than; use dataset.draw=whole"
+            f"dataset.draw=parts reads drawn rows of Parquet alone, so not {place} if it is in other files, or with "
+            "dataset.articles, where or longer_than; use dataset.draw=whole"
         )
-    other = [path for _, path in files if not path.endswith(".parquet")]
-    if other:
-        raise RbpxError(f"dataset.draw=parts needs Parquet, and {place} is in {other[0]}; use dataset.draw=whole")
     with ThreadPoolExecutor(_READERS) as pool:
         groups, n_rows = _row_groups(files, list(pool.map(lambda file: _open(file[1]).metadata, files)))
     starts = [group.start for group in groups]

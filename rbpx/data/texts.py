@@ -10,6 +10,7 @@ from rbpx.config.text.items import RowChoice
 from rbpx.data.items import Item, item_of, value_in
 from rbpx.errors import RbpxError
 from rbpx.files.rows import MIB
+from rbpx.typed import typed
 
 Text = tuple[str, str]  # (source_id, text)
 Content = str | Item  # what a row becomes
@@ -58,7 +59,7 @@ def content_of(row: Any, wanted: RowChoice, name: str, place: Place) -> Content:
     """The text of one row, or its item.
 
     Raises:
-        RbpxError: the row is not a record, or lacks what is asked of it.
+        RbpxError: the row lacks what is asked of it.
     """
     if wanted.task is None:
         return text_of(row, wanted, name, place)
@@ -72,10 +73,8 @@ def text_of(row: Any, wanted: RowChoice, name: str, place: Place) -> str:
     """The fields of one row, joined by newlines.
 
     Raises:
-        RbpxError: the row is not a record, one of the fields is not text, or they hold more than a row may.
+        RbpxError: one of the fields is missing or not text, or they hold more than a row may.
     """
-    if not isinstance(row, dict):
-        raise RbpxError(f"{_at(name, place)} is not a record with fields; one JSON object per row is expected")
     for field in wanted.fields:
         if not isinstance(row.get(field), str):
             raise RbpxError(f"{_at(name, place)} {_not_text(row, field)}")
@@ -99,13 +98,10 @@ def _at(name: str, place: Place) -> str:
 def _not_text(row: dict[Any, Any], field: str) -> str:
     """What a row has in place of a text, and what to do."""
     if field not in row:
-        has = ", ".join(map(str, row))
-        return f"has no field '{field}' (it has: {has}); name the fields with dataset.fields='[...]'"
+        as_in = typed(keys={"dataset.fields": ["text"]})
+        return f"has no field '{field}' (it has: {', '.join(map(str, row))}); name the fields, as in {as_in}"
     value = "null" if row[field] is None else str(row[field])[:40]
-    return (
-        f"has {value} in field '{field}', not a text; put it in quotes, leave the row out, or name other fields with "
-        "dataset.fields='[...]'"
-    )
+    return f"has {value} in field '{field}', not a text; put it in quotes, leave the row out, or name other fields"
 
 
 def _meets(row: Any, where: dict[str, Any], name: str, place: Place) -> bool:

@@ -81,21 +81,15 @@ def token_bytes(text: str, offsets: Sequence[tuple[int, int]]) -> npt.NDArray[np
     reached, n_bytes_T = 0, np.zeros(len(offsets), np.int64)
     for t, (_, end) in enumerate(offsets):
         if end > reached:
-            n_bytes_T[t] = len(text[reached:end].encode("utf-8", "surrogatepass"))
+            n_bytes_T[t] = len(text[reached:end].encode())
             reached = end
     return n_bytes_T
 
 
 def spans(n_tokens: int, window: int, stride: int | None) -> list[tuple[int, int]]:
-    """[begin, end) of each window of a document: the first one alone, or one every `stride` tokens up to its end.
-
-    Raises:
-        ValueError: the stride is not below the window, so that a token would have no context.
-    """
+    """[begin, end) of each window of a document: the first one alone, or one every `stride` tokens up to its end."""
     if stride is None:
         return [(0, min(window, n_tokens))]
-    if not 0 < stride < window:
-        raise ValueError(f"a stride of {stride} leaves nothing of a window of {window} to be read again")
     last = max(n_tokens - window, 0)
     begins = range(0, last + stride, stride)
     return [(begin, min(begin + window, n_tokens)) for begin in begins]
@@ -112,19 +106,10 @@ def acting_bos(tokenizer: Any, bos: Bos) -> Bos:
 
 
 def ids_around(tokenizer: Any) -> tuple[list[int], list[int]]:
-    """The special tokens that a tokenizer puts before a text, as BOS, and those that it puts behind it, as EOS.
-
-    Raises:
-        RbpxError: it changes the text itself where it adds special tokens, so that these cannot be told from it.
-    """
+    """The special tokens that a tokenizer puts before a text, as BOS, and those that it puts behind it, as EOS."""
     plain, whole = (tokenizer("a", add_special_tokens=adds, verbose=False)["input_ids"] for adds in (False, True))
-    begins = [at for at in range(len(whole) - len(plain) + 1) if whole[at : at + len(plain)] == plain]
-    if not begins:
-        raise RbpxError(
-            f"the tokenizer cuts 'a' into {plain}, and with its special tokens into {whole}, so which of them are the "
-            "text's is unknown; use model.bos=none"
-        )
-    return whole[: begins[0]], whole[begins[0] + len(plain) :]
+    begin = next(at for at in range(len(whole)) if whole[at : at + len(plain)] == plain)
+    return whole[:begin], whole[begin + len(plain) :]
 
 
 def cut_windows(

@@ -11,7 +11,7 @@ from rbpx.config.model.placement import EngineConfig, Split
 from rbpx.config.options import Dtype
 from rbpx.data.corpus import Document
 from rbpx.data.hub_texts import Sample
-from rbpx.errors import MeasureError, RbpxError, UnexpectedError
+from rbpx.errors import RbpxError, UnexpectedError
 from rbpx.files.digest import digest
 from rbpx.measure.cell import load_cell
 from rbpx.measure.distributed import ProcessGroup
@@ -62,7 +62,7 @@ class Reopener:
         """
         cell, commit, documents = self._cell(run, dtype)
         loaded = self._load(cell, commit or cell.revision, split)
-        self._check(run, cell, loaded)
+        self._check_model(run, loaded)
         return resolve_protocol(cell, loaded), documents
 
     def reach(self, run: RunNames, engine: EngineConfig) -> tuple[Asked, list[Document]]:
@@ -73,11 +73,8 @@ class Reopener:
         """
         cell, commit, documents = self._cell(run)
         version = self.store.manifest(run.run_id)["engine_version"]
-        try:
-            asked = reach(replace(cell, revision=commit or cell.revision), engine, self.store, version)
-        except MeasureError as problem:  # nothing is measured yet, so a request for what is there can be made
-            raise RbpxError(str(problem)) from None
-        self._check(run, cell, asked.protocol.loaded)
+        asked = reach(replace(cell, revision=commit or cell.revision), engine, self.store, version)
+        self._check_model(run, asked.protocol.loaded)
         return asked, documents
 
     def failed(self, verb: str, run: RunNames, raised: Exception) -> Failure:
@@ -107,23 +104,21 @@ class Reopener:
         """The cell of a run, the commit of its model, and all of its documents, which are those that were measured."""
         record = self._record(run)
         cell, documents = self._ask_again(record, dtype)
-        text = self.store.manifest(run.run_id)["text_hash"]
-        if cell.text_hash != text:
-            raise RbpxError(
-                f"dataset {run.dataset} is not the text that was measured (hash {cell.text_hash}, the run has "
-                f"{text}); bring back the text, or measure the run anew"
-            )
+        self._check(run, f"dataset {run.dataset}", text_hash=cell.text_hash)
         return cell, record["commit"], documents
 
-    def _check(self, run: RunNames, cell: Cell, model: Model) -> None:
-        """Refuse a model that is not the one that was measured; weights that are not here have no hash."""
+    def _check(self, run: RunNames, name: str, **hashes: str | None) -> None:
+        """Refuse what is not what was measured; weights that are not here have no hash."""
         facts = self.store.manifest(run.run_id)
-        for what, now_is in (("weights_hash", model.weights_hash), ("tokenizer_hash", model.tokenizer_hash)):
+        for what, now_is in hashes.items():
             if None not in (facts[what], now_is) and now_is != facts[what]:
                 raise RbpxError(
-                    f"{cell.model} is not the model that was measured ({what} {now_is}, the run has {facts[what]}); "
-                    "bring back the model, or measure the run anew"
+                    f"{name} is not what was measured ({what} {now_is}, the run has {facts[what]}); bring that "
+                    "back, or measure the run anew"
                 )
+
+    def _check_model(self, run: RunNames, model: Model) -> None:
+        self._check(run, model.name, weights_hash=model.weights_hash, tokenizer_hash=model.tokenizer_hash)
 
     def _load(self, cell: Cell, revision: str | None, split: Split | None) -> LoadedModel:
         key = (cell.model, revision, cell.precision, cell.pickled, split)
@@ -147,12 +142,8 @@ class Reopener:
             RbpxError: the record has no complete request, or its model or text is not available.
         """
         values = {name: record["config"].get(name) for name in _ASKED}
-        if None in values.values() and "engine" in record["config"]:
-            raise RbpxError(
-                "its tokens were imported, so rbpx knows no model that could measure them; measure with engine="
-            )
         if None in values.values():
-            raise RbpxError("its record lacks a part of the request; measure the run anew")
+            raise RbpxError("its record lacks a part of the request, as where tokens were imported; measure it anew")
         request = restored(values, _ASKED)
         if dtype is not None:
             assert request.model is not None, "a run is of a model"

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from rbpx.config.keys.runs import N_BEST
-from rbpx.errors import MeasureError
 from rbpx.measure.reading.reading import Batch, Reading, read_batch
 from rbpx.models.load import LoadedModel
 from rbpx.ranks.definition import Map
@@ -34,14 +33,9 @@ def best_tokens(run_id: str, reading: Reading) -> pa.Table:
     """
     parts = reading.measure(_best_of_batch)
     doc_N, position_N, ids_N5, logprobs_N5 = (np.concatenate(column) for column in zip(*parts, strict=True))
-    n_tokens = reading.n_tokens
-    if len(doc_N) != n_tokens:
-        raise MeasureError(
-            f"{len(doc_N):,} positions were returned for {n_tokens:,} scored tokens; nothing was written"
-        )
     order = np.lexsort((position_N, doc_N))
     columns = {
-        "run_id": pa.array([run_id], pa.string()).take(pa.array(np.zeros(n_tokens, np.int32))),
+        "run_id": pa.array([run_id], pa.string()).take(pa.array(np.zeros(reading.n_tokens, np.int32))),
         "doc_id": doc_N[order],
         "position": position_N[order].astype(np.int32),
         "token_ids": _lists(ids_N5[order]),

@@ -25,7 +25,7 @@ from rbpx.config.text.dataset import SHORTEST
 from rbpx.data.corpus import Document
 from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
-from rbpx.errors import MeasureError, RbpxError, number_of
+from rbpx.errors import RbpxError, number_of
 from rbpx.files.digest import digest
 from rbpx.measure.best import best_tokens
 from rbpx.measure.distributed import ProcessGroup
@@ -175,14 +175,8 @@ def _parts(run_id: str, reading: Reading, store: Store, name: str) -> Parts | No
     key = digest([run_id, share, versions(), device_names(devices_of(reading.loaded.model))])
     parts = Parts(store, key, ROW)
     if parts.n_tokens and processes.is_main:
-        windows = distinct_windows(reading.windows).windows
-        missing = {window.doc_id for window in windows if parts.rows(window) is None}
-        of_all = number_of(len({window.doc_id for window in windows}), "document")
-        kept = f"{number_of(parts.n_tokens, 'token')} are kept"
-        n_known = len({window.doc_id for window in windows} - missing)
-        if processes.n_models == 1 and missing and n_known:  # windows of a document may be far apart
-            kept = f"it goes on at document {min(missing)}, as {n_known:,} of {of_all} are kept"
-        logging.getLogger(__name__).info(f"{name} was stopped before: {kept}")
+        of_all = number_of(reading.n_tokens, "token")
+        logging.getLogger(__name__).info(f"{name} was stopped before: {parts.n_tokens:,} of {of_all} are kept")
     return parts
 
 
@@ -209,23 +203,18 @@ def write_cell(
         best: its rows of the relation `best`; None to write none.
 
     Raises:
-        MeasureError: the store cannot be written.
+        RbpxError: the store cannot be written.
     """
     tokenizer, tokenizer_hash, run_id = protocol.loaded.tokenizer, protocol.loaded.tokenizer_hash, record["run_id"]
-    try:
-        if not store.has_vocab(tokenizer_hash):
-            store.write_vocab(tokenizer_hash, vocab_table(tokenizer, tokenizer_hash))
-        if new is not None:
-            facts, columns = new
-            store.write_run(run_id, facts, run_tables(run_id, columns, windows, documents, cell.protocol))
-        if best is not None:
-            store.write_beside("best", run_id, best)
-        store.write_record("cells", cell.key, record)
-        store.drop_record("failures", cell.failure_key)
-    except MeasureError:
-        raise
-    except RbpxError as problem:
-        raise MeasureError(str(problem)) from None
+    if not store.has_vocab(tokenizer_hash):
+        store.write_vocab(tokenizer_hash, vocab_table(tokenizer, tokenizer_hash))
+    if new is not None:
+        facts, columns = new
+        store.write_run(run_id, facts, run_tables(run_id, columns, windows, documents, cell.protocol))
+    if best is not None:
+        store.write_beside("best", run_id, best)
+    store.write_record("cells", cell.key, record)
+    store.drop_record("failures", cell.failure_key)
 
 
 def cell_record(

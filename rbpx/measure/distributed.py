@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from rbpx.errors import RbpxError, UnexpectedError, number_of
+from rbpx.errors import RbpxError, UnexpectedError
 from rbpx.models.devices import require_cuda
 from rbpx.models.tensor_parallel import TensorGroup, tensor_group
 
@@ -103,8 +103,8 @@ def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
         tensor: processes that hold a model together; None for all of the launch.
 
     Raises:
-        RbpxError: cuda is requested and not available, device=split is used with several processes, fewer processes
-            started than the launcher announced, or they cannot be divided into groups of `tensor`.
+        RbpxError: cuda is requested and not available, device=split is used with several processes, or
+            they cannot be divided into groups of `tensor`.
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState, GradientState
@@ -131,12 +131,6 @@ def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
     # By itself accelerate looks only for a GPU, and starts no group without one.
     on_cpu = device == "cpu" or (n_launched > 1 and not torch.accelerator.is_available())
     accelerator = Accelerator(cpu=on_cpu)
-    if accelerator.num_processes != n_launched:
-        raise RbpxError(
-            f"the launcher set WORLD_SIZE={n_launched}, but the group has "
-            f"{number_of(accelerator.num_processes, 'process', 'processes')}, "
-            "so each process would measure everything; give device=cpu"
-        )
     # Sums of 16-bit products in 16 bits would move ranks; float32 products stay exact (no TF32) by torch's default.
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False

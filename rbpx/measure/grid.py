@@ -5,16 +5,16 @@
 
 import json
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from rbpx.config.grid import INCOMPLETE, Cell, cells, members
-from rbpx.config.model.family import is_gguf
+from rbpx.config.model.family import ModelConfig, is_gguf
 from rbpx.config.model.training import Training, checked_training
 from rbpx.config.request import Request
-from rbpx.config.text.dataset import UNNAMED, ProtocolConfig
+from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.data.corpus import text_hash
 from rbpx.data.hub_texts import Sample
 from rbpx.data.samples import sample_here
@@ -29,7 +29,7 @@ class Grid:
     """The cells of one request.
 
     Attributes:
-        request: whose dataset has the name under which the store holds its text.
+        request: with a model and a dataset.
         store: of the request.
         cells: in order of family, size and checkpoint.
         sample: the documents that they share; None where those are not on this machine.
@@ -48,15 +48,14 @@ def open_grid(request: Request, draw: Callable[[Store], Sample | None]) -> Grid:
         RbpxError: the request names no model or no dataset, none of its models can be read, or a `training.json` is
             not what it should be; or what `draw` raises.
     """
-    if request.dataset is None:
+    model = request.model
+    if request.dataset is None or model is None:
         raise RbpxError(INCOMPLETE)
     store = Store(request.store)
-    hashes = hash_members(request, store)
+    hashes = _hash_members(model, request.size, store)
     sample = draw(store)
     text = None if sample is None else text_hash(sample.documents)
-    request = _as_held(request, text, store)
-    pickled = request.model is not None and request.model.pickled
-    folders = {name: local_folder(name, pickled) for name, of in hashes.items() if of is not None}
+    folders = {name: local_folder(name, model.pickled) for name, of in hashes.items() if of is not None}
     training = {name: read_training(folder) for name, folder in folders.items() if folder is not None}
     return Grid(request, store, cells(request, text, hashes, training, stored_as(hashes)), sample)
 
@@ -84,40 +83,18 @@ def grid_here(request: Request, by_name: bool = False) -> Grid:
     return open_grid(request if request.protocol else request.but(protocol=ProtocolConfig()), draw)
 
 
-def _as_held(request: Request, text: str | None, store: Store) -> Request:
-    """The request with the dataset's name under which the store holds its text, so that no cell is measured twice.
-
-    A file is named after its path. Earlier versions called every file `file`; a text that a store holds by that name
-    keeps it there, so that models measured later can be compared with those measured then.
-    """
-    dataset = request.dataset
-    if dataset is None or text is None or not dataset.has_file_name or dataset.name == UNNAMED:
-        return request
-    names = {run["dataset"] for run in store.runs() if run["text_hash"] == text}
-    held_unnamed = UNNAMED in names and dataset.name not in names
-    return request.but(dataset=replace(dataset, name=UNNAMED)) if held_unnamed else request
-
-
-def hash_members(request: Request, store: Store) -> dict[str, str | None]:
-    """A hash of the contents of each model of a request that lies in a folder; None for hub ids.
+def _hash_members(model: ModelConfig, sizes: Sequence[str] | None, store: Store) -> dict[str, str | None]:
+    """A hash of the contents of each model of a family that lies in a folder; None for hub ids.
 
     If some folders can be read, it is None too for one that cannot: loading it fails later, as that cell's failure.
-
-    Raises:
-        RbpxError: the request names no model or no document, or none of its models can be read.
     """
-    model = request.model
-    if model is None:
-        raise RbpxError(INCOMPLETE)
-    if request.limit == 0:
-        raise RbpxError("limit=0 leaves no document to measure; give a whole number from 1")
     hashes: dict[str, str | None] = {}
-    problems: list[RbpxError] = []
-    for member in members(model, request.size)[1]:
+    problems: list[Exception] = []
+    for member in members(model, sizes)[1]:
         try:
             folder, cache = local_folder(member.model, model.pickled), store.hashes
             hashes[member.model] = None if folder is None else hash_model(folder, member.model, cache, model.pickled)
-        except RbpxError as problem:
+        except (RbpxError, OSError) as problem:
             hashes[member.model] = None
             problems.append(problem)
     if hashes and len(problems) == len(hashes):
@@ -132,16 +109,14 @@ def read_training(folder: Path) -> Training:
     """The facts in `training.json` of a model's folder, or beside its GGUF file; none where there is no such file.
 
     Raises:
-        RbpxError: it cannot be read, or a value is not of the kind that its name says.
+        RbpxError: it is no JSON object, or a value is not of the kind that its name says.
     """
     path = (folder.parent if is_gguf(folder) else folder) / "training.json"
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         return Training()
-    except (OSError, ValueError) as problem:
-        raise RbpxError(f"{path} cannot be read: {problem}; correct it, or remove it") from None
-    if not isinstance(values, dict):
-        raise RbpxError(f"{path} is not a JSON object; correct it, or remove it")
+    try:
+        values = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (TypeError, ValueError) as problem:
+        raise RbpxError(f"{path} is not a JSON object ({problem}); correct it, or remove it") from None
     also = {fact: values[name] for fact, name in _NAMES.items() if name in values and fact not in values}
     return checked_training(values | also, f"{path}: ", _NAMES if also else None)

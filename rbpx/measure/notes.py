@@ -45,7 +45,7 @@ def log_notes(
 def _log_unscored(name: str, run: Record, dataset: DatasetConfig, documents: Sequence[Document]) -> None:
     from rbpx.display.vocabulary import part
 
-    share = run["n_bytes"] / sum(len(document.text.encode("utf-8", "surrogatepass")) for document in documents)
+    share = run["n_bytes"] / sum(len(document.text.encode()) for document in documents)
     if share >= _ALL:
         return
     chunk = "" if dataset.chunk is not Chunk.none else "; dataset.chunk=paragraph makes a document of each paragraph"

@@ -52,8 +52,6 @@ class ResolvedProtocol(Generic[M]):
         text = (text_hash(documents), tuple(document.doc_id for document in documents))
         key = (self.loaded.tokenizer_hash, settings, text)
         windows = _cached_windows.pop(key, None)
-        if windows is None:
-            _check_characters(documents)
         if windows is None and self.harness:
             windows = cut_as_harness(documents, tokenizer, self.window, self.bos)
         elif windows is None:
@@ -89,18 +87,6 @@ def _check_ids(windows: Sequence[Window], loaded: LoadedModel | DescribedModel) 
                 f"tokenizer, but {loaded.name} has {loaded.n_rows} rows, up to id {loaded.n_rows - 1}; leave the "
                 "document out, or use the model's own tokenizer"
             )
-
-
-def _check_characters(documents: Sequence[Document]) -> None:
-    for document in documents:
-        try:
-            document.text.encode()
-        except UnicodeEncodeError as problem:
-            raise RbpxError(
-                f"document {document.doc_id} (row {document.source_id} of its text) has "
-                f"{document.text[problem.start]!a} at character {problem.start}, half of a surrogate pair, which no "
-                "tokenizer reads; write the whole character there, or leave the document out"
-            ) from None
 
 
 def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol[LoadedModel]:

@@ -45,7 +45,7 @@ class Measured:
     status: int = 0
 
 
-def not_measured(request: Request, problem: RbpxError) -> Measured:
+def not_measured(request: Request, problem: Exception) -> Measured:
     """The result of a grid of which nothing was tried."""
     return Measured(request, error=told(problem, request), status=1 if isinstance(problem, MeasureError) else 2)
 
@@ -62,7 +62,7 @@ def note_failure(store: Store, key: str, names: Record, cell: str, problem: Rbpx
         said: the same in words.
     """
     traceback = problem.traceback if isinstance(problem, UnexpectedError) else None
-    where = "" if traceback is None else "; its traceback: python -m rbpx sql 'FROM failures'"
+    where = "" if traceback is None else "; its traceback is in the store's relation failures"
     try:
         store.write_record(
             "failures", key, {**names, "failure_key": key, "error": said, "traceback": traceback, "at": now()}
@@ -72,7 +72,7 @@ def note_failure(store: Store, key: str, names: Record, cell: str, problem: Rbpx
     return Failure(cell, f"{said}{where}", not isinstance(problem, MeasureError))
 
 
-def told(problem: RbpxError, request: Request) -> str:
+def told(problem: Exception, request: Request) -> str:
     """What went wrong, for people; for what is missing offline, the command that fetches all of the sweep."""
     if isinstance(problem, NotHereError) and request.download is not None:
         return problem.fetched_by(request.download)

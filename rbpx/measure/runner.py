@@ -13,9 +13,9 @@ from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from rbpx.config.grid import INCOMPLETE, Cell
+from rbpx.config.grid import Cell
 from rbpx.config.model.placement import EngineConfig, Split
-from rbpx.config.options import Device, Quantise
+from rbpx.config.options import Device
 from rbpx.config.request import Request
 from rbpx.cores import is_lone_of_accelerate, is_main_process
 from rbpx.data.hub_texts import Sample
@@ -103,7 +103,7 @@ def _open(requests: Sequence[Request], quiet: bool) -> list[_Measuring | Measure
             continue
         try:
             grid = open_grid(request.but(shard=None), partial(draw_sample, request, quiet=quiet))
-        except RbpxError as problem:
+        except (RbpxError, OSError) as problem:
             opened.append(not_measured(request, problem))
             continue
         assert grid.sample is not None, "it was drawn"
@@ -124,11 +124,10 @@ def draw_sample(request: Request, store: Store, quiet: bool = False) -> Sample:
     """The documents that a request selects; `quiet` prints no progress.
 
     Raises:
-        RbpxError: the request names no dataset, or its text cannot be read or is empty.
+        RbpxError: its text cannot be read or is empty.
         MeasureError: the hub does not deliver it.
     """
-    if request.dataset is None:
-        raise RbpxError(INCOMPLETE)
+    assert request.dataset is not None, "a grid has a dataset"
     return sample(request.dataset, request.limit, request.seed, store, partial(_tell_loading, quiet=quiet))
 
 
@@ -164,11 +163,7 @@ def _measure_on(
     if is_lone_of_accelerate():
         logging.getLogger(__name__).warning(_LONE)
     from rbpx.display.progress import GridProgress
-    from rbpx.measure.prefetch import WindowPrefetcher
-    from rbpx.models.quantise import check_installed
 
-    for kind in dict.fromkeys(cell.quantise for _, cell in missing if cell.quantise is not None):
-        check_installed(Quantise(kind))
     processes = processes or _init_process_group(device, tensor)
     for store in {each.grid.store.root: each.grid.store for each, _ in missing}.values():
         store.prepare()
@@ -178,15 +173,8 @@ def _measure_on(
             grid, cell = same_model[0][0].grid, same_model[0][1]
             with split_of(grid.request, grid.store) as split:
                 load = _model_loader(cell, processes, grid.store, split)
-                texts = [(cell, each.sample.documents) for each, cell in same_model]
-                prefetches = (
-                    processes.device.type != "cpu" and cell.engine is None
-                )  # on a CPU it takes the model's time
-                with WindowPrefetcher(load, texts if prefetches else []) as prefetcher:
-                    for i, (each, cell) in enumerate(same_model):
-                        prefetcher.wait()
-                        start_next = partial(prefetcher.start_next, i)
-                        _measure(cell, each, load, processes, progress, len(missing), start_next)
+                for each, cell in same_model:
+                    _measure(cell, each, load, processes, progress, len(missing))
 
 
 def _is_launched() -> bool:
@@ -217,11 +205,7 @@ def _note_training(grid: Grid, cell_keys: Collection[str]) -> None:
         record = grid.store.cell(cell.key) if cell.key in cell_keys else None
         news = {} if record is None else {n: v for n, v in cell.training.known().items() if record.get(n) != v}
         if record is not None and news:
-            try:
-                grid.store.write_record("cells", cell.key, record | news)
-            except RbpxError as problem:
-                logging.getLogger(__name__).warning(f"{', '.join(news)} of {cell} is not kept: {problem}")
-                return
+            grid.store.write_record("cells", cell.key, record | news)
 
 
 def _init_process_group(device: Device, tensor: int | None) -> ProcessGroup:
@@ -245,17 +229,17 @@ def _model_loader(cell: Cell, processes: ProcessGroup, store: Store, split: Spli
     """A function that loads the model on its first call; if that fails, later calls raise the same error at once."""
 
     @cache
-    def load_once() -> LoadedModel | RbpxError:
+    def load_once() -> LoadedModel | Exception:
         from rbpx.measure.cell import load_cell
 
         try:
             return load_cell(cell, cell.revision, processes.device, store, processes.tensor or split)
-        except RbpxError as problem:
+        except Exception as problem:
             return problem
 
     def load() -> LoadedModel:
         loaded = load_once()
-        if isinstance(loaded, RbpxError):
+        if isinstance(loaded, Exception):
             raise loaded
         return loaded
 
@@ -269,9 +253,8 @@ def _measure(
     processes: ProcessGroup,
     progress: GridProgress,
     n_cells: int,
-    start_next: Callable[[], None],
 ) -> None:
-    """Measure one cell and note the result in its grid; `start_next` is called once its model begins to compute."""
+    """Measure one cell and note the result in its grid."""
     from rbpx.measure.cell import measure_cell
     from rbpx.measure.distributed import repeatable
     from rbpx.measure.engine import measure_by_engine
@@ -283,7 +266,6 @@ def _measure(
         with heartbeat(store, cell.names() | place, processes.is_main) as beat:
 
             def begin(n_tokens: int) -> Callable[[int], None]:
-                start_next()
                 advance = progress.begin(f"{cell.family} {cell.size}", n_tokens, processes.n_models)
                 return beat.follow(n_tokens, advance, processes.n_models)
 

@@ -25,33 +25,22 @@ def local_folder(model: str, pickled: bool = False) -> Path | None:
     Raises:
         AbsentModelError: the id looks like a path, but there is no model at it.
     """
-    if model.startswith(BUNDLED):
-        return _checked(PACKAGE / model.removeprefix(BUNDLED), model, pickled)
-    path = Path(model).expanduser()
+    is_bundled = model.startswith(BUNDLED)
+    path = PACKAGE / model.removeprefix(BUNDLED) if is_bundled else Path(model).expanduser()
     if path.is_file() and is_gguf(path):
         read_header(path, model)
         return path.resolve()
-    if path.exists():
-        return _checked(path, model, pickled)
-    if is_gguf(model):
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise RbpxError(f"model.id={model} is no model: {path} has no config.json; give a Hugging Face folder")
+        weight_files(path, model, pickled)
+        return path.resolve()
+    if path.exists() or is_bundled or is_gguf(path) or model.startswith(("/", ".", "~")) or model.count("/") != 1:
         raise AbsentModelError(
-            f"model.id={model} is missing: there is no file {path}; one of the hub is fetched with "
-            "`hf download ORG/NAME FILE.gguf --local-dir FOLDER`"
+            f"model.id={model} is neither a folder that holds config.json, nor a .gguf file, nor a hub id ORG/NAME; "
+            "check the path, or fetch a .gguf file of the hub with `hf download`"
         )
-    if path.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
-        hint = "" if "/" in model else f", or conf/model/ for a family named '{model}'"
-        raise AbsentModelError(f"model.id={model} is neither a folder nor a hub id ORG/NAME; check the path{hint}")
     return None
-
-
-def _checked(path: Path, model: str, pickled: bool) -> Path:
-    if not path.is_dir():
-        what = "is a file, not a model folder" if path.exists() else f"is missing: there is no folder {path}"
-        raise AbsentModelError(f"model.id={model} {what}; give the folder that holds config.json, or a .gguf file")
-    if not (path / "config.json").is_file():
-        raise RbpxError(f"model.id={model} is not a model: {path} has no config.json; give a Hugging Face model folder")
-    weight_files(path, model, pickled)
-    return path.resolve()
 
 
 def weight_files(folder: Path, model: str, pickled: bool = False) -> list[Path]:
@@ -72,24 +61,22 @@ def weight_files(folder: Path, model: str, pickled: bool = False) -> list[Path]:
         _indexed_files(folder, _SAFE_INDEX, [path.name for path in safetensors], model)
         return safetensors
     pickles = sorted(path.name for path in folder.glob("*.bin"))
-    if not pickled:
-        raise RbpxError(f"model.id={model} needs weights in safetensors, but {folder} has {only_pickles(pickles)}")
-    if PICKLE in pickles:
+    if pickled and PICKLE in pickles:
         return [folder / PICKLE]
-    if (folder / PICKLE_INDEX).is_file():
+    if pickled and (folder / PICKLE_INDEX).is_file():
         return _indexed_files(folder, PICKLE_INDEX, pickles, model)
-    files = f"only {pickles[0]}" if pickles else "neither"
-    raise RbpxError(f"model.id={model} needs safetensors or {PICKLE}, {folder} has {files}; give a Hugging Face folder")
+    raise without_safetensors(model, str(folder), pickles)
 
 
-def only_pickles(names: Sequence[str]) -> str:
-    """Which pickles there are instead of safetensors, and what to do about it."""
-    if not names:
-        return "none; give a folder or a revision that has them"
-    return (
-        f"only {names[0]}, a pickle; model.pickled=true reads the tensors in it and runs no code, and on the hub "
-        "model.revision=refs/pr/N may name a conversion to safetensors"
-    )
+def without_safetensors(model: str, place: str, pickles: Sequence[str]) -> RbpxError:
+    """The error for weights that are no safetensors: which pickles there are instead, and what to do about it."""
+    has = "none; give a folder or a revision that has them"
+    if pickles:
+        has = (
+            f"only {pickles[0]}, a pickle; model.pickled=true reads the tensors of {PICKLE} and runs no code, and on "
+            "the hub model.revision=refs/pr/N may name a conversion to safetensors"
+        )
+    return RbpxError(f"model.id={model} needs weights in safetensors, but {place} has {has}")
 
 
 def _indexed_files(folder: Path, index: str, present: Sequence[str], model: str) -> list[Path]:
@@ -108,26 +95,15 @@ def _indexed_files(folder: Path, index: str, present: Sequence[str], model: str)
 
 def _read_json(path: Path, model: str) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise RbpxError(f"model.id={model} has a {path.name} that cannot be read: {problem}") from None
-    if not isinstance(value, dict):
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (TypeError, ValueError) as problem:
         raise RbpxError(
-            f"model.id={model} has a {path.name} that is not a JSON object; copy it from the model's source"
-        )
-    return value
+            f"model.id={model} has a {path.name} that is not a JSON object ({problem}); copy it from the model's source"
+        ) from None
 
 
 def hash_model(folder: Path, name: str, cache: Path | None = None, pickled: bool = False) -> str:
-    """The identity of a model: a hash of its configuration and of the bytes of its weight files; a GGUF file has both.
-
-    Raises:
-        RbpxError: one of them cannot be read.
-    """
+    """The identity of a model: a hash of its configuration and of the bytes of its weight files."""
     config = {} if is_gguf(folder) else _read_json(folder / "config.json", name)
     settings = {key: value for key, value in config.items() if key not in _IGNORED_KEYS}
-    files = weight_files(folder, name, pickled)
-    try:
-        return digest([settings, hash_files(files, cache)])
-    except OSError as problem:
-        raise RbpxError(f"model.id={name} cannot be read: {problem.filename}: {problem.strerror}") from None
+    return digest([settings, hash_files(weight_files(folder, name, pickled), cache)])

@@ -21,9 +21,7 @@ import numpy.typing as npt
 
 from rbpx.config.model.family import is_gguf
 from rbpx.errors import RbpxError, first_line
-from rbpx.files.cells import quoted
 
-_NEXT: Final = "measure the model's safetensors"
 _ROPE_FACTORS: Final = "rope_freqs.weight"
 _FLOATS: Final = ("F64", "F32", "F16", "BF16")  # types that are no quantisation
 # Rules by which llama.cpp cuts a text for byte pairs that transformers' reader takes for GPT-2's own. Its tokenizers of
@@ -102,7 +100,7 @@ def read_header(path: Path, name: str) -> GgufHeader:
         name: as requested, for errors.
 
     Raises:
-        RbpxError: the extra `gguf` is not installed, or the file is damaged, a part of a model or an addition to one.
+        RbpxError: the extra `gguf` is not installed, or the file is damaged, or one part of a model.
     """
     if not is_installed():
         raise RbpxError(f"model.id={name} is a GGUF file, which needs the package gguf: pip install 'rbpx[gguf]'")
@@ -114,15 +112,11 @@ def read_header(path: Path, name: str) -> GgufHeader:
             f"model.id={name} cannot be read as a GGUF file, so it is damaged or was cut off ({first_line(problem)}); "
             "copy it from its source again"
         ) from None
-    n_parts, kind = header.metadata.get("split.count", 0), header.metadata.get("general.type", "model")
+    n_parts = header.metadata.get("split.count", 0)
     if n_parts not in (0, 1):
         raise RbpxError(
-            f"model.id={name} is one of {quoted(n_parts)} parts; put them together with llama-gguf-split --merge, "
-            "then give the whole file"
-        )
-    if kind != "model":
-        raise RbpxError(
-            f"model.id={name} is a GGUF file of type {quoted(kind)}, not of a model; give the model's own file"
+            f"model.id={name} is one of {n_parts} parts; put them together with llama-gguf-split --merge, then give "
+            "the whole file"
         )
     return header
 
@@ -174,6 +168,10 @@ def stored_as(hashes: Mapping[str, str | None]) -> dict[str, str | None]:
     return {name: read_header(Path(name).expanduser().resolve(), name).quantisation for name in files}
 
 
+def _unread(name: str, what: str) -> RbpxError:
+    return RbpxError(f"{name} {what}; measure the model's safetensors")
+
+
 def pretrained(place: Path) -> tuple[Path, dict[str, Any]]:
     """What the functions `from_pretrained` of transformers are given for a model's folder or its GGUF file.
 
@@ -196,7 +194,7 @@ def weights_options(path: Path, name: str) -> dict[str, Any]:
     own = read_header(path, name).architecture
     aliases = {"qwen2moe": "qwen2_moe", "qwen3moe": "qwen3_moe", "gpt-oss": "gpt_oss", "minimax-m2": "minimax_m2"}
     if own not in GGUF_ARCHS and aliases.get(own, own) not in GGUF_SUPPORTED_ARCHITECTURES:
-        raise RbpxError(f"{name} is of architecture {own[:80]}, which transformers does not read from GGUF; {_NEXT}")
+        raise _unread(name, f"is of architecture {own[:80]}, which transformers does not read from GGUF")
     return {"quantization_config": GgufConfig(dequantize=True)}
 
 
@@ -217,14 +215,11 @@ def take_rest(model: Any, path: Path, name: str) -> None:
     factors = header.rope_factors
     if factors is not None:
         if [len(each) for each in frequencies] != [len(factors)] or factors.dtype != np.float32:
-            raise RbpxError(f"{name} scales its positions by {_ROPE_FACTORS} in a way that rbpx does not know; {_NEXT}")
+            raise _unread(name, f"scales its positions by {_ROPE_FACTORS} in a way that rbpx does not know")
         frequencies[0].div_(frequencies[0].new_tensor(factors))
         n_read += len(factors)
     if n_read != header.n_numbers:
-        raise RbpxError(
-            f"{name} has {header.n_numbers:,} numbers in its tensors, and what transformers reads of them has "
-            f"{n_read:,}, so it leaves some out; {_NEXT}"
-        )
+        raise _unread(name, f"has {header.n_numbers:,} numbers in its tensors, of which transformers reads {n_read:,}")
     _check_keys(model, header, name)
 
 
@@ -242,7 +237,7 @@ def cut_as_llama(tokenizer: Any, path: Path, name: str) -> None:
     if metadata.get("tokenizer.ggml.model") != "gpt2" or rule in GGUF_PRE_TOKENIZER_SPLITS or rule in _AS_GPT2:
         return
     if rule not in _LONE_DIGITS:
-        raise RbpxError(f"{name} cuts its texts by the rule {rule[:80]}, which transformers does not know; {_NEXT}")
+        raise _unread(name, f"cuts its texts by the rule {rule[:80]}, which transformers does not know")
     backend = tokenizer.backend_tokenizer
     digits = pre_tokenizers.Digits(individual_digits=True)
     backend.pre_tokenizer = pre_tokenizers.Sequence([digits, backend.pre_tokenizer])
@@ -262,7 +257,7 @@ def _check_rotations(frequencies: Sequence[Any], header: GgufHeader, name: str) 
         (_BASE, base, {float(each[1].double() ** -len(each)) for each in frequencies if len(each) > 1}),
     ):
         if said is not None and ours and not any(isclose(said, own, rel_tol=1e-3) for own in ours):
-            raise RbpxError(f"{name} says {key}={said}, of which transformers makes {max(ours):g}; {_NEXT}")
+            raise _unread(name, f"says {key}={said}, of which transformers makes {max(ours):g}")
 
 
 def _check_keys(model: Any, header: GgufHeader, name: str) -> None:
@@ -285,5 +280,4 @@ def _check_keys(model: Any, header: GgufHeader, name: str) -> None:
         ours = [getattr(config, attribute, None) for attribute in _SAME.get(key, ())]
         if value not in ours:
             told = next((str(one) for one in ours if one is not None), "nothing")
-            said = f"{full[:80]}={str(value)[:80]}"
-            raise RbpxError(f"{name} says {said}, of which transformers makes {told}; {_NEXT}")
+            raise _unread(name, f"says {full[:80]}={str(value)[:80]}, of which transformers makes {told}")

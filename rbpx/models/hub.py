@@ -2,14 +2,14 @@
 
 import hashlib
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from rbpx.data.hub import TIMEOUT_S, HubFile, explained, files_of
 from rbpx.errors import MeasureError, NotHereError, RbpxError, first_line
 from rbpx.files.digest import file_hashes
-from rbpx.models.folder import PICKLE, local_folder, only_pickles, weight_files
+from rbpx.models.folder import PICKLE, local_folder, weight_files, without_safetensors
+from rbpx.typed import typed
 
 _SMALL_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken"]  # configuration and tokenizer
 _PICKLES = [PICKLE, PICKLE.replace(".bin", "-*.bin")]
@@ -138,7 +138,7 @@ def _weight_patterns(repo_files: set[str], model: str, pickled: bool) -> list[st
         return ["*.safetensors"]
     pickles = [name for name in top if name.endswith(".bin")]
     if not pickled:
-        raise RbpxError(f"model.id={model} needs weights in safetensors, but the hub has {only_pickles(pickles)}")
+        raise without_safetensors(model, "the hub", pickles)
     return [PICKLE] if PICKLE in pickles else _PICKLES
 
 
@@ -175,11 +175,9 @@ def _undelivered(
     lacks = "is not in the hub's cache here" if missing is None else f"is incomplete, {missing[1]} is missing"
     what = f"{model}{f' at revision {revision}' if revision else ''} {lacks}"
     if constants.HF_HUB_OFFLINE:
-        keys = {"model": "hub", "model.id": model, "model.revision": revision, "model.pickled": pickled and "true"}
-        words = [f"{key}={value}" for key, value in keys.items() if value]
-        return NotHereError(
-            f"{what}, and HF_HUB_OFFLINE is set", shlex.join(["python", "-m", "rbpx", "download", *words])
-        )
+        keys = {"model": "hub", "model.id": model, "model.revision": revision, "model.pickled": pickled}
+        fetching = typed("download", {key: value for key, value in keys.items() if value})
+        return NotHereError(f"{what}, and HF_HUB_OFFLINE is set", fetching)
     return MeasureError(
         f"{what}, and the hub did not deliver it ({first_line(problem)}); check the path or the network, and run "
         "again: files that are complete are not downloaded again"

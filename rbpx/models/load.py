@@ -20,7 +20,7 @@ from torch import nn
 from rbpx.config.model.family import is_gguf
 from rbpx.config.model.placement import Split
 from rbpx.config.options import Quantise
-from rbpx.errors import MeasureError, RbpxError, UnexpectedError, first_line
+from rbpx.errors import MeasureError, RbpxError, first_line
 from rbpx.models.architecture import active_params, context_of, non_embedding_params, total_params
 from rbpx.models.described import Model
 from rbpx.models.devices import is_out_of_memory
@@ -138,15 +138,14 @@ def load_model(
     """
     if quantise is not None:
         check_installed(quantise)  # before anything is fetched
-        if is_gguf(name):
-            raise RbpxError(f"{name} is rounded already; drop model.quantise={quantise.value}, or measure safetensors")
-        if split is not None:
+        if is_gguf(name) or split is not None:
             raise RbpxError(
-                f"model.quantise={quantise.value} is for a model on one device; drop it, device=split or parallel="
+                f"model.quantise={quantise.value} rounds safetensors on one device; drop it for {name}, or drop "
+                "device=split or parallel="
             )
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     silence()
-    with _failing_as(name):
+    with _in_memory(name):
         folder, commit = fetch(name, revision, pickled)
         check_snapshot(folder, name, pickled, cache)
         files = {path: stamp for path in weight_files(folder, name, pickled) if (stamp := _stamp(path)) is not None}
@@ -165,20 +164,13 @@ def load_model(
             )
         tokenizer = load_tokenizer(folder, name)
         n_token_ids = count_ids(tokenizer, model.get_input_embeddings().weight.shape[0], name)
-        try:
-            check_causal(model)
-            head = open_head(model, group)
-            # Processes that hold it together would have to agree on what each of them sees in the trial.
-            lengths = lengths_of(model, context_of(model)) if group is None else Lengths(rope_borders(model))
-        except RbpxError as problem:
-            raise RbpxError(f"{name} cannot be measured: {problem}") from None
-        if head.after == "not finite" and dtype != "float32":
-            raise MeasureError(f"{name} gives non-finite logits in {dtype}; measure it with dtype=float32")
-        if head.product is None and dtype != "float32":
-            raise RbpxError(
-                f"{name} changes its logits after the head in a way that rbpx does not know; measure it with "
-                "dtype=float32"
-            )
+        check_causal(model)
+        head = open_head(model, group)
+        # Processes that hold it together would have to agree on what each of them sees in the trial.
+        lengths = lengths_of(model, context_of(model)) if group is None else Lengths(rope_borders(model))
+        if head.product is None and (dtype != "float32" or (group is not None and head.after == "unknown")):
+            what = "are not finite" if head.after == "not finite" else "change after its head as rbpx does not know"
+            raise RbpxError(f"the logits of {name} {what}; measure it with dtype=float32, and without parallel=")
         loaded = LoadedModel(
             name=name,
             model=model,
@@ -200,14 +192,14 @@ def load_model(
 
 
 @contextmanager
-def _failing_as(name: str) -> Iterator[None]:
-    """Raise any error of a library as one that names the model."""
+def _in_memory(name: str) -> Iterator[None]:
+    """Say what to do where memory runs out."""
     try:
         yield
-    except RbpxError:
-        raise
-    except Exception as problem:  # each architecture fails in its own way
-        if is_out_of_memory(problem):
-            remedy = "use a smaller dtype or device=split"
-            raise MeasureError(f"{name} does not fit into memory ({first_line(problem)}); {remedy}") from None
-        raise UnexpectedError.of(problem, f"{name} cannot be run") from None
+    except Exception as problem:
+        if not is_out_of_memory(problem):
+            raise
+        raise MeasureError(
+            f"{name} does not fit into memory ({first_line(problem)}); use a smaller dtype or device=split, or change "
+            "the limits in memory="
+        ) from None

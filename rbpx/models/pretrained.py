@@ -12,7 +12,7 @@ import torch
 
 from rbpx.config.model.family import is_gguf
 from rbpx.config.model.placement import Split
-from rbpx.errors import MeasureError, RbpxError, first_line
+from rbpx.errors import RbpxError, first_line
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import weight_files
 from rbpx.models.gguf import pretrained, take_rest, weights_options
@@ -41,7 +41,6 @@ def load_weights(
 
     Raises:
         RbpxError: transformers does not know the architecture, or the weights do not match config.json.
-        MeasureError: it does not fit into memory.
     """
     from transformers import AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
@@ -49,10 +48,8 @@ def load_weights(
     disable_progress_bar()
     files = weight_files(folder, name, pickled)
     safe, is_file = files[0].suffix == ".safetensors", is_gguf(folder)
-    if is_file and split is not None:
-        raise RbpxError(f"{name} is a GGUF file, which is measured on one device; drop device=split or parallel=")
-    if isinstance(split, Split) and not safe:  # accelerate loses tied weights of a pickle that it offloads
-        raise RbpxError(f"{name} has its weights in a pickle, which is measured on one device; drop device=split")
+    if split is not None and (is_file or (isinstance(split, Split) and not safe)):  # accelerate loses tied weights
+        raise RbpxError(f"{name} has no safetensors, so it is measured on one device; drop device=split or parallel=")
     try:
         options = {
             "dtype": dtype,
@@ -76,36 +73,26 @@ def load_weights(
         raise
     except Exception as problem:  # a wrong config.json fails in as many ways as there are architectures
         if is_out_of_memory(problem):
-            remedy = "use device=split" if split is None else "change the limits in memory= or use a smaller dtype"
-            raise MeasureError(f"{name} does not fit into memory ({first_line(problem)}); {remedy}") from None
-        if isinstance(problem, UnpicklingError):
-            raise RbpxError(
-                f"{name} has a pickle that is corrupt or contains more than tensors, such as code, so it was not "
-                "opened; use weights in safetensors"
-            ) from None
+            raise
+        if isinstance(problem, UnpicklingError):  # torch's own words advise to run the code
+            raise RbpxError(f"{name} has a pickle that is corrupt or holds code; use weights in safetensors") from None
         if "trust_remote_code" in str(problem):
             raise RbpxError(
                 f"{name} needs code of its own, and rbpx runs none; use a checkpoint of an architecture of transformers"
             ) from None
         raise RbpxError(f"{name} cannot be loaded as a causal language model: {first_line(problem)}") from None
-    mismatched, missing = sorted(report["mismatched_keys"]), sorted(report["missing_keys"])
     unexpected = sorted(report["unexpected_keys"])
-    if mismatched:  # transformers would fill them with random numbers
-        key, stored, configured = mismatched[0]
-        raise RbpxError(
-            f"{name} has {len(mismatched)} weights of other shapes than config.json says, the first is {key}: "
-            f"{tuple(stored)} in its file, {tuple(configured)} by config.json; check config.json"
-        )
-    if missing:  # transformers would fill them with random numbers
-        beside = f", and has {unexpected[0]}, which the model does not know" if unexpected else ""
-        raise RbpxError(
-            f"{name} lacks {len(missing)} of its weights, the first is {missing[0]}{beside}; is the download complete?"
-        )
-    unused = [key for key in unexpected if _LAYER_WEIGHT.search(key)]
-    if unused:  # weights of layers that config.json does not have
-        raise RbpxError(
-            f"{name} has weights of layers that config.json lacks, the first is {unused[0]}; check config.json"
-        )
+    also = f", and its file has {unexpected[0]}" if unexpected else ""
+    for what, keys in (  # transformers would fill the first two kinds with random numbers
+        ("of other shapes than config.json says", [key for key, *_ in report["mismatched_keys"]]),
+        ("too few", report["missing_keys"]),
+        ("of layers that config.json lacks", filter(_LAYER_WEIGHT.search, unexpected)),
+    ):
+        if named := sorted(keys):
+            raise RbpxError(
+                f"{name} has {len(named)} weights {what}, the first is {named[0]}{also}; check config.json, "
+                "and whether the download is complete"
+            )
     if is_file:
         take_rest(model, folder, name)
     return model
@@ -115,12 +102,6 @@ def _device_map(split: Split | None) -> dict[str, Any]:
     """The device arguments of `from_pretrained`: none for a single device, else accelerate's automatic map."""
     if split is None:
         return {}
-    gpus = torch.cuda.device_count()
-    unknown = [device for device in split.limits or () if device != "cpu" and int(device) >= gpus]
-    if unknown:
-        raise RbpxError(
-            f"memory names GPU {unknown[0]}, but torch finds {gpus}, and counts them from 0; use their numbers"
-        )
     logger = logging.getLogger("accelerate.big_modeling")
     logger.setLevel(logging.ERROR)  # it would warn that parts are offloaded, which is intended
     limits = None if split.limits is None else dict(split.limits)

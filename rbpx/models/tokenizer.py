@@ -25,14 +25,16 @@ def load_tokenizer(folder: Path, name: str) -> Any:
         holder = next((each for each in (folder, *folder.parents) if (each / "tokenizer.json").is_file()), folder)
     try:
         tokenizer = of_kind.from_pretrained(holder, trust_remote_code=False, local_files_only=True, **file)
-    except (OSError, ValueError, KeyError, ImportError, TypeError, json.JSONDecodeError) as problem:
-        raise RbpxError(f"{name} has a tokenizer that cannot be loaded: {first_line(problem)}") from None
+        why = "" if tokenizer.is_fast and tokenizer("a", add_special_tokens=False)["input_ids"] else "it has none"
+    except (OSError, ValueError, KeyError, ImportError, TypeError) as problem:
+        why = first_line(problem)
+    if why:
+        raise RbpxError(
+            f"{name} has no fast tokenizer ({why}), and others do not say which characters a token stands for; copy "
+            f"tokenizer.json into {folder}"
+        )
     if file:
         cut_as_llama(tokenizer, folder, name)
-    if not tokenizer.is_fast:
-        raise RbpxError(f"{name} has a slow tokenizer, which does not report token offsets; add a tokenizer.json")
-    if not tokenizer("a", add_special_tokens=False)["input_ids"]:
-        raise RbpxError(f"{name} has no tokenizer: {folder} lacks tokenizer.json; copy it from the model's source")
     return tokenizer
 
 

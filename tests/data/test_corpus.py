@@ -133,7 +133,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         ({"body": "no such field"}, ["no field 'text'", "it has: body", "dataset.fields"]),
         ({"text": None}, ["null in field 'text'", "leave the row out"]),
         ({"text": float("nan")}, ["nan in field 'text'"]),
-        ({"text": 5}, ["5 in field 'text', not a text", "quotes", "dataset.fields"]),
+        ({"text": 5}, ["5 in field 'text', not a text", "quotes"]),
         ({"text": True}, ["True in field 'text', not a text"]),
         ({"text": ["a list"]}, ["in field 'text', not a text"]),
     ],
@@ -151,15 +151,6 @@ def test_a_csv_row_of_too_many_empty_cells_is_named(tmp_path: Path) -> None:
     line = complaint(tmp_path / "a.csv")
     assert f"row 2 of {tmp_path / 'a.csv'} (line 4)" in line
     assert "3 cells where the header has 2" in line
-
-
-@pytest.mark.parametrize("cell", ["NaN", "nan", " NaN "])
-def test_nan_in_a_csv_of_texts_is_a_text_that_is_missing(cell: str, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(f'id,text\n1,"two\nlines"\nNaN,fine\n3,{cell}\n')
-    line = complaint(tmp_path / "a.csv")
-    assert f"row 3 of {tmp_path / 'a.csv'} (line 5) has nan in field 'text', not a text" in line
-    (tmp_path / "b.csv").write_text("id,text\nNaN,not a number is NaN\n")
-    assert list(read_file(tmp_path / "b.csv", ["text"])) == [("1", "not a number is NaN")]
 
 
 def test_the_field_that_is_missing_is_named_among_several(tmp_path: Path) -> None:
@@ -396,7 +387,3 @@ def test_the_text_hash_changes_with_order_content_and_borders_but_not_with_names
     ]
     assert len(set(different)) == len(different)
     assert hashed("a", "b", source_id="another file") == hashed("a", "b")
-
-
-def test_text_with_a_lone_surrogate_can_be_hashed() -> None:
-    assert text_hash([Document(0, "x", "\ud83d")]) != text_hash([Document(0, "x", "\ud83e")])

@@ -175,10 +175,13 @@ def test_what_cannot_be_read_is_one_line(hub: DatasetHub, name: str, asker: Aske
     hub.add(f"{name}-lines", {"test.jsonl": jsonl(ROWS)})
     hub.add(f"{name}-broken", {"test.jsonl": jsonl(ROWS)[:-9]})
     assert "gated" in one_line(asker.draw(tmp_path, hub=f"{name}-gated", split="test"), "RbpxError")
-    assert "is never run" in one_line(asker.draw(tmp_path, hub=f"{name}-script", split="test"), "RbpxError")
-    assert "no files of rows" in one_line(asker.draw(tmp_path, hub=f"{name}-bare", split="test"), "RbpxError")
+    line = one_line(asker.draw(tmp_path, hub=f"{name}-script", split="test"), "MeasureError")
+    assert "Dataset scripts are no longer supported" in line
+    assert "No (supported) data files" in one_line(
+        asker.draw(tmp_path, hub=f"{name}-bare", split="test"), "MeasureError"
+    )
     line = one_line(asker.draw(tmp_path, hub=f"{name}-lines", split="test", draw="parts"), "RbpxError")
-    assert "needs Parquet" in line
+    assert "drawn rows of Parquet alone" in line
     assert "did not deliver" in one_line(asker.draw(tmp_path, hub=f"{name}-broken", split="test"), "MeasureError")
 
 

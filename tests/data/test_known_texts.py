@@ -163,9 +163,9 @@ def test_rules_that_no_text_meets_are_refused(keys: dict[str, Any], says: str, t
     assert says in str(refused.value)
 
 
-def test_columns_are_no_matter_of_a_plain_text(tmp_path: Path) -> None:
+def test_a_plain_text_has_no_columns(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one text")
-    with pytest.raises(RbpxError, match=r"plain text without the columns of dataset\.where"):
+    with pytest.raises(RbpxError, match=r"has no column 'kind' for dataset\.where \(it has: text\)"):
         read_file(tmp_path / "a.txt", ["text"], RowChoice(where={"kind": "law"}))
 
 

@@ -4,13 +4,10 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from rbpx.errors import RbpxError
-from rbpx.measure.distributed import init_process_group
 from tests.support.commands import here
 from tests.support.launches import launch
 from tests.support.stores import columns_of, manifests, write_jsonl
@@ -84,14 +81,6 @@ def test_where_one_process_is_killed_the_other_ends_and_keeps_no_run(
     assert other.returncode == -signal.SIGKILL
     assert one.returncode == 1, stderr
     assert not [*store.glob("runs/[!_.]*"), *store.glob("cells/*")]
-
-
-def test_a_process_that_does_not_meet_the_others_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with a GPU of Apple's, which accelerate gives to one process alone."""
-    monkeypatch.setattr("accelerate.Accelerator", lambda cpu: SimpleNamespace(num_processes=1))
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(RbpxError, match=r"WORLD_SIZE=2, but the group has 1 process.*give device=cpu"):
-        init_process_group("auto")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ answers that were recorded from vLLM 0.32.0 lie in vllm_answers.json.
 """
 
 import json
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +22,6 @@ from tests.support.commands import Answer
 from tests.support.composed import here
 from tests.support.engine_server import Engine, serving
 from tests.support.ladder import whole_copy
-from tests.support.loopback import served
 from tests.support.stores import Family, manifests, run_folders, runs_by_size
 
 V = 300  # of the family
@@ -69,23 +67,6 @@ def test_an_engine_gives_the_rows_of_our_own_run(family: Family, cwd: Path, tmp_
     assert (of_run["engine"], of_run["engine_version"]) == ("vllm", "0.32.0")
 
 
-def test_a_server_that_becomes_another_version_in_the_middle_of_a_cell_leaves_no_run(
-    family: Family, cwd: Path, tmp_path: Path
-) -> None:
-    class Updated(Engine):
-        def answer(self, path: str, body: Any) -> tuple[int, bytes]:
-            told = super().answer(path, body)
-            if path == "/v1/completions":
-                self.version = "0.33.0"
-            return told
-
-    store = tmp_path / "store"
-    with serving(Updated(family.folders["xs"], str(family.folders["xs"]))) as engine:
-        answer = by_engine(engine, family, store, cwd, "limit=2", sizes=("xs",), check=1)
-    assert "became version 0.33.0 after 0.32.0 had begun this cell; nothing was written" in answer.stderr
-    assert run_folders(store) == {}
-
-
 def test_answers_recorded_from_vllm_are_those_of_the_bundled_model_they_are_of(tmp_path: Path) -> None:
     """vllm_answers.json was recorded from vLLM 0.32.0 serving ladder 3.2m on a CPU in float32."""
     recorded = json.loads((Path(__file__).parent / "vllm_answers.json").read_text())
@@ -126,9 +107,11 @@ def asking(url: str, **keys: Any) -> Asked:
         ("503", 'answers /v1/completions with 503: {"error": {"message": "EngineCore encountered an issue."'),
         ("hangs up", "does not answer /v1/completions ("),
         ("half an answer", "does not answer /v1/completions (IncompleteRead"),
-        ("silent", "gave no whole answer to /v1/completions in 0.5 s; raise engine.timeout_s"),
-        ("no json", "with something that is no JSON object: <html>Bad gateway</html>"),
-        ("too few answers", "does not answer each of 2 prompts"),
+        ("silent", "gave no answer to /v1/completions in 0.5 s; raise engine.timeout_s"),
+        (
+            "no json",
+            "with 200: <html>Bad gateway</html>; look at its log, and type the same again, or check engine.url",
+        ),
         (
             "too few tokens",
             "document 3 has no probability of token 4",
@@ -157,7 +140,7 @@ def test_each_failure_of_a_server_is_told_in_one_line(
         asking(engine.url).columns(windows_of(2), 10, scored.append)
         engine.mood, engine.name = ("well", "other") if mood == "another model" else (mood, "m")
         asked = asking(engine.url, timeout_s=0.5 if mood == "silent" else 600.0)
-        with pytest.raises(MeasureError) as raised:
+        with pytest.raises(RbpxError) as raised:
             asked.columns(windows_of(4)[2:], 10, scored.append)
     assert told in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -207,75 +190,6 @@ def test_a_server_that_fails_in_the_middle_of_a_cell_leaves_no_half_run(
     assert "does not answer /version (" in swept.stderr
     assert len(run_folders(store)) == 1, "the sweep went on past the server that is not there"
     assert list((store / "failures").glob("*.json")) == []
-
-
-ANSWERS: dict[str, Any] = {
-    "/version": {"version": "0.32.0"},
-    "/v1/models": {"data": [{"id": "m", "root": None, "max_model_len": None}]},
-}
-
-
-def speaking(answers: dict[str, Any]) -> type[BaseHTTPRequestHandler]:
-    """A server that says these things, whatever it is asked."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            content = json.dumps(answers[self.path]).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.do_GET()
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    return Handler
-
-
-@pytest.mark.parametrize(
-    ("path", "answer", "told"),
-    [
-        *(("/version", {"version": odd}, "does not say its version") for odd in ([], "\x1b[2J0.1", "9" * 101)),
-        ("/v1/models", {"data": [{"id": "m", "max_model_len": [5]}]}, "does not list its models"),
-        ("/v1/models", {"data": ["m"]}, "does not list its models"),
-        ("/v1/models", {}, "does not list its models"),
-        ("/v1/completions", {"choices": [{"index": [0]}]}, "does not answer each of 1 prompt"),
-        ("/v1/completions", {"choices": [{"index": 7}]}, "does not answer each of 1 prompt"),
-        ("/v1/completions", {"choices": 7}, "does not answer each of 1 prompt"),
-    ],
-)
-def test_what_a_server_says_that_no_vllm_does_is_one_line(path: str, answer: Any, told: str) -> None:
-    with served(speaking(ANSWERS | {path: answer})) as url:
-        server = Server(EngineConfig(url=url))
-        with pytest.raises(MeasureError) as raised:
-            server.version(), server.models(), server.prompt_logprobs("m", [[1, 2]])
-    assert f"engine=vllm at {url} {told}" in str(raised.value)
-
-
-@pytest.mark.parametrize("root", ["a\0b", "\ud800", "/" + "x" * 5000])
-def test_a_root_that_is_no_folder_is_another_model(root: str, family: Family, cwd: Path, tmp_path: Path) -> None:
-    with served(speaking(ANSWERS | {"/v1/models": {"data": [{"id": "y" * 1000, "root": root}]}})) as url:
-        words = ("engine=vllm", f"engine.url={url}", "dtype=float32", "--store", tmp_path / "store")
-        answer = here("measure", *family.words("xs"), *words, cwd=cwd, check=1)
-    line = answer.stderr.splitlines()[-1]
-    assert f"serves {'y' * 300}, not " in line
-
-
-@pytest.mark.parametrize("key", ["a\nb", "東"])
-def test_a_key_that_is_none_is_never_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VLLM_API_KEY", f"secret{key}")
-    with pytest.raises(MeasureError, match="VLLM_API_KEY holds a character that no key has") as raised:
-        Server(EngineConfig()).version()
-    assert "secret" not in str(raised.value)
-
-
-def test_a_name_that_no_host_can_have_is_one_line() -> None:
-    with pytest.raises(MeasureError, match="does not answer /version"):
-        Server(EngineConfig(url=f"http://{'x' * 300}/v1")).version()
 
 
 # ---------------------------------------------------------------------------------------------------------- requests

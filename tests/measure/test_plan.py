@@ -57,12 +57,11 @@ def test_a_model_that_nobody_knows_is_empty_not_an_error(cwd: Path, tmp_path: Pa
     assert row["tokens"] > 1000
 
 
-@pytest.mark.parametrize("name", ["/is/gone", "no id/at all"])
-def test_a_model_that_cannot_be_is_one_line(name: str, cwd: Path, tmp_path: Path) -> None:
-    words = ("plan", "model=hub", f"model.id='{name}'", "dataset=pydoc", "--store", tmp_path / "s")
+def test_a_model_that_is_not_there_is_one_line(cwd: Path, tmp_path: Path) -> None:
+    words = ("plan", "model=hub", "model.id=/is/gone", "dataset=pydoc", "--store", tmp_path / "s")
     answer = here(*words, cwd=cwd, check=2)
     assert len(answer.stderr.strip().splitlines()) == 1
-    assert name in answer.stderr
+    assert "/is/gone" in answer.stderr
 
 
 def test_what_is_done_tells_what_it_took(measured: Measured, cwd: Path) -> None:

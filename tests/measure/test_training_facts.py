@@ -77,8 +77,8 @@ def test_what_lies_beside_a_model_is_read_and_checked(tmp_path: Path) -> None:
     path.write_text('{"size": "7k", "steps": 976, "tokens": 7995392, "training_seed": 4, "curve_nats": [1.0]}')
     assert read_training(tmp_path) == Training(training_tokens=7_995_392, training_step=976, training_seed=4)
     for text, what in (
-        ("[]", "not a JSON object"),
-        ("{", "cannot be read"),
+        ("[1]", "not a JSON object"),
+        ("{", "not a JSON object"),
         ('{"tokens": "8X"}', "training.json: tokens is 8X"),
         ('{"variant": 3e-4}', "training.json: variant=0.0003 was read as a number"),
     ):

@@ -174,15 +174,12 @@ def test_a_head_of_zeros_ties_every_token_with_every_other(
     np.testing.assert_allclose(rows["logprob"], -np.log(VOCAB_ROWS), atol=1e-6)
 
 
-@pytest.mark.parametrize("missing", ["none", "not called"])
-def test_a_model_whose_head_cannot_be_found_is_refused_in_one_line(
-    missing: str, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Callable[..., Path]
+def test_a_model_without_a_head_is_refused_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Callable[..., Path]
 ) -> None:
     from transformers import GPT2LMHeadModel
 
-    elsewhere = torch.nn.Linear(1, 1)
-    head = {"none": None, "not called": elsewhere}[missing]
-    monkeypatch.setattr(GPT2LMHeadModel, "get_output_embeddings", lambda self: head)
+    monkeypatch.setattr(GPT2LMHeadModel, "get_output_embeddings", lambda self: None)
     with pytest.raises(RbpxError, match="head"):
         load(tiny_checkpoint("gpt2"))
 

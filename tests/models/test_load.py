@@ -13,7 +13,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from rbpx.errors import RbpxError
-from rbpx.models.architecture import read_architecture
 from rbpx.models.folder import hash_model, local_folder, weight_files
 from rbpx.models.hub import fetch
 from rbpx.models.tokenizer import hash_tokenizer
@@ -138,18 +137,13 @@ def test_code_of_a_model_that_transformers_knows_anyway_is_left_aside(folder: Pa
 def test_weights_that_are_missing_are_named_not_made_up(missing: str, folder: Path) -> None:
     edit_weights(folder, lambda weights: weights.pop(missing))
     line = refusal(folder)
-    assert "lacks" in line
+    assert "too few" in line
     assert missing in line or missing == "transformer.wte.weight"  # tied: the head is missing then
 
 
 def test_a_configuration_with_more_layers_than_weights_is_refused(folder: Path) -> None:
     edit_config(folder, n_layer=3)
     assert "transformer.h.2." in refusal(folder)
-
-
-def test_an_architecture_with_millions_of_layers_is_not_built(folder: Path) -> None:
-    edit_config(folder, n_layer=10**7)
-    assert read_architecture(folder) is None
 
 
 def test_an_untied_head_without_weights_is_refused(folder: Path) -> None:
@@ -188,8 +182,8 @@ def test_weights_that_were_cut_short_are_refused(keep: int, folder: Path) -> Non
     assert "cannot be loaded" in refusal(folder)
 
 
-CONFIGS = {"broken": b"{", "empty": b"", "a list": b"[]", "not utf-8": b'{"model_type": "\xff"}'}
-REASONS = ["line 1 column 2", "line 1 column 1", "is not a JSON object", "'utf-8' codec"]
+CONFIGS = {"broken": b"{", "empty": b"", "not utf-8": b'{"model_type": "\xff"}'}
+REASONS = ["line 1 column 2", "line 1 column 1", "'utf-8' codec"]
 
 
 @pytest.mark.parametrize(("raw", "reason"), list(zip(CONFIGS.values(), REASONS, strict=True)), ids=CONFIGS)
@@ -221,7 +215,7 @@ def test_a_hub_id_is_no_folder() -> None:
 def test_a_folder_that_holds_no_model_is_refused(tmp_path: Path) -> None:
     assert "config.json" in refusal(tmp_path)
     (tmp_path / "file").touch()
-    assert "is a file" in refusal(tmp_path / "file")
+    assert "is neither a folder" in refusal(tmp_path / "file")
     (tmp_path / "config.json").write_text("{}")
     assert "safetensors" in refusal(tmp_path)
 
@@ -270,7 +264,7 @@ def test_weights_that_were_saved_inside_a_wrapper_name_its_prefix(
     folder = tiny_checkpoint("gpt2", folder=tmp_path / "model")
     weights = load_file(folder / "model.safetensors")
     save_file({f"_orig_mod.{name}": tensor for name, tensor in weights.items()}, folder / "model.safetensors")
-    assert "and has _orig_mod." in refusal(folder)
+    assert "and its file has _orig_mod." in refusal(folder)
 
 
 def test_an_adapter_beside_the_weights_is_mentioned(
@@ -286,7 +280,7 @@ def test_an_adapter_beside_the_weights_is_mentioned(
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
 def test_a_broken_tokenizer_is_refused(name: str, folder: Path) -> None:
     (folder / name).write_text("{")
-    assert "a tokenizer that cannot be loaded" in refusal(folder)
+    assert "has no fast tokenizer" in refusal(folder)
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
@@ -307,7 +301,8 @@ def test_a_model_that_sees_what_it_predicts_is_refused(tmp_path: Path) -> None:
     config = BertConfig(**shape, num_attention_heads=4, max_position_embeddings=CONTEXT, initializer_range=0.2)
     AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / "bert")
     build_tokenizer("gpt2").save_pretrained(tmp_path / "bert")
-    assert "BertLMHeadModel is not causal" in refusal(tmp_path / "bert")
+    with pytest.raises(RbpxError, match="BertLMHeadModel is not causal"):
+        load(tmp_path / "bert")
 
 
 # --------------------------------------------------------------------------------------------------- what is loaded

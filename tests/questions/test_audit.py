@@ -142,8 +142,8 @@ def test_a_float32_run_comes_out_the_same_in_other_batches_unless_it_was_somethi
     assert "%" in line
     of_m, of_l = failed
     assert of_m.startswith("mine m on file")
-    assert "is not the model that was measured (weights_hash" in of_m
-    assert "is not the model that was measured (tokenizer_hash" in of_l
+    assert "is not what was measured (weights_hash" in of_m
+    assert "is not what was measured (tokenizer_hash" in of_l
 
 
 def test_other_tokens_another_text_and_a_model_that_is_gone_are_refused(own_store: Path) -> None:
@@ -157,7 +157,7 @@ def test_other_tokens_another_text_and_a_model_that_is_gone_are_refused(own_stor
     assert asked.rows == []
     reasons = {each.split()[1]: each for each in failed}
     assert "other tokens" in reasons["xs"]
-    assert "is not the text that was measured" in reasons["s"]
+    assert "is not what was measured (text_hash" in reasons["s"]
     assert str(own_store / "gone" / "m") in reasons["m"]
 
 

@@ -81,7 +81,7 @@ def test_tokens_that_were_imported_have_no_model_to_be_audited_with(cwd: Path, t
     words = ("import", "tokens", file, *names, "dtype=float32", "ties=pessimistic", "--store", store)
     here(*words, cwd=cwd, check=0)
     (reason,) = audit(store)[1]
-    assert "its tokens were imported, so rbpx knows no model that could measure them; measure with engine=" in reason
+    assert "its record lacks a part of the request, as where tokens were imported" in reason
 
 
 # ------------------------------------------------------------------------------------------------ engines asked again

@@ -1,7 +1,6 @@
 """Everything that measuring a sweep reads from the hub, fetched without loading a model: requests in, results out.
 
-First the hub is asked what there is to fetch; then huggingface_hub fetches files, side by side. What only
-cells need that cannot be measured anyway is not fetched.
+First the hub is asked what there is to fetch; then huggingface_hub fetches files, side by side.
 """
 
 import shutil
@@ -79,25 +78,12 @@ class _Grid:
         """Why none of its cells can be measured."""
         return next((text.problem for text in self.texts if text.problem is not None), self.problem)
 
-    def live(self) -> list[Needed]:
-        """What its cells need that can be measured as far as is known."""
-        failed = self._failed()
-        if self.stopped is not None or len(failed) == len(self.models):
-            return []
-        return [
-            *self.texts,
-            *(model for cell, model in self.models.items() if model is not None and cell not in failed),
-        ]
-
-    def _failed(self) -> dict[Cell, RbpxError]:
-        of_hub = {cell: model.problem for cell, model in self.models.items() if model is not None}
-        return self.absent | {cell: problem for cell, problem in of_hub.items() if problem is not None}
-
     def result(self) -> Measured:
         """What became of it, as if each cell that can be measured now were."""
         if self.stopped is not None:
             return not_measured(self.request, self.stopped)
-        failed = self._failed()
+        of_hub = {cell: model.problem for cell, model in self.models.items() if model is not None}
+        failed = self.absent | {cell: problem for cell, problem in of_hub.items() if problem is not None}
         failures = tuple(
             Failure(str(cell), told(problem, self.request), not isinstance(problem, MeasureError))
             for cell, problem in failed.items()
@@ -141,25 +127,21 @@ class Download:
         for grid in self._grids:
             grid.problem = grid.problem or problem
 
-    def _live(self) -> list[Needed]:
-        return list(dict.fromkeys(each for grid in self._grids for each in grid.live()))
-
     def fetch(self) -> None:
         """Fetch what is missing; what fails does not stop the rest. Nothing is begun where a disk is too small."""
-        live = self._live()
-        found = [each.found for each in live if each.found is not None]
+        found = [each.found for each in self._needed if each.found is not None]
         missing = list({file.content: file for of in found for file in of.files if not file.is_here}.values())
         n_bytes = sum(file.n_bytes for file in missing)
-        self._began, began = True, time.monotonic()
         try:
             _check_room(n_bytes)
         except MeasureError as problem:
             self._stop(problem)
             return
+        self._began, began = True, time.monotonic()
         with quiet(bars=False):
             if missing:
                 self._fetch(missing, n_bytes)
-            for each in live:
+            for each in self._needed:
                 if each.problem is None:
                     each.settle()
                     self._n_came_bytes += each.found.n_read_bytes if each.found and each.problem is None else 0
@@ -206,8 +188,6 @@ class Download:
             state = "failed"
         elif n_bytes == n_bytes_here and all(each.wanted.is_held for each in needed):
             state = "here"
-        elif not set(needed) & set(self._live()):
-            state = "left out"
         else:
             state = "fetched" if self._began else "to fetch"
         return {
@@ -227,8 +207,6 @@ class Download:
         """What came, in a line; None where something failed and nothing came."""
         states = [row["state"] for row in self.rows()]
         n_fetched = states.count("fetched")
-        if n_fetched and not self._n_came_bytes:
-            return "nothing to fetch: the samples that the store lacked are drawn from the caches here"
         if n_fetched:
             came, rate = in_bytes(self._n_came_bytes), in_bytes(self._n_came_bytes / max(self._wall_s, 1e-3))
             of = number_of(n_fetched, "repository", "repositories")
@@ -260,18 +238,8 @@ def _fill(grid: _Grid, places: Collection[int] | None, known: dict[Wanted, Neede
         cells = grid_here(request).cells
         assert request.dataset is not None, "a grid has a dataset"
         for dataset, limit, seed, held in draws_from_hub(request.dataset, request.limit, request.seed, store):
-            wanted = WantedText(
-                name=str(dataset.hub),
-                revision=dataset.revision,
-                identity=repr(dataset),
-                limit=limit,
-                seed=seed,
-                root=str(store.root),
-                dataset=dataset,
-                store=store,
-                held=held,
-            )
-            grid.texts.append(needed(wanted))
+            identity = f"{dataset!r} in {store.root}"
+            grid.texts.append(needed(WantedText(identity, limit, seed, dataset, store, held)))
         for place, state in enumerate(cell_states(cells, store)):
             if places is not None and place not in places:
                 continue

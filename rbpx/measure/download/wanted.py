@@ -65,27 +65,32 @@ class WantedText:
     """A sample of a dataset of the hub.
 
     Attributes:
-        name: ORG/NAME.
-        revision: branch, tag or commit; None is the hub's default.
-        identity: of the dataset's configuration.
+        identity: of the dataset's configuration, and where the store is that keeps the sample.
         limit: documents at most.
         seed: of the draw; None takes the first ones.
-        root: where the store is that keeps the sample.
         dataset: its configuration.
         store: the store.
         held: the sample, if it is there.
     """
 
     kind: ClassVar = "dataset"
-    name: str
-    revision: str | None
     identity: str
     limit: int
     seed: int | None
-    root: str
     dataset: DatasetConfig = field(compare=False)
     store: Store = field(compare=False)
     held: Sample | None = field(compare=False)
+
+    @property
+    def name(self) -> str:
+        """ORG/NAME."""
+        return str(self.dataset.hub)
+
+    @property
+    def revision(self) -> str | None:
+        """Branch, tag or commit; None is the hub's default."""
+        revision: str | None = self.dataset.revision
+        return revision
 
     @property
     def is_held(self) -> bool:

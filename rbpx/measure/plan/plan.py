@@ -157,7 +157,7 @@ def _peaks_mib(
 ) -> dict[str, float]:
     """Peak memory by dtype, the requested one and bfloat16."""
     assert request.dtype is not None, "the grid of a request sets its dtype"
-    n_bytes = None if documents is None else sum(len(d.text.encode("utf-8", "surrogatepass")) for d in documents)
+    n_bytes = None if documents is None else sum(len(d.text.encode()) for d in documents)
     return {
         dtype: peak_mib(architecture, dtype, free.device, request.batch_budget, window, n_bytes, released_mib, expanded)
         for dtype in {request.dtype.value, Dtype.bfloat16.value}

@@ -117,4 +117,4 @@ def _estimate_of_items(documents: Sequence[Document], window: int) -> TokensRead
 
 
 def _n_tokens(text: str) -> int:
-    return round(len(text.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN)
+    return round(len(text.encode()) / BYTES_PER_TOKEN)

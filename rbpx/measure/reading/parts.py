@@ -9,7 +9,6 @@ is measured again. A store lists parts as unfinished files, and removes them a m
 """
 
 import hashlib
-import logging
 import os
 import time
 from contextlib import suppress
@@ -20,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from rbpx.data.windows import Window
-from rbpx.errors import RbpxError
 from rbpx.files.entries import atomic_write
 from rbpx.store.store import RUNNING, Store
 
@@ -48,7 +46,7 @@ class Parts:
             kind: of a row, a structure with doc_id, position and token_id.
         """
         self._store, self._key, self._kind = store, key, kind
-        self._every_s = _seconds()
+        self._every_s = float(os.environ.get(SECONDS, _SECONDS))
         self._sealed_at = time.monotonic()
         self._open: list[Rows] = []
         names = store.root / RUNNING
@@ -107,20 +105,7 @@ class Parts:
             if whole[:_CHECKSUM_BYTES] == self._checksum(content):
                 self.wall_s += float(np.frombuffer(content, np.float64, 1)[0])
                 return np.frombuffer(content, self._kind, offset=np.float64().nbytes)
-            line = f"{RUNNING}/{path.name} in store={self._store.name} is damaged; what it held is measured again"
-            logging.getLogger(__name__).warning(line)
         return np.empty(0, self._kind)
 
     def _checksum(self, content: bytes) -> bytes:
         return hashlib.sha256(self._key.encode() + content).digest()
-
-
-def _seconds() -> float:
-    given = os.environ.get(SECONDS)
-    try:
-        seconds = _SECONDS if given is None else float(given)
-    except ValueError:
-        seconds = -1.0
-    if not seconds >= 0:
-        raise RbpxError(f"{SECONDS}={given} in the environment is not a number of seconds; unset it")
-    return seconds

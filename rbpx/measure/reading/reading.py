@@ -6,7 +6,6 @@ from its first token on. So a batch is windows, and the rows of a past that they
 Shapes: B windows, T tokens, D hidden width, N scored positions, V vocabulary.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,7 +31,6 @@ T = TypeVar("T")
 U = TypeVar("U")
 Advance = Callable[[int], None]
 Measure = Callable[[torch.Tensor, torch.Tensor], T]
-_LOGGER = logging.getLogger(__name__)
 _TRIAL = 4  # times the longest window that shared beginnings must save, to try whether the model can continue them
 
 
@@ -149,10 +147,6 @@ class _Share(Generic[T]):
         depth = max(stem.depth for stem in stems if longest in stem.windows)
         places = (max(1, depth // 2), depth) if depth > 1 else (1, 2)
         fits = past is not None and continues(self._loaded.model, past, longest.ids[: longest.n_read].tolist(), places)
-        if not fits and self._processes.is_main:
-            _LOGGER.info(
-                f"{self._loaded.name}: its cache continues no text, so what items begin with alike is read for each"
-            )
         return past if fits else None
 
     def _read(self, windows: list[Window], past: Past | None, rows: dict[int, int] | None) -> None:

@@ -73,7 +73,6 @@ UNKNOWN = {
 }
 MALFORMED = {
     "limit that is a word": ("limit=abc", ["limit", "abc", "(?i)integer|whole number"]),
-    "limit of zero": ("limit=0", ["limit=0", "from 1"]),
     "k of zero": ("fit k=0 --store @store", ["k=0", "from 1"]),
     "k that is a word": ("fit k=abc --store @store", ["k=abc", "log"]),
     "k beyond the vocabulary": ("fit k=[320,1000] --store @store", ["320", "smaller"]),

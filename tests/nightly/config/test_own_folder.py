@@ -162,7 +162,7 @@ def test_status_keeps_the_column_of_a_text_that_is_missing(own: Path, measured: 
     heading = next(line.split() for line in answer.stdout.splitlines() if "family" in line)
     assert heading == ["family", "size", measured.family.text.stem, "gone"]
     (line,) = answer.stderr.splitlines()
-    assert f"dataset gone: dataset.path={own}/dataset/gone.jsonl is not a file" in line
+    assert f"dataset.path={own}/dataset/gone.jsonl is not a file" in line
     states = json.loads(here(*words, "--format", "json", cwd=cwd, check=0).stdout)
     n = len(measured.family.folders)
     assert [state["state"] for state in states] == ["done"] * n + ["missing"] * n

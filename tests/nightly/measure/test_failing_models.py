@@ -33,7 +33,7 @@ def half_its_weights(folder: Path) -> None:
 
 # What is done to a checkpoint, and what its one line says.
 HARMS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "odd rotary width": (odd_rotary_width, "cannot be run: RuntimeError"),
+    "odd rotary width": (odd_rotary_width, "measuring it failed: RuntimeError"),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "needs weights in safetensors"),
     "half its weights": (half_its_weights, "cannot be loaded as a causal language model: SafetensorError"),
     "other vocabulary": (lambda folder: rewrite(folder, vocab_size=100), "weights of other shapes than config.json"),

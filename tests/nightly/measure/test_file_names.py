@@ -1,4 +1,4 @@
-"""The name of a user's file in a store: that of its path, or the one under which a store already holds its text."""
+"""The name of a user's file in a store is that of its path."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import here
-from tests.support.stores import Family, cell_records, snapshot, write_jsonl
+from tests.support.stores import Family, cell_records, write_jsonl
 
 
 def names(store: Path) -> list[tuple[str, str]]:
@@ -28,21 +28,3 @@ def test_status_and_laws_show_the_name_of_the_file(family: Family, notes: Path, 
     for named in (["dataset=file", f"dataset.path={notes}"], ["dataset=file", "dataset.name=notes"]):
         rows = json.loads(here("fit", *named, "laws=[rbp]", "k=[1]", "--format=json", *store, cwd=cwd, check=0).stdout)
         assert [row["dataset"] for row in rows] == ["notes"]
-
-
-def test_a_text_that_a_store_holds_by_the_old_name_is_not_measured_again(
-    family: Family, notes: Path, cwd: Path, tmp_path: Path
-) -> None:
-    """Earlier versions called every file `file`, and asked for it by a key that holds this name."""
-    store = tmp_path / "store"
-    words = [*family.words("xs", "s", text=notes), "--store", store]
-    here("measure", *words, "dataset.name=file", cwd=cwd, check=0)
-    before = snapshot(store)
-    here("measure", *words, cwd=cwd, check=0)
-    assert snapshot(store) == before
-    states = json.loads(here("status", *words, "--format", "json", cwd=cwd, check=0).stdout)
-    assert [state["state"] for state in states] == ["done", "done"]
-    here("measure", *family.words("m", text=notes), "--store", store, cwd=cwd, check=0)
-    assert names(store) == [("m", "file"), ("s", "file"), ("xs", "file")]  # one group of three, not two of less
-    fit = ("fit", "dataset=file", f"dataset.path={notes}", "laws=[rbp]", "k=[1]", "--format=json", "--store", store)
-    assert [row["n_points"] for row in json.loads(here(*fit, cwd=cwd, check=0).stdout)] == [3]

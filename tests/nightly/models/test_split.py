@@ -68,5 +68,5 @@ def test_a_split_model_gives_the_rows_and_the_identity_of_the_whole_one(
 
 def test_pickled_weights_are_refused(tiny_checkpoint: Callable[..., Path], tmp_path: Path) -> None:
     folder = pickle_weights(Path(shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "model")))
-    with pytest.raises(RbpxError, match="weights in a pickle, which is measured on one device; drop device=split"):
+    with pytest.raises(RbpxError, match="has no safetensors, so it is measured on one device"):
         load_model(str(folder), None, "float32", CPU, pickled=True, split=Split(tmp_path, None))

@@ -155,7 +155,7 @@ def test_a_text_that_is_not_the_one_measured_is_refused(moved: tuple[Path, Famil
     write_jsonl(own.text, "Another text.", "Than before.")
     answer = here("audit", QUICK, "dtype=float32", "size=xs", "--store", store, cwd=cwd, check=1)
     assert "measured again" not in answer.stdout
-    assert "is not the text that was measured" in answer.stderr
+    assert "is not what was measured (text_hash" in answer.stderr
 
 
 # ------------------------------------------------------------------------------------------------------ what is printed

@@ -86,7 +86,7 @@ def test_the_traceback_of_a_model_that_fails_again_is_kept_until_it_succeeds(
     monkeypatch.setattr(breaks, failing)
     (line,) = [line for line in here(*words, cwd=cwd, check=1).stderr.splitlines() if "no such layer" in line]
     assert "mine s on file (float32)" in line
-    assert line.endswith("its traceback: python -m rbpx sql 'FROM failures'")
+    assert line.endswith("its traceback is in the store's relation failures")
     query = ("sql", "SELECT size, error, traceback FROM failures", "--format", "json", "--store", own_store)
     (kept,) = json.loads(here(*query, cwd=cwd, check=0).stdout)
     assert (kept["size"], kept["error"]) == ("s", f"{verb} failed: KeyError: 'no such layer'")
