@@ -1,12 +1,14 @@
 """Keys as their user types them: advice of errors and tables is spoken as the command line, or as Python, is typed."""
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 _spoken = ["python"]
+_UNQUOTED = re.compile(r"[\w\-/%+.$?*@|:\\ ]*")  # characters that Hydra reads without quotes within a list
 
 
 @contextmanager
@@ -46,12 +48,17 @@ def _in_shell(value: Any) -> str:
 
 def _of_hydra(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(_of_hydra, value))}]"
+        return f"[{','.join(map(_within, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{name}: {_of_hydra(each)}' for name, each in value.items())}}}"
+        return f"{{{', '.join(f'{name}: {_within(each)}' for name, each in value.items())}}}"
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     return str(value)
+
+
+def _within(value: Any) -> str:
+    is_plain = not isinstance(value, str) or _UNQUOTED.fullmatch(value)
+    return _of_hydra(value) if is_plain else json.dumps(value, ensure_ascii=False)
 
 
 def _in_python(value: Any) -> str:
