@@ -20,6 +20,7 @@ from rbpx.runs.processes import are_elsewhere, in_processes, n_processes, severa
 from rbpx.store.schema import FITS
 from rbpx.store.sql import SqlLimits, connected_once, shared
 from rbpx.store.store import Store
+from rbpx.typed import typed
 
 _FEW: Final = 6  # runs, of which there are no two laws to fit side by side
 _MANY: Final = 64  # calls, each of a tenth of a second or more, that make starting processes worth the seconds it takes
@@ -44,8 +45,8 @@ def open_filled(name: str) -> Store:
     if not any(store.records("cells")) and not store.import_files():
         what = "holds no runs" if store.root.is_dir() else "does not exist, so it holds no runs"
         raise RbpxError(
-            f"store={name} {what}; name another with --store DIR, or measure first: "
-            "python -m rbpx model=ladder dataset=stdlib"
+            f"store={name} {what}; name another ({typed(store='DIR')}), or measure first: "
+            f"{typed('measure', model='ladder', dataset='stdlib')}"
         )
     return store
 

@@ -23,6 +23,7 @@ from rbpx.runs.group import Group
 from rbpx.runs.select.side import Side, runs_by_text
 from rbpx.runs.select.ways import in_size
 from rbpx.store.store import Record
+from rbpx.typed import typed
 
 _LONGEST: Final = 240  # tokens on a page of a report, the first ones
 _SURPRISES: Final = 8  # places whose best tokens are listed
@@ -46,7 +47,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
             of_family.setdefault(members[-1][0].title_of_family, []).append(view(connection, members, request))
     if sides and not of_family:
         named_so = " and ".join(f"{side.key}={side.name}" for side in sides)
-        raise RbpxError(f"{named_so}: no such model was measured on the texts asked about; see python -m rbpx status")
+        raise RbpxError(f"{named_so}: no such model was measured on the texts asked about")
     return [
         Result(
             [each.group for each in views],
@@ -86,7 +87,7 @@ def _passage(view: Viewed, readings: Sequence[Reading], longest: int | None = No
         f"{view.dataset}-{view.doc_id}",
         view.title,
         f"Chosen: {view.rule}.{cut}",
-        f"python -m rbpx view dataset={view.dataset} doc={view.doc_id} --format html --output text.html",
+        typed("view", dataset=view.dataset, doc=view.doc_id, format="html", output="text.html"),
         tuple(_read(view, reading, longest) for reading in readings),
     )
 

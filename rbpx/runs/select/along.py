@@ -145,7 +145,7 @@ def select_along(
             f"match{_decaying(runs)}); "
             f"{'drop checkpoints=last, ' if request.checkpoints is Checkpoints.last else ''}measure more "
             "(model.revision=all), say what is known (model.tokens=N), or import a table with a column "
-            f"{axis}: python -m rbpx import FILE source=NAME"
+            f"{axis} (python -m rbpx import)"
         )
     return of_one_kind(groups) if axis is Axis.C else groups
 

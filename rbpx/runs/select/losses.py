@@ -95,19 +95,12 @@ def select_pairs(
     where it is asked for by name.
 
     Raises:
-        RbpxError: nothing is known of the other text, or no model is on both.
+        RbpxError: no model is on both texts.
     """
     runs = select_runs(connection, request, cell_keys)
     if not runs:
         return []
     others = select_runs_on(connection, request, on.dataset)
-    if not others:
-        texts = sorted(row[0] for row in connection.sql("SELECT DISTINCT dataset FROM observations").fetchall())
-        meant = did_you_mean(on.dataset, texts)
-        raise RbpxError(
-            f"axis={on.value}: none of these models was measured on {on.dataset}, or imported with it; {meant}store="
-            f"{request.store} holds {', '.join(texts)}"
-        )
     if request.dataset is None:
         runs = [run for run in runs if run.dataset != on.dataset]
     groups = [
@@ -119,9 +112,11 @@ def select_pairs(
     ]
     if not groups:
         named = ", ".join(dict.fromkeys(run.dataset for run in runs)) or "another text"
+        texts = sorted(row[0] for row in connection.sql("SELECT DISTINCT dataset FROM observations").fetchall())
+        meant = "" if on.dataset in texts else did_you_mean(on.dataset, texts)
         raise RbpxError(
-            f"axis={on.value}: no model was measured alike on {named} and on {on.dataset}; measure some on both, or "
-            "import a table with both: python -m rbpx import FILE texts='{...}'"
+            f"axis={on.value}: no model was measured alike on {named} and on {on.dataset}, or imported with both; "
+            f"{meant}store={request.store} holds {', '.join(texts)}"
         )
     return groups
 

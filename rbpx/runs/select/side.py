@@ -7,9 +7,9 @@ from typing import Any
 
 from rbpx.errors import RbpxError
 from rbpx.runs.group import Group, Run
+from rbpx.typed import typed
 
 _NAME = re.compile(r"(?P<family>[^/@:]+)/(?P<size>[^@:]+)(?:@(?P<revision>[^:]+))?(?::(?P<dtype>.+))?")
-_HOW = "give FAMILY/SIZE, with @REVISION and :DTYPE where needed, or a run_id: a=ladder/25k b=ladder/200k"
 
 
 @dataclass(frozen=True)
@@ -31,17 +31,16 @@ class Side:
         """The side that a name stands for.
 
         Raises:
-            RbpxError: there is no name, YAML read it as a number, or it is neither of the two kinds.
+            RbpxError: there is no name, or it is neither of the two kinds.
         """
-        if name is None:
-            raise RbpxError(f"{key}= is missing; {_HOW}")
-        if not isinstance(name, str):
-            raise RbpxError(f"{key}={name} was read as a number; write the two as words: python -m rbpx compare A B")
-        if re.fullmatch(r"[0-9a-f]{16}", name):
+        if isinstance(name, str) and re.fullmatch(r"[0-9a-f]{16}", name):
             return cls(key, name, {"run_id": name})
+        if not isinstance(name, str) or "/" not in name:
+            raise RbpxError(
+                f"{key}={name or ''} names no model; give FAMILY/SIZE, with @REVISION and :DTYPE where needed, or a "
+                f"run_id, as in {typed(a='ladder/25k', b='ladder/200k')}"
+            )
         named = _NAME.fullmatch(name)
-        if named is None and "/" not in name:
-            raise RbpxError(f"{key}={name} does not name a model; {_HOW}")
         wanted = {} if named is None else named.groupdict()
         return cls(key, name, {column: value for column, value in wanted.items() if value is not None})
 

@@ -23,6 +23,7 @@ from rbpx.runs.group import ALIKE, MEASURED, OF_TRAINING, Group, Run
 from rbpx.store.schema import varied
 from rbpx.store.sql import ask
 from rbpx.ties import Ties, rule_of
+from rbpx.typed import typed
 
 
 def tokens_of(run: Run) -> float | None:
@@ -168,13 +169,13 @@ def select_alike(
 def _no_law_of_size(group: Group, request: Request) -> str:
     how = ""
     if len(last_of_each(group.runs)) < len(group.runs):
-        how = ", or take the last checkpoint of each training: checkpoints=last"
+        how = f", or take the last checkpoint of each training: {typed(checkpoints='last')}"
     elif request.checkpoints is Checkpoints.last and not any(run.model or run.training_step for run in group.runs):
         how = "; checkpoints=last needs a column model or step, which says which rows are of one training"
     return (
         f"{group.title}: models of one size were trained on different numbers of tokens, and a law in S takes one run "
-        f"per size; fit size and tokens together: python -m rbpx surface family={group.first.family}, or along the "
-        f"tokens of each size: python -m rbpx fit axis=D family={group.first.family}{how}"
+        f"per size; fit size and tokens together: {typed('surface', family=group.first.family)}, or along the tokens "
+        f"of each size: {typed('fit', axis='D', family=group.first.family)}{how}"
     )
 
 
@@ -187,7 +188,7 @@ def select_runs(
         RbpxError: the request names a model that is not a family, or counts parameters that are not known or two ways.
     """
     if isinstance(request.size_by, tuple):
-        raise RbpxError("size_by='[active,total]' is for fit, which compares both; give this verb one of them")
+        raise RbpxError("size_by= with both sizes is for fit, which compares them; give this verb one of them")
     runs = _selected(connection, request, cell_keys)
     unknown = [run for run in runs if run.total_params is None]
     if request.size_by is SizeBy.with_embeddings and unknown:
@@ -355,9 +356,9 @@ def _checked(group: Group) -> Group:
             first, second = sizes if len(set(sizes)) == 2 else (run.model or run.size for run in of_size[:2])
             raise RbpxError(
                 f"family {group.first.family} has two models with S = {S:,} on {group.first.dataset}, {first} and "
-                f"{second}; if they are trainings of one size, give each a training_seed (model.seed='[0,1,...]', or "
-                "in the family's file; nothing is measured again), else choose one of them with size='[...]', or with "
-                "where= as they are imported, or the best with frontier=true (fit, predict)"
+                f"{second}; if they are trainings of one size, give each a training_seed (model.seed, or in the file "
+                "of the family; nothing is measured again), else choose one of them with size=, or with where= as they "
+                "are imported, or the best with frontier=true (fit, predict)"
             )
     return group
 
