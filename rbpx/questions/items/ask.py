@@ -21,7 +21,7 @@ from rbpx.questions.items.figures import figures
 from rbpx.questions.items.scores import score
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
-from rbpx.runs.group import Group
+from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.items import Answers, ItemView, documents_of_items, item_answers, item_views, telling_items
 from rbpx.runs.select.ways import in_size
 from rbpx.store.store import Record
@@ -41,13 +41,10 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     Raises:
         RbpxError: no group has items, or they have no categories to be sliced by.
     """
-    families: dict[str, list[_Task]] = {}
-    for group in groups:
-        if group.first.protocol == HARNESS:
-            families.setdefault(group.title_of_family, []).append(_task(connection, group, request))
-    if groups and not families:
+    tasks = [_task(connection, group, request) for group in groups if group.first.protocol == HARNESS]
+    if groups and not tasks:
         raise RbpxError(ANALYSIS.lacking.format(store=request.store))
-    return [_of_family(tasks) for tasks in families.values()]
+    return [_of_family(of) for of in grouped(tasks, lambda task: task[0].title_of_family).values()]
 
 
 def _of_family(tasks: Sequence[_Task]) -> Result:

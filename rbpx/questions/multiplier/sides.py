@@ -11,9 +11,10 @@ import numpy as np
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis
-from rbpx.runs.group import Group
+from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.sizes import Points, size_points, weigh_group
 from rbpx.runs.points.tasks import task_values
+from rbpx.runs.select.side import READ_ALIKE
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
 from rbpx.typed import typed
@@ -21,7 +22,6 @@ from rbpx.typed import typed
 AnyGroup = TypeVar("AnyGroup", bound=Group)
 DEFAULT_K: Final = (1, 10)
 _DEFAULT_LAWS: Final = frozenset({"rbp", "cross_entropy", "bits_per_byte", "accuracy"})
-_TEXT: Final = ("dataset", "text_hash", "protocol", "window", "stride")
 
 
 @dataclass(frozen=True)
@@ -77,21 +77,21 @@ def names_of(base: Group, variant: Group, axis: Axis) -> Record:
     """What all rows about two groups say of them."""
     both = (_name(group.first.family, group.first.variant) for group in (base, variant))
     named = {**dict(zip(("base", "variant"), both, strict=True)), "axis": axis.value, "fixed_size": variant.fixed_size}
-    return named | {name: base.names()[name] for name in ("source", *_TEXT, "ties")}
+    return named | {name: base.names()[name] for name in ("source", *READ_ALIKE, "ties")}
 
 
 def text_of(group: Group) -> tuple[Any, ...]:
     """The text of a group, and how it was read."""
-    return tuple(getattr(group.first, name) for name in _TEXT)
+    return tuple(getattr(group.first, name) for name in READ_ALIKE)
 
 
 def on_each_text(groups: Sequence[AnyGroup], sides: Sequence[Side]) -> Iterator[tuple[list[AnyGroup], list[AnyGroup]]]:
     """The groups of both sides on each text; along D and step, where a group is of one size, those of the same S."""
-    texts: dict[tuple[Any, ...], list[AnyGroup]] = {}
-    for group in groups:
-        at = None if group.fixed_size is None else group.first.non_embedding_params
-        texts.setdefault((*text_of(group), at), []).append(group)
-    for members in texts.values():
+
+    def text(group: AnyGroup) -> tuple[Any, ...]:
+        return (*text_of(group), None if group.fixed_size is None else group.first.non_embedding_params)
+
+    for members in grouped(groups, text).values():
         bases, variants = (side.standing(members) for side in sides)
         if bases and variants:
             yield bases, variants

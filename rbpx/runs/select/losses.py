@@ -11,8 +11,8 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import OnText
 from rbpx.runs.group import ALIKE, OF_TRAINING, Run
-from rbpx.runs.select.sizes import last_of_each, select_runs, select_runs_on, tokens_of, training_of
-from rbpx.runs.select.trainings import TrainingGroup, group_of, grouped, shared
+from rbpx.runs.select.sizes import in_groups, last_of_each, select_runs, select_runs_on, tokens_of, training_of
+from rbpx.runs.select.trainings import TrainingGroup, group_of, shared
 from rbpx.status import Status
 
 _OF_MODEL: Final = ("family", "revision", "variant")  # what the runs of one group may differ in
@@ -105,8 +105,8 @@ def select_pairs(
         runs = [run for run in runs if run.dataset != on.dataset]
     groups = [
         group
-        for of_text in grouped(runs, lambda run: _named(run, (*_READ, *_OF_TEXT)))
-        for of_other in grouped(others, lambda run: _named(run, (*_READ, *_OF_TEXT)))
+        for of_text in in_groups(runs, lambda run: _named(run, (*_READ, *_OF_TEXT)))
+        for of_other in in_groups(others, lambda run: _named(run, (*_READ, *_OF_TEXT)))
         if _named(of_text[0], _READ) == _named(of_other[0], _READ)
         and (group := _paired(of_text, of_other, request, on)) is not None
     ]
@@ -127,13 +127,13 @@ def _paired(runs: Sequence[Run], others: Sequence[Run], request: Request, on: On
     known = {_model(run) for run in runs}
     n_last = 1 if request.checkpoints.value == "last" else None
     both = [run for run in runs if _model(run) in other_of]
-    of_families = [group_of(members, tokens_of, request, n_last, False, False) for members in grouped(both, shared)]
+    of_families = [group_of(members, tokens_of, request, n_last, False, False) for members in in_groups(both, shared)]
     kept = [group for group in of_families if group is not None]
     if not kept:
         return None
     paired = sorted((run for group in kept for run in group.runs), key=lambda run: run.non_embedding_params)
     alone = [run for run in others if _model(run) not in known]
-    alone = [run for of in grouped(alone, shared) for run in (of if n_last is None else last_of_each(of, n_last))]
+    alone = [run for of in in_groups(alone, shared) for run in (of if n_last is None else last_of_each(of, n_last))]
     return PairedGroup(
         tuple(paired),
         kept[0].ties,

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rbpx.errors import RbpxError
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group, Run, grouped
 from rbpx.typed import typed
 
+READ_ALIKE = ("dataset", "text_hash", "protocol", "window", "stride")
 _NAME = re.compile(r"(?P<family>[^/@:]+)/(?P<size>[^@:]+)(?:@(?P<revision>[^:]+))?(?::(?P<dtype>.+))?")
 
 
@@ -71,12 +72,8 @@ class Side:
 
 def runs_by_text(groups: Sequence[Group]) -> list[list[tuple[Group, Run]]]:
     """The runs on each text that was read alike, whatever their family, revision and dtype, each with its group."""
-    texts: dict[tuple[object, ...], list[tuple[Group, Run]]] = {}
-    for group in groups:
-        for run in group.runs:
-            alike = run.dataset, run.text_hash, run.protocol, run.window, run.stride
-            texts.setdefault(alike, []).append((group, run))
-    return list(texts.values())
+    members = [(group, run) for group in groups for run in group.runs]
+    return list(grouped(members, lambda of: tuple(getattr(of[1], name) for name in READ_ALIKE)).values())
 
 
 def _full(run: Run) -> str:
