@@ -32,7 +32,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
 from rbpx.cores import n_cores
-from rbpx.errors import RbpxError, first_line, number_of
+from rbpx.errors import RbpxError, number_of
 from rbpx.store.messages import LOGGER, attached
 from rbpx.store.sql import connected_once
 from rbpx.version import __version__
@@ -111,8 +111,7 @@ def in_processes(
         are_many: whether they take so long that it pays to start processes for seconds.
 
     Raises:
-        Exception: that of the first call that raised one.
-        RbpxError: the processes that the user chose have failed.
+        Exception: that of the first call that raised one, or of the processes that the user chose.
     """
     workers, outcomes = _WORKERS.get(), dict[int, Outcome]()
     if workers is not None and workers.run is not None and len(calls) > 1 and (are_many or not workers.only_many):
@@ -173,11 +172,8 @@ def _workers(prepare: Callable[[], object], pays: bool, stack: ExitStack) -> _Wo
         with joblib.parallel_config() as config:
             backend, n_jobs = config["backend"], config["n_jobs"]
         named = isinstance(backend, ParallelBackendBase)
-        try:
-            if named or isinstance(n_jobs, int):
-                n = joblib.effective_n_jobs(n_jobs if isinstance(n_jobs, int) else None)
-        except TimeoutError as problem:
-            raise RbpxError(f"joblib.parallel_config: {first_line(problem)}") from problem
+        if named or isinstance(n_jobs, int):
+            n = joblib.effective_n_jobs(n_jobs if isinstance(n_jobs, int) else None)
         waits = getattr(backend, "uses_threads", False) or type(backend) is MultiprocessingBackend
         if named and n > 1 and waits:
             raise RbpxError(
@@ -200,13 +196,7 @@ def _by_joblib(
     from joblib import Parallel, delayed
 
     parallel = Parallel(n, backend, "generator_unordered", batch_size=1, pre_dispatch="all")
-    try:
-        yield from parallel(delayed(_in_worker)(__version__, at, function, of) for at, of in enumerate(calls))
-    except BrokenExecutor:
-        raise
-    except Exception as problem:
-        what = f"{type(problem).__name__}: {first_line(problem)}"
-        raise RbpxError(f"the workers that joblib.parallel_config names have failed: {what}") from problem
+    yield from parallel(delayed(_in_worker)(__version__, at, function, of) for at, of in enumerate(calls))
 
 
 @contextmanager

@@ -169,7 +169,6 @@ def test_counts_say_the_same_as_the_rows_they_count(tmp_path: Path) -> None:
         ("model,S,n,passed\na,10,5,1\na,11,5,1\n", "line 3: a has S = 11, and in"),
         ("model,S,n,passed\na,10,5,1\nb,10,5,1\n", "a has S = 10; each model has an S of its own"),
         ("S,n,passed,task\n10,5,1,\n", "line 2: task is empty"),
-        ("S,n,passed\n10,5,1\n10,5,0\n", "outcomes of one model"),
         ("model,S,n,passed,trials\nm,1000,2000000,3,10\n", "from 1 to 1,000,000"),
     ],
 )

@@ -32,12 +32,8 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     """Fit both steps to every task of every family.
 
     Raises:
-        RbpxError: no group has a feature that was asked for, a chance is not known, or several forms were asked for.
+        RbpxError: no group has a feature that was asked for, or a chance is not known.
     """
-    if len(request.form) > 1:
-        raise RbpxError(
-            f"form={request.typed['form']} names several forms, and step 1 takes one; give one, as in form=chinchilla"
-        )
     by_family: dict[tuple[str, ...], list[Task]] = {}
     for group in groups:
         values = task_values(connection, group, request)
