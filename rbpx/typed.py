@@ -21,6 +21,11 @@ def speaking_shell() -> Iterator[None]:
         _spoken.pop()
 
 
+def speaks_shell() -> bool:
+    """Whether advice is spoken as a command line is typed; to tell another process."""
+    return _spoken[-1] == "shell"
+
+
 def typed(verb: str = "", keys: Mapping[str, Any] | None = None, **more: Any) -> str:
     """Keys with values, behind their verb if there is one.
 
@@ -33,7 +38,7 @@ def typed(verb: str = "", keys: Mapping[str, Any] | None = None, **more: Any) ->
         more: those whose names have none.
     """
     each = {**(keys or {}), **more}
-    if _spoken[-1] == "shell":
+    if speaks_shell():
         words = [f"{name}={_in_shell(value)}" for name, value in each.items()]
         return " ".join(["python -m rbpx", verb, *words] if verb else words)
     plain = [f"{name}={_in_python(value)}" for name, value in each.items() if "." not in name]

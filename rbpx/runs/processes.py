@@ -20,7 +20,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +35,7 @@ from rbpx.cores import n_cores
 from rbpx.errors import RbpxError, number_of
 from rbpx.store.messages import LOGGER, attached
 from rbpx.store.sql import connected_once
+from rbpx.typed import speaking_shell, speaks_shell
 from rbpx.version import __version__
 
 __all__ = ["are_elsewhere", "in_processes", "n_processes", "several_processes"]
@@ -196,7 +197,8 @@ def _by_joblib(
     from joblib import Parallel, delayed
 
     parallel = Parallel(n, backend, "generator_unordered", batch_size=1, pre_dispatch="all")
-    yield from parallel(delayed(_in_worker)(__version__, at, function, of) for at, of in enumerate(calls))
+    shell = speaks_shell()
+    yield from parallel(delayed(_in_worker)(__version__, shell, at, function, of) for at, of in enumerate(calls))
 
 
 @contextmanager
@@ -253,13 +255,15 @@ def _may_fork() -> bool:
 # --------------------------------------------------------------------------------------- in a process that computes
 
 
-def _in_worker(version: str, at: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[int, Outcome]:
-    """Make a call in a worker of joblib."""
+def _in_worker(
+    version: str, shell: bool, at: int, function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> tuple[int, Outcome]:
+    """Make a call in a worker of joblib, which advises in the words of the process that asked."""
     if version != __version__:
         return at, (None, RbpxError(f"a worker has rbpx {__version__}, and this process {version}"), [])
     token = _WORKERS.set(_Workers())  # what it calls is computed here
     try:
-        with _TURN, connected_once():
+        with _TURN, connected_once(), speaking_shell() if shell else nullcontext():
             return at, _outcome(function, arguments)
     finally:
         _WORKERS.reset(token)
