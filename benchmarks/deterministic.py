@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from rbpx.cli.registry import asking
-from rbpx.config.hydra.compose import compose
+from rbpx.config.compose import compose
 from rbpx.data.windows import cut_windows
 from rbpx.measure.distributed import ProcessGroup, repeatable
 from rbpx.measure.extract import TokenRows, measure_windows
@@ -30,7 +30,7 @@ BUDGETS = (512, 4096)  # of tokens a batch
 
 def main(size: str, n_rounds: int) -> None:
     """Print a line for each of the two, with the difference between two budgets."""
-    request = compose(asking("measure"), ["model=ladder", f"size={size}", "dataset=pydoc", "device=cpu"])
+    request = compose(asking("measure"), ["model=ladder", f"size={size}", "dataset=pydoc", "device=cpu"]).requests[0]
     assert request.model is not None
     documents = draw_sample(request, Store(Path("store")), quiet=True).documents
     device = torch.device("cpu")

@@ -1,6 +1,7 @@
 """Relative-Based Probability: scaling laws of language models, measured token by token (arXiv 2510.20387).
 
-In a notebook or a script: `rbpx.open("store").fit(dataset="stdlib")`. On a command line: `python -m rbpx --help`.
+In a notebook or a script: `rbpx.measure(model="ladder")`, `rbpx.open("store").fit(dataset="stdlib")`; laws of arrays
+are in `rbpx.laws`. On a command line: `python -m rbpx --help`.
 """
 
 from importlib import import_module
@@ -8,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from rbpx.version import __version__ as __version__
 
-__all__ = ["Answer", "MeasureError", "Measurements", "RbpxError", "Status", "Store", "open"]
+__all__ = ["Answer", "MeasureError", "Measurements", "RbpxError", "Status", "Store", "measure", "open"]
 
 if TYPE_CHECKING:
     from rbpx.api.answer import Answer
-    from rbpx.api.measurements import Measurements
+    from rbpx.api.measurements import Measurements, measure
     from rbpx.api.measurements import open_measurements as open
     from rbpx.errors import MeasureError, RbpxError
     from rbpx.status import Status
@@ -25,6 +26,7 @@ else:
         "RbpxError": ("errors", "RbpxError"),
         "Status": ("status", "Status"),
         "Store": ("store.store", "Store"),
+        "measure": ("api.measurements", "measure"),
         "open": ("api.measurements", "open_measurements"),
     }
 

@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import sys
+import traceback
 
 from rbpx.cli.argv import parse
 from rbpx.cli.stopped import Stopped, leave_no_heartbeat, stop_in_order, stop_no_more
@@ -47,44 +48,46 @@ def _status(argv: list[str]) -> int:
         sys.stdout.flush()  # where it cannot be written, that is known here
         return status
     except RbpxError as problem:
-        print(f"rbpx: {visible_line(str(problem))}", file=sys.stderr)
-        return 1 if isinstance(problem, MeasureError) else 2
+        return _say(str(problem), 1 if isinstance(problem, MeasureError) else 2)
+    except BrokenPipeError:
+        _close_output()
+        return 0
     except ModuleNotFoundError as problem:
         name = (problem.name or "").partition(".")[0]
         if name == "rbpx":
             raise
-        advice = "install rbpx again: python -m pip install rbpx"
-        print(f"rbpx: the package {name} is not installed in this Python; {advice}", file=sys.stderr)
-        return 2
+        return _say(f"the package {name} is not installed in this Python; install rbpx: python -m pip install rbpx", 2)
     except MemoryError as problem:
         advice = "ask for less at once (dataset=, size=, limit=, resamples=), or give this process more memory"
-        print(f"rbpx: {visible_line(first_line(problem))}; {advice}", file=sys.stderr)
-        return 1
-    except RuntimeError as problem:
-        if "home directory" not in str(problem):  # of pathlib, for ~NAME
-            raise
-        print("rbpx: a path begins with ~, and this machine has no such user; write its folder out", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        from rbpx.cli.launch import close_output
-
-        close_output()
-        return 0
-    except PermissionError as problem:
-        if problem.filename is None:
-            raise
-        path, says = visible_line(os.fsdecode(problem.filename)), problem.strerror
-        advice = "ask its owner for the right to it (chmod), or name another"
-        print(f"rbpx: {path} cannot be used: {says}; {advice}", file=sys.stderr)
-        return 2
+        return _say(f"{first_line(problem)}; {advice}", 1)
     except OSError as problem:
-        if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            _close_output()
+            return _say(f"the output cannot be written: {problem.strerror}; run the same line again", 1)
+        name = "" if problem.filename is None else f"{os.fsdecode(problem.filename)}: "
+        return _say(f"{name}{problem.strerror or first_line(problem)}", 2)
+    except Exception as problem:
+        if not _is_of_library(problem):
             raise
-        from rbpx.cli.launch import close_output
+        return _say(first_line(problem), 2)
 
-        close_output()
-        print(f"rbpx: the output cannot be written: {problem.strerror}; run the same line again", file=sys.stderr)
-        return 1
+
+def _say(line: str, status: int) -> int:
+    print(f"rbpx: {visible_line(line)}", file=sys.stderr)
+    return status
+
+
+def _is_of_library(problem: Exception) -> bool:
+    """Whether a library refused what it was given; an error of our own code is a defect, and shows where it began."""
+    if type(problem).__module__.partition(".")[0] not in ("builtins", "rbpx"):
+        return True
+    *_, innermost = traceback.walk_tb(problem.__traceback__)
+    return not innermost[0].f_code.co_filename.startswith(os.path.dirname(__file__) + os.sep)
+
+
+def _close_output() -> None:
+    """`| head` has seen enough, or nothing can be written: what is still buffered has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _do(argv: list[str]) -> int:
@@ -92,36 +95,17 @@ def _do(argv: list[str]) -> int:
     if line.version:
         print(f"rbpx {__version__}")
         return 0
-    if line.help:
+    if line.help is not None:
         from rbpx.cli.help import help_text
-        from rbpx.config.overrides import config_folders
 
-        print(help_text(line.verb if line.verb in argv else None, config_folders(line.hydra)))
+        print(help_text(line.help, [] if line.own is None else [line.own]))
         return 0
-    _check_folder()
     from rbpx.cli.messages import messages_on_stderr
 
     with messages_on_stderr():
-        from rbpx.cli.launch import launch
+        from rbpx.cli.launch import perform
 
-        outcomes = launch(line)
-        if outcomes:
-            from rbpx.cli.finish import finish
-
-            return finish(line, outcomes)
-    if line.sweeps:
-        raise RbpxError("the sweep has no jobs; check its lists and globs with --cfg job for one of them")
-    return 0  # --cfg, --info and completion print, and run no job
-
-
-def _check_folder() -> None:
-    """Refuse to work in a folder that somebody has removed: no path could be read there."""
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        raise RbpxError(
-            "the working directory was deleted; cd to one that is there, and run the same line again"
-        ) from None
+        return perform(line)
 
 
 def cli() -> None:

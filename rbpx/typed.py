@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 _spoken = ["python"]
-_UNQUOTED = re.compile(r"[\w\-/%+.$?*@|:\\ ]*")  # characters that Hydra reads without quotes within a list
 
 
 @contextmanager
@@ -47,24 +46,38 @@ def typed(verb: str = "", keys: Mapping[str, Any] | None = None, **more: Any) ->
     return f".{verb}({told})" if verb else told
 
 
+def help_of(verb: str) -> str:
+    """Where a verb is explained."""
+    return f"python -m rbpx {verb} --help" if speaks_shell() else f"help(rbpx.Measurements.{verb})"
+
+
 def _in_shell(value: Any) -> str:
     return shlex.quote(_of_hydra(value))
 
 
 def _of_hydra(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(_within, value))}]"
+        return f"[{','.join(map(_inner, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{name}: {_within(each)}' for name, each in value.items())}}}"
+        return f"{{{', '.join(f'{name}: {_inner(each)}' for name, each in value.items())}}}"
     if value is None or isinstance(value, bool):
         return json.dumps(value)
-    return str(value)
+    return _of_number(value)
 
 
-def _within(value: Any) -> str:
-    is_plain = not isinstance(value, str) or _UNQUOTED.fullmatch(value)
-    return _of_hydra(value) if is_plain else json.dumps(value, ensure_ascii=False)
+def _inner(value: Any) -> str:
+    """A value of a list or a mapping, in quotes where it has signs of Hydra's grammar."""
+    text = _of_hydra(value)
+    return json.dumps(text) if isinstance(value, str) and not re.fullmatch(r"[\w .+-]+", text) else text
 
 
 def _in_python(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_in_python, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_in_python(name)}: {_in_python(each)}' for name, each in value.items())}}}"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else _of_number(value)
+
+
+def _of_number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rbpx.api.answer import Answer
-from rbpx.api.keywords import overrides, requests
+from rbpx.api.keywords import requests
 from rbpx.api.questions import Questions
-from rbpx.config.keys.runs import GRID
 from rbpx.config.request import Asking
 from rbpx.cores import share_cores
 from rbpx.questions.ask import open_filled
@@ -19,19 +18,11 @@ from rbpx.store.export import export
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql import SqlLimits, ask, ask_user, connect
 from rbpx.store.store import Store
+from rbpx.typed import typed
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-    from rbpx.measure.results import Measured
-
-
-_MEASURING = Asking("measure", "measure", (*GRID, "best", "store"))
-
-
-def _reporting() -> Asking:
-    return Asking("report", "analyse", report_keys())
 
 
 def open_measurements(
@@ -54,6 +45,11 @@ def open_measurements(
     if not create:
         open_filled(str(store))
     return Measurements(str(store), None if config_dir is None else Path(config_dir))
+
+
+def measure(store: str | Path = "store", config_dir: str | Path | None = None, **keys: Any) -> Answer[Any]:
+    """Measure what a store lacks of a grid: `rbpx.measure(model="ladder")`; see `Measurements.measure`."""
+    return open_measurements(store, config_dir, create=True).measure(**keys)
 
 
 @dataclass(frozen=True)
@@ -108,24 +104,6 @@ class Measurements(Questions):
 
     # -------------------------------------------------------------------------------------- verbs that ask no question
 
-    def measure(self, **keys: Any) -> Answer[Measured]:
-        """Measure every cell of a grid that the store does not hold yet, as the verb does, but print nothing.
-
-        Models and datasets have the defaults of the command line; lists of them are a sweep, which loads each model
-        once. The rows of the answer are the cells of the grid that the store now holds, with their runs; a cell that
-        failed is a row with its error.
-
-        Raises:
-            RbpxError: the request is wrong.
-            MeasureError: a text is not available, or every cell failed.
-        """
-        from rbpx.api.measuring import measure
-
-        asked = requests(_MEASURING, keys, self.store, self.config_dir)
-        with collected_messages() as messages:
-            results, rows = measure(asked)
-        return Answer("measure", tuple(results), tuple(rows), tuple(messages))
-
     def report(
         self,
         output: str | Path | None = None,
@@ -150,10 +128,10 @@ class Measurements(Questions):
 
         told = {"output": None if output is None else str(output), "format": format}
         fixed = {name: value for name, value in told.items() if value is not None}
-        asked = requests(_reporting(), keys, self.store, self.config_dir, fixed)
+        asked = requests(Asking("report", "analyse", report_keys()), keys, self.store, self.config_dir, fixed)
         for request in asked:
             check(request)
-        grids, narrowed = [(request, None) for request in asked], " ".join(overrides(keys))
+        grids, narrowed = [(request, None) for request in asked], typed(keys=keys)
         with collected_messages():
             return write_report(grids, narrowed)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rbpx.api.answer import Answer
-from rbpx.api.keywords import explained, requests, signature
+from rbpx.api.keywords import MEASURING, explained, requests, signature
 from rbpx.errors import MeasureError
 from rbpx.files.output import plain
 from rbpx.questions.ask import answer, asked_in_processes
@@ -48,6 +48,24 @@ class Questions:
         details = tuple({name: plain(value) for name, value in row.items()} for row in rows_of(results))
         return Answer(verb, tuple(results), tuple(plain_rows(results)), tuple(messages), details)
 
+    def measure(self, **keys: Any) -> Answer[Any]:
+        """Measure every cell of a grid that the store does not hold yet, as the verb does, but print nothing.
+
+        Models and datasets have the defaults of the command line; lists of them are a sweep, which loads each model
+        once. The rows of the answer are the cells of the grid that the store now holds, with their runs; a cell that
+        failed is a row with its error.
+
+        Raises:
+            RbpxError: the request is wrong.
+            MeasureError: a text is not available, or every cell failed.
+        """
+        from rbpx.api.measuring import measure
+
+        asked = requests(MEASURING, keys, self.store, self.config_dir)
+        with collected_messages() as messages:
+            results, rows = measure(asked)
+        return Answer("measure", tuple(results), tuple(rows), tuple(messages))
+
 
 def _raise_first(measured: Iterable[Measured]) -> None:
     for failure in (failure for each in measured for failure in each.failures):
@@ -78,6 +96,8 @@ def _refusal(verb: str) -> Callable[..., None]:
     return ask
 
 
+Questions.measure.__doc__ = f"{Questions.measure.__doc__}\nArgs:\n{explained(MEASURING)}\n"
+Questions.measure.__signature__ = signature(MEASURING)  # type: ignore[attr-defined]
 for _verb in GONE:
     setattr(Questions, _verb, _refusal(_verb))
 for _verb in analyses():

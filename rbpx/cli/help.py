@@ -2,15 +2,16 @@
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from rbpx.cli.registry import Verb, about, asking, verbs
+from rbpx.cli.registry import Verb, about, asking, names, verbs
+from rbpx.config.keys.key import keys_of
 from rbpx.config.keys.runs import IN_GROUPS
 from rbpx.config.places import options
 from rbpx.config.request import KEYS, Asking
+from rbpx.errors import RbpxError
 from rbpx.files.visible import visible_line
 from rbpx.questions.registry import THEMES, Analysis
 
@@ -18,36 +19,60 @@ _WIDTH: Final = 118  # characters
 _INDENT: Final = 18
 _MANY_ALIKE: Final = 3  # datasets or studies whose names begin alike
 
-_MANY = "-m, --multirun    sweep: -m model=a,b dataset=x,y runs every combination and ends with one table"
-_PROCESSES = "Several processes: torchrun --nproc-per-node 2 -m rbpx ..., or on GPUs accelerate launch -m rbpx ..."
-_FLAGS = """\
+_MANY: Final = "-m, --multirun    sweep: -m model=a,b dataset=x,y runs every combination and ends with one table"
+_PROCESSES: Final = "Processes: torchrun --nproc-per-node 2 -m rbpx ..., or on GPUs accelerate launch -m rbpx ..."
+_FLAGS: Final = """\
 --cfg job         print the configuration instead of running
---config-dir DIR  your own model/NAME.yaml, dataset/NAME.yaml and experiment/NAME.yaml; --trust-config lets them name
-                  code to run
+--config-dir DIR  your own model/NAME.yaml, dataset/NAME.yaml and experiment/NAME.yaml; or $RBPX_CONFIG_DIR
 --version         print the version"""
-_STATUS = "Exit status: 0 done, 1 something failed while running, 2 the request is wrong."
+_STATUS: Final = "Exit status: 0 done, 1 something failed while running, 2 the request is wrong."
+_FIRST: Final = ("run", "measure", "plan", "fit", "ranks", "predict", "surface", "decide", "compare", "gaps", "view")
+_LAST: Final = ("import", "sql", "status", "report")
+_KNOWN: Final = ("model", "size", "dataset", "store", "format")  # keys that all verbs have
 
 
-def help_text(verb: str | None, own: Sequence[Path] = ()) -> str:
-    """The page of one verb, or of all; `own` are folders of a user's configuration, whose names are listed too."""
-    if verb is None:
+def help_text(page: str, own: Sequence[Path] = ()) -> str:
+    """A page of help: empty for the first one, `all`, or a verb; `own` are the user's folders, whose names it lists.
+
+    Raises:
+        RbpxError: there is no such page.
+    """
+    if page == "":
+        return _first(own)
+    if page == "all":
         lines = "\n".join(line for theme, of in _by_theme() for line in (f"  {theme}", *map(_verb, of)))
+        flags = _indent("\n".join([_MANY, _FLAGS, _PROCESSES, _STATUS]))
         return (
-            "rbpx tells how language models get better with size, token by token.\n\n"
-            "usage: python -m rbpx [VERB] [key=value ...]\n\n"
-            f"verbs (default: run)\n{lines}\n\nkeys\n{_indent(_keys(own))}\n\n"
-            f"flags\n{_indent(chr(10).join([_MANY, _FLAGS, _PROCESSES, _STATUS]))}\n\n"
+            f"verbs (default: run)\n{lines}\n\nkeys\n{_indent(_keys(own))}\n\nflags\n{flags}\n\n"
             "python -m rbpx VERB --help explains one verb."
         )
-    lesson = about(verb)
+    if page not in names():
+        raise RbpxError(f"--help {page}: no such page; give all, or a verb: {', '.join(verbs())}")
+    lesson = about(page)
     examples = "\n".join(f"  {line}" for line in lesson.examples)
     paragraphs = [textwrap.fill(text, 100, break_on_hyphens=False) for text in lesson.help.split("\n\n")]
-    parts = [f"rbpx {verb}: {lesson.summary}", *paragraphs, f"examples\n{examples}"]
-    alone = isinstance(lesson, Verb) and verb != "report"
-    keys = _keys_of(asking(verb), isinstance(lesson, Analysis), own, alone)
+    parts = [f"rbpx {page}: {lesson.summary}", *paragraphs, f"examples\n{examples}"]
+    alone = isinstance(lesson, Verb) and page != "report"
+    keys = _keys_of(asking(page), isinstance(lesson, Analysis), own, alone)
     parts += [f"keys\n{_indent(keys)}"] if keys else []
     flags = [_MANY, _FLAGS, *([_PROCESSES] if lesson.primary in ("measure", "audit") else []), _STATUS]
-    return "\n\n".join([*parts, f"flags\n{_indent(chr(10).join(flags))}", "All keys: python -m rbpx --help"])
+    return "\n\n".join([*parts, f"flags\n{_indent(chr(10).join(flags))}", "All keys: python -m rbpx --help all"])
+
+
+def _first(own: Sequence[Path]) -> str:
+    """The page that a newcomer sees, which fits a terminal."""
+    some = [*_FIRST, *_LAST]
+    rest = [name for name in verbs() if name not in some]
+    more = textwrap.fill(f"    and {', '.join(rest)}", _WIDTH, subsequent_indent="    ")
+    keys = _indent("\n".join(_key(name, False, own) for name in _KNOWN))
+    return (
+        "rbpx tells how language models get better with size, token by token.\n\n"
+        "usage: python -m rbpx [VERB] [key=value ...] [-m] [--format F] [--output FILE] [--config-dir DIR]\n\n"
+        "verbs (default: run)\n" + "\n".join(map(_verb, some)) + f"\n{more}\n\n"
+        f"keys that all verbs have\n{keys}\n\n"
+        f"{_MANY}\n\n"
+        "python -m rbpx VERB --help explains one verb, python -m rbpx --help all lists everything."
+    )
 
 
 def _verb(name: str) -> str:
@@ -69,8 +94,7 @@ def _keys(own: Sequence[Path]) -> str:
 def _keys_of(asked: Asking, narrows: bool, own: Sequence[Path], alone: bool) -> str:
     """The keys of one verb, of a question as they narrow what a store holds, or of a verb that asks nothing (alone)."""
     if asked.kind is not None:
-        told = [(field.name, field.metadata) for field in fields(asked.kind) if "help" in field.metadata]
-        return "\n".join(_line(about["name"] or name, about["shown"], about["help"]) for name, about in told)
+        return "\n".join(_line(key.name, key.shown, key.told(narrows)) for key in keys_of(asked.kind).values())
     order = list(KEYS)
     names = sorted(filter(_explained, asked.keys), key=lambda name: order.index(name.partition(".")[0]))
     return "\n".join(_key(name, narrows or asked.primary == "analyse", own, alone) for name in names)
@@ -84,7 +108,7 @@ def _key(name: str, narrows: bool, own: Sequence[Path], alone: bool = False) -> 
     if name in IN_GROUPS:
         return _line(name, *IN_GROUPS[name])
     key = KEYS[name]
-    text = (alone and key.alone) or (key.narrowing if narrows else key.help)
+    text = key.told(narrows, alone)
     for there, listed in _THERE.items():
         text = text.replace(there, listed(own)) if there in text else text
     return _line(name, key.shown, text)

@@ -1,171 +1,84 @@
-"""A command line in, the outcome of each of its jobs out: composed by Hydra, started in this process or by a launcher.
-
-Jobs run in this process one after the other. Other launchers run each in a process of its own, which leaves its outcome
-as a file in the folder of the sweep; these, and Hydra's flags that print, are for Hydra's own main.
-"""
+"""A command line in, an exit status out: its requests are composed, its verb performs them, what failed is listed."""
 
 import logging
 import os
 import re
-import signal
 import sys
-import warnings
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from rbpx.cli.argv import CommandLine
-from rbpx.cli.registry import Job, Outcome, Verb, about, asking, module
-from rbpx.cli.stopped import Stopped, leave_no_heartbeat, stop_job_in_order
-from rbpx.cli.sweep_folder import leave, logs, sweep_folder
-from rbpx.cli.watch import watched
-from rbpx.config.hydra import adapter
-from rbpx.config.hydra.compose import Overrides, is_ours, names_dataset, sweep
-from rbpx.config.hydra.trust import check_overrides_trusted
+from rbpx.cli.registry import Asked, asking, module
+from rbpx.config.compose import compose, launch
+from rbpx.config.keys.runs import GRID
 from rbpx.config.options import Format
-from rbpx.config.overrides import quoted, store_of, with_condition
 from rbpx.config.request import Request
-from rbpx.cores import share_among_jobs
-from rbpx.errors import MeasureError, RbpxError, number_of, reason
+from rbpx.cores import is_main_process
+from rbpx.errors import RbpxError
 from rbpx.files.cells import write_for_spreadsheets
+from rbpx.files.visible import visible_line
 from rbpx.questions.registry import analyses, analysis
 
-_LOGGER = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from rbpx.measure.results import Measured
+
+_GRID: Final = {*(name.partition(".")[0] for name in GRID), "experiment", "store"}
 
 
-def launch(line: CommandLine) -> list[Outcome]:
-    """Start the verb of a command line in each of its jobs; no job where a flag asks for something else.
+def perform(line: CommandLine) -> int:
+    """Do what a command line asks for.
+
+    Returns:
+        0 done; 1 something failed while running; 2 the request was wrong, and nothing was done.
 
     Raises:
-        RbpxError: the overrides name something that does not exist or has the wrong type.
+        RbpxError: a request is wrong, or something failed as a whole.
     """
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us as exceptions instead of printed tracebacks
-    asked, words = asking(line.verb), list(line.hydra)
-    if not line.trusts_config:
-        check_overrides_trusted(words)
-    if asked.primary == "import":  # there they are names, not files of conf/, where Hydra would look for them
-        words = [with_condition(re.sub(r"^(dataset|protocol|engine)=", r"plain.\1=", word)) for word in words]
-    overrides = Overrides(asked, words, _held(asked.primary, words), line.trusts_config)
-    launcher, jobs = sweep(overrides)
-    if launcher.is_basic and jobs is not None:
-        return [_run_job(line, read_request) for read_request in jobs]
-    return _main(line, overrides, launcher, jobs or [])
+    asked = asking(line.verb)
+    if line.flags:
+        launch(asked, line.flags, line.overrides, line.own, lambda request: None)
+        return 0
+    jobs = compose(asked, line.overrides, line.own, line.sweeps)
+    for request in (each for each in jobs.requests if isinstance(each, Request)):
+        _check_shown(line.verb, request)
+        write_for_spreadsheets(request.spreadsheet)
+        request.download = line.retyped("download", _says_how) if asked.primary == "measure" else None
+    if any(getattr(request, "fresh", False) for request in jobs.requests):
+        logging.getLogger(__name__).info("fresh= does nothing any more: every answer is computed")
+    measured = module(line.verb).perform(Asked(line, jobs.requests, jobs.launcher))
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        from rbpx.measure.distributed import destroy_process_group
+
+        destroy_process_group()
+    return _ended(measured or [])
 
 
-def _main(
-    line: CommandLine, overrides: Overrides, launcher: adapter.Launcher, jobs: Sequence[Callable[[], Any]]
-) -> list[Outcome]:
-    """Hydra's main: the outcomes of all jobs of a sweep; none where a flag asks for something else."""
-    alone, has_logs = not launcher.is_basic, launcher.has_logs
-    is_watched = alone and hasattr(module(line.verb), "measured")
-    with sweep_folder(alone, overrides.words) as (folder, outcomes):
-        leave_outcome = partial(leave, folder) if alone else outcomes.append
-        began: list[bool] = []
-
-        def task(config: Any) -> None:
-            began.append(True)
-            leave_outcome(_run_job(line, lambda: overrides.request_of(config), alone, quiet=alone and not has_logs))
-
-        def lose(how: str, log: Path | None = None) -> None:
-            outcomes.append(Outcome(error=f"{how}; the same command continues", status=1, log=log))
-
-        sys.argv = ["rbpx", *overrides.words, f"hydra.sweep.dir={quoted(str(folder))}"]
-        if has_logs:
-            sys.argv.append(f"hydra.launcher.submitit_folder={quoted(f'{logs(folder)}/%j')}")
-            _LOGGER.info(
-                f"{number_of(len(jobs), 'job') if jobs else 'jobs'} of {launcher.name}; their logs: {logs(folder)}"
-            )
-        elif alone:
-            share_among_jobs()
-            # It ends a worker that has grown, as one does that has measured a model, and starts another.
-            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
-        try:
-            with overrides.explained(lambda: not began and not alone), watched(jobs) if is_watched else nullcontext():
-                overrides.register()
-                adapter.run_main(overrides.asking.primary, task, launcher, lose)
-        except RbpxError:
-            raise
-        except Exception as problem:  # a job that was killed: each launcher has a name of its own for it
-            if not alone or is_ours(problem):
-                raise
-            lose(f"a job of {launcher.name} ended without an answer ({reason(problem, 160).partition('. ')[0]})")
-    return outcomes
+def _says_how(key: str) -> bool:
+    """Whether a key says how a grid is measured or looked at, not which."""
+    return re.split("[.@/]", key)[0] not in _GRID
 
 
-def _held(primary: str, overrides: list[str]) -> list[str]:
-    """The datasets that the store holds, where overrides name one that conf/ does not have."""
-    if not names_dataset(primary, overrides):
-        return []
-    from rbpx.store.imports.kept import dataset_names
-    from rbpx.store.store import Store
-
-    return dataset_names(Store(store_of(overrides)))
-
-
-def _run_job(line: CommandLine, read_request: Callable[[], Any], alone: bool = False, quiet: bool = False) -> Outcome:
-    """Start the verb in whatever process a launcher chose; a user's mistake is an outcome, not raised."""
-    if not alone:
-        return _outcome(line, read_request)
-    from rbpx.cli.messages import show_messages_of_job
-
-    show_messages_of_job()
-    number, n_jobs = place = adapter.place([word for word in line.hydra if "=" in word and not word.startswith("-")])
-    log = adapter.log_of_job()
-    if log is None:
-        return _outcome(line, read_request, alone, *place, quiet)
-    stop_job_in_order()
-    try:
-        return replace(_outcome(line, read_request, alone, *place, quiet), log=log)
-    except KeyboardInterrupt as stop:
-        leave_no_heartbeat()
-        which = f"job {number}" if n_jobs is None else f"job {number}/{n_jobs}"
-        how = stop if isinstance(stop, Stopped) else signal.SIGINT.name
-        return Outcome(error=f"{which} was stopped by {how}; the same command continues", status=1, log=log)
-
-
-def _outcome(line: CommandLine, read_request: Callable[[], Any], *how: Any) -> Outcome:
-    """What the verb did; `how` is what a `Job` is told beside its request."""
-    described, start = about(line.verb), getattr(module(line.verb), "start", None)
-    try:
-        request = read_request()
-        if isinstance(request, Request):
-            _check_shown(line.verb, request)
-            write_for_spreadsheets(request.spreadsheet)
-        if start is None:
-            return Outcome(request)
-        job = Job(request, line, *how)
-        if isinstance(described, Verb) and not described.needs_store:
-            return Outcome(request, start(job))
-        return Outcome(request, start(job))
-    except MeasureError as problem:
-        return Outcome(error=str(problem), status=1)
-    except RbpxError as problem:
-        return Outcome(error=str(problem), status=2)
-    except BrokenPipeError:
-        close_output()
-        return Outcome()
-
-
-def close_output() -> None:
-    """`| head` has seen enough; what is still buffered has nowhere to go."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _ended(measured: "Sequence[Measured]") -> int:
+    """Say what was not measured."""
+    failures = [failure for grid in measured for failure in grid.failures]
+    errors = [(grid.error, grid.status) for grid in measured if grid.error is not None]
+    told = [f"{visible_line(each.cell)} failed: {visible_line(each.error)}" for each in failures]
+    for line in dict.fromkeys([*told, *(visible_line(error) for error, _ in errors)]):
+        if is_main_process():
+            print(f"rbpx: {line}", file=sys.stderr)
+    if not errors and not failures:
+        return 0
+    is_wrong = all(each.request_is_wrong for each in failures) and all(status == 2 for _, status in errors)
+    return 2 if is_wrong and not any(grid.cell_keys for grid in measured) else 1
 
 
 def _check_shown(verb: str, request: Request) -> None:
     """Refuse a format that the verb does not have, which would be passed over in silence."""
-    form = request.format
-    if form is Format.jobs and verb != "plan":
+    form, draws = request.format.value, [name for name, each in analyses().items() if each.draws]
+    if request.format is Format.jobs and verb != "plan":
         raise RbpxError("format=jobs is of a plan: python -m rbpx plan ... --format jobs")
-    told = verb == "report" or verb in analyses()
-    if not told and form not in (Format.table, Format.csv, Format.json, Format.jobs):
-        name = form.value
-        raise RbpxError(
-            f"format={name} is of questions and the report: python -m rbpx report --format {name}; {verb} prints "
-            "table, csv or json"
-        )
-    if form in (Format.svg, Format.pdf) and verb in analyses() and not analysis(verb).draws:
-        drawing = ", ".join(name for name, each in analyses().items() if each.draws)
-        raise RbpxError(f"{verb} draws no figures for --format {form.value}; ask one of {drawing}")
+    is_told = verb == "report" or verb in analyses()
+    if not is_told and request.format not in (Format.table, Format.csv, Format.json, Format.jobs):
+        raise RbpxError(f"format={form} is of questions and the report; {verb} prints table, csv or json")
+    if request.format in (Format.svg, Format.pdf) and verb in analyses() and not analysis(verb).draws:
+        raise RbpxError(f"{verb} draws no figures for --format {form}; ask one of {', '.join(draws)}")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rbpx.cli.registry import Job, Outcome
+from rbpx.cli.registry import Asked
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
 from rbpx.questions.registry import analysis, question
@@ -17,44 +17,37 @@ if TYPE_CHECKING:
 _NARROWS = ("model", "size", "dataset", "protocol", "family", "source", "variant")
 
 
-def start(job: Job) -> Any:
-    """Answer what reads a file or measures again; what asks the store waits for the other jobs of its sweep.
+def perform(asked: Asked) -> "list[Measured]":
+    """Ask the store about all jobs as one, and print the answer; what must be measured for it is measured first."""
+    from rbpx.cores import is_main_process
+    from rbpx.measure.results import Measured
 
-    A question with a part `measure` first has measured what the store lacks for it.
-    """
-    verb, request, described = job.line.verb, _named(job.line, job.request), analysis(job.line.verb)
+    line, verb = asked.line, asked.line.verb
+    requests, described, of_verb = [_named(line, request) for request in asked.requests], analysis(verb), question(verb)
+    for request in requests:
+        _check(verb, request)
+    if line.words and not described.words:
+        _tell(verb, [_of_file(line, request) for request in requests], requests[0])
+        return []
+    again = [] if of_verb.remeasure is None else [of_verb.remeasure(request) for request in requests]
+    measured = [] if of_verb.measure is None else [of_verb.measure(request) for request in requests]
+    if is_main_process():
+        if described.measures:
+            _tell(verb, [result for results, _ in again for result in results], requests[0])
+        else:
+            _ask(verb, requests)
+    became = [*(each for _, each in again), *measured]
+    return [Measured(request, each.run_ids, each.failures) for request, each in zip(requests, became, strict=False)]
+
+
+def _check(verb: str, request: "Request") -> None:
+    """Refuse what could not be written, before anything is computed."""
     if request.output is not None and request.format is Format.table:
         raise RbpxError(f"{verb} prints its tables; to write its rows to {request.output}, add --format csv or json")
     if is_told(verb, request):
         from rbpx.report.output import check
 
         check(request, verb)
-    if job.words and not described.words:
-        of_file = question(verb).of_file
-        if of_file is None:
-            raise RbpxError(f"{verb} takes no file; ask the store: python -m rbpx {verb} --store DIR")
-        return of_file(_file(job), request)
-    measure = question(verb).remeasure or question(verb).measure
-    return None if measure is None else measure(request)
-
-
-def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
-    """Ask the store about all jobs as one, and print the answer."""
-    from rbpx.cores import is_main_process
-    from rbpx.measure.results import Measured
-
-    requests, described = [_named(line, outcome.request) for outcome in outcomes], analysis(line.verb)
-    if described.measures:
-        if is_main_process():
-            _tell(line.verb, [result for outcome in outcomes for result in outcome.answer[0]], requests[0])
-        return [Measured(each.request, each.answer[1].run_ids, each.answer[1].failures) for each in outcomes]
-    if line.words and not described.words:
-        _tell(line.verb, [outcome.answer for outcome in outcomes], requests[0])
-    elif is_main_process():
-        _ask(line.verb, requests)
-    if question(line.verb).measure is not None:
-        return [Measured(each.request, each.answer.run_ids, each.answer.failures) for each in outcomes]
-    return []
 
 
 def _named(line: "CommandLine", request: "Request") -> "Request":
@@ -109,16 +102,11 @@ def is_told(verb: str, request: "Request") -> bool:
     return request.format in (Format.html, Format.md, Format.tex, Format.svg, Format.pdf)
 
 
-def _file(job: Job) -> Path:
-    """The file that stands in place of the store."""
-    verb, words = job.line.verb, job.words
-    if len(words) > 1:
-        raise RbpxError(f"{verb} takes one file, got {len(words)}: python -m rbpx {verb} {analysis(verb).file}")
-    _refuse_narrowing(verb, job.request)
-    return Path(words[0]).expanduser()
-
-
-def _refuse_narrowing(verb: str, request: "Request") -> None:
-    """A file is taken whole; what narrows the store would be passed over in silence."""
+def _of_file(line: "CommandLine", request: "Request") -> Any:
+    """The answer from a file, which stands in place of the store and is taken whole."""
+    of_file = question(line.verb).of_file
+    if of_file is None or len(line.words) > 1:
+        raise RbpxError(f"{line.verb} takes {analysis(line.verb).file or 'no file'}, got {' '.join(line.words)}")
     for name in (name for name in _NARROWS if getattr(request, name) is not None):
-        raise RbpxError(f"{name}= narrows what the store holds, and {verb} FILE takes all rows of its file; drop it")
+        raise RbpxError(f"{name}= narrows what the store holds, and {line.verb} FILE takes all rows of it; drop it")
+    return of_file(Path(line.words[0]).expanduser(), request)

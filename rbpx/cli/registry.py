@@ -1,9 +1,9 @@
 """All verbs by name: the questions of `rbpx.questions` and the files of `rbpx.cli.verbs`.
 
-The description of a verb, the job that it is given, and the outcome of a job.
+The description of a verb, and what it is given to perform.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -27,7 +27,7 @@ class Verb:
         order: its place among the verbs; the questions stand at 100.
         theme: one of `THEMES`, under which the list of verbs has it.
         examples: commands that can be typed.
-        primary: the file of conf/ that its request begins from.
+        primary: what its request begins from: measure, analyse, audit, or import.
         takes_words: whether it takes words beside key=value, as the query of sql.
         needs_store: whether it reads or writes a store.
         keys: what it can be asked beside the store; one with a dot stands here to be explained on its page.
@@ -51,54 +51,28 @@ class Verb:
 
 
 @dataclass(frozen=True)
-class Job:
-    """What a verb is given to start with.
+class Asked:
+    """What a verb is given to perform.
 
     Attributes:
-        request: the composed request of this job of a sweep.
-        line: the command line that all jobs share.
-        alone: whether it has a process of its own, as under the launchers joblib and submitit, so that it cannot wait
-            for the other jobs of its sweep.
-        number: of this job in its sweep, from 1.
-        n_jobs: of the sweep; None where its sweeper does not know yet how many it will start.
-        quiet: whether another process shows the progress of all of its sweep on the same terminal.
+        line: the command line.
+        requests: of each job of a sweep, in order; one where it is none.
+        launcher: of Hydra, that gives jobs processes of their own; None where this process does them.
     """
 
-    request: Any
     line: "CommandLine"
-    alone: bool = False
-    number: int = 1
-    n_jobs: int | None = 1
-    quiet: bool = False
+    requests: Sequence[Any]
+    launcher: str | None = None
+
+    @property
+    def request(self) -> Any:
+        """The first request, of verbs for which a sweep makes no sense."""
+        return self.requests[0]
 
     @property
     def words(self) -> tuple[str, ...]:
         """The verb's own words."""
         return self.line.words
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one job did.
-
-    Attributes:
-        request: what it was asked; None where that could not be composed.
-        answer: what its verb's `start` returned.
-        error: why it did nothing, None where it did something.
-        status: exit status that the error stands for.
-        log: of a job whose terminal is a file, that file.
-    """
-
-    request: Any = None
-    answer: Any = None
-    error: str | None = None
-    status: int = 0
-    log: Path | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing of it failed."""
-        return not (self.error or getattr(self.answer, "error", None) or getattr(self.answer, "failures", ()))
 
 
 _VERBS = Path(__file__).resolve().parent / "verbs"
@@ -132,7 +106,7 @@ def _verb(name: str) -> Verb:
 
 
 def module(name: str) -> ModuleType:
-    """The file of a verb, with its `start` and `finish`; all questions share one."""
+    """The file of a verb, with its `perform`; all questions share one."""
     return import_module("rbpx.cli.question" if name in registry.names() else f"rbpx.cli.verbs.{_files()[name]}")
 
 

@@ -1,12 +1,14 @@
 """The grid of a request: its cells, one family, size and dataset each, with the keys by which they are looked up."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from rbpx.config.model.family import GGUF, ModelConfig, is_gguf
+from rbpx.config.keys.key import names_of
+from rbpx.config.model.family import GGUF, Member, ModelConfig, is_gguf
 from rbpx.config.model.training import UNKNOWN, Training
 from rbpx.config.options import Bos, Padding
 from rbpx.config.request import Request
@@ -15,21 +17,12 @@ from rbpx.files.digest import digest
 
 _UNLIMITED = 2048  # tokens that a model without a longest input reads where no window is given, as in lm-eval
 INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
-_PLAIN = {
-    "bos": Bos.tokenizer.value,
-    "whole": False,
-    "stride": None,
-    "padding": Padding.counted.value,
-    "deterministic": False,
-    "quantise": None,
-    "engine": None,
-    "engine_version": None,
-}
+_OF_NO_KEY: Final = ("non_embedding_params", "stored_as", "pickled", "training")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One measurement as requested.
+    """One measurement as requested; a default is what was implied before there was the option, and in no key.
 
     Attributes:
         family: name of the family.
@@ -68,10 +61,10 @@ class Cell:
     text_hash: str | None
     protocol: str
     window: int | None
-    whole: bool
-    stride: int | None
-    padding: str
-    bos: str
+    whole: bool = False
+    stride: int | None = None
+    padding: str = Padding.counted.value
+    bos: str = Bos.tokenizer.value
     dtype: str
     limit: int
     seed: int
@@ -115,12 +108,9 @@ class Cell:
 
     def _identity(self) -> dict[str, Any]:
         """What distinguishes measurements: not S, and no option at the value that was implied before it existed."""
-        identity = asdict(self)
-        del identity["non_embedding_params"], identity["stored_as"], identity["pickled"], identity["training"]
-        for name, plain in _PLAIN.items():
-            if identity[name] == plain:
-                del identity[name]
-        return identity
+        plain = {each.name: each.default for each in fields(self)}
+        asked = asdict(self).items()
+        return {name: value for name, value in asked if name not in _OF_NO_KEY and value != plain[name]}
 
     def __str__(self) -> str:
         """The cell as people name it."""
@@ -130,24 +120,12 @@ class Cell:
 
     def names(self) -> dict[str, Any]:
         """The names by which people and records distinguish it from other cells."""
-        fields = ("family", "size", "dataset", "protocol", "revision")
-        named = {name: getattr(self, name) for name in fields}
+        named = {name: getattr(self, name) for name in ("family", "size", "dataset", "protocol", "revision")}
         return {"cell_key": self.key, **named, "dtype": self.precision}
 
     def facts(self) -> dict[str, Any]:
         """The request as a record."""
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class Member:
-    """One model of a family."""
-
-    size: str
-    model: str
-    non_embedding_params: int | None
-    revision: str | None = None
-    training: Training = UNKNOWN
 
 
 def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list[Member]]:
@@ -158,49 +136,27 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
             as it says.
     """
     model.rounding()
-    if model.id is None and not model.sizes:
+    there = model.members_by_size() if model.id is None else _members_by_id(model)
+    if not there:
         raise RbpxError("model=hub needs model.id=ORG/NAME, a folder, a GGUF file, or a list of them")
-    if model.id is not None:
-        all_members = _members_by_id(model)
-        family = model.family or (all_members[0].size if len(all_members) == 1 else None)
-        if family is None:
-            raise RbpxError(
-                f"model.id lists {len(all_members)} models; name the family they make with model.family=NAME"
-            )
-    else:
-        all_members = [
-            Member(
-                size,
-                checkpoint.id,
-                model.sizes[size].non_embedding_params,
-                checkpoint.revision,
-                model.training_of(size, list(model.sizes).index(size), len(model.sizes), checkpoint.revision),
-            )
-            for size, of_size in model.chosen_checkpoints().items()
-            for checkpoint in of_size
-        ]
-        family = model.family or "unnamed"
-    sizes = list(dict.fromkeys(member.size for member in all_members))
+    if model.id is not None and model.family is None and len({member.model for member in there}) > 1:
+        raise RbpxError("model.id lists several models; name the family they make with model.family=NAME")
+    family = model.family or ("unnamed" if model.id is None else there[0].size)
+    sizes = list(dict.fromkeys(member.size for member in there))
     unknown = [size for size in wanted or [] if size not in sizes]
-    if unknown and unknown[0] in model.sizes:
-        raise RbpxError(
-            f"size={unknown[0]} of {family} has no checkpoint model.revision={model.revision}; "
-            f"sizes that have: {', '.join(sizes)}"
-        )
     if unknown:
-        raise RbpxError(f"size={unknown[0]} is unknown in family {family}; known: {', '.join(sizes)}, or size=all")
-    return family, [member for member in all_members if wanted is None or member.size in wanted]
+        at = "" if model.revision is None else f" at model.revision={model.revision}"
+        raise RbpxError(f"size={unknown[0]} is unknown in family {family}{at}; known: {', '.join(sizes)}, or size=all")
+    return family, [member for member in there if wanted is None or member.size in wanted]
 
 
 def _members_by_id(model: ModelConfig) -> list[Member]:
-    names: list[Any] = _files_in(model) if model.gguf is not None else _listed(model.id)
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise RbpxError(
-                f"model.id={name} is neither a hub id ORG/NAME nor a folder; quote it if it looks like a number"
-            )
-    if len(set(names)) < len(names):
-        raise RbpxError("model.id names a model twice; a family has each model once")
+    names = names_of("model.id", model.id) or []
+    if model.gguf is not None:
+        files = names_of("model.gguf", model.gguf) or []
+        if len(names) != 1 or not files or not all(map(is_gguf, files)):
+            raise RbpxError(f"model.gguf={model.gguf} names GGUF files in one folder, model.id; got {model.id}")
+        names = [f"{names[0].rstrip('/')}/{file}" for file in files]
     labelled = [_label(Path(name).name) for name in names]
     labels = [label for label, _ in labelled] if len(set(labelled)) == len(names) else names
     return [
@@ -208,23 +164,6 @@ def _members_by_id(model: ModelConfig) -> list[Member]:
         for revision in model.revisions()
         for at, (label, name) in enumerate(zip(labels, names, strict=True))
     ]
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _files_in(model: ModelConfig) -> list[str]:
-    """The paths of the GGUF files that a request names in a folder."""
-    folder, files = model.id, _listed(model.gguf)
-    if not isinstance(folder, str) or is_gguf(folder):
-        raise RbpxError(
-            f"model.gguf={model.gguf} names files in one folder; give that folder as model.id, not {folder}"
-        )
-    wrong = next((file for file in files if not isinstance(file, str) or not is_gguf(file)), None)
-    if wrong is not None or not files:
-        raise RbpxError(f"model.gguf={model.gguf} names no files; give one or a list, as model.gguf='[a-Q8_0.gguf]'")
-    return [f"{folder.rstrip('/')}/{file}" for file in files]
 
 
 _ROUNDED: Final = re.compile(r"[._-]((?:UD-)?I?Q\d\w*|TQ\d_\d|BF16|FP?16|FP?32|MXFP4\w*)$", re.IGNORECASE)
@@ -261,13 +200,9 @@ def cells(
     if model is None or dataset is None or protocol is None:
         raise RbpxError(INCOMPLETE)
     engine = request.engine
-    if request.dtype is None and engine is not None:
-        raise RbpxError(
-            f"engine={engine.name} does not tell in which precision it computes; say what it was started with, as in "
-            "dtype=bfloat16"
-        )
     if request.dtype is None:
-        raise RbpxError("dtype=null is not a precision to measure in; give dtype=float32, bfloat16 or float16")
+        at = "" if engine is None else f", which engine={engine.name} does not tell"
+        raise RbpxError(f"dtype=null is not a precision{at}; give the one of the weights, as in dtype=bfloat16")
     family, chosen = members(model, request.size)
     if engine is not None and engine.model is not None and len(chosen) > 1:
         raise RbpxError(
@@ -302,13 +237,11 @@ def cells(
         )
         for member in chosen
     ]
-    if len({(cell.model, cell.revision) for cell in grid}) < len(grid):
-        raise RbpxError(f"model.revision={model.revision}: a folder has no revisions; drop it")
-    apart = {(cell.size, cell.revision, cell.precision): cell.model for cell in grid}
-    if len(apart) < len(grid):
-        alike = next(cell for cell in grid if cell.model not in apart.values())
+    names = Counter(f"{cell} in {cell.precision}" for cell in grid)
+    twice = [name for name, n in names.items() if n > 1]
+    if twice:
         raise RbpxError(
-            f"model.id={alike.model} has the size and the precision of another model of {family}, {alike.size} in "
-            f"{alike.precision}; measure them as two families, or give the file another name"
+            f"{twice[0]} is asked for twice; of two models of one size and precision measure each as a family, or give "
+            "one another file name; a folder has no model.revision"
         )
     return grid

@@ -5,21 +5,21 @@ What a request says of runs that have a column each in, each run with its column
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
 from rbpx.config.keys.key import explained, name_of
+from rbpx.config.model.training import number_from_0
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
-from rbpx.files.cells import large_number
 from rbpx.ties import Ties
+from rbpx.typed import typed
 
-HOW: Final = "runs='{loss_nats: {COLUMN: 60M, OTHER: 1.2B}}', with the S of each"
-_MORE: Final = "runs='{loss_nats: {NAME: {S: 60M, column: COLUMN, variant: muon}}}'"
 _NAMES: Final = ("size", "revision", "variant", "schedule")
 _COUNTS: Final = ("training_seed", "unique_tokens", "tokens_per_step", "schedule_tokens")
 _POSITIVE: Final = ("S", "active_params", "total_params")
+_KNOWN: Final = ("column", *_POSITIVE, *_NAMES, *_COUNTS)
 _RUN: Final = ("model", "run", "name")  # columns that name the run of a table of runs
 _FIELDS: Final = {"S": "non_embedding_params"}
 
@@ -43,15 +43,8 @@ def read_wide_runs(runs: Any) -> dict[str, WideRun]:
     Raises:
         RbpxError: it is not such a mapping, a run has no S, or two of its facts differ.
     """
-    if runs is None:
-        return {}
-    if not isinstance(runs, Mapping) or not runs:
-        raise RbpxError(f"runs={runs} is not a mapping; write {HOW}")
     read: dict[str, WideRun] = {}
-    for quantity, named in runs.items():
-        named = _told(named)
-        if not isinstance(quantity, str) or not isinstance(named, Mapping) or not named:
-            raise RbpxError(f"runs: {quantity}: {named} is not a quantity with the runs that have it; write {HOW}")
+    for quantity, named in (told_runs(runs) or {}).items():
         for name, told in named.items():
             where = f"runs: {quantity}: {name}"
             known = dict(told) if isinstance(told, Mapping) else {"column": told} if quantity == "lr" else {"S": told}
@@ -63,13 +56,24 @@ def read_wide_runs(runs: Any) -> dict[str, WideRun]:
                     raise RbpxError(f"{where}: {key} is {value}, but another under another quantity; give one of them")
     for name, run in read.items():
         if "non_embedding_params" not in run.facts:
-            raise RbpxError(f"runs: {name} has no S, its parameters without embeddings; write {HOW}")
+            raise RbpxError(f"runs: {name} has no S, its parameters without embeddings; write {_how()}")
     return read
 
 
+def _how() -> str:
+    return f"{typed(runs={'loss_nats': {'COLUMN': '60M', 'OTHER': '1.2B'}})}, with the S of each"
+
+
 def told_runs(runs: Any) -> Any:
-    """`runs=` with what tables of runs say in place of their paths."""
-    return {quantity: _told(named) for quantity, named in runs.items()} if isinstance(runs, Mapping) else runs
+    """`runs=` with what tables of runs say in place of their paths.
+
+    Raises:
+        RbpxError: it is not a mapping of quantities to mappings of runs.
+    """
+    told = {quantity: _told(named) for quantity, named in runs.items()} if isinstance(runs, Mapping) else runs
+    if told is not None and not (isinstance(told, Mapping) and all(isinstance(of, Mapping) for of in told.values())):
+        raise RbpxError(f"runs={runs} is not a mapping of quantities to runs; write {_how()}")
+    return told
 
 
 def _told(named: Any) -> Any:
@@ -88,37 +92,28 @@ def read_facts(path: Path) -> dict[str, dict[str, Any]]:
     from rbpx.files.rows import read_table
 
     table = read_table(path.expanduser())
-    known = ("column", *_POSITIVE, *_NAMES, *_COUNTS)
     by_name = {column.strip().lower(): column for column in table.columns}
     of_name = next((by_name[name] for name in _RUN if name in by_name), None)
     if of_name is None:
         raise RbpxError(f"{path} has no column {', '.join(_RUN[:-1])} or {_RUN[-1]}, which names the run of each row")
-    fields = {name: by_name[name.lower()] for name in known if name.lower() in by_name}
+    given = {name: by_name[name.lower()] for name in _KNOWN if name.lower() in by_name}
     told: dict[str, dict[str, Any]] = {}
     for row in table.rows:
         run = str(row.values.get(of_name))
         if run in told or row.values.get(of_name) is None:
             raise RbpxError(f"{row.place}: {of_name} is {run}; give each run one row of its own")
-        told[run] = {name: row.values[of] for name, of in fields.items() if row.values.get(of) is not None}
+        told[run] = {name: row.values[of] for name, of in given.items() if row.values.get(of) is not None}
     return told
 
 
 def _fact(where: str, key: Any, value: Any) -> Any:
     if key in _NAMES:
-        if not isinstance(value, str):
-            raise RbpxError(f"{where}: {key}: {value} is not a name; quote it to keep it as typed")
-        return value
-    exact = large_number(value)
-    if key in _POSITIVE and exact is not None and 0 < exact < 10**300:
-        return float(exact)
-    if key in _COUNTS and exact is not None and 0 <= exact < 2**63 and exact == exact.to_integral_value():
-        return int(exact)
-    if key in (*_POSITIVE, *_COUNTS):
-        raise RbpxError(
-            f"{where}: {key} is {value}; give a {'' if key in _POSITIVE else 'whole '}number, as 60M or 6e7"
-        )
-    known = ", ".join(("column", *_POSITIVE, *_NAMES, *_COUNTS))
-    raise RbpxError(f"{where}: {key} is not known of a run; known: {known}, as in {_MORE}")
+        return name_of(f"{where}: {key}", value)
+    if key in _POSITIVE:
+        return number_from_0(f"{where}: {key}", value, float, is_positive=True)
+    if key in _COUNTS:
+        return number_from_0(f"{where}: {key}", value, int)
+    raise RbpxError(f"{where}: {key} is not known of a run; known: {', '.join(_KNOWN)}")
 
 
 @dataclass
@@ -146,9 +141,7 @@ class ImportConfig:
     file: str | None = None
     source: Any = explained(None, "NAME", "under which the observations are kept")
     ties: Ties | None = explained(
-        None,
-        "RULE",
-        "of their ranks: pessimistic, optimistic, mid; unless a column says it; not for losses alone",
+        None, "RULE", "of their ranks: pessimistic, optimistic, mid; unless a column says it; not for losses alone"
     )
     family: Any = explained(None, "NAME", "of the models, unless a column says it")
     dataset: Any = explained(None, "NAME", "of the text, unless a column says it")
@@ -161,9 +154,7 @@ class ImportConfig:
     )
     tokens_per_step: Any = explained(None, "N", "as 4M: makes D of the step, unless a column says it")
     columns: Any = explained(  # a dict; Hydra adds no keys to one that is typed
-        None,
-        "",
-        "'{our name: their name}', for columns of other names: '{S: params, D: tokens, loss_nats: loss}'",
+        None, "", "'{our name: their name}', for columns of other names: '{S: params, D: tokens, loss_nats: loss}'"
     )
     texts: Any = explained(  # as columns
         None, "", "'{text: {quantity: column}}', where several texts stand side by side in columns"
@@ -180,39 +171,29 @@ class ImportConfig:
     )
 
     def __post_init__(self) -> None:
-        """Refuse an import without a valid source.
+        """Refuse an import without a valid source, and columns that are not said.
 
         Raises:
             RbpxError: no source, an invalid or reserved one, or a number where a name is expected.
         """
-        if self.source is None:
-            raise RbpxError("an import needs source=NAME, which says whose results they are, as in source=rbp_paper")
-        for name in ("source", "family", "dataset", "revision", "protocol", "dtype", "variant", "schedule"):
-            name_of(name, getattr(self, name))
-        if self.tokens_per_step is not None:
-            self.tokens_per_step = _fact("import", "tokens_per_step", self.tokens_per_step)
-        _check_choice("columns", self.columns, "columns='{rbp: NAME, k: NAME}'")
-        if self.texts is not None:
-            how = "texts='{c4: {loss_nats: NAME}, hellaswag: {bits_per_byte: NAME, accuracy: NAME}}'"
-            if not isinstance(self.texts, dict) or not self.texts:
-                raise RbpxError(f"texts={self.texts} is not a mapping; write {how}")
-            for text, fields in self.texts.items():
-                name_of("texts", text)
-                if not fields:
-                    raise RbpxError(f"texts: {text} has no columns; write {how}")
-                _check_choice(f"texts: {text}", fields, how)
-            if self.dataset is not None:
-                raise RbpxError(f"dataset={self.dataset} and texts= both name texts; leave one of them out")
-        if self.where is not None and (not isinstance(self.where, str) or not self.where.strip()):
-            raise RbpxError(f"where={self.where} is no condition; write one of SQL, as in where='loss < 5'")
-        if self.wide_runs() and self.texts is not None:
-            raise RbpxError("texts= and runs= both say what stands side by side; import one text at a time")
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", self.source):
+        for each in fields(self):
+            if each.metadata.get("shown") == "NAME":
+                name_of(each.name, getattr(self, each.name))
+        if not re.fullmatch(r"(?!measured$)[a-z0-9][a-z0-9._-]{0,63}", self.source or "", re.IGNORECASE):
             raise RbpxError(
-                f"source={self.source} is not a valid name; give letters, digits, '.', '_' and '-', at most 64"
+                f"an import needs source=NAME, which says whose results they are, got source={self.source}; give "
+                "letters, digits, '.', '_' and '-', at most 64, other than measured, which is rbpx itself"
             )
-        if self.source.lower() == "measured":
-            raise RbpxError("source=measured is reserved for what rbpx measured itself; name whose results these are")
+        if self.tokens_per_step is not None:
+            self.tokens_per_step = number_from_0("tokens_per_step", self.tokens_per_step, int)
+        choices = self.texts if isinstance(self.texts, dict) else {} if self.texts is None else {"each": self.texts}
+        for text, choice in choices.items():
+            name_of("texts", text)
+            _check_columns(f"texts: {text}", choice, typed(texts={"c4": {"loss_nats": "NAME"}}))
+        if self.columns:
+            _check_columns("columns", self.columns, typed(columns={"rbp": "NAME", "k": "NAME"}))
+        if (self.wide_runs() or self.dataset is not None) and self.texts:
+            raise RbpxError("texts= names the texts that stand side by side; leave out dataset= and runs= beside it")
 
     def wide_runs(self) -> dict[str, WideRun]:
         """The runs that have a column each, by name.
@@ -223,13 +204,11 @@ class ImportConfig:
         return read_wide_runs(self.runs)
 
 
-def _check_choice(where: str, choice: Any, how: str) -> None:
+def _check_columns(where: str, columns: Any, how: str) -> None:
     """Refuse a choice of columns that is not field -> column."""
-    if not isinstance(choice, dict | None):
-        raise RbpxError(f"{where}={choice} is not a mapping; write {how}")
-    for name, column in (choice or {}).items():
-        if not isinstance(name, str) or not isinstance(column, str):
-            raise RbpxError(f"{where}: {name}: {column} is not a pair of names; write {how}")
+    pairs = columns.items() if isinstance(columns, dict) else ()
+    if not pairs or not all(isinstance(name, str) for pair in pairs for name in pair):
+        raise RbpxError(f"{where}={columns} is not a mapping of fields to columns; write {how}")
 
 
 @dataclass
@@ -261,15 +240,8 @@ class ImportRequest(ImportConfig):
         Raises:
             RbpxError: as for any import.
         """
-        for name in ("engine", "engine_version", "size"):
-            name_of(name, getattr(self, name))
         if self.source is None:
             self.source = self.engine
         if self.S is not None:
-            exact = large_number(self.S)
-            if exact is None or exact != exact.to_integral_value() or not 0 < exact < 2**63:
-                raise RbpxError(
-                    f"S={self.S} is not a number of parameters; give those without embeddings, as S=6.5B or S=6.5e9"
-                )
-            self.S = int(exact)
+            self.S = number_from_0("S", self.S, int, is_positive=True)
         super().__post_init__()

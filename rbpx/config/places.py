@@ -6,7 +6,8 @@ from typing import Final
 
 from rbpx.errors import RbpxError
 
-GROUPS: Final = ("model", "dataset", "protocol", "parallel", "engine", "experiment")  # of files that a user may add to
+GROUPS: Final = ("model", "dataset", "protocol", "parallel", "engine", "experiment")
+"""The groups of files of conf/, to which a user may add."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 

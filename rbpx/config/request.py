@@ -1,11 +1,12 @@
 """What was asked of a verb: the values of its keys, checked one by one and together."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import dataclass, field, make_dataclass
+from functools import cache
 from typing import Any, Final, Self
 
-from rbpx.config.keys.key import Key
-from rbpx.config.keys.laws import LawKeys, PredictionKeys, pinned, points
+from rbpx.config.keys.key import Key, key, keys_of, name_of, names_of
+from rbpx.config.keys.laws import Choice, LawKeys, PredictionKeys, pinned, points
 from rbpx.config.keys.runs import LARGEST_SAMPLE, SEED, MeasuringKeys, RunKeys
 from rbpx.config.keys.shown import LOOKS, ShownKeys, StudyKeys
 from rbpx.config.keys.tasks import N_AVERAGED, TaskKeys, TokenKeys
@@ -13,48 +14,42 @@ from rbpx.config.options import Bos, Device, Format, Outliers, Padding
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, Method, OnText, SizeBy
-from rbpx.laws.pins import Pins
 from rbpx.ties import OFFICIAL
 
 __all__ = ["KEYS", "Asking", "Request"]
 
 
-class Request(RunKeys, MeasuringKeys, LawKeys, PredictionKeys, TaskKeys, TokenKeys, ShownKeys, StudyKeys):
-    """A request of any verb but `import`; a key that its verb does not have has its default.
+@dataclass(kw_only=True)
+class Request(StudyKeys, ShownKeys, TokenKeys, TaskKeys, PredictionKeys, LawKeys, MeasuringKeys, RunKeys):
+    """A request of any verb but `import`: what its keys mean; a key that its verb does not have has its default.
 
     Attributes:
-        download: the command that fetches what it needs of the hub, with the words that were typed; None where it was
-            not typed to measure.
+        typed: the values of the keys as they were typed.
+        download: the command that fetches what it needs of the hub; None where it was not typed to measure.
         brief: whether laws that nobody named are shown as far as they fit a screen, as after a measurement.
     """
 
-    download: str | None = None
-    brief: bool = False
+    typed: dict[str, Any] = field(init=False, compare=False, repr=False)
+    download: str | None = field(default=None, init=False, compare=False)
+    brief: bool = field(default=False, init=False, compare=False)
 
-    def __init__(self, **typed: Any) -> None:
+    def __post_init__(self) -> None:
         """Check what was typed.
 
         Raises:
             RbpxError: a value is not one that its key takes, or does not go with another.
         """
-        super().__init__(**typed)
+        self.typed = {name: getattr(self, name) for name in KEYS}
+        for name, given in self.typed.items():
+            setattr(self, name, KEYS[name].meaning(given))
         if self.protocol is not None and self.dataset is not None and self.dataset.has_items:
-            self.typed["protocol"] = self.protocol.of_items()
+            self.protocol = self.typed["protocol"] = self.protocol.of_items()
+        self.pins = pinned(self.E, self.pin, self.laws, self.k)
         if self.pins and self.over != 1:
             raise RbpxError(f"over={self.over:g} and E= or pin= do not go together; drop one")
         if self.pins and not self.laws.by_name:
-            self.typed["laws"] = ["cross_entropy"]
-        checks = (
-            _check_measuring,
-            _check_official,
-            _check_engine,
-            _check_serving,
-            _check_forecast,
-            _check_shown,
-            _check_axis,
-            _check_sizes,
-        )
-        for check in checks:
+            self.laws, self.typed["laws"] = Choice(("cross_entropy",), True), ["cross_entropy"]
+        for check in _CHECKS:
             check(self)
         self.points_to_predict()
 
@@ -90,11 +85,6 @@ class Request(RunKeys, MeasuringKeys, LawKeys, PredictionKeys, TaskKeys, TokenKe
         """The slices of tokens that are given by SQL conditions, by name; none where they are built in."""
         return self.slices if isinstance(self.slices, dict) else {}
 
-    @property
-    def pins(self) -> Pins:
-        """The constants that are given, by name; of one law."""
-        return pinned(self.E, self.pin, self.laws, self.k)
-
     def points_to_predict(self) -> list[tuple[float, float]]:
         """The points (S, D) to predict; none where no D is asked for."""
         return points(self.S, self.D)
@@ -105,10 +95,18 @@ class Request(RunKeys, MeasuringKeys, LawKeys, PredictionKeys, TaskKeys, TokenKe
         return self.base is None or family in (*names, *(name.partition(":")[0] for name in names))
 
 
-KEYS: Final[Mapping[str, Key[Any]]] = {
-    name: key for kind in Request.__mro__[1:-1] for name, key in vars(kind).items() if isinstance(key, Key)
-}
+KEYS: Final[Mapping[str, Key]] = keys_of(Request)
 """All keys of requests, by name."""
+
+
+_DEFAULTS: Final[Mapping[str, Mapping[str, str | None]]] = {
+    "measure": {"model": "ladder", "dataset": "stdlib", "protocol": "paper", "parallel": "data", "engine": None},
+    "analyse": dict.fromkeys(("model", "dataset", "protocol")),
+    "audit": dict.fromkeys(("model", "dataset", "protocol", "engine")),
+}
+"""The files of conf/ that a request begins from: of what measures, of what looks at a store, and of what does both."""
+_OF_AUDIT: Final = {"limit": 50, "dtype": None}  # documents of each run; runs in any precision
+_HYDRA: Final = {"output_subdir": None, "run": {"dir": "."}, "sweep": {"dir": "???", "subdir": "."}}
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class Asking:
 
     Attributes:
         verb: its name.
-        primary: the file of conf/ that its request begins from.
+        primary: what its request begins from: measure, analyse, audit, or import.
         keys: names of its keys; one with a dot, as model.bos, is of a group, and stands here to be explained.
         kind: dataclass of its request, where that is not a `Request`; its fields are its keys.
         performs: of a verb that asks questions, what it was asked in, the keys of these out.
@@ -133,8 +131,13 @@ class Asking:
     def names(self) -> tuple[str, ...]:
         """The keys without those of groups."""
         if self.kind is not None:
-            return tuple(each.name for each in fields(self.kind) if each.name != "plain")
+            return tuple(keys_of(self.kind))
         return tuple(dict.fromkeys(name for name in self.keys if "." not in name))
+
+    @property
+    def narrows(self) -> bool:
+        """Whether a model and a text choose among what the store holds."""
+        return self.primary in ("analyse", "audit")
 
     def schema(self, takes_all: bool = False) -> type:
         """A dataclass of its keys, by which Hydra refuses all others and values of a wrong type.
@@ -142,21 +145,35 @@ class Asking:
         Args:
             takes_all: whether it has all keys, as a study may give those that any of its questions has.
         """
-        return self.kind or schema_of(self.verb, KEYS if takes_all else self.names)
+        takes_all = takes_all or self.performs is not None
+        return self.kind or schema_of(self.verb, tuple(KEYS) if takes_all else self.names, self.primary)
 
 
-def schema_of(name: str, keys: Iterable[str]) -> type:
-    """A dataclass with some keys, their types and defaults."""
-    asked = [(key.name, key.kind, _default(key)) for key in map(KEYS.__getitem__, keys) if key.kind is not None]
+@cache
+def schema_of(name: str, keys: tuple[str, ...], primary: str = "") -> type:
+    """A dataclass with some keys, their types and defaults; of a verb with the files and settings it begins from."""
+    own = _OF_AUDIT if primary == "audit" else {}
+    asked = []
+    for each in (KEYS[name] for name in keys if name != "experiment"):
+        made = key(own.get(each.name, each.default), each.help, each.read, text=each.is_text)
+        asked.append((each.name, each.kind, made))
+    if primary:
+        chosen = [{group: option} for group, option in _DEFAULTS[primary].items()]
+        logs = [{f"override hydra/{of}_logging": "stderr"} for of in ("job", "hydra")]
+        defaults = ["_self_", *chosen, {"experiment": None}, *logs]
+        asked += [("defaults", list[Any], field(default_factory=lambda: list(defaults)))]
+        asked += [("hydra", Any, field(default_factory=lambda: dict(_HYDRA)))]
     return make_dataclass(name, asked)
 
 
-def _default(key: Key[Any]) -> Any:
-    value = key.default
-    return field(default=value) if value is None or value.__hash__ else field(default_factory=lambda: value)
-
-
 # -------------------------------------------------------------------------------------------- keys beside each other
+
+
+def _check_model(request: Request) -> None:
+    if request.model is not None:
+        request.model.revisions()
+        name_of("model.quantise", request.model.quantise)
+        names_of("model.variant", request.model.variant)
 
 
 def _check_measuring(request: Request) -> None:
@@ -177,10 +194,10 @@ def _check_official(request: Request) -> None:
         "protocol.window": (request.protocol.window, ProtocolConfig.window),
         "limit": (request.limit, min(request.limit, LARGEST_SAMPLE)),
     }
-    for key, (value, theirs) in fixed.items():
+    for name, (value, theirs) in fixed.items():
         if value != theirs:
             raise RbpxError(
-                f"{key}={value} is not what the authors used, which is {theirs}; drop it, or use protocol=paper"
+                f"{name}={value} is not what the authors used, which is {theirs}; drop it, or use protocol=paper"
             )
 
 
@@ -200,10 +217,10 @@ def _check_engine(request: Request) -> None:
         "model.quantise": (quantise, (None,)),
         "protocol.padding": (padding, (None, Padding.counted)),
     }
-    for key, (value, plain) in ours.items():
+    for name, (value, plain) in ours.items():
         if value not in plain:
             value = getattr(value, "value", value)
-            raise RbpxError(f"{key}={value} is of rbpx's own measuring, not of engine={request.engine.name}; drop it")
+            raise RbpxError(f"{name}={value} is of rbpx's own measuring, not of engine={request.engine.name}; drop it")
 
 
 def _check_axis(request: Request) -> None:
@@ -257,3 +274,16 @@ def _check_shown(request: Request) -> None:
     given = next((name for name in LOOKS if request.typed.get(name) is not None), None)
     if given is not None and form not in (Format.svg, Format.pdf):
         raise RbpxError(f"{given}= is of figures in files: add --format svg or pdf, or drop it")
+
+
+_CHECKS: Final = (
+    _check_model,
+    _check_measuring,
+    _check_official,
+    _check_engine,
+    _check_serving,
+    _check_forecast,
+    _check_shown,
+    _check_axis,
+    _check_sizes,
+)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from rbpx.config.text.items import RowChoice
-from rbpx.config.yaml_paths import given_by
 from rbpx.data.items import Part, in_order
 from rbpx.data.python_items import items_of
 from rbpx.data.texts import Content, Source, Text, texts
@@ -104,8 +103,9 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
         RbpxError: it cannot be read as what its name says, or a row lacks a field.
     """
     if not path.is_file():
-        advice = given_by(path) or "give the path of a text, JSONL, CSV or Parquet file"
-        raise AbsentTextError(f"dataset.path={path.absolute()} is not a file; {advice}")
+        raise AbsentTextError(
+            f"dataset.path={path.absolute()} is not a file; give the path of a text, JSONL, CSV or Parquet file"
+        )
     wanted = wanted or RowChoice(tuple(fields))
     if format_of(path) is None:
         return _read_plain(path, wanted)

@@ -5,8 +5,8 @@ A run records its request, and that is repeated: the same text, cut by the same 
 
 from dataclasses import asdict, astuple, dataclass, field, replace
 
+from rbpx.config.compose import restored
 from rbpx.config.grid import Cell
-from rbpx.config.hydra.compose import restored
 from rbpx.config.model.placement import EngineConfig, Split
 from rbpx.config.options import Dtype
 from rbpx.data.corpus import Document

@@ -144,4 +144,4 @@ def read_training(folder: Path) -> Training:
     if not isinstance(values, dict):
         raise RbpxError(f"{path} is not a JSON object; correct it, or remove it")
     also = {fact: values[name] for fact, name in _NAMES.items() if name in values and fact not in values}
-    return checked_training(values | also, str(path), _NAMES if also else None)
+    return checked_training(values | also, f"{path}: ", _NAMES if also else None)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from rbpx.config.model.family import is_gguf
-from rbpx.config.yaml_paths import given_by
 from rbpx.errors import AbsentModelError, RbpxError
 from rbpx.files.digest import digest, hash_files
 from rbpx.models.gguf import read_header
@@ -41,8 +40,7 @@ def local_folder(model: str, pickled: bool = False) -> Path | None:
         )
     if path.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
         hint = "" if "/" in model else f", or conf/model/ for a family named '{model}'"
-        advice = given_by(model) or f"check the path{hint}"
-        raise AbsentModelError(f"model.id={model} is neither a folder nor a hub id ORG/NAME; {advice}")
+        raise AbsentModelError(f"model.id={model} is neither a folder nor a hub id ORG/NAME; check the path{hint}")
     return None
 
 

@@ -15,8 +15,9 @@ from rbpx.cli.argv import parse
 from rbpx.cli.help import help_text
 from rbpx.cli.registry import asking, names
 from rbpx.config.request import KEYS
+from rbpx.errors import RbpxError
 from tests.support.commands import Answer, here
-from tests.support.right_requests import requests_of
+from tests.support.composed import requests_of
 from tests.support.stores import RESAMPLES, Family, build_member, write_jsonl
 from tests.support.synthetic import Truth, write_store
 
@@ -79,11 +80,16 @@ def test_the_page_of_a_verb_shows_how_to_type_it_and_has_a_line_for_each_of_its_
             assert len(explained) == len(set(explained)), verb
 
 
-def test_the_page_of_all_verbs_names_each_and_explains_every_key() -> None:
-    page = help_text(None)
+def test_the_first_page_fits_a_terminal_and_the_page_of_all_explains_every_verb_and_key() -> None:
+    first, page = help_text(""), help_text("all")
+    assert len(first.splitlines()) <= 40
+    assert max(map(len, first.splitlines())) <= 120
+    assert [verb for verb in names() if not re.search(rf"\b{verb}\b", first)] == []
     assert [verb for verb in names() if not re.search(rf"^ +{verb} ", page, re.MULTILINE)] == []
     known = {name for verb in names() if asking(verb).kind is None for name in asking(verb).keys}
     assert [name for name in known if not re.search(rf"\b{re.escape(name)}=", page)] == []
+    with pytest.raises(RbpxError, match=r"--help nosuch: no such page"):
+        help_text("nosuch")
 
 
 def test_a_page_names_the_formats_that_its_verb_has(store: Path, cwd: Path) -> None:
@@ -116,9 +122,7 @@ def test_cfg_prints_the_configuration_and_measures_nothing(cwd: Path, tmp_path: 
 def test_flags_may_stand_anywhere_and_be_written_as_overrides() -> None:
     lines = ["-m limit=3,5 size=3k", "limit=3,5 -m size=3k", "limit=3,5 size=3k --multirun"]
     assert all(parse(line.split()).sweeps for line in lines)
-    assert {tuple(word for word in parse(line.split()).hydra if "=" in word) for line in lines} == {
-        ("limit=3,5", "size=3k")
-    }
+    assert {parse(line.split()).overrides for line in lines} == {("limit=3,5", "size=3k")}
     lines = ["--format json --store a/b fit k=3", "fit --store=a/b k=3 --format=json", "fit store=a/b format=json k=3"]
     one, *others = (requests_of(line.split()) for line in lines)
     assert [(request.store, request.format.value, request.k) for request in one] == [("a/b", "json", one[0].k)]

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 import yaml
+from omegaconf import OmegaConf
 
 from rbpx.cli.registry import asking
-from rbpx.config.hydra.compose import compose
+from rbpx.config.compose import compose
+from rbpx.config.request import Request
 from tests.support.commands import here
 from tests.support.places import EXPERIMENTS
-from tests.support.right_requests import request_of_study
 from tests.support.stores import RESAMPLES, Family, cell_records, run_folders
 
 
@@ -65,18 +66,26 @@ def test_a_sweep_in_which_every_job_is_wrong_is_a_wrong_request(family: Family, 
 # -------------------------------------------------------------------------------------------------------------- studies
 
 
-def test_every_study_is_a_right_request_of_its_verb() -> None:
-    """Studies are for `run`, but for those whose first line says otherwise."""
-    studies = {path.stem: path for path in EXPERIMENTS.glob("*.yaml")}
+def test_every_study_says_right_keys_and_names_itself() -> None:
+    studies = sorted(EXPERIMENTS.glob("*.yaml"))
     assert len(studies) >= 40
-    for name, path in studies.items():
-        assert request_of_study(path, "run").study.name == name
+    schema = OmegaConf.structured(asking("run").schema(True))
+    for path in studies:
+        said = yaml.safe_load(path.read_text())
+        values = {key: value for key, value in said.items() if key not in ("defaults", "hydra")}
+        merged = OmegaConf.to_object(OmegaConf.merge(schema, values))
+        given = {key: getattr(merged, key) for key in values}
+        assert Request(**given).study.question, path.stem
+        assert path.read_text().startswith("# @package _global_\n"), path.stem
 
 
 def test_hydra_makes_of_a_study_the_request_that_its_file_says() -> None:
     path = EXPERIMENTS / "relative_gaps.yaml"
-    request, study = compose(asking("run"), [f"experiment={path.stem}"]), yaml.safe_load(path.read_text())
+    study = yaml.safe_load(path.read_text())
+    requests = compose(asking("run"), [f"experiment={path.stem}"]).requests
     said = {key: value for key, value in study.items() if key not in ("defaults", "hydra", "study")}
     assert len(said) > 1
-    assert {key: request.typed[key] for key in said} == said
-    assert request == request_of_study(path, "run")
+    assert [request.dataset.name for request in requests] == ["pydoc", "stdlib"], "its sweep"
+    for request in requests:
+        assert {key: request.typed[key] for key in said} == said
+        assert (request.study.name, request.study.question) == (path.stem, study["study"]["question"])

@@ -5,11 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from rbpx.cli.registry import asking
 from rbpx.config.grid import cells
-from rbpx.config.hydra.compose import compose
 from rbpx.config.model.family import chosen_revisions, listed_steps, log_spaced
 from rbpx.errors import RbpxError
+from tests.support.composing import request_of
 
 PYTHIA = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, {"from": 1000, "to": 143000, "by": 1000}]
 
@@ -31,12 +30,9 @@ def test_log_spaced_ones_are_about_twice_as_far_each() -> None:
     ("revision", "checkpoints", "says"),
     [
         ("all", [], "family mine lists no checkpoints"),
-        (["step1", "step1"], PYTHIA, "not a list of different revisions"),
-        (["step1", "all"], PYTHIA, "not a list of different revisions"),
-        ([], PYTHIA, "not a list of different revisions"),
         (1000, PYTHIA, "was read as a number"),
-        ("all", [{"from": 5, "to": 1, "by": 1}], "is not a step, nor a range"),
-        ("all", [1.5], "1.5 is not a step"),
+        ("all", [{"from": 1, "to": 5}], "are not all steps or ranges"),
+        ("all", [1.5], "[1.5] are not all steps or ranges"),
     ],
 )
 def test_what_names_no_checkpoints_is_one_line(revision: object, checkpoints: list[object], says: str) -> None:
@@ -44,13 +40,17 @@ def test_what_names_no_checkpoints_is_one_line(revision: object, checkpoints: li
         chosen_revisions(revision, checkpoints, "mine")
 
 
+def test_a_revision_that_is_named_twice_counts_once() -> None:
+    assert chosen_revisions(["step1", "main", "step1"], PYTHIA, "mine") == ["step1", "main"]
+
+
 def test_a_sweep_of_checkpoints_has_a_cell_for_each_with_its_tokens() -> None:
     listed = {f"EleutherAI/pythia-{size}": None for size in ("14m", "70m")}
     words = ["model=pythia", "size=[14m,70m]", "dataset=pydoc", "model.revision=[step512,step1000]"]
-    assert [(cell.size, cell.revision) for cell in cells(compose(asking("measure"), words), None, listed)] == [
+    assert [(cell.size, cell.revision) for cell in cells(request_of("measure", words), None, listed)] == [
         (size, step) for size in ("14m", "70m") for step in ("step512", "step1000")
     ]
-    request = compose(asking("measure"), ["model=pythia", "size=14m", "dataset=pydoc", "model.revision=log"])
+    request = request_of("measure", ["model=pythia", "size=14m", "dataset=pydoc", "model.revision=log"])
     grid = cells(request, None, listed)
     assert len(grid) == 20
     assert [cell.training.training_tokens for cell in grid][:3] == [0, 2_097_152, 2 * 2_097_152]

@@ -4,17 +4,15 @@ import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 
 from rbpx.cli.help import help_text
-from rbpx.cli.registry import asking
-from rbpx.config.hydra.compose import compose
-from rbpx.config.hydra.trust import load_trusted
 from rbpx.errors import RbpxError
 from tests.support.commands import Answer, here
+from tests.support.composing import request_of
 from tests.support.places import EXPERIMENTS
 
 STUDY = """\
+# @package _global_
 defaults:
   - override /model: mine
   - override /dataset: letters
@@ -54,7 +52,7 @@ def refused(answer: Answer, *says: str) -> None:
 
 def of(own: Path, *words: str, verb: str = "run") -> object:
     """The request of these words and of the folder."""
-    return compose(asking(verb), [*words, f"--config-dir={own}"])
+    return request_of(verb, words, own)
 
 
 def test_a_study_of_ones_own_chooses_files_of_ones_own(own: Path) -> None:
@@ -81,7 +79,7 @@ def test_a_study_is_recorded_into_its_own_file_from_a_file_beside_it(own: Path, 
     assert ours.read_text() == before
     numbers.unlink()
     answer = here(*words, cwd=cwd)
-    refused(answer, f"{numbers} is not a file", f"{own}/experiment/theirs.yaml")
+    refused(answer, str(numbers))
 
 
 def test_what_there_is_includes_the_users_own(own: Path) -> None:
@@ -103,7 +101,7 @@ def test_a_file_of_the_user_replaces_ours_of_the_same_name(own: Path) -> None:
     (own / "experiment" / "demo.yaml").write_text(STUDY.replace("mine", "ladder"))
     assert of(own, "model=ladder").model.family == "mine"
     assert of(own, "experiment=demo").model.family == "mine"
-    assert compose(asking("plan"), ["model=ladder"]).model.family == "ladder", "the folder is forgotten at once"
+    assert request_of("plan", ["model=ladder"]).model.family == "ladder", "the folder is forgotten at once"
 
 
 # ------------------------------------------------------------------------------------------------------ what is missing
@@ -113,9 +111,9 @@ def test_a_missing_text_or_model_is_named_with_its_path_and_the_file_that_says_i
     (own / "dataset" / "gone.yaml").write_text("name: gone\npath: ../texts/gone.jsonl\n")
     asked = ("size=3k", "--config-dir", own, "--store", own / "store")
     answer = here("measure", *asked, "model=ladder", "dataset=gone", cwd=cwd)
-    refused(answer, "dataset gone", f"{own}/texts/gone.jsonl is not a file", f"{own}/dataset/gone.yaml")
+    refused(answer, "dataset gone", f"{own}/texts/gone.jsonl is not a file")
     answer = here("plan", "model=mine", "dataset=letters", *asked[1:], cwd=cwd)
-    refused(answer, f"{own}/weights/a", f"{own}/model/mine.yaml")
+    refused(answer, f"{own}/weights/a")
 
 
 def test_a_hub_id_is_no_path(own: Path) -> None:
@@ -124,56 +122,8 @@ def test_a_hub_id_is_no_path(own: Path) -> None:
     assert [size.id for size in request.model.sizes.values()] == ["ORG/NAME", "rbpx:ladder/3k/8m"]
 
 
-# ------------------------------------------------------------------------------------------- what a file may not say
-
-
-LINES = (
-    *("touch MARK", "module load cuda; touch MARK", "module load cuda\ntouch MARK", "module load $(touch MARK)"),
-    *("module load ./mine", "module load /tmp/mine", "module load a/../mine", "module use /tmp", "ml ~/mine"),
-    *(
-        "module load `touch MARK`",
-        "source venv/bin/activate",
-        "export LD_PRELOAD=mine.so",
-        "module load {a,b}",
-        "ml >a",
-    ),
-)
-
-
-def test_a_line_for_a_shell_is_refused_with_what_to_type(tmp_path: Path) -> None:
-    path = tmp_path / "mine.yaml"
-    for line in LINES:
-        launcher = {"setup": ["module load cuda", line]}
-        for package, content in (("hydra.launcher", launcher), ("", {"hydra": {"launcher": launcher}})):
-            path.write_text(yaml.safe_dump(content))
-            with pytest.raises(RbpxError, match=r"mine\.yaml.*module load cuda.*add --trust-config"):
-                load_trusted(path, trusts=False, package=package)
-            load_trusted(path, trusts=True, package=package)
-    path.write_text(yaml.safe_dump({"setup": ["module purge", "module load cuda/12.1 gcc"]}))
-    load_trusted(path, trusts=False, package="hydra.launcher")
-
-
-NOT_PLAIN = {
-    "a second line of a script": ("hydra.launcher", {"partition": "gpu\ntouch MARK #"}),
-    "a line from elsewhere": ("hydra.launcher", {"comment": "${study.question}"}),
-    "a list": ("hydra.launcher", {"constraint": ["a"]}),
-    "a folder of a launcher": ("hydra.launcher", {"submitit_folder": "/tmp"}),
-    "flags of sbatch": ("hydra.launcher", {"additional_parameters": {"a\ntouch MARK": 1}}),
-    "another group": ("hydra.launcher", {"defaults": ["/hydra/callbacks/mine"]}),
-    "a group beside it": ("hydra.launcher", {"defaults": ["../callbacks/mine"]}),
-    "logging of jobs": ("", {"hydra": {"sweeper": {"params": {"hydra.job_logging.handlers.a.class": "os.getcwd"}}}}),
-    "setup of jobs": ("", {"hydra": {"sweeper": {"params": {"hydra.launcher.setup": "[touch MARK]"}}}}),
-    "an environment of jobs": ("", {"hydra": {"sweeper": {"params": {"+hydra.job.env_set.LD_PRELOAD": "mine.so"}}}}),
-    "a place of jobs": ("", {"hydra": {"sweeper": {"params": {"output": "~/.bashrc"}}}}),
-    "a file that is written": ("", {"output": "~/.bashrc"}),
-    "a store that is written": ("", {"store": "/tmp/store"}),
-}
-
-
-def test_what_would_be_run_or_written_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "mine.yaml"
-    for package, values in NOT_PLAIN.values():
-        path.write_text(yaml.safe_dump(values))
-        with pytest.raises(RbpxError, match=r"mine\.yaml.*--trust-config"):
-            load_trusted(path, trusts=False, package=package)
-        load_trusted(path, trusts=True, package=package)
+def test_a_study_without_its_header_is_said_to_lack_it(own: Path) -> None:
+    path = own / "experiment" / "mystudy.yaml"
+    path.write_text(STUDY.replace("# @package _global_\n", ""))
+    with pytest.raises(RbpxError, match=r"mystudy.*# @package _global_"):
+        of(own, "experiment=mystudy")

@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rbpx.cli.argv import parse
-from rbpx.cli.registry import asking
-from rbpx.config.hydra.compose import compose
-from rbpx.config.overrides import quoted
+from rbpx.config.texts import quoted
 from rbpx.errors import RbpxError
 from rbpx.typed import speaking_shell, typed
+from tests.support.composing import request_of
 from tests.support.typed import TEXT
 
 PARSER = OverridesParser.create()
@@ -25,10 +24,11 @@ def test_the_grammar_reads_a_quoted_value_back_as_the_same_text(text: str) -> No
 
 
 @settings(max_examples=40, deadline=None)
-@given(TEXT.filter(bool), TEXT.filter(lambda text: bool(text) and not text.startswith("-")), st.booleans())
-def test_a_flag_in_either_spelling_becomes_the_same_override(store: str, query: str, joined: bool) -> None:
-    flag = [f"--store={store}"] if joined else ["--store", store]
-    assert f"store={quoted(store)}" in parse(["sql", *flag, query]).hydra
+@given(TEXT.filter(bool), st.booleans())
+def test_a_flag_in_either_spelling_becomes_the_same_override(store: str, joined: bool) -> None:
+    if joined or not store.startswith("-"):
+        flag = [f"--store={store}"] if joined else ["--store", store]
+        assert f"store={quoted(store)}" in parse(["sql", "FROM runs", *flag]).overrides
 
 
 @settings(max_examples=40, deadline=None)
@@ -38,14 +38,14 @@ def test_no_word_is_lost_and_nothing_but_a_mistake_is_raised(words: list[str]) -
         line = parse(["sql", *words])
     except RbpxError:
         return
-    kept = [*line.words, *line.hydra]
-    assert line.help or line.version or len(kept) >= sum(1 for word in words if not word.startswith("-"))
+    kept = [*line.words, *line.overrides, *line.flags]
+    assert line.help is not None or line.version or len(kept) >= sum(not word.startswith("-") for word in words)
 
 
 def test_overrides_come_back_in_the_request_as_they_were_given() -> None:
     text = "a \"b\" 'c' \\ $d [e] {f} (g), h=i:j\n~ü"
     words = [f"output={quoted(text)}", "k=[10,3]", "seed=7", "format=json", "fresh=true"]
-    request = compose(asking("fit"), words)
+    request = request_of("fit", words)
     assert (request.output, request.typed["k"], request.seed) == (text, [10, 3], 7)
     assert (request.format.value, request.fresh) == ("json", True)
 

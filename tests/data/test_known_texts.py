@@ -153,7 +153,6 @@ def test_a_rule_that_cannot_be_meant_is_one_line(words: tuple[str, ...], says: l
         ({"articles": True}, "no text that meets dataset.articles=true"),
         ({"where": {"meta.pile_set_name": "law"}}, "no text that meets dataset.where"),
         ({"where": "law"}, "dataset.where=law is not a mapping"),
-        ({"longer_than": -1}, "dataset.longer_than=-1"),
         ({"fields": []}, "dataset.fields=[]"),
     ],
     ids=str,

@@ -182,7 +182,7 @@ def test_each_item_may_have_examples_of_its_own_whatever_the_other_items_are(tmp
         assert tuple(few.text.split("\n\n")[:-1]) == of_each[few.source_id]
     others = read(path, fewshot_seed=7, **keys)
     assert {d.source_id: tuple(d.text.split("\n\n")[:-1]) for d in others} != of_each
-    with pytest.raises(RbpxError, match=r"dataset.fewshot_draw=item draws examples for each item"):
+    with pytest.raises(RbpxError, match=r"dataset.fewshot_draw=item a seed"):
         read(path, fewshot_seed=None, **keys)
 
 
@@ -270,21 +270,24 @@ def test_a_row_that_cannot_be_an_item_is_named(
     ("keys", "said"),
     [
         ({"template": "{q", "target": "a"}, "is not a template"),
-        ({"template": "{q:shout}", "target": "a"}, "names the function 'shout', which is unknown"),
-        ({"template": "{}", "target": "a"}, "is not a path"),
+        (
+            {"template": "{q:shout}", "target": "a"},
+            "or a function that is none of strip, capitalize",
+        ),
+        ({"template": "{}", "target": "a"}, "names {}, which is no path of a column"),
         ({"template": "{q!r}", "target": "a"}, "no column 'q!r'"),
-        ({"context": ["q"]}, "dataset.context is for items, which have a target"),
+        ({"context": ["q"]}, "is for items, which have a target"),
         ({"fewshot": 2}, "dataset.fewshot=2 is for items"),
         ({"choices": "c"}, "needs dataset.right=COLUMN"),
-        ({"target": "a", "right": "r"}, "says which choice is right, but there are none"),
-        ({"choices": ["x"], "right": "r"}, "nor a list of two choices or more"),
-        ({"choices": [False, "yes"], "right": "r"}, "put it in quotes"),
+        ({"target": "a", "right": "r"}, "dataset.right=r is for items with choices"),
+        ({"choices": ["x"], "right": "r"}, "is one choice; give two"),
+        ({"choices": [False, "yes"], "right": "r"}, "quote it"),
         ({"choices": "c", "right": "r", "target": "a"}, "what follows a choice that stands in its context"),
-        ({"choices": "c", "right": "r", "template": "{choice}"}, "dataset.target=COLUMN is what follows it"),
+        ({"choices": "c", "right": "r", "template": "{choice}"}, "give both, or neither"),
         ({"target": "a", "chunk": "line"}, "is for texts"),
         ({"target": "a", "domains": {"x": ["y"]}}, "dataset.category=COLUMN"),
         ({"target": "a", "clean": "soap"}, "dataset.clean=soap is unknown"),
-        ({"target": "a", "fewshot": -1}, "dataset.fewshot=-1 is below 0"),
+        ({"target": "a", "fewshot": -1}, "dataset.fewshot=-1 draws none"),
     ],
 )
 def test_keys_that_make_no_items_are_refused(keys: dict[str, Any], said: str, tmp_path: Path) -> None:

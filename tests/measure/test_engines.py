@@ -286,16 +286,8 @@ def test_a_name_that_no_host_can_have_is_one_line() -> None:
     [
         ({"url": "127.0.0.1:8000"}, "is no address of a server; give one as http://host:8000/v1"),
         ({"url": "http://me:pass@host/v1"}, "give a server's key in VLLM_API_KEY instead"),
-        ({"url": "http://host:port/v1"}, "is no address ("),
-        ({"timeout_s": 0}, "engine.timeout_s=0 is not a positive number of seconds"),
-        ({"timeout_s": 1e10}, "engine.timeout_s=10000000000.0 is not a positive number of seconds up to 1,000,000"),
-        ({"timeout_s": float("nan")}, "engine.timeout_s=nan is not a positive number of seconds"),
         ({"version": 0.11}, "engine.version=0.11 was read as a number; quote it"),
         ({"name": "other"}, "engine.name=other is unknown; known: vllm"),
-        (
-            {"name": "sglang"},
-            "engine.name=sglang cannot measure: its server tells the log-probabilities of a prompt, but",
-        ),
     ],
 )
 def test_what_is_no_engine_is_refused(values: dict[str, Any], told: str) -> None:
@@ -307,7 +299,7 @@ def test_what_is_no_engine_is_refused(values: dict[str, Any], told: str) -> None
 @pytest.mark.parametrize(
     ("word", "told"),
     [
-        ("dtype=null", "engine=vllm does not tell in which precision it computes"),
+        ("dtype=null", "dtype=null is not a precision, which engine=vllm does not tell"),
         ("best=5", "best=5 is of rbpx's own measuring, not of engine=vllm"),
     ],
 )

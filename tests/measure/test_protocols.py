@@ -176,10 +176,13 @@ def test_a_rolling_run_reads_all_of_each_document_and_its_first_window_as_the_pa
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"name": "rolling", "whole": True, "window": 1024, "stride": 1024}, "1024 is not below protocol.window=1024"),
+        (
+            {"name": "rolling", "whole": True, "window": 1024, "stride": 1024},
+            "protocol.window=1024 and protocol.stride=1024 leave out tokens",
+        ),
         ({"name": "rolling", "whole": True, "stride": 0}, "protocol.stride=0"),
         ({"stride": 5}, "is for whole documents; use protocol=rolling"),
-        ({"window": 1}, "protocol.window=1 predicts nothing"),
+        ({"window": 1}, "protocol.window=1 and"),
     ],
     ids=str,
 )

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from rbpx.cli.registry import asking
-from rbpx.config.hydra.compose import Overrides, requests
+from rbpx.config.compose import compose
 from rbpx.config.keys.runs import Shard
 from rbpx.measure.shards import divide, of_shard
 from tests.support.commands import here
 
 
 def requests_of(*words: str) -> list[Any]:
-    return [read_request() for read_request in requests(Overrides(asking("measure"), words)) or ()]
+    return list(compose(asking("measure"), [word for word in words if word != "-m"], sweeps="-m" in words).requests)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_what_a_store_or_a_hub_holds_does_not_move_a_cell(tmp_path: Path, monkey
     [
         (("measure", "shard=0/3"), "shard=0/3 is not a part of a grid"),
         (("measure", "shard=4/3"), "shard=4/3 is not a part of a grid"),
-        (("measure", "shard=3"), "shard=3 names no part; give one of shard=1/3 to shard=3/3"),
+        (("measure", "shard=3"), "shard=3 names no part; give a part, as in shard=1/3"),
         (("plan", "size=3k", "shard=2", "--format", "jobs"), "shard=2 is more than the 1 cell of the grid"),
     ],
 )

@@ -48,19 +48,19 @@ def test_a_family_without_a_rule_knows_nothing_of_a_checkpoint() -> None:
 
 
 def test_keys_go_before_the_file_and_may_list_a_value_for_each_model() -> None:
-    known = of_family("hub", "id=[a/x,a/y]", "family=f", "tokens=3e9", "seed=[0,null]", "variant=muon")
-    assert known["x"] == Training(training_tokens=3_000_000_000, training_seed=0, variant="muon")
-    assert known["y"] == Training(training_tokens=3_000_000_000, variant="muon")
+    known = of_family("hub", "id=[a/x,a/y]", "family=f", "tokens=3e9", "seed=[0,null]", "variant=muon", "step=2k")
+    assert known["x"] == Training(3_000_000_000, training_step=2000, training_seed=0, variant="muon")
+    assert known["y"] == Training(3_000_000_000, training_step=2000, variant="muon")
     assert of_family("pythia", "tokens=5", "sizes.70m.training_seed=7")["70m"] == Training(5, None, 143_000, None, 7)
 
 
 @pytest.mark.parametrize(
     ("word", "what"),
     [
-        ("tokens=many", "model.tokens is 'many'; give a whole number from 0"),
+        ("tokens=many", "model.tokens is many; give a whole number from 0"),
         ("tokens=1.5", "model.tokens is 1.5; give a whole number"),
         ("step=-1", "model.step is -1; give a whole number from 0"),
-        ("flops=x", "model.flops is 'x'; give a number from 0"),
+        ("flops=x", "model.flops is x; give a number from 0"),
         ("seed=true", "model.seed is True"),
         ("seed=[1,2,3]", "model.seed lists 3 values for 2 models"),
     ],
@@ -76,7 +76,12 @@ def test_what_lies_beside_a_model_is_read_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "training.json"
     path.write_text('{"size": "7k", "steps": 976, "tokens": 7995392, "training_seed": 4, "curve_nats": [1.0]}')
     assert read_training(tmp_path) == Training(training_tokens=7_995_392, training_step=976, training_seed=4)
-    for text, what in (("[]", "not a JSON object"), ("{", "cannot be read"), ('{"tokens": "8M"}', "tokens is '8M'")):
+    for text, what in (
+        ("[]", "not a JSON object"),
+        ("{", "cannot be read"),
+        ('{"tokens": "8X"}', "training.json: tokens is 8X"),
+        ('{"variant": 3e-4}', "training.json: variant=0.0003 was read as a number"),
+    ):
         path.write_text(text)
         with pytest.raises(RbpxError, match=what):
             read_training(tmp_path)

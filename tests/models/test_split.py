@@ -125,7 +125,7 @@ def test_several_processes_do_not_split_one_model(
 
 @pytest.mark.parametrize(
     ("words", "says"),
-    [(["memory={cpu: 1GiB}"], "add device=split"), (["device=split", "memory={}"], "names no devices")],
+    [(["memory={cpu: 1GiB}"], "add device=split"), (["device=split", "memory={}"], "memory={} does not say how much")],
 )
 def test_memory_that_cannot_be_meant_is_a_wrong_request(
     words: list[str], says: str, tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
@@ -137,19 +137,18 @@ def test_memory_that_cannot_be_meant_is_a_wrong_request(
 
 
 @pytest.mark.parametrize(
-    ("memory", "says"),
+    "memory",
     [
-        ("20GiB", "memory=20GiB names no devices"),
-        ({"disk": "1GiB"}, "disk is not a device"),
-        ({True: "1GiB"}, "True is not a device"),
-        ({"cpu": "lots"}, "cpu: lots is not an amount"),
-        ({"cpu": -5}, "cpu: -5 is not an amount"),
-        ({"cpu": "2Gb"}, "cpu: 2Gb is not an amount"),
+        "20GiB",
+        {"disk": "1GiB"},
+        {"cpu": "lots"},
+        {"cpu": -5},
+        {0: "1GiB", "cpu": "2Gb"},
     ],
     ids=str,
 )
-def test_an_amount_that_is_none_is_refused(memory: Any, says: str) -> None:
-    with pytest.raises(RbpxError, match=says):
+def test_an_amount_that_is_none_is_refused(memory: Any) -> None:
+    with pytest.raises(RbpxError, match=r"does not say how much .* as in memory={0: '20GiB', 'cpu': '60GiB'}"):
         read_limits(memory)
 
 

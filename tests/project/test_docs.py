@@ -12,17 +12,15 @@ from ext.markdown import plain
 from ext.notebook import with_cells
 from generate import PART, PARTS, filled
 
-from rbpx.cli.argv import parse
-from rbpx.cli.registry import asking, names
-from rbpx.config.hydra.compose import compose
+from rbpx.cli.registry import names
 from rbpx.config.places import folder
 from rbpx.config.request import KEYS
 from rbpx.laws.names import LAWS
 from rbpx.status import Status
 from rbpx.store import schema
 from rbpx.store.relations import BY_FILE
+from tests.support.composed import requests_of
 from tests.support.places import DOCS, PROJECT
-from tests.support.right_requests import requests_of
 
 PAGES = [PROJECT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)]
 RELATIONS = {name: getattr(schema, name.upper()) for name in meanings.RELATIONS} | BY_FILE
@@ -145,17 +143,3 @@ def test_every_command_that_is_shown_is_a_right_request(tmp_path: Path, monkeypa
             except Exception as problem:
                 wrong[line] = str(problem)
     assert wrong == {}
-
-
-def test_what_is_checked_without_hydra_is_what_hydra_makes() -> None:
-    for line in (
-        "measure model=pythia size='[70m,160m]' dataset=pydoc limit=5 dtype=bfloat16 model.revision=step1000",
-        "fit dataset=pydoc axis=cross_entropy@stdlib k='[1,10]' laws=rbp resamples=25 --format json",
-        "audit dataset=pydoc engine=vllm engine.url=http://host:8000/v1 dtype=bfloat16",
-        "gaps slices='{early: \"position < 64\"}' dataset.name=mine",
-    ):
-        words = shlex.split(line)
-        typed = parse(words)
-        made = compose(asking(typed.verb), typed.hydra)
-        made.download = None
-        assert requests_of(words) == [made], line

@@ -1,4 +1,4 @@
-"""Whatever bytes a file of texts, of results or of configuration holds, it is read, or refused in one line."""
+"""Whatever bytes a file of texts or of results holds, it is read, or refused in one line."""
 
 import pytest
 from hypothesis import given, settings
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.support import fuzz
 
-FEW = {"texts": 4, "imports": 5, "engine rows": 20, "parts": 20, "samples": 20, "configuration": 30}
+FEW = {"texts": 4, "imports": 5, "engine rows": 20, "parts": 20, "samples": 20}
 
 
 @pytest.mark.parametrize("target", FEW)
@@ -15,10 +15,6 @@ def test_the_corpus_and_a_few_mutations_of_it_are_read_or_refused(target: str) -
     for content in corpus:
         run(content)
     fuzz.drive(run, fuzz.mutated(corpus), FEW[target])
-
-
-def test_a_file_of_configuration_is_composed_or_refused() -> None:
-    fuzz.composed(fuzz.FILES[0])
 
 
 # ----------------------------------------------------------------------- import tables: read back as they were made

@@ -242,7 +242,7 @@ def test_a_wrong_file_is_one_line_that_says_what_to_do(
 REQUESTS = {
     "no source": ("ties=mid", ["needs source=NAME"]),
     "our own source": ("source=measured ties=mid", ["source=measured"]),
-    "source that is a path": ("source=a/b ties=mid", ["source=a/b", "valid name"]),
+    "source that is a path": ("source=a/b ties=mid", ["source=a/b", "letters, digits"]),
     "source read as a number": ("source=12 ties=mid", ["source=12", "quote"]),
     "no tie rule": ("source=them", ["no column ties", "ties=optimistic"]),
     "unknown tie rule": ("source=them ties=nosuch", ["nosuch", "pessimistic"]),

@@ -102,7 +102,7 @@ WRONG = {
     "a table": ("tokens > (SELECT count(*) FROM observations)", ["observations does not exist"]),
     "a setting": ("(SELECT count(*) FROM pragma_database_list()) > 0 AND tokens > getenv('HOME')", ["where="]),
     "text that is no number": ("S > 7", ["Cannot compare values of type VARCHAR"]),
-    "nothing": (" ", ["is no condition"]),
+    "nothing": (" ", ["Parser Error"]),
     "no row": ("tokens > 1e9", ["is true of none of the 4 rows"]),
 }  # fmt: skip
 

@@ -119,11 +119,11 @@ WRONG = {
     "no quantity": ("{small: 60M}", "write runs='{loss_nats: {COLUMN: 60M, OTHER: 1.2B}}'"),
     "a loss without unit": ("{loss: {small: 60M}}", "loss has no unit"),
     "a column that is not there": ("{loss_nats: {smal: 60M}}", "no column 'smal'"),
-    "no number": ("{loss_nats: {small: 60X}}", "small: S is 60X; give a number"),
+    "no number": ("{loss_nats: {small: 60X}}", "small: S is 60X; give a number above 0"),
     "no S": ("{loss_nats: {small: {variant: x}}}", "small has no S"),
     "a fact that is none": ("{loss_nats: {small: {S: 60M, colour: red}}}", "colour is not known of a run"),
     "two S": ("{loss_nats: {small: 60M}, accuracy: {small: 70M}}", "S is 70M, but another under another quantity"),
-    "no mapping": ("[small]", "is not a mapping"),
+    "no mapping": ("[small]", "is not a mapping of quantities to runs"),
 }
 
 

@@ -1,8 +1,8 @@
 """Commands of this process whose configuration Hydra composes once a session for each verb and choice of files.
 
 What is typed as KEY=VALUE is set in a copy of that by Hydra itself, so that a test sees the same requests and the same
-refusals in a third of the time. What configures Hydra, names a study or sweeps is composed anew, as ever; a test that
-is about how files of conf/ are read has `commands.here`.
+refusals in a third of the time. What configures Hydra or names a study is composed anew, as ever; a test that is about
+how files of conf/ are read has `commands.here`.
 """
 
 import re
@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import commands
 
-_GROUP = re.compile(r"\+?(model|dataset|protocol|engine)=")
+_GROUP = re.compile(r"\+?(model|dataset|protocol|engine|parallel)=")
 _ANEW = re.compile(r"[~]|\+?experiment=|\+*hydra[./]|[^=]*@|\+?(model|dataset|protocol|engine)/")
 _composed: dict[Any, Any] = {}
 
@@ -27,30 +28,51 @@ def here(*args: object, **options: Any) -> commands.Answer:
         return commands.here(*args, **options)
 
 
+def requests_of(words: Sequence[str], own: Path | None = None) -> list[Any]:
+    """The requests of the jobs of `python -m rbpx WORDS`; none of a line that asks for a page of help.
+
+    Args:
+        words: what is typed behind `rbpx`.
+        own: a folder of configuration of the reader's, who has the files that the documentation lets them write.
+
+    Raises:
+        RbpxError: something in the line is wrong.
+    """
+    from rbpx.cli.argv import parse
+    from rbpx.cli.registry import asking
+    from rbpx.config.compose import compose
+
+    line = parse(list(words))
+    if line.help is not None or line.version:
+        return []
+    with composed_once():
+        return compose(asking(line.verb), line.overrides, line.own or own, line.sweeps).requests
+
+
 @contextmanager
 def composed_once() -> Iterator[None]:
     """Compose each verb and choice of files once while a session lasts."""
-    from rbpx.config.hydra import adapter
+    from rbpx.config import compose
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adapter, "composed", partial(_compose, adapter.composed))
+        patch.setattr(compose, "_composed", partial(_compose, compose._composed))
         yield
 
 
-def _compose(compose: Any, primary: str, overrides: Sequence[str]) -> Any:
+def _compose(compose: Any, asking: Any, words: Sequence[str]) -> Any:
     from hydra._internal.config_loader_impl import ConfigLoaderImpl
-    from hydra.core.config_store import ConfigStore
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    groups = [word for word in overrides if _GROUP.match(word) and primary != "import"]
-    values = OverridesParser.create().parse_overrides([word for word in overrides if word not in groups])
-    if any(map(_ANEW.match, overrides)) or any(value.is_sweep_override() for value in values):
-        return compose(primary, overrides)
-    repo = ConfigStore.instance().repo
-    held = {name: node.node for name, node in repo.get("dataset", {}).items()}
-    key = (primary, str(repo["request.yaml"].node), str(held), *groups)
-    if key not in _composed:
-        _composed[key] = compose(primary, groups)
+    from rbpx.config.compose import _by_name, _own
+
+    words = _by_name(asking, words)
+    values = OverridesParser.create().parse_overrides([word for word in words if not _GROUP.match(word)])
+    if any(map(_ANEW.match, words)) or any(value.is_sweep_override() for value in values):
+        return compose(asking, words)
+    groups = [word for word in words if _GROUP.match(word)]
+    key = (asking.verb, asking.schema(), str(_own), *groups)
+    if key not in _composed or _own:
+        _composed[key] = compose(asking, groups)
     config = deepcopy(_composed[key])
     ConfigLoaderImpl._apply_overrides_to_config(values, config)
     return config

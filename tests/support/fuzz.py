@@ -8,7 +8,6 @@ import hashlib
 import io
 import json
 import math
-import re
 import tempfile
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -20,11 +19,7 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rbpx.cli.registry import asking
-from rbpx.config.hydra.compose import compose
-from rbpx.config.hydra.trust import load_trusted
 from rbpx.config.imports import ImportConfig
-from rbpx.config.overrides import quoted
 from rbpx.config.text.items import RowChoice
 from rbpx.data.corpus import read_file
 from rbpx.data.windows import Window
@@ -127,25 +122,6 @@ def parts(content: bytes) -> None:
             assert rows is None or (rows["token_id"].tolist(), rows["position"].tolist()) == ([8, 9], [1, 2])
 
 
-def configuration(content: bytes) -> None:
-    """A dataset's file of a stranger, as it is read; it never names code."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "mine.yaml"
-        path.write_bytes(content)
-        if not refused(lambda: load_trusted(path, trusts=False)):
-            assert not re.search(rb"^\s*_target_\s*:", content, re.MULTILINE) or b"|" in content or b">" in content
-
-
-def composed(content: bytes) -> None:
-    """The same as part of a request."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "dataset" / "mine.yaml"
-        path.parent.mkdir()
-        path.write_bytes(content)
-        own = f"hydra.searchpath=[{quoted(f'file://{folder}')}]"
-        refused(lambda: compose(asking("measure"), [own, "dataset=mine"]))
-
-
 # -------------------------------------------------------------------------------------------------------------- corpora
 
 
@@ -229,21 +205,6 @@ SAMPLES = [
     json.dumps(_SAMPLE | {"filtered_resps": [["-1", "True"], ["-1e308", "True"]]}).encode(),
     json.dumps(_SAMPLE).replace("1.0", "[" * 970 + "]" * 970).encode(),
 ]
-FILES = [
-    b"name: mine\nkind: file\npath: a.txt\nfields: [text]\n",
-    b"# @package _global_\nhydra:\n  callbacks:\n    a: {_target_: os.getcwd}\n",
-    b"# @package hydra.job\nname: a\n",
-    b"defaults:\n  - override /hydra/launcher: joblib\n  - /model@hydra.callbacks: x\n",
-    b"a: &a [1, 2]\nb: &b [*a, *a]\nwhere: {c: *b}\n",
-    b"a: &a {b: *a}\n",
-    b"name: ${oc.env:HOME}\nwhere: {a: '${dataset.name}'}\n",
-    b"name: !!python/object/apply:os.getcwd []\n",
-    b"where: " + b"[" * 60 + b"]" * 60,
-    b"? [a, b]\n: c\n<<: {d: e}\n1: 2\nnull: 3\n",
-    b"--- a\n--- b\n",
-    b"name: 'a\n",
-    b"longer_than: 1_000\nrow_mib: .inf\nchunk: line\n",
-]
 _WORDS = [b"", b"0", b"-1", b"1e999", b"nan", b"\x00", b"\xff", b"\xef\xbb\xbf", b'"', b",", b"\n", b"\r", b"{", b"]"]
 _WORDS += [
     b": ",
@@ -281,8 +242,6 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
     "engine rows": (engine_rows, ENGINES),
     "parts": (parts, PARTS),
     "samples": (samples, SAMPLES),
-    "configuration": (configuration, FILES),
-    "composed": (composed, FILES),
 }
 
 

@@ -4,7 +4,9 @@ from enum import Enum
 from types import NoneType
 from typing import Any, get_args
 
-from rbpx.api.keywords import taken
+from rbpx.api.keywords import MEASURING, taken
+from rbpx.config.keys.key import Key
+from rbpx.config.request import Asking
 from rbpx.questions.registry import analyses, asking
 from tests.support.places import PROJECT
 
@@ -12,13 +14,13 @@ STUB = PROJECT / "rbpx" / "api" / "questions.pyi"
 _HEAD = """# Written by `make signatures` from the keys of each verb, a line a question; a test holds it.
 # ruff: noqa: E501
 # fmt: off
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from rbpx.api.answer import Answer
-from rbpx.config.model.placement import EngineConfig
+from rbpx.config.model.placement import EngineConfig, ParallelConfig
 from rbpx.questions.result import Result
 
 @dataclass(frozen=True)
@@ -31,18 +33,19 @@ class Questions:
 
 def stub() -> str:
     """The text of the file."""
-    return _HEAD + "".join(_method(verb) for verb in analyses())
+    return _HEAD + _method(MEASURING, "Any") + "".join(_method(asking(verb), "Result") for verb in analyses())
 
 
-def _method(verb: str) -> str:
-    named = ", ".join(f"{key.name}: {_kind(key.name, key.kind)} = ..." for key in taken(asking(verb)))
-    return f"    def {verb}(self, *, {named}) -> Answer[Result]: ...\n"
+def _method(asked: Asking, of: str) -> str:
+    named = ", ".join(f"{key.name}: {_kind(key)} = ..." for key in taken(asked))
+    return f"    def {asked.verb}(self, *, {named}) -> Answer[{of}]: ...\n"
 
 
-def _kind(name: str, kind: Any) -> str:
+def _kind(key: Key) -> str:
     """A type as Python callers write it: names of an Enum, lists of models and texts."""
-    if name in ("model", "dataset", "protocol"):
-        return "Any"
+    kind: Any = key.kind
+    if key.name in ("model", "dataset", "protocol") or (kind is Any and key.is_text):
+        return "str | Sequence[str] | None"
     parts = get_args(kind) or (kind,)
     return " | ".join(_one(part) for part in parts)
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from rbpx.config.options import Format
-from rbpx.config.overrides import retyped
 from rbpx.config.request import Request
 from rbpx.cores import n_cores
 from rbpx.display.records import print_records
@@ -192,7 +191,7 @@ def print_jobs(requests: Sequence[Request], line: "CommandLine") -> None:
 
 def _command(line: "CommandLine") -> str:
     """The command that measures the whole sweep, without the keys of `plan`."""
-    return retyped("measure", line.hydra, line.trusts_config, _OF_PLAN.__contains__)
+    return line.retyped("measure", _OF_PLAN.__contains__)
 
 
 def _range(values: Sequence[float], form: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rbpx.cli.argv import FLAGS
-from rbpx.cli.registry import Job, Verb, verbs
+from rbpx.cli.registry import Asked, Verb, verbs
 from rbpx.config.model.family import ModelConfig
 from rbpx.config.places import GROUPS, options
 from rbpx.config.request import KEYS
@@ -68,7 +68,7 @@ def script(shell: str, own: Sequence[Path] = ()) -> str:
     if shell not in SHELLS:
         raise RbpxError(f"completion for {shell} is not there; known: {', '.join(SHELLS)}, as in rbpx completion bash")
     cases = [f"    {key}) known=({shlex.join(values)}) ;;" for key, values in _values(own).items()]
-    files = (*(name for name, key in KEYS.items() if key.takes_path), *_FILES)
+    files = (*(name for name, key in KEYS.items() if key.path), *_FILES)
     cases.append(f"    {'|'.join(files)}) ;;")
     inner = [f"{group}.{field}=" for group, kind in _GROUPS.items() for field in (each.name for each in fields(kind))]
     keys = [f"{name}=" for name, key in KEYS.items() if key.help]
@@ -96,10 +96,8 @@ VERB = Verb(
 )
 
 
-def start(job: Job) -> None:
+def perform(asked: Asked) -> None:
     """Print the script."""
-    from rbpx.config.overrides import config_folders
-
-    if len(job.words) != 1:
-        raise RbpxError(f"completion takes one shell, got {len(job.words)}: rbpx completion bash")
-    print(script(job.words[0], config_folders(job.line.hydra)))
+    if len(asked.words) != 1:
+        raise RbpxError(f"completion takes one shell, got {len(asked.words)}: rbpx completion bash")
+    print(script(asked.words[0], [] if asked.line.own is None else [asked.line.own]))

@@ -4,7 +4,7 @@ Takes the name of a relation or a SELECT. The suffix of --output gives the forma
 `export FILE.duckdb` copies all relations as tables into one file, to give away.
 """
 
-from rbpx.cli.registry import Job, Verb
+from rbpx.cli.registry import Asked, Verb
 from rbpx.config.options import Format
 from rbpx.errors import RbpxError
 
@@ -21,13 +21,13 @@ VERB = Verb(
 )
 
 
-def start(job: Job) -> None:
+def perform(asked: Asked) -> None:
     """Write a relation, or the answer to a query, to a file or to stdout."""
     from rbpx.store.export import export
     from rbpx.store.relations import RELATIONS
     from rbpx.store.sql import SqlLimits
 
-    request, words = job.request, job.words
+    request, words = asked.request, asked.words
     if len(words) != 1:
         raise RbpxError(
             f"export takes one relation, or one query in quotes, got {len(words)}: python -m rbpx export observations "

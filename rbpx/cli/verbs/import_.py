@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from rbpx.cli.registry import Job, Verb
+from rbpx.cli.registry import Asked, Verb
 from rbpx.config.options import Format
 from rbpx.display.records import print_records
 from rbpx.display.terminal import console, grid, put
@@ -81,27 +81,27 @@ VERB = Verb(
 )
 
 
-def start(job: Job) -> None:
+def perform(asked: Asked) -> None:
     """Bring one file into the store, and say what it brought."""
     from rbpx.store.imports.table import import_file
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
 
-    request = job.request
-    if job.words[:1] in (("tokens",), ("samples",)):
+    request = asked.request
+    if asked.words[:1] in (("tokens",), ("samples",)):
         given = next((key for key in ("where", "runs") if getattr(request, key) is not None), None)
         if given is not None:
             raise RbpxError(
-                f"{given}= is of import FILE, and import {job.words[0]} takes all that its file has; drop it"
+                f"{given}= is of import FILE, and import {asked.words[0]} takes all that its file has; drop it"
             )
-    if job.words[:1] == ("tokens",):
-        _import_tokens(job.words[1:], request)
+    if asked.words[:1] == ("tokens",):
+        _import_tokens(asked.words[1:], request)
         return
-    if job.words[:1] == ("samples",):
-        _import_samples(job.words[1:], request)
+    if asked.words[:1] == ("samples",):
+        _import_samples(asked.words[1:], request)
         return
     file = _only(
-        [*job.words, *([] if request.file is None else [request.file])], "import", "source=NAME ties=optimistic"
+        [*asked.words, *([] if request.file is None else [request.file])], "import", "source=NAME ties=optimistic"
     )
     store = Store(request.store)
     imported = import_file(store, Path(file).expanduser(), request, request.dry_run)
@@ -169,7 +169,6 @@ def import_study(request: "Request") -> None:
     Processes that measure together all come here: the first brings in, the others find nothing new, and a file that is
     wrong stops them all.
     """
-    from rbpx.config.yaml_paths import file_at
     from rbpx.cores import is_main_process
     from rbpx.store.imports.table import import_file
     from rbpx.store.relations import write_views
@@ -179,7 +178,7 @@ def import_study(request: "Request") -> None:
     for number, config in enumerate(request.imports, 1):
         if config.file is None:
             raise RbpxError(f"import {number} of the study names no file; give it file: PATH")
-        path = file_at(config.file)
+        path = Path(config.file)
         imported = import_file(store, path, config)
         if is_main_process():
             _report(imported, store, config, path.name)

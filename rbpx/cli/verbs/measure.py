@@ -10,12 +10,12 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rbpx.cli.registry import Job, Outcome, Verb
+from rbpx.cli.launcher import measured
+from rbpx.cli.registry import Asked, Verb
 from rbpx.config.keys.runs import GRID
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
-    from rbpx.cli.argv import CommandLine
     from rbpx.measure.results import Measured
 
 VERB = Verb(
@@ -30,26 +30,14 @@ VERB = Verb(
 )
 
 
-def start(job: Job) -> "Measured | None":
-    """Measure the grid of a job that a launcher gave a process of its own; None where it waits for its sweep.
-
-    A sweep measures after its last job was composed, so that each model is loaded once for all of its texts.
-    """
-    from rbpx.measure.runner import measure_grids
-
-    shard = job.request.shard
-    if shard is not None and shard.number is None:
-        raise RbpxError(f"shard={shard} names no part; give one of shard=1/{shard} to shard={shard}/{shard}")
-    if job.alone and shard is not None:
-        raise RbpxError(f"shard={shard} divides a sweep that the launcher divides already; drop hydra/launcher=")
-    return measure_grids([job.request], job.number, job.n_jobs, job.quiet)[0] if job.alone else None
-
-
-def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
-    """Measure the grids that waited; where nothing was missing, say what the store holds."""
-    grids = measured(outcomes)
-    done = [grid for grid in grids if not (grid.n_new or grid.failures or grid.error)]
-    if grids and len(done) == len(grids):
+def perform(asked: Asked) -> "list[Measured]":
+    """Measure what is missing, each model loaded once for all texts of a sweep; where nothing is, say what is held."""
+    shard = asked.request.shard
+    if shard is not None and (shard.number is None or asked.launcher is not None):
+        why = "names no part" if shard.number is None else "divides a sweep that hydra/launcher= divides already"
+        raise RbpxError(f"shard={shard} {why}; give a part, as in shard=1/{shard.n_shards}, or drop it")
+    grids = measured(asked)
+    if not any(grid.n_new or grid.failures or grid.error for grid in grids):
         _log_nothing_missing(grids)
     return grids
 
@@ -71,11 +59,3 @@ def _names(grid: "Measured") -> tuple[str, str]:
     assert grid.request.model is not None
     assert grid.request.dataset is not None
     return members(grid.request.model, grid.request.size)[0], grid.request.dataset.name
-
-
-def measured(outcomes: Sequence[Outcome]) -> "list[Measured]":
-    """What became of each job's grid, in the order of the jobs; those that waited are measured now, together."""
-    from rbpx.measure.runner import measure_grids
-
-    waiting = iter(measure_grids([outcome.request for outcome in outcomes if outcome.answer is None]))
-    return [next(waiting) if outcome.answer is None else outcome.answer for outcome in outcomes]

@@ -8,15 +8,9 @@ once. Times are those of the most similar run on the device, or measured now wit
 the commands that measure the grid in shards.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-from rbpx.cli.registry import Job, Outcome, Verb
+from rbpx.cli.registry import Asked, Verb
 from rbpx.config.keys.runs import GRID
 from rbpx.config.options import Format
-
-if TYPE_CHECKING:
-    from rbpx.cli.argv import CommandLine
 
 VERB = Verb(
     order=40,
@@ -30,22 +24,14 @@ VERB = Verb(
 )
 
 
-def start(job: Job) -> list[Any]:
-    """The costs of one grid; none where only commands are asked for, which need no costs."""
-    from rbpx.measure.plan.plan import plan_grid
-
-    return [] if job.request.format is Format.jobs else plan_grid(job.request)
-
-
-def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
+def perform(asked: Asked) -> None:
     """Print each cell of the whole sweep, or of a part of it, once; or the commands that measure its parts."""
-    requests = [outcome.request for outcome in outcomes]
-    if requests[0].format is Format.jobs:
-        from rbpx.cli.tables.plan import print_jobs
+    from rbpx.cli.tables.plan import print_jobs, show
 
-        print_jobs(requests, line)
+    if asked.request.format is Format.jobs:
+        print_jobs(asked.requests, asked.line)
         return
-    from rbpx.cli.tables.plan import show
+    from rbpx.measure.plan.plan import plan_grid
     from rbpx.measure.shards import of_shard
 
-    show(of_shard(requests, [outcome.answer for outcome in outcomes]), requests[0].format)
+    show(of_shard(asked.requests, [plan_grid(request) for request in asked.requests]), asked.request.format)

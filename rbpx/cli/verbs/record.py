@@ -7,18 +7,14 @@ of rbpx are in experiments/.
 """
 
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbpx.cli.registry import Job, Outcome, Verb
+from rbpx.cli.registry import Asked, Verb
 from rbpx.cli.verbs import run
 from rbpx.config.keys.runs import GRID
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
-    from rbpx.cli.argv import CommandLine
-    from rbpx.config.request import Request
     from rbpx.measure.results import Measured
 
 VERB = Verb(
@@ -34,43 +30,27 @@ VERB = Verb(
 )
 
 
-def start(job: Job) -> "Measured | None":
-    """Start as `run` does, after checking that there is a study and a place for its findings."""
-    from rbpx.files.output import check_output
-
-    request, changes = job.request, job.line.changes_of_study
-    if request.study is None:
-        raise RbpxError("record needs a named study: python -m rbpx record experiment=NAME; see python -m rbpx --help")
-    if changes and request.output is None:
-        raise RbpxError(
-            f"{changes[0]} makes another study of experiment={request.study.name}, whose file is for its own findings; "
-            "name a file for these with --output FILE"
-        )
-    check_output(request.output or str(_file(request, job.line)))
-    return run.start(job)
-
-
-def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
-    """Measure and analyse as `run` does, then write the findings, unless something failed."""
+def perform(asked: Asked) -> "list[Measured]":
+    """Do what `run` does, and write the findings, unless something failed."""
     from rbpx.cli.findings import write_findings
+    from rbpx.config.places import study_file
     from rbpx.cores import is_main_process
+    from rbpx.files.output import check_output
     from rbpx.store.sql import SqlLimits
 
-    grids, requests, done = run.measured(outcomes)
-    rows = run.analyse(requests, done) if requests and is_main_process() else []
-    complete = not any(grid.error or grid.failures for grid in grids)
-    if outcomes and is_main_process() and complete:
-        request = outcomes[0].request
-        source, limits = _file(request, line), SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
+    request, line = asked.request, asked.line
+    if request.study is None:
+        raise RbpxError("record needs a named study: python -m rbpx record experiment=NAME; see python -m rbpx --help")
+    source = study_file(request.study.name, [] if line.own is None else [line.own])
+    if line.changes_of_study and request.output is None:
+        raise RbpxError(
+            f"{line.changes_of_study[0]} makes another study of experiment={request.study.name}, whose file is for its "
+            "own findings; name a file for these with --output FILE"
+        )
+    check_output(request.output or str(source))
+    grids, rows = run.performed(asked)
+    if is_main_process() and not any(grid.error or grid.failures for grid in grids):
+        limits = SqlLimits(request.sql_timeout_s, request.sql_memory_mib)
         written = write_findings(request.study, rows, source, request.output, line.changes_of_study, limits)
         print(f"findings of {request.study.name} written to {written}", file=sys.stderr)
     return grids
-
-
-def _file(request: "Request", line: "CommandLine") -> Path:
-    """The file of the study, in experiments/ or in a folder of the user."""
-    from rbpx.config.overrides import config_folders
-    from rbpx.config.places import study_file
-
-    assert request.study is not None
-    return study_file(str(request.study.name), config_folders(line.hydra))

@@ -6,14 +6,8 @@ runs. Of more than 12 groups it leads with a table of all; group=NAME asks for o
 for a paper, svg and pdf a folder of figures. Overwrites reports alone.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from rbpx.cli.registry import Job, Outcome, Verb
+from rbpx.cli.registry import Asked, Verb
 from rbpx.questions.registry import report_keys
-
-if TYPE_CHECKING:
-    from rbpx.cli.argv import CommandLine
 
 VERB = Verb(
     order=300,
@@ -28,16 +22,10 @@ VERB = Verb(
 )
 
 
-def start(job: Job) -> None:
-    """Refuse what could not be written, before anything is fitted."""
-    from rbpx.report.output import check
+def perform(asked: Asked) -> None:
+    """Write the page of all jobs together; what could not be written is refused before anything is fitted."""
+    from rbpx.report.output import check, write_report
 
-    check(job.request)
-
-
-def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
-    """Write the page of all jobs together."""
-    from rbpx.report.output import write_report
-
-    grids = [(outcome.request, None) for outcome in outcomes]
-    write_report(grids, line.narrowing)
+    for request in asked.requests:
+        check(request)
+    write_report([(request, None) for request in asked.requests], asked.line.narrowing)

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbpx.cli.registry import Job, Outcome, Verb
-from rbpx.cli.verbs import measure
+from rbpx.cli.launcher import measured
+from rbpx.cli.registry import Asked, Verb
 from rbpx.config.keys.runs import GRID
 from rbpx.errors import RbpxError
 from rbpx.questions.registry import own_keys
 
 if TYPE_CHECKING:
-    from rbpx.cli.argv import CommandLine
     from rbpx.config.request import Request
     from rbpx.measure.results import Measured
     from rbpx.store.store import Record
@@ -45,33 +44,26 @@ _FIRST = (
 )
 
 
-def start(job: Job) -> "Measured | None":
-    """Bring in what a study imports, then measure as `measure` does."""
+def perform(asked: Asked) -> "list[Measured]":
+    """Bring in what a study imports, measure what is missing, and print the laws over all of the sweep."""
+    return performed(asked)[0]
+
+
+def performed(asked: Asked) -> "tuple[list[Measured], list[Record]]":
+    """What became of each grid, and the rows of the questions that were asked of all."""
     from rbpx.cli.verbs.import_ import import_study
-
-    if job.request.imports:
-        import_study(job.request)
-    if not job.line.hydra and not Path(job.request.store).expanduser().is_dir():
-        _LOGGER.info(_FIRST)
-    return measure.start(job) if job.request.model is not None else None
-
-
-def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> "list[Measured]":
-    """Measure what waited, and print the laws over all of the sweep."""
     from rbpx.cores import is_main_process
 
-    grids, requests, done = measured(outcomes)
-    if requests and is_main_process():
-        typed = {override.split("=")[0].lstrip("+") for override in line.hydra}
-        requests[0].brief = requests[0].study is None and not typed & _NAME_LAWS
-        analyse(requests, done)
-    return grids
-
-
-def measured(outcomes: Sequence[Outcome]) -> "tuple[list[Measured], list[Request], list[str]]":
-    """What became of each grid, the requests of all jobs, and the cells that the store now holds."""
-    grids = measure.measured([outcome for outcome in outcomes if outcome.request.model is not None])
-    return grids, [outcome.request for outcome in outcomes], [key for grid in grids for key in grid.cell_keys]
+    for request in asked.requests:
+        import_study(request)
+    if not asked.line.overrides and not Path(asked.request.store).expanduser().is_dir():
+        _LOGGER.info(_FIRST)
+    of_models = [request for request in asked.requests if request.model is not None]
+    grids = measured(asked, of_models) if of_models else []
+    if not is_main_process():
+        return grids, []
+    asked.request.brief = asked.request.study is None and not asked.line.keys & _NAME_LAWS
+    return grids, analyse(asked.requests, [key for grid in grids for key in grid.cell_keys])
 
 
 def analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]":
@@ -90,7 +82,6 @@ def analyse(requests: "Sequence[Request]", done: Sequence[str]) -> "list[Record]
 
 def _of_file(request: "Request", file: str) -> "list[Record]":
     """Run and print the analyses of a study whose numbers come from a file; returns rows with their `analysis`."""
-    from rbpx.config.yaml_paths import file_at
     from rbpx.questions.registry import question
     from rbpx.questions.render import print_results, rows_of
 
@@ -99,7 +90,7 @@ def _of_file(request: "Request", file: str) -> "list[Record]":
         of_file = question(name).of_file
         if of_file is None:
             raise RbpxError(f"analyses={name} reads no file, but the study names {file}; drop one of both")
-        result = of_file(file_at(file), request)
+        result = of_file(Path(file), request)
         print_results(name, [result], request)
         rows += [{"analysis": name, **row} for row in rows_of([result])]
     return rows

@@ -6,7 +6,7 @@ Takes a run_id, cell_key or fit_id. A fit is fitted again from the data it carri
 import json
 from typing import TYPE_CHECKING, Any
 
-from rbpx.cli.registry import Job, Verb
+from rbpx.cli.registry import Asked, Verb
 from rbpx.errors import RbpxError
 
 if TYPE_CHECKING:
@@ -20,22 +20,22 @@ VERB = Verb(
 )
 
 
-def start(job: Job) -> None:
+def perform(asked: Asked) -> None:
     """Print the record of a run, cell, fit or import; a fit is fitted again."""
     from rbpx.questions.ask import open_filled
     from rbpx.store.imports.kept import provenance_of
 
-    store = open_filled(job.request.store)
-    if len(job.words) != 1:
+    store = open_filled(asked.request.store)
+    if len(asked.words) != 1:
         raise RbpxError("show takes the id of one run or fit, as `sql` and --format json print them: rbpx show ID")
-    (name,) = job.words
+    (name,) = asked.words
     cells = [c for c in store.records("cells") if name in (c["run_id"], c["cell_key"])]
     records: list[Any] = [c | store.manifest(c["run_id"]) for c in cells if store.has_run(c["run_id"])]
     records += [f | {"reproduced": reproduced(f)} for f in store.records("fits") if f["fit_id"] == name]
     imported = provenance_of(store, name)
     records += [] if imported is None else [imported]
     if not records:
-        raise RbpxError(f"{name} is not a run_id, cell_key or fit_id in store={job.request.store}; see rbpx status")
+        raise RbpxError(f"{name} is not a run_id, cell_key or fit_id in store={asked.request.store}; see rbpx status")
     print(json.dumps(records[0] if len(records) == 1 else records, indent=2))
 
 

@@ -7,7 +7,7 @@ them, written as they are computed. A query that takes longer than sql_timeout_s
 stopped.
 """
 
-from rbpx.cli.registry import Job, Verb
+from rbpx.cli.registry import Asked, Verb
 from rbpx.errors import RbpxError
 
 VERB = Verb(
@@ -23,14 +23,14 @@ VERB = Verb(
 )
 
 
-def start(job: Job) -> None:
+def perform(asked: Asked) -> None:
     """Answer the query."""
     from rbpx.display.records import print_table
     from rbpx.store.relations import write_views
     from rbpx.store.sql import SqlLimits, connect, user_rows
     from rbpx.store.store import Store
 
-    request, words = job.request, job.words
+    request, words = asked.request, asked.words
     if len(words) != 1:
         raise RbpxError(f'sql takes one query in quotes, got {len(words)}: python -m rbpx sql "SELECT * FROM runs"')
     store = Store(request.store)

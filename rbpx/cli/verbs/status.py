@@ -7,12 +7,13 @@ one that was killed is shown as stopped.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rbpx.cli.registry import Job, Outcome, Verb
+from rbpx.cli.registry import Asked, Verb
 
 if TYPE_CHECKING:
-    from rbpx.cli.argv import CommandLine
+    from rbpx.config.request import Request
+    from rbpx.store.cell_states import CellState
 
 _OF_CELLS = ("limit", "seed", "dtype", "deterministic")  # by which a cell is looked up
 
@@ -28,31 +29,27 @@ VERB = Verb(
 )
 
 
-def start(job: Job) -> list[Any] | None:
-    """The state of each cell of a grid; None where no grid is named."""
+def perform(asked: Asked) -> None:
+    """Print the store, or the grid of the whole sweep."""
+    from rbpx.cli.tables.status import print_status
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
 
-    store = Store(job.request.store)
-    write_views(store)
-    if job.request.model is None or job.request.dataset is None:
-        return None
+    for store in {request.store: None for request in asked.requests}:
+        write_views(Store(store))
+    named = [request for request in asked.requests if request.model is not None and request.dataset is not None]
+    print_status(asked.requests, _states(named) if named else None, asked.line.narrowing)
+
+
+def _states(requests: "Sequence[Request]") -> "list[CellState]":
+    """The state of each cell of some grids, or of a part of them."""
     from rbpx.measure.grid import grid_here  # which reads texts
     from rbpx.store.cell_states import cell_states
+    from rbpx.store.store import Store
 
-    return cell_states(grid_here(job.request, by_name=True).cells, store)
+    grids = [cell_states(grid_here(request, by_name=True).cells, Store(request.store)) for request in requests]
+    if requests[0].shard is None:
+        return [state for grid in grids for state in grid]
+    from rbpx.measure.shards import of_shard  # which needs torch
 
-
-def finish(outcomes: Sequence[Outcome], line: "CommandLine") -> None:
-    """Print the store, or the grid of the whole sweep."""
-    from rbpx.cli.tables.status import print_status
-
-    requests = [outcome.request for outcome in outcomes]
-    grids = [outcome.answer or [] for outcome in outcomes]
-    states = [state for grid in grids for state in grid]
-    if requests[0].shard is not None:
-        from rbpx.measure.shards import of_shard  # which needs torch
-
-        states = of_shard(requests, grids)
-    named = any(outcome.answer is not None for outcome in outcomes)
-    print_status(requests, states if named else None, line.narrowing)
+    return of_shard(requests, grids)

@@ -13,7 +13,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rbpx.cli.registry import Job, Verb
+from rbpx.cli.registry import Asked, Verb
 from rbpx.config.options import Format
 from rbpx.errors import MeasureError, RbpxError, number_of
 
@@ -42,7 +42,7 @@ _GONE = {
 }
 
 
-def start(job: Job) -> None:
+def perform(asked: Asked) -> None:
     """Verify, merge, copy, drop orphaned fits, or remove a run or an imported source.
 
     Raises:
@@ -52,7 +52,7 @@ def start(job: Job) -> None:
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
 
-    request, (action, *rest) = job.request, job.words or ("",)
+    request, (action, *rest) = asked.request, asked.words or ("",)
     if action in ("merge", "pull", "push") and len(rest) == 1:
         _copy(action, rest[0], request.store)
         return
@@ -71,7 +71,7 @@ def start(job: Job) -> None:
         store.prepare()
         _remove(store, rest[0], request)
     else:
-        raise RbpxError(f"store {' '.join(job.words)!r} is unknown; known: {_KNOWN}")
+        raise RbpxError(f"store {' '.join(asked.words)!r} is unknown; known: {_KNOWN}")
     write_views(store)
 
 

@@ -1,157 +1,131 @@
-"""A key that users type: its name, type, default, check and line of help, said once.
+"""A key that users type is a field of a dataclass: its type, its default, and as metadata its check and its help.
 
-`--help`, completion, each verb's own schema for Hydra, the methods of a notebook and the reference are made of these.
+`--help`, completion, the schemas that Hydra has of each verb, the methods of a notebook and the reference are made of
+these fields.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import field
+from dataclasses import dataclass, field, fields
 from enum import Enum
-from types import NoneType
-from typing import Any, Final, Generic, Self, TypeVar, get_args, overload
+from types import NoneType, UnionType
+from typing import Any, Final, get_args, get_type_hints
 
 from rbpx.config.options import did_you_mean
 from rbpx.errors import RbpxError
 from rbpx.files.cells import large_number
-
-__all__ = [
-    "LARGEST_COUNT", "Asked", "Key", "as_list", "as_typed", "checked_names", "explained", "in_digits", "is_number",
-    "name_of", "names_of", "number_within", "one_of", "positive", "positive_numbers", "read_as", "whole",
-]  # fmt: skip
-
-T = TypeVar("T")
+from rbpx.typed import typed
 
 LARGEST_COUNT: Final = 2**31 - 1  # a k, a document or a token in the columns of the store
 _LARGEST_NUMBER: Final = 1e60  # of tokens, or of FLOPs
 
-Reader = Callable[[str, Any], T]
+Reader = Callable[[str, Any], Any]
 """What a key means: its name and what was typed in, the checked value out; raises RbpxError."""
 
 
-class Key(Generic[T]):
-    """One key, an attribute of the requests of all verbs; where a verb does not have it, it has its default.
+@dataclass(frozen=True)
+class Key:
+    """What is known of one key.
 
     Attributes:
         name: as typed.
-        kind: type of what is typed, for Hydra: `int`, `float | None`, an Enum, or Any where several are taken.
+        kind: type of what is typed, for Hydra: that of its field, or Any where several types are taken.
         default: what is typed where nothing is.
         read: checks what was typed and returns what it means.
         shown: what stands behind its name in help, as in k=K.
         help: what it means; {models}, {datasets} and {experiments} are the names there are. Empty for what only
             studies say.
-        narrowing: what it means to a question, which looks at what a store holds.
-        alone: what it means to a verb that is neither a question nor the report; empty where it means no less to it.
-        values: names that it takes, for completion; an Enum's come from its type.
-        takes_path: whether its value is a file or a folder.
+        narrows: what it means to a question, which looks at what a store holds.
+        alone: what it means to a verb that is neither a question nor the report.
+        values: names that it takes, for completion.
+        path: whether its value is a file or a folder.
+        text: whether it takes text alone, though its reader takes lists or shorthands too.
+        example: a value, as {example} of its help.
     """
 
-    def __init__(
-        self,
-        kind: Any,
-        default: Any,
-        read: Reader[T],
-        shown: str,
-        values: Sequence[str] = (),
-        takes_path: bool = False,
-    ) -> None:
-        """Declare it; its name is that of the attribute it becomes."""
-        self.name = ""
-        self.kind, self.default, self.read = kind, default, read
-        self.shown, self.takes_path = shown, takes_path
-        self.help = self.narrowing = self.alone = ""
-        enums = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, Enum)]
-        self.values = tuple(values) or tuple(str(each.value) for kind in enums for each in kind)
+    name: str
+    kind: Any
+    default: Any
+    read: Reader | None
+    shown: str
+    help: str
+    narrows: str
+    alone: str
+    values: tuple[str, ...]
+    path: bool
+    text: bool
+    example: Any
 
-    def says(self, help: str, narrowing: str = "", alone: str = "") -> Self:
-        """The key with its line of help, one where it narrows what a store holds, and one of verbs that ask nothing."""
-        self.help, self.narrowing, self.alone = help, narrowing or help, alone
-        return self
+    @property
+    def is_text(self) -> bool:
+        """Whether it takes text alone, which stays as it was typed."""
+        return self.text or self.kind in (str, str | None) or self.read in (name_of, names_of)
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        """Take the name of the attribute."""
-        self.name = name
+    def told(self, narrows: bool, alone: bool = False) -> str:
+        """Its line of help: to a question (narrows), to a verb that asks nothing (alone), or to what measures."""
+        text = (self.alone if alone else "") or (self.narrows if narrows else self.help)
+        return text if self.example is None else text.replace("{example}", typed(**{self.name: self.example}))
 
-    @overload
-    def __get__(self, asked: None, owner: type) -> "Key[T]": ...
-
-    @overload
-    def __get__(self, asked: "Asked", owner: type) -> T: ...
-
-    def __get__(self, asked: "Asked | None", owner: type) -> "Key[T] | T":
-        """What it means in a request; the key itself on the class of requests."""
-        return self if asked is None else self.of(asked)
-
-    def of(self, asked: "Asked") -> T:
-        """What it means in a request."""
-        return self.meaning(asked.typed.get(self.name, self.default))
-
-    def meaning(self, typed: Any) -> T:
+    def meaning(self, given: Any) -> Any:
         """What a value means.
 
         Raises:
             RbpxError: it is not one that the key takes.
         """
-        if typed in ("", []) and self.default not in ("", []):
-            raise RbpxError(f"{self.name}={typed} is empty; give what is meant, or leave it out")
-        if typed is None and not self.may_be_null:
+        if given in ("", []) and self.default not in ("", []):
+            raise RbpxError(f"{self.name}={given} is empty; give what is meant, or leave it out")
+        if given is None and self.default is not None and NoneType not in get_args(self.kind):
             raise RbpxError(f"{self.name}=null is no value; give one, or leave it out for its default")
-        return self.read(self.name, typed)
-
-    @property
-    def may_be_null(self) -> bool:
-        """Whether null is one of its values."""
-        return self.default is None or NoneType in get_args(self.kind)
+        return given if self.read is None else self.read(self.name, given)
 
 
-class Asked:
-    """What was asked of a verb: the values of its keys, as typed.
-
-    Attributes:
-        typed: name -> value, as Hydra read it.
-    """
-
-    def __init__(self, **typed: Any) -> None:
-        """Keep what was typed.
-
-        Raises:
-            RbpxError: a value is not one that its key takes, or there is no such key.
-        """
-        self.typed = typed
-        for name, value in typed.items():
-            getattr(type(self), name).meaning(value)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether the same was asked."""
-        return isinstance(other, Asked) and self.typed == other.typed
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def explained(default: Any, shown: str, help: str, name: str = "") -> Any:
-    """A field of a request that is a dataclass of its own, with its line of help.
-
-    Args:
-        default: its default; a list or a mapping is copied.
-        shown: what stands behind its name in help.
-        help: what it means.
-        name: in help, where that is another one.
-    """
-    told = {"shown": shown, "help": help, "name": name}
+def key(
+    default: Any,
+    help: str = "",
+    read: Reader | None = None,
+    shown: str = "",
+    narrows: str = "",
+    alone: str = "",
+    values: Sequence[str] = (),
+    path: bool = False,
+    text: bool = False,
+    example: Any = None,
+) -> Any:
+    """A field that is a key; see `Key`."""
+    told: dict[str, Any] = {"help": help, "narrows": narrows or help, "alone": alone, "shown": shown}
+    told |= {"read": read, "values": tuple(values), "path": path, "text": text}
+    told["example"] = example
     if default.__hash__ is None:
         return field(default_factory=lambda: deepcopy(default), metadata=told)
     return field(default=default, metadata=told)
 
 
+def keys_of(schema: type) -> Mapping[str, Key]:
+    """The keys that a dataclass has, by name."""
+    kinds = get_type_hints(schema)
+    return {each.name: _key(each, kinds[each.name]) for each in fields(schema) if "help" in each.metadata}
+
+
+def explained(default: Any, shown: str, help: str) -> Any:
+    """A key of an import."""
+    return key(default, help, shown=shown)
+
+
+def _key(each: Any, kind: Any) -> Key:
+    told = dict(each.metadata)
+    kinds = [one for one in (get_args(kind) if isinstance(kind, UnionType) else (kind,)) if one is not NoneType]
+    if told["read"] is not None and not {*kinds} & {int, float}:  # a reader of its own takes more than a type says
+        kind = Any
+    default = each.default_factory() if callable(each.default_factory) else each.default
+    named = [str(one.value) for enum in kinds if isinstance(enum, type) and issubclass(enum, Enum) for one in enum]
+    return Key(each.name, kind, default, **{**told, "values": told["values"] or tuple(named)})
+
+
 # ----------------------------------------------------------------------------------------------------------- readers
 
 
-def as_typed(key: str, value: Any) -> Any:
-    """Any value of the type that Hydra checked."""
-    return value
-
-
-def whole(least: int, most: int = LARGEST_COUNT) -> Reader[Any]:
+def whole(least: int, most: int = LARGEST_COUNT) -> Reader:
     """A whole number from `least` to `most`, or none where the key may be null."""
 
     def read(key: str, value: Any) -> Any:
@@ -162,7 +136,7 @@ def whole(least: int, most: int = LARGEST_COUNT) -> Reader[Any]:
     return read
 
 
-def number_within(least: float, most: float, what: str) -> Reader[Any]:
+def number_within(least: float, most: float, what: str) -> Reader:
     """A number from `least` to `most`, or none where the key may be null; `what` is its unit."""
 
     def read(key: str, value: Any) -> Any:
@@ -173,7 +147,7 @@ def number_within(least: float, most: float, what: str) -> Reader[Any]:
     return read
 
 
-def positive(what: str) -> Reader[Any]:
+def positive(what: str) -> Reader:
     """A positive number, or none where the key may be null; `what` is the advice, as in "seconds"."""
 
     def read(key: str, value: Any) -> Any:
@@ -183,21 +157,22 @@ def positive(what: str) -> Reader[Any]:
     return read
 
 
-def positive_numbers(key: str, value: Any, what: str) -> list[float]:
+def positive_numbers(key: str, value: Any, what: str, most: float = _LARGEST_NUMBER) -> list[float]:
     """The numbers of a key that takes one or several, 2e10 or 20B, in order; none where it is not given.
 
     Args:
         key: its name.
         value: what was given.
-        what: the rest of the advice, as in "training FLOPs, as in budgets='[1e18,1e20]'".
+        what: the rest of the advice, as in "training FLOPs".
+        most: the largest of them.
 
     Raises:
         RbpxError: one of them is not positive, or larger than anything that is trained.
     """
     numbers = []
     for each in [] if value is None else map(in_digits, as_list(value)):
-        if isinstance(each, bool) or not isinstance(each, int | float) or not 0 < each <= _LARGEST_NUMBER:
-            raise RbpxError(f"{key}={each} is not a positive number up to {_LARGEST_NUMBER:g}; give {what}")
+        if isinstance(each, bool) or not isinstance(each, int | float) or not 0 < each <= most:
+            raise RbpxError(f"{key}={each} is not a positive number up to {most:g}; give {what}")
         numbers.append(float(each))
     return numbers
 
@@ -215,7 +190,7 @@ def name_of(key: str, value: Any) -> Any:
         RbpxError: YAML read it as a number.
     """
     if value is not None and not isinstance(value, str):
-        raise RbpxError(f"{key}={value} was read as {read_as(value)}; quote it to keep it as typed: '{key}=\"...\"'")
+        raise RbpxError(f"{key}={value} was read as {read_as(value)}; give a text, in quotes in a file")
     return value
 
 
@@ -255,7 +230,7 @@ def checked_names(key: str, value: Any, known: Sequence[str], about: str = "") -
     return names
 
 
-def one_of(known: Sequence[str], about: str = "") -> Reader[list[str]]:
+def one_of(known: Sequence[str], about: str = "") -> Reader:
     """Names of a list, in order, each once; `all` of them for "all"."""
 
     def read(key: str, value: Any) -> list[str]:

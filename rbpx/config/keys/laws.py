@@ -8,13 +8,10 @@ from typing import Any, Final, Literal
 
 from rbpx.config.keys.key import (
     LARGEST_COUNT,
-    Asked,
-    Key,
     as_list,
-    as_typed,
     checked_names,
-    in_digits,
     is_number,
+    key,
     name_of,
     one_of,
     positive,
@@ -26,8 +23,7 @@ from rbpx.errors import RbpxError
 from rbpx.laws.names import DELTA, FORM_NAMES, IMPORTED, LAWS, Axis, Method, Objective, OnText, SizeBy
 from rbpx.laws.pins import Pin, Pins
 from rbpx.ties import Ties
-
-__all__ = ["DEFAULT_K", "Choice", "LawKeys", "Numbers", "PredictionKeys", "points"]
+from rbpx.typed import typed
 
 DEFAULT_K: Final = (1, 10, 100, 500, 1000, 2500, 10000)
 _MOST_RESAMPLES: Final = 100_000  # their weights take 0.8 GB for 1,000 documents
@@ -90,20 +86,20 @@ class Numbers:
 
 
 def _ranks(key: str, value: Any) -> Numbers:
-    what = "rank; give whole numbers from 1 to {:,}, as in k='[1,10,100]', or k=log"
-    return Numbers(is_log=True) if value == "log" else _numbers(key, value, LARGEST_COUNT, what)
+    if value == "log":
+        return Numbers(is_log=True)
+    return _numbers(key, value, LARGEST_COUNT, f"rank; give log, or {{}}, as in {typed(k=[1, 10, 100])}")
 
 
 def _lengths(key: str, value: Any) -> Numbers:
-    what = "window length; give whole numbers from 1 to {:,}, as in n='[1,5,10]'"
-    return _numbers(key, value, _LONGEST_WINDOW, what)
+    return _numbers(key, value, _LONGEST_WINDOW, f"window length; give {{}}, as in {typed(n=[1, 5])}")
 
 
 def _numbers(key: str, value: Any, most: int, what: str) -> Numbers:
     numbers = None if value is None else tuple(as_list(value))
     for number in numbers or ():
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
-            raise RbpxError(f"{key}={number} is not a valid {what.format(most)}")
+            raise RbpxError(f"{key}={number} is not a valid {what.format(f'whole numbers from 1 to {most:,}')}")
     return Numbers(numbers)
 
 
@@ -120,8 +116,8 @@ def _axis(key: str, value: Any) -> Axis | OnText:
         return Axis(law)
     known = (*LAWS, *IMPORTED) if at else tuple(Axis)
     raise RbpxError(
-        f"{key}={value} is unknown; {did_you_mean(law, known)}known: {', '.join(Axis)}, and a quantity on a text, as "
-        f"in {key}=cross_entropy@stdlib, of: {', '.join((*LAWS, *IMPORTED))}"
+        f"{key}={value} is unknown; {did_you_mean(law, known)}known: {', '.join(Axis)}, and QUANTITY@TEXT, as "
+        f"cross_entropy@stdlib, of: {', '.join((*LAWS, *IMPORTED))}"
     )
 
 
@@ -137,7 +133,9 @@ def _sizes(key: str, value: Any) -> SizeBy | Both:
         return SizeBy(names[0])
     unknown = next((name for name in names if name not in tuple(SizeBy)), "")
     hint = did_you_mean(unknown, tuple(SizeBy)) if unknown else ""
-    raise RbpxError(f"{key}={value} is unknown; {hint}known: {', '.join(SizeBy)}, and in fit {key}='[active,total]'")
+    raise RbpxError(
+        f"{key}={value} is unknown; {hint}known: {', '.join(SizeBy)}, and in fit {typed(size_by=['active', 'total'])}"
+    )
 
 
 def _methods(key: str, value: Any) -> list[Method]:
@@ -154,7 +152,7 @@ def _pin(key: str, value: Any) -> Pin | None:
         return None
     found = None if isinstance(value, bool) else _PIN.fullmatch(str(value).strip())
     if found is None or (found[2] is not None and float(found[2]) <= 0):
-        raise RbpxError(f"{key}={value} is not a constant; give a number, {key}=1.7, or a prior, {key}='1.7 +- .05'")
+        raise RbpxError(f"{key}={value} is not a constant; give a number, or a prior, as in {typed(E='1.7 +- .05')}")
     return Pin(float(found[1]), float(found[2] or 0.0))
 
 
@@ -162,62 +160,81 @@ def _pins(key: str, value: Any) -> dict[str, Pin]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise RbpxError(f"{key}={value} is not a mapping of constants; give as in {key}='{{E: 1.7, alpha: .34}}'")
+        raise RbpxError(f"{key}={value} is not a mapping of constants; give {typed(pin={'E': 1.7, 'alpha': 0.34})}")
     return {str(name): pin for name, each in value.items() if (pin := _pin(f"{key}.{name}", each)) is not None}
 
 
 def _over(key: str, value: Any) -> float:
     if not is_number(value) or not 1 <= value <= _MOST_OVER:
-        raise RbpxError(
-            f"{key}={value} is not how much less a run above the law weighs; give 1 to 1000, as in {key}=10"
-        )
+        raise RbpxError(f"{key}={value} is not how much less a run above the law weighs; give 1 to 1000, as in over=10")
     return float(value)
 
 
-class LawKeys(Asked):
+@dataclass(kw_only=True)
+class LawKeys:
     """Which laws, of what, fitted how."""
 
-    k: Key[Numbers] = Key(Any, None, _ranks, "K").says(
-        "one, a list k='[1,10,100]', or log; default 1, 10, 100, 500, 1000, 2500, 10000 below V"
+    k: Numbers = key(
+        None, "one rank, a list {example}, or log; default 1, 10, 100, 500, 1000, 2500, 10000 below V", _ranks, "K",
+        example=[1, 10, 100],
+    )  # fmt: skip
+    n: Numbers = key(None, "lengths of windows and sequences, in tokens: {example}", _lengths, "N", example=[1, 2, 5])
+    ties: Ties | None = key(
+        None, "pessimistic (default), optimistic (default for protocol=official) or mid", shown="RULE"
     )
-    n: Key[Numbers] = Key(Any, None, _lengths, "N").says("lengths of windows and sequences, in tokens: n='[1,2,5]'")
-    ties: Key[Ties | None] = Key(Ties | None, None, as_typed, "RULE").says(
-        "pessimistic (default), optimistic (default for protocol=official), mid"
+    resamples: int = key(
+        1000, "bootstrap replicates of the documents, for intervals", whole(1, _MOST_RESAMPLES), "1000"
     )
-    resamples: Key[int] = Key(int, 1000, whole(1, _MOST_RESAMPLES), "1000").says("of the documents, for intervals")
-    laws: Key[Choice] = Key(Any, "all", _laws, "all", values=("all", *LAWS, *IMPORTED)).says("or a list of laws")
-    method: Key[list[Method]] = Key(Any, "ols", _methods, "ols", values=("all", *Method)).says(
-        "weighted, offset, robust, a list or all: how laws are fitted"
+    laws: Choice = key("all", "all (default), one law, or a list", _laws, "all", values=("all", *LAWS, *IMPORTED))
+    method: list[Method] = key(
+        "ols",
+        "how laws are fitted: ols, weighted, offset, robust, a list or all",
+        _methods,
+        "ols",
+        values=("all", *Method),
     )
-    E: Key[Pin | None] = Key(Any, None, _pin, "1.7").says(
-        "pins the irreducible part of one law (cross_entropy if laws= names none); prior: E='1.7 +- .05'"
+    E: Pin | None = key(
+        None, "the irreducible part of one law (cross_entropy if laws= names none), or its prior, {example}", _pin, "1.7",
+        example="1.7 +- .05",
+    )  # fmt: skip
+    pin: dict[str, Pin] = key(
+        None, "any constants of the form, fixed or with a prior as E: {example}", _pins, "",
+        example={"E": 1.7, "alpha": "0.34 +- 0.02"},
+    )  # fmt: skip
+    axis: Axis | OnText = key(
+        Axis.S.value,
+        "what laws are in: size; D (tokens) or step, a law a size; C (FLOPs), best a budget; or QUANTITY@TEXT",
+        _axis,
+        "S",
+        values=tuple(Axis),
     )
-    pin: Key[dict[str, Pin]] = Key(Any, None, _pins, "'{alpha: .34}'").says(
-        "any constants of the form, pinned or with a prior as in E=: pin='{E: 1.7, alpha: 0.34 +- 0.02}'"
+    frontier: bool = key(
+        False, "of runs of one size and as many tokens (sweeps, seeds) the best, a quadratic's minimum", shown="true"
     )
-    axis: Key[Axis | OnText] = Key(Any, Axis.S.value, _axis, "S", values=tuple(Axis)).says(
-        "what laws are in: size; D (tokens) or step, a law a size; C (FLOPs), best a budget; or QUANTITY@TEXT"
+    over: float = key(
+        1.0, "how many times less runs above the law weigh than those below: the law of well-tuned runs", _over, "10"
     )
-    frontier: Key[bool] = Key(bool, False, as_typed, "true").says(
-        "of runs of one size and as many tokens (sweeps, seeds) the best, a quadratic's minimum"
+    outliers: Outliers = key(
+        Outliers.drop,
+        "drop or keep: whether runs outside what the others allow, which are named, count in size and tokens",
+        shown="drop",
     )
-    over: Key[float] = Key(float, 1.0, _over, "10").says(
-        "runs above the law weigh this many times less than those below: the law of well-tuned runs"
+    size_by: SizeBy | Both = key(
+        SizeBy.total.value,
+        "which parameters are S: active those of a token, with_embeddings all; in fit {example} compares",
+        _sizes,
+        "total",
+        values=tuple(SizeBy),
+        example=["active", "total"],
     )
-    outliers: Key[Outliers] = Key(Outliers, Outliers.drop, as_typed, "drop").says(
-        "or keep: whether runs outside what the others allow, which are named, count in size and tokens"
+    checkpoints: Checkpoints = key(
+        Checkpoints.all, "all, or last: of each training only its last checkpoint counts", shown="all"
     )
-    size_by: Key[SizeBy | Both] = Key(Any, SizeBy.total.value, _sizes, "total", values=tuple(SizeBy)).says(
-        "which parameters are S: active those of a token, with_embeddings all; fit '[active,total]' compares"
+    last: int | None = key(
+        None, "the mean of its last N checkpoints stands for each training (downstream: 5)", whole(1), "N"
     )
-    checkpoints: Key[Checkpoints] = Key(Checkpoints, Checkpoints.all, as_typed, "all").says(
-        "or last: of each training only its last checkpoint counts"
-    )
-    last: Key[int | None] = Key(int | None, None, whole(1), "N").says(
-        "the mean of its last N checkpoints stands for each training (downstream: 5)"
-    )
-    warm_up: Key[float | None] = Key(float | None, None, positive("training tokens, as in warm_up=1e9"), "TOKENS").says(
-        "where the law of a training begins; found if left out"
+    warm_up: float | None = key(
+        None, "where the law of a training begins, in tokens; found if left out", positive("training tokens"), "TOKENS"
     )
 
 
@@ -225,37 +242,25 @@ _LARGEST_S: Final = 1e30
 
 
 def _targets(key: str, value: Any) -> list[float]:
-    targets = []
-    for S in [] if value is None else map(in_digits, as_list(value)):
-        if isinstance(S, bool) or not isinstance(S, int | float):
-            raise RbpxError(f"S={S} is not a number; give non-embedding parameters, as in S='[1e9,1e10]'")
-        if not 0 < S <= _LARGEST_S:
-            raise RbpxError(
-                f"S={S} is not a valid size; give non-embedding parameters up to 1e30, as in S='[1e9,1e10]'"
-            )
-        targets.append(float(S))
-    return targets
+    return positive_numbers(key, value, f"non-embedding parameters, as in {typed(S=['1B', 1e10])}", _LARGEST_S)
 
 
 def _tokens(key: str, value: Any) -> list[float]:
-    return positive_numbers(key, value, "training tokens, as in D='[2e10,2e11]'")
+    return positive_numbers(key, value, f"training tokens, as in {typed(D=[2e10, 2e11])}")
 
 
 def _places(key: str, value: Any) -> list[float]:
-    return positive_numbers(key, value, "values of the quantity that axis= names, as in x='[2.9,2.7]'")
+    return positive_numbers(key, value, f"values of the quantity that axis= names, as in {typed(x=[2.9, 2.7])}")
 
 
 def _budgets(key: str, value: Any) -> list[float]:
-    return positive_numbers(key, value, "training FLOPs, as in budgets='[1e18,1e20]'")
+    return positive_numbers(key, value, f"training FLOPs, as in {typed(budgets=[1e18, 1e20])}")
 
 
 def _forecast(key: str, value: Any) -> str | None:
     name: str | None = name_of(key, value)
     if name is not None and not re.fullmatch(r"[A-Za-z0-9][\w.-]{0,99}", name):
-        raise RbpxError(
-            f"register={name!r} is not a name of a forecast; give up to 100 letters, digits and . _ -, as in "
-            "register=june"
-        )
+        raise RbpxError(f"register={name!r} is not a name of a forecast; give up to 100 letters, digits and . _ -")
     return name
 
 
@@ -289,48 +294,59 @@ def pinned(E: Pin | None, pin: Pins, laws: Choice, k: Numbers) -> Pins:
     names = laws.names if laws.by_name else ()
     several = f"laws={list(names)}" if len(names) > 1 else "k=" if names == ("rbp",) and len(k.listed()) != 1 else None
     if pins and several:
-        typed = ", ".join(f"{name}={each}" for name, each in pins.items())
-        raise RbpxError(f"{typed} belongs to one law, and {several} asks for several; name one, as in laws='[rbp]' k=1")
+        given = ", ".join(f"{name}={each}" for name, each in pins.items())
+        raise RbpxError(f"{given} belongs to one law, and {several} asks for several; give {typed(laws='rbp', k=1)}")
     return pins
 
 
-class PredictionKeys(Asked):
+@dataclass(kw_only=True)
+class PredictionKeys:
     """Where to predict, by what form, and what the next runs may cost."""
 
-    S: Key[list[float]] = Key(Any, None, _targets, "SIZE").says(
-        "sizes to predict, in non-embedding parameters: S='[1e9,1e10]'"
+    S: list[float] = key(
+        None, "sizes to predict, in non-embedding parameters: {example}", _targets, "SIZE", example=["1B", "10B"]
     )
-    D: Key[list[float]] = Key(Any, None, _tokens, "TOKENS").says(
-        "with S=: points of size and tokens; lists go pairwise, a single value with each of the other"
+    D: list[float] = key(
+        None, "with S=: points of size and tokens; lists go pairwise, a single value with each of the other", _tokens,
+        "TOKENS",
+    )  # fmt: skip
+    x: list[float] = key(
+        None, "with axis=QUANTITY@TEXT: what models show there, to foretell what they show here: {example}", _places,
+        "LOSS", example=[2.9, 2.7],
+    )  # fmt: skip
+    register: str | None = key(
+        None, "writes what is predicted into the store for good, before such a model is measured (see forecasts)",
+        _forecast, "NAME", text=True,
+    )  # fmt: skip
+    form: list[str] = key(
+        "chinchilla",
+        "equation of a surface: chinchilla, kaplan, data_constrained, a list, or all, which compares them",
+        one_of(FORM_NAMES),
+        "chinchilla",
+        values=("all", *FORM_NAMES),
     )
-    x: Key[list[float]] = Key(Any, None, _places, "LOSS").says(
-        "with axis=QUANTITY@TEXT: what models show there, to foretell what they show here: x='[2.9,2.7]'"
+    objective: Objective = key(
+        Objective.log_huber, "what a surface minimises: log_huber, huber or least_squares", shown="log_huber"
     )
-    register: Key[str | None] = Key(Any, None, _forecast, "NAME").says(
-        "writes what is predicted into the store for good, before such a model is measured (see forecasts)"
+    delta: float = key(DELTA, "where Huber's loss of a surface turns linear", positive("a small number"), "0.001")
+    budgets: list[float] = key(
+        None, "training FLOPs whose best S and D are asked for: {example}", _budgets, "C", example=[1e18, 1e20]
     )
-    form: Key[list[str]] = Key(Any, "chinchilla", one_of(FORM_NAMES), "chinchilla", values=("all", *FORM_NAMES)).says(
-        "equation of a surface: chinchilla, kaplan, data_constrained, a list, or all, which compares them"
+    unique_tokens: float | None = key(
+        None, "tokens that there are, beyond which the best of a budget repeats them (form=data_constrained)",
+        positive("tokens"), "U",
+    )  # fmt: skip
+    inference_tokens: float | None = key(
+        None, "tokens that the model is to serve: the least of training and serving that reaches the same loss",
+        positive("tokens"), "T",
+    )  # fmt: skip
+    inference_within: bool = key(
+        False, "whether flops= pays for training and serving together: the least loss of both", shown="true"
     )
-    objective: Key[Objective] = Key(Objective, Objective.log_huber, as_typed, "log_huber").says(
-        "or huber, least_squares: what a surface minimises"
-    )
-    delta: Key[float] = Key(float, DELTA, positive("where Huber's loss turns linear, as in delta=0.001"), "0.001").says(
-        "where Huber's loss of a surface turns linear"
-    )
-    budgets: Key[list[float]] = Key(Any, None, _budgets, "C").says(
-        "training FLOPs whose best S and D are asked for: budgets='[1e18,1e20]'"
-    )
-    unique_tokens: Key[float | None] = Key(
-        float | None, None, positive("the tokens that there are, as in unique_tokens=1e9"), "U"
-    ).says("tokens that there are, beyond which the best of a budget repeats them (form=data_constrained)")
-    inference_tokens: Key[float | None] = Key(
-        float | None, None, positive("tokens to serve, as in inference_tokens=1e13"), "T"
-    ).says("tokens that the model is to serve: the least of training and serving that reaches the same loss")
-    inference_within: Key[bool] = Key(bool, False, as_typed, "true").says(
-        "flops= pays for training and serving together: the least loss of both"
-    )
-    next: Key[int | None] = Key(int | None, None, whole(1, 1_000), "N").says("names N runs to train next")
-    flops: Key[float | None] = Key(float | None, None, positive("training FLOPs, as in flops=1e20"), "C").says(
-        "training FLOPs to spend: on the best model, and on all runs to train next together"
+    next: int | None = key(None, "names N runs to train next", whole(1, 1_000), "N")
+    flops: float | None = key(
+        None,
+        "training FLOPs to spend: on the best model, and on all runs to train next together",
+        positive("FLOPs"),
+        "C",
     )

@@ -5,26 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rbpx.config.keys.key import Asked, Key, as_typed, name_of, names_of, positive, whole
+from rbpx.config.keys.key import key, name_of, names_of, positive, whole
 from rbpx.config.model.family import ModelConfig
 from rbpx.config.model.placement import EngineConfig, MemoryLimits, ParallelConfig, read_limits
 from rbpx.config.options import Device, Dtype
 from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 from rbpx.errors import RbpxError
 
-__all__ = ["GRID", "IN_GROUPS", "LARGEST_SAMPLE", "N_BEST", "SEED", "MeasuringKeys", "RunKeys"]
-
-_MOST_SHARDS: Final = 100_000
 SEED: Final = 42
 LARGEST_SAMPLE: Final = 1000  # documents, as in the RBP paper
-
-
-def _models(key: str, value: ModelConfig | None) -> ModelConfig | None:
-    if value is not None:
-        value.revisions()
-        name_of("model.quantise", value.quantise)
-        names_of("model.variant", value.variant)
-    return value
+N_BEST: Final = 5  # tokens that are kept of each place where they are asked for
+_MOST_SHARDS: Final = 100_000
 
 
 def _sizes(key: str, value: Any) -> list[str] | None:
@@ -53,23 +44,15 @@ def _shard(key: str, value: Any) -> Shard | None:
     if value is None:
         return None
     written = re.fullmatch(r"(?:(\d+)/)?(\d+)", "" if isinstance(value, bool) else str(value))
-    shard = None if written is None else Shard(None if written[1] is None else int(written[1]), int(written[2]))
-    if (
-        shard is None
-        or not 1 <= shard.n_shards <= _MOST_SHARDS
-        or (shard.number is not None and not 1 <= shard.number <= shard.n_shards)
-    ):
-        raise RbpxError(
-            f"shard={value} is not a part of a grid of at most {_MOST_SHARDS:,}; the third of 16 is shard=3/16"
-        )
-    return shard
+    if written is not None:
+        shard = Shard(int(written[1]) if written[1] else None, int(written[2]))
+        if 1 <= (1 if shard.number is None else shard.number) <= shard.n_shards <= _MOST_SHARDS:
+            return shard
+    raise RbpxError(f"shard={value} is not a part of a grid of at most {_MOST_SHARDS:,}; the third of 16 is shard=3/16")
 
 
 IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
-    "model.gguf": (
-        "FILE",
-        "GGUF files in the folder model.id, one or a list (pip install 'rbpx[gguf]')",
-    ),
+    "model.gguf": ("FILE", "GGUF files in the folder model.id, one or a list (pip install 'rbpx[gguf]')"),
     "model.pickled": (
         "true",
         "take weights from pytorch_model.bin where there are no safetensors; tensors only, no code is run",
@@ -108,66 +91,55 @@ IN_GROUPS: Final[Mapping[str, tuple[str, str]]] = {
 
 GRID: Final = (
     *("model", "model.gguf", "model.bos", "model.pickled", "model.quantise", "size", "dataset", "dataset.fields"),
-    *(
-        "dataset.chunk",
-        "dataset.target",
-        "dataset.draw",
-        "protocol",
-        "protocol.padding",
-        "limit",
-        "seed",
-        "dtype",
-        "device",
-        "memory",
-    ),
-    *("parallel", "engine", "tokens_per_batch", "deterministic"),
+    *("dataset.chunk", "dataset.target", "dataset.draw", "protocol", "protocol.padding", "limit", "seed", "dtype"),
+    *("device", "memory", "parallel", "engine", "tokens_per_batch", "deterministic"),
 )
 """The keys that say which cells make a grid, and how they are measured."""
 
 
-class RunKeys(Asked):
+@dataclass(kw_only=True)
+class RunKeys:
     """Which runs; lists are None where all are meant."""
 
-    model: Key[ModelConfig | None] = Key(ModelConfig | None, None, _models, "FAMILY").says(
+    model: ModelConfig | None = key(
+        None,
         "{models}; model=hub model.id=ORG/NAME, a folder or FILE.gguf; model.revision=step1000, a list, all, log",
-        "narrows to a family of the store; model.revision=R, model.quantise=Q4_1 to its weights so",
+        shown="FAMILY",
+        narrows="a family that the store holds; model.revision=R, model.quantise=Q4_1: its weights so",
     )
-    size: Key[list[str] | None] = Key(Any, "all", _sizes, "SIZE", values=("all",)).says(
-        "all (default), one, or a list: size='[3k,25k]'",
-        "narrows to sizes: all (default), one, or a list: size='[3k,25k]'",
-    )
-    dataset: Key[DatasetConfig | None] = Key(DatasetConfig | None, None, as_typed, "NAME").says(
+    size: list[str] | None = key(
+        "all", "all (default), one size, or a list: {example}", _sizes, "SIZE", values=("all",), text=True,
+        example=["3k", "25k"],
+    )  # fmt: skip
+    dataset: DatasetConfig | None = key(
+        None,
         "{datasets}; dataset=file dataset.path=FILE for your own text; dataset.path= beside a known dataset reads "
         "that from a file; dataset=hub dataset.hub=ORG/NAME dataset.split=test, also subset=, revision=",
-        "narrows to a text, measured or imported",
+        shown="NAME",
+        narrows="a text, measured or imported",
     )
-    protocol: Key[ProtocolConfig | None] = Key(ProtocolConfig | None, None, as_typed, "NAME").says(
+    protocol: ProtocolConfig | None = key(
+        None,
         "paper (default): documents cut to 512 tokens or the model's context; official: as the authors' code; "
         "rolling: whole documents, protocol.window=1024 protocol.stride=512; harness: as lm-eval-harness",
-        "narrows to texts that were read so: paper, official, rolling, harness",
+        shown="NAME",
+        narrows="texts that were read so: paper, official, rolling, harness",
     )
-    family: Key[list[str] | None] = Key(Any, None, names_of, "NAME").says(
-        "narrows to families by name, one or a list, also those without a file in conf/model"
+    family: list[str] | None = key(None, "families by name, one or a list", names_of, "NAME")
+    source: str | None = key(None, "measured, or the name under which results were imported", name_of, "NAME")
+    variant: list[str] | None = key(
+        None, "models that were trained in one way, as the column variant has it; one or a list", names_of, "NAME"
     )
-    source: Key[str | None] = Key(Any, None, name_of, "NAME").says(
-        "narrows to measured, or to what was imported under a name"
+    limit: int = key(
+        LARGEST_SAMPLE, "documents at most (audit: 50 of each run, or 0 for none), drawn by seed=", whole(0), "1000"
     )
-    variant: Key[list[str] | None] = Key(Any, None, names_of, "NAME").says(
-        "narrows to models that were trained in one way, as the column variant has it; one or a list"
+    seed: int = key(SEED, "decides which documents are drawn, and the resamples", whole(0, 2**63 - 1), "42")
+    dtype: Dtype | None = key(
+        Dtype.float32, "precision of weights and activations; logits are float32 in each", shown="float32"
     )
-    limit: Key[int] = Key(int, LARGEST_SAMPLE, whole(0), "N").says(
-        "documents at most, default 1000 (audit: 50 of each run, or 0 for none), drawn with seed=42"
+    shard: Shard | None = key(
+        None, "one part of the grid, here the third of 16; plan format=jobs prints the lines", _shard, "3/16"
     )
-    seed: Key[int] = Key(int, SEED, whole(0, 2**63 - 1), "42").says("of the documents that are drawn, and of resamples")
-    dtype: Key[Dtype | None] = Key(Dtype | None, Dtype.float32, as_typed, "float32").says(
-        "or bfloat16, float16; logits are float32 in each"
-    )
-    shard: Key[Shard | None] = Key(Any, None, _shard, "3/16").says(
-        "the third of 16 parts of the grid: measure, download, plan, status; plan ... --format jobs prints the lines"
-    )
-
-
-N_BEST: Final = 5  # tokens that are kept of each place where they are asked for
 
 
 def _best(key: str, value: int) -> int:
@@ -180,33 +152,41 @@ def _limits(key: str, value: Any) -> MemoryLimits | None:
     return None if value is None else read_limits(value)
 
 
-class MeasuringKeys(Asked):
+@dataclass(kw_only=True)
+class MeasuringKeys:
     """How and on what."""
 
-    device: Key[Device] = Key(Device, Device.auto, as_typed, "auto").says(
-        "or cpu, cuda; split: a model larger than one GPU, over all GPUs, memory and disk"
+    device: Device = key(
+        Device.auto, "cpu or cuda; split: a model larger than one GPU, over all GPUs, memory and disk", shown="auto"
     )
-    # a dict; Hydra adds no keys to one that is typed
-    memory: Key[MemoryLimits | None] = Key(Any, None, _limits, "").says(
-        "with device=split: '{0: 20GiB, cpu: 60GiB}' limits each of them; what it does not name holds nothing"
+    memory: MemoryLimits | None = key(
+        None, "limits of device=split, {example}; what is not named holds nothing", _limits,
+        example={0: "20GiB", "cpu": "60GiB"},
+    )  # fmt: skip
+    tokens_per_batch: int = key(
+        4096,
+        "padded tokens of a batch; changes speed, and by rounding logprobs (1e-5) and close ranks",
+        whole(1),
+        "4096",
     )
-    tokens_per_batch: Key[int] = Key(int, 4096, whole(1), "4096").says(
-        "padded tokens of a batch: changes speed, and by rounding logprobs (1e-5) and close ranks"
+    deterministic: bool = key(
+        False, "the same bits for any tokens_per_batch (not for any number of processes); a window a pass", shown="true"
     )
-    deterministic: Key[bool] = Key(bool, False, as_typed, "true").says(
-        "the same bits for any tokens_per_batch (not for any number of processes); a window a pass"
+    parallel: ParallelConfig = key(
+        ParallelConfig(),
+        "tensor: one model over all processes of torchrun; parallel.tensor=4: over groups of four",
+        shown="data",
     )
-    parallel: Key[ParallelConfig] = Key(ParallelConfig, ParallelConfig(), as_typed, "tensor").says(
-        "one model split over all processes of torchrun; parallel.tensor=4: over groups of four"
-    )
-    engine: Key[EngineConfig | None] = Key(EngineConfig | None, None, as_typed, "vllm").says(
+    engine: EngineConfig | None = key(
+        None,
         "a running server measures: engine.url=http://host:8000/v1 dtype=bfloat16, its own",
-        "the server that measured the runs is asked again: engine.url=http://host:8000/v1",
+        shown="vllm",
+        narrows="the server that measured the runs is asked again: engine.url=http://host:8000/v1",
     )
-    best: Key[int] = Key(int, 0, _best, "0").says(
-        "or 5: keeps the five best tokens of each place, for view; reads the model twice, 25 bytes a token"
+    best: int = key(
+        0, "5 keeps the five best tokens of each place, for view; reads the model twice, 25 bytes a token", _best, "0"
     )
-    calibrate: Key[bool] = Key(bool, False, as_typed, "false").says("or true: plan measures how fast this machine is")
-    tolerance: Key[float] = Key(float, 2.0, positive("how far an engine may be off, as in tolerance=2"), "2").says(
-        "how many times as far as rounding explains another engine may be from float32"
+    calibrate: bool = key(False, "whether plan measures how fast this machine is", shown="true")
+    tolerance: float = key(
+        2.0, "how many times as far as rounding explains another engine may be from float32", positive("times"), "2"
     )

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rbpx.config.imports import ImportConfig
-from rbpx.config.keys.key import Asked, Key, as_typed, number_within
+from rbpx.config.keys.key import key, number_within
 from rbpx.config.options import Format, Legend
-
-__all__ = ["LOOKS", "ShownKeys", "StudyKeys"]
 
 
 @dataclass
@@ -34,49 +32,49 @@ class StudyConfig:
 
 
 LOOKS: Final = ("width", "font_size", "font", "legend")
+_WHERE: Final = "where that is written (--output FILE)"
 
 
-class ShownKeys(Asked):
+@dataclass(kw_only=True)
+class ShownKeys:
     """From where, to where, and how."""
 
-    fresh: Key[bool] = Key(bool, False, as_typed, "true").says("does nothing any more: every answer is computed")
-    store: Key[str] = Key(str, "${oc.env:RBPX_STORE,store}", as_typed, "DIR", takes_path=True).says(
-        "folder of the store (--store DIR); default $RBPX_STORE or store/"
+    fresh: bool = key(False, "does nothing any more: every answer is computed", shown="true")
+    store: str = key(
+        "${oc.env:RBPX_STORE,store}",
+        "folder of the store (--store DIR), default $RBPX_STORE or store/",
+        shown="DIR",
+        path=True,
     )
-    details: Key[bool] = Key(bool, False, as_typed, "true", values=("true",)).says(
-        "in csv and json, all columns of every row, not only those of tables (--details)"
+    details: bool = key(False, "in csv and json all that is known of a row, not only what tables show", shown="true")
+    format: Format = key(
+        Format.table,
+        "table, csv, json, html, md, tex, svg, pdf (--format F)",
+        shown="table",
+        narrows="table, csv, json, html, md, tex; svg and pdf: its figures (--format F)",
+        alone="table, csv or json; of plan also jobs (--format F)",
     )
-    format: Key[Format] = Key(Format, Format.table, as_typed, "table").says(
-        "or csv, json, html, md, tex, svg, pdf (--format F)",
-        "or csv, json, html, md, tex; svg and pdf: its figures (--format F)",
-        "or csv, json; plan also jobs (--format F)",
+    spreadsheet: bool = key(
+        False,
+        "in csv a ' before text that begins with = + - @, a tab or a line end, which spreadsheets run",
+        shown="true",
     )
-    spreadsheet: Key[bool] = Key(bool, False, as_typed, "true").says(
-        "in csv, put a ' before text that begins with = + - @, a tab or a line end, which spreadsheets run"
-    )
-    width: Key[float | None] = Key(float | None, None, number_within(1, 40, "inches"), "INCHES").says(
-        "of a figure in a file, with its axes"
-    )
-    font_size: Key[float | None] = Key(float | None, None, number_within(4, 40, "points"), "POINTS").says(
-        "of the text of figures in files"
-    )
-    font: Key[str | None] = Key(str | None, None, as_typed, "NAME").says("of these")
-    legend: Key[Legend | None] = Key(Legend | None, None, as_typed, "right").says(
-        "of these, or top, bottom, left, none"
-    )
-    output: Key[str | None] = Key(str | None, None, as_typed, "FILE", takes_path=True).says(
-        "where a verb writes (--output FILE)",
-        "where that is written, a folder for several figures (--output FILE)",
-        "where that is written (--output FILE)",
+    width: float | None = key(None, "of a figure in a file, inches with its axes", number_within(1, 40, "inches"), "IN")
+    font_size: float | None = key(None, "of figures in files, points", number_within(4, 40, "points"), "PT")
+    font: str | None = key(None, "of figures in files", shown="NAME")
+    legend: Legend | None = key(None, "where it stands in figures in files", shown="right")
+    output: str | None = key(
+        None, _WHERE, shown="FILE", path=True, narrows=f"{_WHERE}, a folder for several figures", alone=_WHERE
     )
 
 
-class StudyKeys(Asked):
+@dataclass(kw_only=True)
+class StudyKeys:
     """What a named study says beside these."""
 
-    study: Key[StudyConfig | None] = Key(StudyConfig | None, None, as_typed, "").says("")
-    imports: Key[list[ImportConfig]] = Key(list[ImportConfig], [], as_typed, "").says("")
-    analyses: Key[list[str]] = Key(list[str], ["fit"], as_typed, "'[fit,ranks]'").says(
-        "questions that are asked of what was measured; default fit"
+    study: StudyConfig | None = key(None)
+    imports: list[ImportConfig] = key([])
+    analyses: list[str] = key(
+        ["fit"], "questions that are asked of what was measured: {example}; default fit", example=["fit", "ranks"]
     )
-    experiment: Key[Any] = Key(None, None, as_typed, "NAME").says("{experiments}")
+    experiment: Any = key(None, "{experiments}", shown="NAME")

@@ -1,16 +1,15 @@
 """Keys of questions about tasks (features, the sigmoid from a feature to success) and about single tokens."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-from rbpx.config.keys.key import Asked, Key, checked_names, is_number, name_of, names_of, positive, whole
+from rbpx.config.keys.key import checked_names, is_number, key, name_of, names_of, positive, whole
 from rbpx.config.keys.laws import Choice
 from rbpx.config.places import folder
-from rbpx.config.yaml_files import load_yaml
 from rbpx.errors import RbpxError
-
-__all__ = ["FEATURES", "ITEM_SLICES", "N_AVERAGED", "SLICES", "TaskKeys", "TokenKeys", "chance_of"]
+from rbpx.typed import typed
 
 N_AVERAGED: Final = 5  # checkpoints of a training whose mean predicts success (OLMo ladder, arXiv 2412.04403)
 FEATURES: Final = ("cross_entropy", "bits_per_byte", "rbp", "exact_match", "error_entropy", "soft_accuracy")
@@ -31,48 +30,39 @@ def _share(key: str, value: float) -> float:
 def _anchor(key: str, value: Any) -> tuple[float, float] | None:
     if value is None:
         return None
-    if not isinstance(value, list) or len(value) != 2 or not all(is_number(each) for each in value):
-        raise RbpxError(f"anchor={value} is not a point; give a feature and a share, as in anchor='[0,1]', or null")
-    x, y = value
-    if x < 0 or not 0 <= y <= 1:
-        raise RbpxError(f"anchor={value} is no feature from 0 with a share in [0, 1]; give one, as in anchor='[0,1]'")
-    return float(x), float(y)
+    is_point = isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
+    if not is_point or value[0] < 0 or not 0 <= value[1] <= 1:
+        how = f"a feature from 0 and a share in [0, 1], as in {typed(anchor=[0, 1])}, or null"
+        raise RbpxError(f"anchor={value} is not a point; give {how}")
+    return float(value[0]), float(value[1])
 
 
 def _starts(key: str, value: Any) -> dict[str, float]:
-    how = "starts='{x0: 0.9, h: 3}'"
-    for name, number in _constants(key, value, how).items():
-        if not is_number(number):
-            raise RbpxError(f"{key}: {name}: {number} is not a number; give one, as in {how}")
-    return {name: float(number) for name, number in (value or {}).items()}
+    how = typed(starts={"x0": 0.9, "h": 3})
+    return {name: float(number) for name, number in _constants(key, value, how, is_number).items()}
 
 
 def _bounds(key: str, value: Any) -> dict[str, tuple[float, float]]:
-    how = "bounds='{b: [0.9, 1]}'"
-    checked = {}
-    for name, ends in _constants(key, value, how).items():
-        if not isinstance(ends, list) or len(ends) != 2 or not all(each is None or is_number(each) for each in ends):
-            raise RbpxError(
-                f"bounds: {name}: {ends} is not a pair of ends; give two numbers (null: no end), as in {how}"
-            )
-        lower, upper = (-math.inf if ends[0] is None else ends[0], math.inf if ends[1] is None else ends[1])
-        if lower > upper:
-            raise RbpxError(f"bounds: {name}: {ends} ends before it begins; give the lower end first, as in {how}")
-        checked[name] = float(lower), float(upper)
-    return checked
+    def are_ends(ends: Any) -> bool:
+        is_pair = isinstance(ends, list) and len(ends) == 2 and all(each is None or is_number(each) for each in ends)
+        return is_pair and (None in ends or ends[0] <= ends[1])
+
+    given = _constants(key, value, typed(bounds={"b": [0.9, 1]}), are_ends)
+    return {
+        name: (-math.inf if lower is None else float(lower), math.inf if upper is None else float(upper))
+        for name, (lower, upper) in given.items()
+    }
 
 
-def _constants(key: str, value: Any, how: str) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
+def _constants(key: str, value: Any, how: str, is_right: Callable[[Any], bool]) -> dict[str, Any]:
+    """What is given of each constant of the sigmoid."""
+    if value is not None and not isinstance(value, dict):
         raise RbpxError(f"{key}={value} is not a mapping of constants; write {how}")
-    for name in value:
-        if name not in _CONSTANTS:
-            raise RbpxError(
-                f"{key}: {name} is unknown; the constants of the sigmoid are {', '.join(_CONSTANTS)}: {how}"
-            )
-    return value
+    for name, each in (value or {}).items():
+        if name not in _CONSTANTS or not is_right(each):
+            known = ", ".join(_CONSTANTS)
+            raise RbpxError(f"{key}: {name}: {each} is not known of the sigmoid; its constants are {known}: {how}")
+    return value or {}
 
 
 def _chance(key: str, value: Any) -> Any:
@@ -87,40 +77,52 @@ def chance_of(task: str, given: Any) -> float | None:
     number = given.get(task) if isinstance(given, Mapping) else given
     if number is not None:
         return float(number)
+    from omegaconf import OmegaConf
+
     known = {path.stem: path for path in (folder("conf") / "dataset").glob("*.yaml")}
-    chance = load_yaml(known[task]).get("chance") if task in known else None
+    chance = OmegaConf.select(OmegaConf.load(known[task]), "chance") if task in known else None
     return None if chance is None else float(chance)
 
 
-class TaskKeys(Asked):
+@dataclass(kw_only=True)
+class TaskKeys:
     """The two steps from size to success."""
 
-    features: Key[Choice] = Key(Any, "all", _features, "all", values=("all", *FEATURES)).says(
-        "or a list: cross_entropy, bits_per_byte, rbp, exact_match, error_entropy, soft_accuracy"
+    features: Choice = key(
+        "all",
+        "all (default), or a list of cross_entropy, bits_per_byte, rbp, exact_match, error_entropy, soft_accuracy",
+        _features,
+        "all",
+        values=("all", *FEATURES),
     )
-    held_out: Key[list[str] | None] = Key(Any, None, names_of, "").says(
-        "sizes that are predicted, not fitted, as in '[7B,13B]'; the largest if left out"
+    held_out: list[str] | None = key(
+        None,
+        "sizes that are predicted, not fitted: {example}; the largest if left out",
+        names_of,
+        example=["7B", "13B"],
     )
-    drop: Key[float] = Key(float, 0.1, _share, "0.1").says(
-        "share of the checkpoints, the first ones, that step 2 leaves out"
+    drop: float = key(0.1, "share of the checkpoints, the first ones, that step 2 leaves out", _share, "0.1")
+    smooth: int = key(5, "checkpoints in the trailing means of step 2", whole(1), "5")
+    anchor: tuple[float, float] | None = key(
+        [0, 1], "feature and success of one point more in step 2, {example}; null for none", _anchor, example=[0, 1]
     )
-    smooth: Key[int] = Key(int, 5, whole(1), "5").says("checkpoints in the trailing means of step 2")
-    anchor: Key[tuple[float, float] | None] = Key(Any | None, [0, 1], _anchor, "'[0,1]'").says(
-        "feature and success of one point more in step 2; null for none"
+    starts: dict[str, float] = key(
+        None, "where the search for constants of the sigmoid begins: {example}", _starts, example={"x0": 0.9, "h": 3}
     )
-    starts: Key[dict[str, float]] = Key(Any, None, _starts, "").says(
-        "where the search for constants of the sigmoid begins, as in '{x0: 0.9, h: 3}'"
+    bounds: dict[str, tuple[float, float]] = key(
+        None, "ends of these constants: {example}", _bounds, example={"b": [0.9, 1]}
     )
-    bounds: Key[dict[str, tuple[float, float]]] = Key(Any, None, _bounds, "").says(
-        "ends of these constants, as in '{b: [0.9, 1]}'"
-    )
-    T: Key[float] = Key(float, 1.0, positive("a temperature, as in T=0.8"), "1").says(
-        "temperature of the samples; any but 1 needs python -m rbpx temperature first"
+    T: float = key(
+        1.0,
+        "temperature of the samples; any but 1 needs the question temperature first",
+        positive("a temperature"),
+        "1",
     )
     # a number, or task -> number
-    chance: Key[Any] = Key(Any, None, _chance, "C").says(
-        "success of guessing, where the task is not in conf/dataset; or '{task: C}'"
-    )
+    chance: Any = key(
+        None, "success of guessing, where the task is not in conf/dataset: a number, or {example}", _chance, "C",
+        example={"mytask": 0.25},
+    )  # fmt: skip
 
 
 ITEM_SLICES: Final = ("category", "domain")  # of the items of a task
@@ -128,41 +130,43 @@ SLICES: Final = ("position", "frequency", *ITEM_SLICES)
 
 
 def _slices(key: str, value: Any) -> str | dict[str, str] | None:
-    how = f"give {', '.join(SLICES)}, or conditions by name: slices='{{early: \"position < 64\"}}'"
     if value is None or value in SLICES:
         built_in: str | None = value
         return built_in
-    if not isinstance(value, Mapping) or not value:
-        raise RbpxError(f"slices={value} is not a choice of tokens; {how}")
-    for name, condition in value.items():
-        if not isinstance(name, str) or not isinstance(condition, str) or not condition.strip():
-            raise RbpxError(f"slices: {name}: {condition} is not a name with a condition in quotes; {how}")
-    return dict(value)
+    named = dict(value) if isinstance(value, Mapping) else {}
+    if not named or not all(isinstance(each, str) and each.strip() for pair in named.items() for each in pair):
+        how = typed(slices={"early": "position < 64"})
+        raise RbpxError(f"slices={value} is not a choice of tokens; give {', '.join(SLICES)}, or conditions: {how}")
+    return named
 
 
-class TokenKeys(Asked):
+@dataclass(kw_only=True)
+class TokenKeys:
     """Which tokens of which models."""
 
-    doc: Key[int | None] = Key(int | None, None, whole(0), "N").says("doc_id of the document that is shown")
-    a: Key[str | None] = Key(Any, None, name_of, "MODEL").says(
-        "one of two models: FAMILY/SIZE, with @REVISION and :DTYPE, or a run_id"
+    doc: int | None = key(None, "doc_id of the document that is shown", whole(0), "N")
+    a: str | None = key(
+        None, "one of two models: FAMILY/SIZE, with @REVISION and :DTYPE, or a run_id", name_of, "MODEL"
     )
-    b: Key[str | None] = Key(Any, None, name_of, "MODEL").says("the other one")
-    base: Key[str | None] = Key(Any, None, name_of, "FAMILY").says(
-        "what variant= is compared with: FAMILY, or FAMILY:VARIANT where its models were trained in several ways"
+    b: str | None = key(None, "the other one", name_of, "MODEL")
+    base: str | None = key(
+        None,
+        "what variant= is compared with: FAMILY, or FAMILY:VARIANT where its models were trained in several ways",
+        name_of,
+        "FAMILY",
     )
-    # a name or a dict; Hydra adds no keys to one that is typed
-    slices: Key[str | dict[str, str] | None] = Key(Any, None, _slices, "").says(
-        "position, frequency, category, domain, or SQL conditions by name: '{early: \"position < 64\"}'"
+    slices: str | dict[str, str] | None = key(
+        None, "position, frequency, category, domain, or SQL conditions by name: {example}", _slices,
+        example={"early": "position < 64"},
+    )  # fmt: skip
+    least: int = key(20, "times that a token id must be scored to be listed", whole(1), "20")
+    top: int = key(15, "rows that are printed", whole(1), "15")
+    group: list[str] | None = key(
+        None, "groups with sections of their own, as a report's table names them: one, a list or all", names_of, "NAME"
     )
-    least: Key[int] = Key(int, 20, whole(1), "20").says("times that a token id must be scored to be listed")
-    top: Key[int] = Key(int, 15, whole(1), "15").says("rows that are printed")
-    group: Key[list[str] | None] = Key(Any, None, names_of, "NAME").says(
-        "groups with sections of their own, as a report's table names them: one, a list or all"
+    sql_timeout_s: float | None = key(
+        60.0, "seconds that SQL of yours may compute, null for no limit", positive("seconds"), "60"
     )
-    sql_timeout_s: Key[float | None] = Key(float | None, 60.0, positive("seconds, or leave it out"), "60").says(
-        "seconds that SQL of yours may compute, null for no limit"
-    )
-    sql_memory_mib: Key[int | None] = Key(int | None, None, whole(1), "MIB").says(
-        "memory that SQL may hold, default half of the machine's or the container's"
+    sql_memory_mib: int | None = key(
+        None, "memory that SQL may hold, default half of the machine's or the container's", whole(1), "MIB"
     )

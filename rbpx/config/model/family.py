@@ -1,41 +1,28 @@
-"""The configuration of a family of models, as a file of conf/model or overrides give it.
+"""The configuration of a family of models, as a file of conf/model or overrides give it, and its checkpoints.
 
-The checkpoints that a family publishes: as its file writes their steps, and those of them that a request names.
-
-The checkpoints that a family's file lists for a size: their names, and which of them a request means.
-
-They lie in folders beside the size's own model, which is the finished one that stands for the size and is meant where
-nothing is asked for. A name that begins with `raw-` is of a checkpoint on the way, whose learning rate had not decayed:
-its loss lies above that of a finished model of as many tokens, so the two never stand in one group.
+Checkpoints are revisions of a hub's models, at the steps that the family's file lists. Or they lie in folders beside
+the size's own model, which is the finished one that stands for the size and is meant where nothing is asked for. A name
+that begins with `raw-` is of a checkpoint on the way, whose learning rate had not decayed: its loss lies above that of
+a finished model of as many tokens, so the two never stand in one group.
 """
 
 import fnmatch
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from operator import index
 from typing import Any, Final
 
-from rbpx.config.keys.key import name_of
-from rbpx.config.model.training import Training, checked_training
+from rbpx.config.keys.key import names_of
+from rbpx.config.model.training import UNKNOWN, Training, checked_training
 from rbpx.config.options import Bos, Quantise, did_you_mean
 from rbpx.errors import RbpxError
-
-__all__ = [
-    "GGUF",
-    "Checkpoint",
-    "ModelConfig",
-    "checkpoints",
-    "chosen_revisions",
-    "is_gguf",
-    "listed_steps",
-    "log_spaced",
-    "named_revisions",
-]
+from rbpx.typed import typed
 
 GGUF: Final = ".gguf"
 
 _EVERY: Final = ("all", "log")
 _RATIO: Final = 1.9  # of a step to the one before it; 512 and 1,000 of Pythia are neighbours
-_HOW: Final = "give steps and ranges, as in checkpoints: [0, 1, 2, 4, {from: 1000, to: 143000, by: 1000}]"
+_RAW: Final = "raw-"
 
 
 def is_gguf(name: object) -> bool:
@@ -49,18 +36,17 @@ def listed_steps(checkpoints: Sequence[Any], family: str | None) -> list[int]:
     Raises:
         RbpxError: an entry is neither.
     """
-    steps: set[int] = set()
-    for entry in checkpoints:
-        if isinstance(entry, int) and not isinstance(entry, bool) and entry >= 0:
-            steps.add(entry)
-            continue
-        is_range = isinstance(entry, dict) and len(entry) == 3
-        ends: list[Any] = [entry.get(name) for name in ("from", "to", "by")] if is_range else []
-        whole = len(ends) == 3 and all(isinstance(end, int) and not isinstance(end, bool) for end in ends)
-        if not whole or not 0 <= ends[0] <= ends[1] or not 0 < ends[2] or (ends[1] - ends[0]) // ends[2] > 100_000:
-            raise RbpxError(f"checkpoints of family {family}: {entry} is not a step, nor a range of steps; {_HOW}")
-        steps |= set(range(ends[0], ends[1] + 1, ends[2]))
-    return sorted(steps)
+    try:
+        steps = [
+            range(each["from"], each["to"] + 1, each["by"]) if isinstance(each, Mapping) else [index(each)]
+            for each in checkpoints
+        ]
+    except (KeyError, TypeError, ValueError):
+        raise RbpxError(
+            f"checkpoints of family {family}: {checkpoints} are not all steps or ranges; write them as in checkpoints: "
+            "[0, 1, 2, 4, {from: 1000, to: 143000, by: 1000}]"
+        ) from None
+    return sorted({step for each in steps for step in each})
 
 
 def log_spaced(steps: Sequence[int]) -> list[int]:
@@ -76,103 +62,40 @@ def chosen_revisions(revision: Any, checkpoints: Sequence[Any], family: str | No
     """The revisions that `model.revision` names: one, a list, or all or log-spaced ones of those that a file lists.
 
     Raises:
-        RbpxError: a name was read as a number, a list is empty or names one twice, or the family lists no checkpoints.
+        RbpxError: a name was read as a number, or the family lists no checkpoints.
     """
-    names = revision if isinstance(revision, list) else [revision]
-    for name in names:
-        name_of("model.revision", name)
-    if not names or len(set(names)) < len(names) or (isinstance(revision, list) and {None, *_EVERY} & set(names)):
-        raise RbpxError(
-            f"model.revision={revision} is not a list of different revisions; write model.revision='[step1000,main]'"
-        )
-    if revision not in _EVERY:
-        return names
+    names = names_of("model.revision", revision)
+    if not names or revision not in _EVERY:
+        return [*names] if names else [None]
     steps = listed_steps(checkpoints, family)
     if not steps:
         raise RbpxError(
             f"model.revision={revision}: family {family} lists no checkpoints; name them, as in "
-            "model.revision='[step1000,step2000]', or list their steps under checkpoints: in its file"
+            f"{typed(keys={'model.revision': ['step1000', 'step2000']})}, or list their steps under checkpoints: in "
+            "its file"
         )
     return [f"step{step}" for step in (steps if revision == "all" else log_spaced(steps))]
 
 
-_RAW: Final = "raw-"
-_WORDS: Final[
-    Mapping[str, Callable[[str], bool]]
-] = {  # which of the names, the size's own among them, a word stands for
-    "all": lambda name: True,
-    "finished": lambda name: not name.startswith(_RAW),
-    "raw": lambda name: name.startswith(_RAW),
-    "log": lambda name: name.startswith(_RAW),  # they are log-spaced
-}
-
-
 @dataclass(frozen=True)
-class Checkpoint:
-    """One checkpoint of a size; the revision is None where it is the one that stands for the size."""
+class Member:
+    """One model of a family; the revision is None where it is the one that stands for its size."""
 
-    revision: str | None
-    id: str
-
-
-def named_revisions(revision: Any) -> list[str]:
-    """What a request names: nothing, one name, word or pattern, or several.
-
-    Raises:
-        RbpxError: a name is none.
-    """
-    names = [] if revision is None else revision if isinstance(revision, list) else [revision]
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise RbpxError(f"model.revision={name} was read as no name; quote it: 'model.revision=\"...\"'")
-    return list(names)
-
-
-def checkpoints(
-    entries: Mapping[str, tuple[str, Sequence[str]]], wanted: Any, family: str
-) -> dict[str, list[Checkpoint]]:
-    """The checkpoints of each size that a request means, in the order in which the family lists them.
-
-    Args:
-        entries: size -> the id of the model that stands for it, and the names of the others.
-        wanted: `model.revision`: a name, a pattern such as `raw-*`, one of all, finished, raw and log, or a list; None
-            for the model that stands for its size, which has the name of its folder too.
-        family: for errors.
-
-    Raises:
-        RbpxError: no size has a checkpoint of that name.
-    """
-    names = named_revisions(wanted)
-    used: set[str] = set()
-    found: dict[str, list[Checkpoint]] = {}
-    for size, (own_id, others) in entries.items():
-        folder, _, own = own_id.rpartition("/")
-        found[size] = [] if names else [Checkpoint(None, own_id)]
-        for name in [own, *others] if names else []:
-            matching = {each for each in names if _means(each, name)}
-            used |= matching
-            if matching:
-                revision = None if name == own else name
-                found[size].append(Checkpoint(revision, own_id if revision is None else f"{folder}/{name}"))
-    unknown = [name for name in names if name not in used]
-    if unknown:
-        known = "; ".join(f"{size} has {', '.join(others)}" for size, (_, others) in entries.items() if others)
-        raise RbpxError(f"model.revision={unknown[0]} names no checkpoint of {family}: {known}; or all, finished, raw")
-    return {size: chosen for size, chosen in found.items() if chosen}
+    size: str
+    model: str
+    non_embedding_params: int | None
+    revision: str | None = None
+    training: Training = UNKNOWN
 
 
 def _means(wanted: str, name: str) -> bool:
-    return _WORDS[wanted](name) if wanted in _WORDS else fnmatch.fnmatchcase(name, wanted)
+    """Whether a word or pattern stands for a checkpoint in a folder; raw ones are log-spaced."""
+    is_raw = name.startswith(_RAW)
+    words = {"all": True, "finished": not is_raw, "raw": is_raw, "log": is_raw}
+    return words.get(wanted, fnmatch.fnmatchcase(name, wanted))
 
 
-_KEYS: Final = {
-    "training_tokens": "tokens",
-    "training_flops": "flops",
-    "training_step": "step",
-    "unique_tokens": "unique_tokens",
-    "training_seed": "seed",
-    "variant": "variant",
-}
+_KEYS: Final = {each.name: each.name.removeprefix("training_") for each in fields(Training)}
 
 
 @dataclass
@@ -270,7 +193,7 @@ class ModelConfig:
         if self.quantise not in (None, *kinds):
             raise RbpxError(
                 f"model.quantise={self.quantise} is unknown; {did_you_mean(self.quantise, kinds)}known: "
-                f"{', '.join(kinds)}; a GGUF file is rounded already, and measured as it is"
+                f"{', '.join(kinds)}; a GGUF file is measured as it is"
             )
         return None if self.quantise is None else Quantise(self.quantise)
 
@@ -283,19 +206,40 @@ class ModelConfig:
         """The revisions that are asked for, in order; None is what stands for a size.
 
         Raises:
-            RbpxError: there is none of that name, `all` or `log` of a family that lists no checkpoints, or no names.
+            RbpxError: there is none of that name, or `all` or `log` of a family that lists no checkpoints.
         """
         if self.lists_checkpoints:
-            return list(dict.fromkeys(each.revision for of in self.chosen_checkpoints().values() for each in of))
+            return list(dict.fromkeys(member.revision for member in self.members_by_size()))
         return chosen_revisions(self.revision, self.checkpoints, self.family)
 
-    def chosen_checkpoints(self) -> dict[str, list[Checkpoint]]:
-        """The checkpoints of each size that `revision` means; raises as `revisions`."""
-        if not self.lists_checkpoints:
-            chosen = self.revisions()
-            return {size: [Checkpoint(each, entry.id) for each in chosen] for size, entry in self.sizes.items()}
-        entries = {size: (entry.id, entry.revisions) for size, entry in self.sizes.items()}
-        return checkpoints(entries, self.revision, self.family or "unnamed")
+    def members_by_size(self) -> list[Member]:
+        """The models of `sizes` at the revisions that are asked for, in the file's order; raises as `revisions`.
+
+        Where checkpoints lie in folders, the size's own has the name of its folder too.
+        """
+        names = names_of("model.revision", self.revision)
+        if not self.lists_checkpoints or not names:
+            chosen = [None] if self.lists_checkpoints else self.revisions()
+            return [self._member(size, each, entry.id) for size, entry in self.sizes.items() for each in chosen]
+        found, unused = list[Member](), names
+        for size, entry in self.sizes.items():
+            folder, _, own = entry.id.rpartition("/")
+            for name in [own, *entry.revisions]:
+                if any(_means(each, name) for each in names):
+                    of = (None, entry.id) if name == own else (name, f"{folder}/{name}")
+                    found.append(self._member(size, *of))
+                unused = [each for each in unused if not _means(each, name)]
+        if unused:
+            there = [f"{size} has {', '.join(of.revisions)}" for size, of in self.sizes.items() if of.revisions]
+            raise RbpxError(
+                f"model.revision={unused[0]} names no checkpoint of {self.family}: {'; '.join(there)}; or all, "
+                "finished, raw"
+            )
+        return found
+
+    def _member(self, size: str, revision: str | None, model: str) -> Member:
+        training = self.training_of(size, list(self.sizes).index(size), len(self.sizes), revision)
+        return Member(size, model, self.sizes[size].non_embedding_params, revision, training)
 
     def training_of(self, size: str | None, place: int, n_models: int, revision: str | None = None) -> Training:
         """What is known of the training of one model at its revision: keys first, then its entry and the rule of steps.
@@ -309,22 +253,19 @@ class ModelConfig:
         Raises:
             RbpxError: a key is not what its name says, or lists another number of values.
         """
-        typed = {fact: _one_of(getattr(self, key), place, n_models, key) for fact, key in _KEYS.items()}
-        by_key = checked_training(typed, "model", {fact: f"model.{key}" for fact, key in _KEYS.items()})
+        given = {fact: getattr(self, key) for fact, key in _KEYS.items()}
+        for fact, value in given.items():
+            if isinstance(value, list):
+                if len(value) != n_models:
+                    raise RbpxError(
+                        f"model.{_KEYS[fact]} lists {len(value)} values for {n_models} models; give one for each, null "
+                        "where it is unknown"
+                    )
+                given[fact] = value[place]
+        by_key = checked_training(given, "model.", _KEYS)
         entry = Training() if size is None else Training(**{fact: getattr(self.sizes[size], fact) for fact in _KEYS})
         return by_key.over(entry.at_revision(revision, self.tokens_per_step, self.steps))
 
     def shape_of(self, size: str) -> dict[str, Any]:
         """The complete shape of one size, as `AutoConfig.for_model(**shape)` takes it; empty if none is known."""
         return {**self.shape, **self.sizes[size].shape} if size in self.sizes else {}
-
-
-def _one_of(value: Any, place: int, n_models: int, key: str) -> Any:
-    """The value of a key for one model: its own of a list, or the one for all."""
-    if not isinstance(value, list):
-        return value
-    if len(value) != n_models:
-        raise RbpxError(
-            f"model.{key} lists {len(value)} values for {n_models} models; give one for each, null where it is unknown"
-        )
-    return value[place]

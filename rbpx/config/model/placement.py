@@ -9,21 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from rbpx.config.keys.key import name_of
 from rbpx.errors import RbpxError
+from rbpx.typed import typed
 
 _KNOWN: Final = ("vllm",)
 UNFIT: Final = {
-    **dict.fromkeys(
-        ("llama.cpp", "llamacpp", "llama-server"),
-        "its server tells log-probabilities of what it generates, not of a prompt",
-    ),
+    "llama.cpp": "its server tells log-probabilities of what it generates, not of a prompt",
     "sglang": "its server tells the log-probabilities of a prompt, but no ranks",
 }
 """Engines that people ask for and that cannot measure, with the reason."""
-_LONGEST_S: Final = 1_000_000  # sockets take no time without end
 
 
 @dataclass
@@ -50,42 +47,25 @@ class EngineConfig:
         Raises:
             RbpxError: an unknown engine, a URL that names no server or holds a password, a number in place of a name.
         """
-        if self.name in UNFIT:
-            raise RbpxError(f"engine.name={self.name} cannot measure: {UNFIT[self.name]}; known: {', '.join(_KNOWN)}")
         if self.name not in _KNOWN:
             raise RbpxError(f"engine.name={self.name} is unknown; known: {', '.join(_KNOWN)}")
         for key in ("model", "version"):
             name_of(f"engine.{key}", getattr(self, key))
-        if not 0 < self.timeout_s <= _LONGEST_S:
-            raise RbpxError(
-                f"engine.timeout_s={self.timeout_s} is not a positive number of seconds up to {_LONGEST_S:,}; give one"
-            )
-        parts = self._parts()
+        parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise RbpxError(f"engine.url={self.url} is no address of a server; give one as http://host:8000/v1")
-        if parts.username is not None or parts.password is not None:  # the request is kept with its runs
+        if "@" in parts.netloc:  # the request is kept with its runs
             raise RbpxError("engine.url holds a name or a password; give a server's key in VLLM_API_KEY instead")
 
     @property
     def root(self) -> str:
         """The address of the server, without the /v1 of its interface."""
-        parts = self._parts()
+        parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix('/v1')}"
-
-    def _parts(self) -> SplitResult:
-        try:
-            parts = urlsplit(self.url)
-            _ = parts.port  # read when asked for
-        except ValueError as problem:
-            raise RbpxError(
-                f"engine.url={self.url} is no address ({problem}); give one as http://host:8000/v1"
-            ) from None
-        return parts
 
 
 MemoryLimits = Mapping[int | str, int]  # GPU by its number, or "cpu" -> bytes
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_HOW = "write memory='{0: 20GiB, cpu: 60GiB}'"
 
 
 @dataclass(frozen=True)
@@ -137,22 +117,15 @@ def read_limits(memory: Any) -> MemoryLimits:
     Raises:
         RbpxError: it is not such a mapping.
     """
-    if not isinstance(memory, dict) or not memory:
-        raise RbpxError(f"memory={memory} names no devices; {_HOW}")
-    return {_device(device): _n_bytes(device, amount) for device, amount in memory.items()}
-
-
-def _device(name: Any) -> int | str:
-    if name == "cpu" or (isinstance(name, int) and not isinstance(name, bool) and name >= 0):
-        device: int | str = name
-        return device
-    raise RbpxError(f"memory: {name} is not a device; name GPUs by number, or cpu; the rest goes to disk: {_HOW}")
-
-
-def _n_bytes(device: Any, amount: Any) -> int:
-    match = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})?", str(amount))
-    if match is None or isinstance(amount, bool):
+    amounts = memory if isinstance(memory, dict) else {}
+    limits: dict[int | str, int] = {}
+    for device, amount in amounts.items():
+        match = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})?", str(amount))
+        if match is not None and (device == "cpu" or isinstance(device, int)):
+            limits[device] = math.floor(float(match[1]) * _UNITS.get(match[2], 1))
+    if not limits or len(limits) < len(amounts):
         raise RbpxError(
-            f"memory: {device}: {amount} is not an amount; give a number with {', '.join(_UNITS)}, or of bytes"
+            f"memory={memory} does not say how much of each GPU, by its number, or of the cpu is for weights (the rest "
+            f"goes to disk); write bytes or {', '.join(_UNITS)}, as in {typed(memory={0: '20GiB', 'cpu': '60GiB'})}"
         )
-    return math.floor(float(match[1]) * _UNITS.get(match[2], 1))
+    return limits

@@ -7,11 +7,13 @@ not known stays unknown.
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from rbpx.config.keys.key import name_of
 from rbpx.errors import RbpxError
+from rbpx.files.cells import large_number
 
-__all__ = ["RAW", "UNKNOWN", "Training", "checked_training", "is_raw"]
+N = TypeVar("N", bound=float)
 
 _RELEASED: Final = (None, "main")  # revisions that name the finished model
 RAW: Final = "raw"  # the variant of checkpoints on the way, whose learning rate had not decayed
@@ -60,13 +62,10 @@ class Training:
             tokens_per_step: tokens of one step, the same throughout.
             steps: of the whole training.
         """
-        step = steps if revision in _RELEASED else None
-        if tokens_per_step is None:
-            at = Training(training_step=step)
-        else:
-            named = re.fullmatch(r"step(\d+)", revision or "")
-            step = int(named[1]) if named else step
-            at = Training(training_tokens=None if step is None else step * tokens_per_step, training_step=step)
+        named = None if tokens_per_step is None else re.fullmatch(r"step(\d+)", revision or "")
+        step = int(named[1]) if named else steps if revision in _RELEASED else None
+        n_tokens = None if step is None or tokens_per_step is None else step * tokens_per_step
+        at = Training(training_tokens=n_tokens, training_step=step)
         if revision in _RELEASED:
             return self.over(at)
         return replace(at, training_seed=self.training_seed, variant=self.variant)
@@ -76,27 +75,41 @@ UNKNOWN: Final = Training()
 
 
 def checked_training(values: Mapping[str, Any], where: str, names: Mapping[str, str] | None = None) -> Training:
-    """Facts from outside, by the names of `Training`; whole numbers may be written as 3e9.
+    """Facts from outside, by the names of `Training`.
 
     Args:
         values: from a file or keys, None where nothing is said.
-        where: they stand, for errors.
+        where: what stands before their names in errors.
         names: what a fact is called there, where that is another name.
 
     Raises:
         RbpxError: a value is not what its name says.
     """
     checked: dict[str, Any] = {}
-    for fact in (each.name for each in fields(Training)):
-        value, name = values.get(fact), (names or {}).get(fact, fact)
-        if value is None:
-            continue
+    for fact in (each.name for each in fields(Training) if values.get(each.name) is not None):
+        name, value = f"{where}{(names or {}).get(fact, fact)}", values[fact]
         if fact == "variant":
-            checked[fact] = str(value)
-            continue
-        known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2.0**1000
-        if not known or (fact != "training_flops" and (value != int(value) or value >= 2**63)):
-            what = "a number" if fact == "training_flops" else "a whole number"
-            raise RbpxError(f"{where}: {name} is {value!r}; give {what} from 0, or leave it out")
-        checked[fact] = float(value) if fact == "training_flops" else int(value)
+            checked[fact] = name_of(name, value)
+        else:
+            checked[fact] = number_from_0(name, value, float if fact == "training_flops" else int)
     return Training(**checked)
+
+
+def number_from_0(name: str, value: Any, kind: type[N], is_positive: bool = False) -> N:
+    """A number of tokens, steps, parameters or FLOPs, also as people write large ones: 60M, 6e7.
+
+    Args:
+        name: what it is of, for errors.
+        value: as given.
+        kind: int, where it counts what is whole.
+        is_positive: whether it is not 0 either.
+
+    Raises:
+        RbpxError: it is none, or larger than a store holds.
+    """
+    exact = large_number(value)
+    fits = exact is not None and 0 <= exact < (2**63 if kind is int else 10**300)
+    if exact is None or not fits or (is_positive and not exact) or (kind is int and exact != exact.to_integral_value()):
+        what = f"{'whole ' if kind is int else ''}number {'above' if is_positive else 'from'} 0"
+        raise RbpxError(f"{name} is {value}; give a {what}, as 60M or 6e7")
+    return kind(exact)

@@ -3,14 +3,15 @@
 The configuration of a protocol: how documents become windows, as a file of conf/protocol gives it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
 from rbpx.config.keys.key import name_of
 from rbpx.config.options import Chunk, Draw, Padding
-from rbpx.config.text.items import FILE_MIB, ROW_MIB, ItemKeys, RowChoice
+from rbpx.config.text.items import FILE_MIB, OF_ITEMS, ROW_MIB, ItemKeys, RowChoice
 from rbpx.errors import RbpxError
+from rbpx.typed import typed
 
 SHORTEST = 2  # tokens; the first one is never predicted
 HARNESS: Final = "harness"  # the protocol of items, and of texts that are to compare with them
@@ -44,16 +45,13 @@ class ProtocolConfig:
         """
         if self.window is None and self.name != HARNESS:
             raise RbpxError(f"protocol.window=null is the model's context in protocol={HARNESS} alone; give a number")
-        if self.window is not None and self.window < SHORTEST:
-            raise RbpxError(f"protocol.window={self.window} predicts nothing; give {SHORTEST} tokens or more")
-        if self.stride is None:
-            return
-        if not self.whole:
+        if self.stride is not None and not self.whole:
             raise RbpxError(f"protocol.stride={self.stride} is for whole documents; use protocol=rolling")
-        if self.window is not None and not 0 < self.stride < self.window:
+        stride = 1 if self.stride is None else self.stride
+        if stride < 1 or (self.window is not None and self.window <= stride):
             raise RbpxError(
-                f"protocol.stride={self.stride} is not below protocol.window={self.window}, so the first token of each "
-                "window would be predicted from nothing; give a smaller one"
+                f"protocol.window={self.window} and protocol.stride={self.stride} leave out tokens, since the first of "
+                f"each window is not predicted; give a window of {SHORTEST} or more, and a stride from 1 and below it"
             )
 
     def of_items(self) -> "ProtocolConfig":
@@ -67,8 +65,9 @@ class ProtocolConfig:
         if self.name == HARNESS:
             return self
         if self.name not in _OF_TEXTS or self.stride is not None:
-            key = f"protocol={self.name}" if self.name not in _OF_TEXTS else f"protocol.stride={self.stride}"
-            raise RbpxError(f"{key} is for texts, and the dataset has items; use protocol={HARNESS}, or drop it")
+            raise RbpxError(
+                f"protocol={self.name} is for texts, and the dataset has items; use protocol={HARNESS} without a stride"
+            )
         own = self.window not in (ProtocolConfig.window, ROLLING_WINDOW)
         return ProtocolConfig(name=HARNESS, window=self.window if own else None, padding=self.padding)
 
@@ -117,52 +116,43 @@ class DatasetConfig(ItemKeys):
     file_mib: int = FILE_MIB
 
     def __post_init__(self) -> None:
-        """Refuse invalid names, fields, conditions and lengths.
+        """Refuse what is no name or no mapping, and keys that would be passed over.
 
         Raises:
-            RbpxError: a number where a name is expected, no fields, a `where` that is not a mapping, or a key that is
-                for the hub's datasets, or for those on this machine, alone.
+            RbpxError: as said, or the keys make no items.
         """
-        for name in ("subset", "split", "revision"):
+        for name in ("subset", "split", "revision", "fewshot_split"):
             name_of(f"dataset.{name}", getattr(self, name))
-        for name in ("row_mib", "file_mib"):
-            if getattr(self, name) < 1:
-                raise RbpxError(f"dataset.{name}={getattr(self, name)} is below 1; give a whole number of MiB")
-        self.name = self.name or self.file_name
-        self._refuse_what_is_not_for_it()
+        for name, example in (("where", {"column": "value"}), ("domains", {"domain": ["category"]})):
+            if not isinstance(getattr(self, name), dict | None):
+                how = typed(keys={f"dataset.{name}": example})
+                raise RbpxError(f"dataset.{name}={getattr(self, name)} is not a mapping; write {how}")
         if not self.fields:
-            raise RbpxError("dataset.fields=[] makes no text; name at least one field, as in dataset.fields='[text]'")
-        if not isinstance(self.where, dict | None):
-            raise RbpxError(f"dataset.where={self.where} is not a mapping; write dataset.where='{{column: value}}'")
-        if self.longer_than is not None and self.longer_than < 0:
-            raise RbpxError(f"dataset.longer_than={self.longer_than} is below 0; give a number of characters")
-        self._check_items()
+            raise RbpxError("dataset.fields=[] makes no text; name at least one field")
+        self.name = self.name or self.file_name
+        plain = {each.name: each.default for each in fields(self)}
+        for name, what in self._not_for_it().items():
+            value = getattr(self, name)
+            if value != plain[name]:
+                raise RbpxError(f"dataset.{name}={getattr(value, 'value', value)} is for {what}; drop it")
+        self.task()
 
-    def _check_items(self) -> None:
-        if self.task() is None:
-            return
-        cuts = {
-            "articles=true": self.articles,
-            f"chunk={self.chunk.value}": self.chunk is not Chunk.none,
-            f"longer_than={self.longer_than}": self.longer_than is not None,
-        }
-        for rule, given in cuts.items():
-            if given:
-                raise RbpxError(f"dataset.{rule} is for texts, and the rows of dataset {self.name} are items; drop it")
-
-    def _refuse_what_is_not_for_it(self) -> None:
+    def _not_for_it(self) -> dict[str, str]:
+        """Keys that would be passed over, and what they are for."""
+        keys: dict[str, str] = {}
         if self.kind != "hub":
-            for name in ("subset", "split", "revision"):
-                if getattr(self, name) is not None:
-                    raise RbpxError(
-                        f"dataset.{name}={getattr(self, name)} is for datasets of the hub; dataset {self.name} has no "
-                        f"{name}, so drop it, or name the hub's with dataset=hub dataset.hub=ORG/NAME"
-                    )
-        elif self.path is None and self.chunk is not Chunk.none:
-            raise RbpxError(
-                f"dataset.chunk={self.chunk.value} is for texts on this machine; a document of the hub is a row: drop "
-                "it, or give a file with dataset.path=FILE"
-            )
+            keys |= dict.fromkeys(("subset", "split", "revision"), f"datasets of the hub, and {self.name} is none")
+        elif self.path is None:
+            keys["chunk"] = "texts on this machine, as dataset.path=FILE; a document of the hub is a row"
+        if self.has_items:
+            keys |= dict.fromkeys(("articles", "chunk", "longer_than"), f"texts, and the rows of {self.name} are items")
+        else:
+            keys |= dict.fromkeys(OF_ITEMS, "items, which have a target: dataset.target=COLUMN, or dataset.choices=")
+        if self.choices is None:
+            keys |= dict.fromkeys(("right", "labels"), "items with choices: dataset.choices=COLUMN")
+        if self.category is None:
+            keys["domains"] = "items with categories: dataset.category=COLUMN"
+        return keys
 
     @property
     def file_name(self) -> str:
@@ -183,13 +173,6 @@ class DatasetConfig(ItemKeys):
 
     def row_choice(self) -> RowChoice:
         """Which fields and rows of it are measured."""
-        return RowChoice(
-            fields=tuple(self.fields),
-            articles=self.articles,
-            where=dict(self.where or {}),
-            longer_than=self.longer_than,
-            chunk=self.chunk,
-            row_mib=self.row_mib,
-            file_mib=self.file_mib,
-            task=self.task(),
-        )
+        own = {each.name: getattr(self, each.name) for each in fields(RowChoice) if each.name != "task"}
+        own |= {"fields": tuple(self.fields), "where": dict(self.where or {})}
+        return RowChoice(**own, task=self.task())

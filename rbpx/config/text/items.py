@@ -11,12 +11,16 @@ after the other where several are named. `{{` and `}}` are braces.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from string import Formatter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from rbpx.config.keys.key import name_of
-from rbpx.config.options import Chunk, FewshotDraw, did_you_mean
+from rbpx.config.keys.key import as_list, name_of
+from rbpx.config.options import Chunk, FewshotDraw
 from rbpx.errors import RbpxError
+
+T = TypeVar("T")
 
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 _BRACKETS: Final = re.compile(r"\[.*?\]")
@@ -27,16 +31,12 @@ def _without_brackets(text: str) -> str:
     return _BRACKETS.sub("", text.strip().replace(" [title]", ". ")).replace("  ", " ")
 
 
-def _but_last_word(text: str) -> str:
-    return " ".join(text.split(" ")[:-1])
-
-
 FUNCTIONS: Final[Mapping[str, Callable[[str], str]]] = {
     "strip": str.strip,
     "capitalize": str.capitalize,
     "words": lambda text: text.replace("_", " "),  # of a name with underscores
-    "but_last_word": _but_last_word,  # words are what single spaces divide
-    "last_word": lambda text: text.split(" ")[-1],
+    "but_last_word": lambda text: text.rpartition(" ")[0],  # words are what single spaces divide
+    "last_word": lambda text: text.rpartition(" ")[2],
     "before_blank": lambda text: text.partition("_")[0],
     "after_blank": lambda text: text.partition("_")[2].strip(),
     "without_brackets": _without_brackets,
@@ -69,7 +69,7 @@ def parse(key: str, template: str) -> Template:
         template: as typed; a backslash with an n behind it is a line end, as it is typed on a command line.
 
     Raises:
-        RbpxError: a brace is not closed, a column has no name, or a function is unknown.
+        RbpxError: a brace is not closed, or what is in braces is no column, or no function of one.
     """
     parts: list[str | Place] = []
     try:
@@ -86,31 +86,21 @@ def parse(key: str, template: str) -> Template:
     return tuple(parts)
 
 
-def column(key: str, path: str) -> Place:
-    """A column by its path, such as `choices.text`.
-
-    Raises:
-        RbpxError: it is not a path.
-    """
-    return _place(key, path, path, "")
-
-
-def _place(key: str, template: str, name: str, spec: str) -> Place:
+def _place(key: str, template: str, name: str, spec: str = "") -> Place:
     found = list(_STEP.finditer(name))
-    if not name or "".join(match[0] for match in found) != name or found[0][1] is None:
-        raise RbpxError(
-            f"{key}={template!r} names the column '{name}', which is not a path; write it as in {{question}} or "
-            "{choices.text[0]}"
-        )
     functions = tuple(each for each in spec.split(":") if each)
-    for each in functions:
-        if each not in FUNCTIONS:
-            raise RbpxError(
-                f"{key}={template!r} names the function '{each}', which is unknown; "
-                f"{did_you_mean(each, list(FUNCTIONS))}known: {', '.join(FUNCTIONS)}"
-            )
+    is_path = bool(found) and "".join(match[0] for match in found) == name and found[0][1] is not None
+    if not is_path or not FUNCTIONS.keys() >= {*functions}:
+        raise RbpxError(
+            f"{key}={template!r} names {{{name}}}, which is no path of a column, or a function that is none of "
+            f"{', '.join(FUNCTIONS)}; write {{question}}, {{choices.text[0]}} or {{question:strip}}"
+        )
     steps = tuple(match[1] if match[1] is not None else int(match[2]) for match in found)
     return Place(name, steps, functions)
+
+
+def _column(key: str, path: Any) -> Place:
+    return _place(f"dataset.{key}", path, name_of(f"dataset.{key}", path))
 
 
 FEWSHOT_SEED: Final = 42
@@ -149,14 +139,13 @@ class Task:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of a row that items are made of; those within a column go without saying."""
-        templates = [self.context, self.target or (), self.description]
-        templates += self.choices if isinstance(self.choices, tuple) else []
-        places = [part for template in templates for part in template if isinstance(part, Place)]
-        places += [each for each in (self.choices, self.right, self.labels, self.category) if isinstance(each, Place)]
-        names = dict.fromkeys(str(place.steps[0]) for place in places)
-        return tuple(name for name in names if name != CHOICE)
+        choices = self.choices if isinstance(self.choices, tuple) else ((self.choices,),)
+        parts = chain(self.context, self.target or (), self.description, *choices)
+        places = [each for each in (*parts, self.right, self.labels, self.category) if isinstance(each, Place)]
+        return tuple(name for name in dict.fromkeys(str(place.steps[0]) for place in places) if name != CHOICE)
 
 
+OF_ITEMS: Final = ("context", "template", "clean", "category", "domains", "fewshot_path", "fewshot")
 CHOICE: Final = "choice"  # what a template calls the text of the choice, where each choice has its own context
 
 
@@ -216,118 +205,53 @@ class ItemKeys:
             RbpxError: a key is missing or not valid, or a template names what it cannot.
         """
         if not self.has_items:
-            self._refuse_without_items()
             return None
-        choices, target = self._choices(), None
-        if self.target is not None:
-            target = parse("dataset.target", self.target) if "{" in self.target else (_column("target", self.target),)
-        if choices is None and (self.right is not None or self.labels is not None):
-            name = "right" if self.right is not None else "labels"
-            raise RbpxError(
-                f"dataset.{name} says which choice is right, but there are none; add dataset.choices=COLUMN"
-            )
-        if choices is not None and self.right is None:
-            raise RbpxError(
-                f"dataset.choices={self.choices} needs dataset.right=COLUMN, the column that says which one is right"
-            )
         context = self._context()
+        choices = _column_or_list("choices", self.choices, partial(parse, "dataset.choices"))
+        if isinstance(choices, tuple) and len(choices) < 2:
+            raise RbpxError(f"dataset.choices={self.choices} is one choice; give two, or the column of their list")
+        if choices is not None and self.right is None:
+            raise RbpxError(f"dataset.choices={self.choices} needs dataset.right=COLUMN, which says which one is right")
         in_context = any(isinstance(part, Place) and part.steps[0] == CHOICE for part in context)
-        if choices is not None and in_context != (target is not None):
+        if choices is not None and in_context != (self.target is not None):
             raise RbpxError(
-                "dataset.target beside dataset.choices is what follows a choice that stands in its context; name the "
-                f"choice there as {{{CHOICE}}} in dataset.template, or drop dataset.target"
-                if target is not None
-                else f"dataset.template puts each choice into its context as {{{CHOICE}}}, and then "
-                "dataset.target=COLUMN is what follows it; add that"
+                "dataset.target beside dataset.choices is what follows a choice that stands in its context, as "
+                f"{{{CHOICE}}} in dataset.template; give both, or neither"
             )
         if self.clean is not None and self.clean not in FUNCTIONS:
             raise RbpxError(f"dataset.clean={self.clean} is unknown; known: {', '.join(FUNCTIONS)}")
-        self._check_fewshot()
+        if self.fewshot < 0 or (self.fewshot_seed is None and self.fewshot_draw is FewshotDraw.item):
+            raise RbpxError(
+                f"dataset.fewshot={self.fewshot} draws none; give a number from 0, and dataset.fewshot_draw=item a seed"
+            )
         return Task(
             context=context,
-            target=target,
+            target=None if self.target is None else self._target(self.target),
             choices=choices,
             right=None if self.right is None else _column("right", self.right),
-            labels=self._labels(),
+            labels=_column_or_list("labels", self.labels, str),
             delimiter=self.delimiter.replace("\\n", "\n"),
             description=parse("dataset.description", self.description),
             clean=self.clean,
             category=None if self.category is None else _column("category", self.category),
-            domains=self._domains(),
+            domains={str(each): domain for domain, of in (self.domains or {}).items() for each in as_list(of)},
         )
 
-    def _refuse_without_items(self) -> None:
-        for name in ("context", "template", "right", "labels", "clean", "category", "domains", "fewshot_path"):
-            if getattr(self, name) is not None:
-                raise RbpxError(
-                    f"dataset.{name} is for items, which have a target; name it with dataset.target=COLUMN, or "
-                    "dataset.choices=COLUMN and dataset.right=COLUMN"
-                )
-        if self.fewshot:
-            raise RbpxError(
-                f"dataset.fewshot={self.fewshot} is for items, which have a target; name it with dataset.target=COLUMN"
-            )
+    def _target(self, target: str) -> Template:
+        return parse("dataset.target", target) if "{" in target else (_column("target", target),)
 
     def _context(self) -> Template:
         if self.template is not None:
             return parse("dataset.template", self.template)
-        columns = [] if self.context is None else self.context if isinstance(self.context, list) else [self.context]
-        parts: list[str | Place] = []
-        for name in columns:
-            parts += ["\n"] if parts else []
-            parts.append(_column("context", name))
-        return tuple(parts)
-
-    def _choices(self) -> Place | tuple[Template, ...] | None:
-        if self.choices is None or isinstance(self.choices, str):
-            return None if self.choices is None else _column("choices", self.choices)
-        if not isinstance(self.choices, list) or len(self.choices) < 2:
-            raise RbpxError(
-                f"dataset.choices={self.choices} is neither the column of a list nor a list of two choices or more"
-            )
-        return tuple(parse("dataset.choices", _text("choices", choice)) for choice in self.choices)
-
-    def _labels(self) -> Place | tuple[str, ...] | None:
-        if self.labels is None or isinstance(self.labels, str):
-            return None if self.labels is None else _column("labels", self.labels)
-        if not isinstance(self.labels, list):
-            raise RbpxError(f"dataset.labels={self.labels} is neither the column of a list nor a list of labels")
-        return tuple(_text("labels", label) for label in self.labels)
-
-    def _domains(self) -> dict[str, str]:
-        if self.domains is None:
-            return {}
-        if not isinstance(self.domains, dict) or not all(isinstance(of, list) for of in self.domains.values()):
-            raise RbpxError(f"dataset.domains={self.domains} is not a mapping of domains to lists of categories")
-        if self.category is None:
-            raise RbpxError("dataset.domains joins categories; name their column with dataset.category=COLUMN")
-        return {
-            _text("domains", category): _text("domains", domain)
-            for domain, categories in self.domains.items()
-            for category in categories
-        }
-
-    def _check_fewshot(self) -> None:
-        name_of("dataset.fewshot_split", self.fewshot_split)
-        if self.fewshot < 0:
-            raise RbpxError(f"dataset.fewshot={self.fewshot} is below 0; give a number of examples")
-        if self.fewshot_seed is not None and self.fewshot_seed < 0:
-            raise RbpxError(f"dataset.fewshot_seed={self.fewshot_seed} is below 0; give a whole number, or null")
-        if self.fewshot_seed is None and self.fewshot_draw is FewshotDraw.item:
-            raise RbpxError(
-                "dataset.fewshot_draw=item draws examples for each item, and dataset.fewshot_seed=null draws none; "
-                "give it a whole number, or drop dataset.fewshot_draw"
-            )
+        columns = [] if self.context is None else as_list(self.context)
+        return tuple(part for name in columns for part in ("\n", _column("context", name)))[1:]
 
 
-def _column(key: str, name: Any) -> Place:
-    return column(f"dataset.{key}", _text(key, name))
-
-
-def _text(key: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise RbpxError(f"dataset.{key} has {value}, which YAML does not read as a text; put it in quotes")
-    return value
+def _column_or_list(key: str, value: Any, read: Callable[[str], T]) -> Place | tuple[T, ...] | None:
+    """A column that holds a list, or what a list in its place reads as."""
+    if value is None or isinstance(value, str):
+        return None if value is None else _column(key, value)
+    return tuple(read(name_of(f"dataset.{key}", each)) for each in as_list(value))
 
 
 # A book has 1 MiB, and tokens of 10 MiB take 2 GiB of memory.

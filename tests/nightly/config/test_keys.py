@@ -3,9 +3,9 @@
 import pytest
 
 from rbpx.cli.registry import asking, names
-from rbpx.config.hydra.compose import compose
 from rbpx.config.request import KEYS
 from rbpx.errors import RbpxError
+from tests.support.composing import request_of
 
 OF_STUDIES = {"study", "imports"}  # what a file of experiments/ says
 PLAIN = [verb for verb in names() if asking(verb).kind is None]
@@ -21,4 +21,4 @@ def test_a_verb_refuses_the_keys_of_others(verb: str) -> None:
     )
     for name in foreign[:: max(1, len(foreign) // 3)]:
         with pytest.raises(RbpxError, match=f"{verb} has no key {name}; it is a key of other verbs"):
-            compose(asking(verb), [f"{name}=1"])
+            request_of(verb, [f"{name}=1"])

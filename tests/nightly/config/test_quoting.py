@@ -3,10 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rbpx.cli.registry import asking
-from rbpx.config.hydra.compose import compose
 from rbpx.config.options import Format
-from rbpx.config.overrides import quoted
+from rbpx.config.texts import quoted
+from tests.support.composing import request_of
 from tests.support.typed import TEXT
 
 
@@ -22,6 +21,6 @@ def test_overrides_come_back_in_the_request_as_they_were_given(
     text: str, k: list[int], limit: int, format: Format, fresh: bool
 ) -> None:
     words = [f"output={quoted(text)}", f"k={k}", f"limit={limit}", f"format={format.value}", f"fresh={fresh}"]
-    request = compose(asking("run"), words)
+    request = request_of("run", words)
     assert (request.output, request.typed["k"], request.limit) == (text, k, limit)
     assert (request.format, request.fresh) == (format, fresh)

@@ -1,0 +1,135 @@
+"""Grids in, what became of them out: measured by this process, or by the jobs of a launcher of Hydra.
+
+Such jobs have processes of their own; their progress and their outcome are read from the store that they share.
+"""
+
+import logging
+import shutil
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rbpx.cli.registry import Asked, asking
+from rbpx.config.compose import launch
+from rbpx.config.texts import quoted
+from rbpx.cores import share_among_jobs
+from rbpx.errors import MeasureError, RbpxError, number_of, reason
+from rbpx.store.cell_states import CellState, State, cell_states
+from rbpx.store.store import Store
+
+if TYPE_CHECKING:
+    from rbpx.config.grid import Cell
+    from rbpx.config.request import Request
+    from rbpx.measure.results import Measured
+
+_LOGGER = logging.getLogger(__name__)
+_EVERY_S = 2.0
+
+
+def measured(asked: Asked, requests: "Sequence[Request] | None" = None) -> "list[Measured]":
+    """What became of the grid of each request."""
+    from rbpx.measure.runner import measure_grids
+
+    requests = asked.requests if requests is None else requests
+    return measure_grids(requests) if asked.launcher is None else _launched(asked, requests)
+
+
+def _launched(asked: Asked, requests: "Sequence[Request]") -> "list[Measured]":
+    """Measure each grid in a process of its own; what a job has not measured, the same command tries again."""
+    from rbpx.measure.results import Measured
+    from rbpx.store.store import now
+
+    began, cells = now(), [_cells(request) for request in requests]
+    folder = Path(requests[0].store).expanduser().resolve() / "sweeps" / uuid.uuid4().hex[:6]
+    folder.mkdir(parents=True)
+    words = [*asked.line.overrides, f"hydra.sweep.dir={quoted(str(folder))}"]
+    _LOGGER.info(f"{number_of(len(requests), 'job')} of hydra/launcher={asked.launcher}; their logs: {folder}")
+    share_among_jobs()
+    lost: list[Measured] = []
+    try:
+        with _watched(requests, cells):
+            launch(asking(asked.line.verb), ["-m"], words, asked.line.own, partial(_job, len(requests)))
+    except RbpxError as problem:
+        lost = [Measured(requests[0], error=str(problem), status=1 if isinstance(problem, MeasureError) else 2)]
+    except Exception as problem:  # a job that was killed: each launcher has a name of its own for it
+        told = f"a job of hydra/launcher={asked.launcher} ended without an answer ({reason(problem, 160)})"
+        lost = [Measured(requests[0], error=f"{told}; its log is in {folder}; the same command continues", status=1)]
+    grids = [_held(request, _cells(request), began) for request in requests]
+    if not lost and not any(grid.failures for grid in grids):
+        shutil.rmtree(folder)
+        _remove_empty(folder.parent)
+    return [*grids, *lost]
+
+
+def _cells(request: "Request") -> "list[Cell]":
+    """The cells of a grid; none where the request is wrong, which its own job says."""
+    from rbpx.measure.grid import grid_here
+
+    try:
+        return grid_here(request, by_name=True).cells
+    except RbpxError:
+        return []
+
+
+def _held(request: "Request", cells: "list[Cell]", began: str) -> "Measured":
+    """What the store says of a grid: the cells that are done, and those that failed since the sweep began."""
+    from rbpx.measure.results import Failure, Measured
+
+    states = cell_states(cells, Store(request.store))
+    done = tuple(each.cell.key for each in states if each.state is State.done)
+    failed = [each for each in states if each.state is State.failed and (each.failed_at or "") >= began]
+    return Measured(request, done, tuple(Failure(str(each.cell), each.error or "", False) for each in failed))
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):  # other sweeps are in it
+        folder.rmdir()
+
+
+def _job(n_jobs: int, request: "Request") -> None:
+    """Measure the grid of one job, in the process that the launcher gave it."""
+    from hydra.core.hydra_config import HydraConfig
+
+    from rbpx.cli.messages import show_messages_of_job
+    from rbpx.cli.stopped import stop_job_in_order
+    from rbpx.measure.runner import measure_grids
+
+    show_messages_of_job()
+    stop_job_in_order()
+    number = int(HydraConfig.get().job.num) + 1
+    (grid,) = measure_grids([request], number, n_jobs, quiet=True)
+    if grid.error is not None:
+        raise (MeasureError if grid.status == 1 else RbpxError)(grid.error)
+
+
+@contextmanager
+def _watched(requests: "Sequence[Request]", cells: "Sequence[list[Cell]]") -> Iterator[None]:
+    """Show which cells of a sweep get done, looked up as `status` does, for as long as the block takes."""
+    over = threading.Event()
+    thread = threading.Thread(target=_watch, args=(requests, cells, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _watch(requests: "Sequence[Request]", cells: "Sequence[list[Cell]]", over: threading.Event) -> None:
+    from rbpx.display.progress import GridProgress
+
+    def settled() -> "dict[Cell, CellState]":
+        found = [cell_states(of, Store(request.store)) for request, of in zip(requests, cells, strict=True)]
+        return {each.cell: each for states in found for each in states if each.state in (State.done, State.failed)}
+
+    before = settled()
+    with GridProgress("sweep", len({cell for of in cells for cell in of} - before.keys())) as progress:
+        while not over.wait(_EVERY_S):
+            now = settled()
+            for cell in now.keys() - before.keys():
+                progress.finish(f"{cell} {now[cell].state}")
+            before = now

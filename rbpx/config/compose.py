@@ -1,0 +1,320 @@
+"""Overrides in, checked requests out, through Hydra's public interface: ConfigStore, compose, main, search path.
+
+A verb's schema is its keys, registered in the ConfigStore under its name; conf/ has the files of the groups.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import product
+from os import PathLike
+from pathlib import Path
+from threading import RLock
+from typing import Any, Final
+
+import hydra
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
+from hydra.core.utils import configure_log
+from hydra.errors import HydraException
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from rbpx.config.explain import explain, unknown_key
+from rbpx.config.places import GROUPS, experiments, folder, options, study_file
+from rbpx.config.request import KEYS, Asking, Request, schema_of
+from rbpx.config.texts import quoted, said_in, texts_quoted
+from rbpx.errors import RbpxError
+
+_VERSION: Final = "1.3"
+_NAMED: Final = {"model": ("hub", "family"), "dataset": ("file", "name")}  # the file and the key of a name alone
+_BASIC: Final = "basic"
+_COMPOSING: Final = RLock()  # what Hydra is told is global to the process
+_own: list[Path] = []  # the folder of the user's configuration
+
+
+class OwnFolder(SearchPathPlugin):
+    """Lets Hydra look into the user's folder first, so that a file there replaces ours of the same name."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Put it before all others."""
+        for place in _own:
+            search_path.prepend(provider="rbpx-own", path=f"file://{place.resolve()}")
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """What a command line asks for.
+
+    Attributes:
+        requests: of each job, in order.
+        launcher: of hydra/launcher=; None where this process does them.
+    """
+
+    requests: list[Any]
+    launcher: str | None = None
+
+
+def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, sweeps: bool = False) -> Jobs:
+    """The requests that overrides make.
+
+    Args:
+        asking: the verb and its keys.
+        overrides: key=value, as typed.
+        own: a folder of the user's configuration, as --config-dir names it.
+        sweeps: whether lists are jobs, as under -m.
+
+    Raises:
+        RbpxError: something in them does not exist or is not what its key takes.
+    """
+    if asking.kind is not None:
+        return Jobs([_plain_request(asking, overrides)])
+    words = _checked(asking, overrides)
+    with _explained(asking, overrides, own), _initialized(asking, words, own):
+        config = _composed(asking, _jobs(words)[0] if sweeps else words)
+        configure_log(config.hydra.job_logging, config.hydra.verbose)
+        if not sweeps and config.hydra.mode is not RunMode.MULTIRUN:
+            return Jobs([_request_of(asking, config, config.hydra.runtime.choices, words, own)])
+        launcher, sweeper = config.hydra.runtime.choices["hydra/launcher"], config.hydra.sweeper
+        if not str(sweeper["_target_"]).endswith("BasicSweeper"):
+            raise RbpxError(f"hydra/sweeper={config.hydra.runtime.choices['hydra/sweeper']} is not for rbpx; drop it")
+        params = texts_quoted(asking.schema(True), [f"{k}={v}" for k, v in (sweeper.get("params") or {}).items()])
+        each = [(_composed(asking, job), job) for job in _jobs([*params, *words])]
+        made = [_request_of(asking, one, one.hydra.runtime.choices, job, own) for one, job in each]
+        return Jobs(made, None if launcher == _BASIC else launcher)
+
+
+def compose_values(asking: Asking, values: Mapping[str, Any], own: Path | None = None) -> Request:
+    """The request that values of Python make; those of a group by its name are chosen among its files.
+
+    Raises:
+        RbpxError: as in `compose`.
+    """
+    chosen = {name: str(value) for name, value in values.items() if name in GROUPS and isinstance(value, str)}
+    words = _checked(asking, [f"{name}={quoted(value)}" for name, value in chosen.items()], values)
+    given = {name: _as_yaml(value) for name, value in values.items() if name not in chosen}
+    unknown = next((name for name in given if name.partition(".")[0] not in asking.names), None)
+    if unknown is not None:
+        raise RbpxError(unknown_key(unknown, asking))
+    with _explained(asking, list(given), own), _initialized(asking, words, own):
+        config = _composed(asking, words)
+        for name, value in given.items():
+            OmegaConf.update(config, name, value, merge=not isinstance(value, dict))
+        return _request_of(asking, config, config.hydra.runtime.choices, words, own)
+
+
+def launch(
+    asking: Asking, flags: Sequence[str], overrides: Sequence[str], own: Path | None, task: Callable[[Any], None]
+) -> None:
+    """Give the jobs of a sweep to Hydra's launcher, or do what a flag such as --cfg asks for: Hydra's own main.
+
+    Args:
+        asking: the verb and its keys.
+        flags: of Hydra's command line.
+        overrides: key=value, as typed.
+        own: a folder of the user's configuration.
+        task: called with the request of each job, in the process that the launcher gives it.
+    """
+    import sys
+
+    words = _checked(asking, overrides)
+    with _explained(asking, overrides, own), _COMPOSING:
+        _register(asking, words, own)
+        sys.argv = ["rbpx", *flags, *words]
+
+        def job(config: DictConfig) -> None:
+            of_hydra = HydraConfig.get()
+            task(_request_of(asking, config, of_hydra.runtime.choices, of_hydra.overrides.task, own))
+
+        hydra.main(version_base=_VERSION, config_path=str(folder("conf")), config_name=asking.verb)(job)()
+
+
+def restored(record: Mapping[str, Any], names: Sequence[str]) -> Request:
+    """The request that a record of a run holds, of the keys of these names.
+
+    Raises:
+        RbpxError: it is of another version of rbpx.
+    """
+    schema = OmegaConf.structured(schema_of("record", names))
+    try:
+        return Request(**vars(OmegaConf.to_object(OmegaConf.merge(schema, {name: record[name] for name in names}))))
+    except (OmegaConfBaseException, ValueError) as problem:
+        reason = str(problem).split("\n")[0]
+        raise RbpxError(f"its record is of another version of rbpx ({reason}); measure the run anew") from None
+
+
+# ---------------------------------------------------------------------------------------------------------- for Hydra
+
+
+@contextmanager
+def _initialized(asking: Asking, words: Sequence[str], own: Path | None) -> Iterator[None]:
+    with _COMPOSING:
+        _register(asking, words, own)
+        with hydra.initialize_config_dir(str(folder("conf")), version_base=_VERSION):
+            yield
+
+
+def _register(asking: Asking, words: Sequence[str], own: Path | None) -> None:
+    """Tell Hydra of the verb's schema, of the studies that are named, and of the user's folder."""
+    Plugins.instance().register(OwnFolder)
+    _own[:] = [] if own is None else [own]
+    store = ConfigStore.instance()
+    named = ",".join(word.partition("=")[2] for word in words if word.startswith("experiment="))
+    store.store(name=asking.verb, node=asking.schema(bool(named)))
+    for path in experiments(_own):
+        if path.stem in re.split(r"[^\w-]+", named) and path.parent == folder("experiments"):
+            store.store(group="experiment", name=path.stem, node=OmegaConf.load(path), package="_global_")
+
+
+def _composed(asking: Asking, words: Sequence[str]) -> DictConfig:
+    return hydra.compose(asking.verb, overrides=_by_name(asking, words), return_hydra_config=True)
+
+
+def _jobs(words: Sequence[str]) -> list[list[str]]:
+    """The overrides of each job: all combinations of the lists of a sweep, the first one's last."""
+    parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
+    lists = {}
+    for override in parser.parse_overrides(list(words)):
+        key = override.get_key_element()
+        swept = override.is_sweep_override()
+        values = override.sweep_string_iterator() if swept else [override.get_value_element_as_str()]
+        lists[key] = [key if key.startswith("~") and value == "" else f"{key}={value}" for value in values]
+    return [list(job) for job in product(*lists.values())]
+
+
+def _checked(asking: Asking, overrides: Sequence[str], values: Mapping[str, Any] | None = None) -> list[str]:
+    """Overrides with texts quoted and the groups that narrowing keys need; lists of groups are refused.
+
+    A question has no model and no dataset where it looks at all that the store holds; model.revision, dataset.name and
+    so on then narrow by themselves.
+    """
+    words = [re.sub(r"^\++(?=experiment=)", "", word) for word in overrides]
+    for word in words:
+        listed = re.fullmatch(r"(model|dataset|protocol|experiment)=\[(.*)\]", word)
+        if listed:  # Hydra would merge the files of a list into one
+            raise RbpxError(f"{word} is a list; sweep with -m {listed[1]}={listed[2].replace(' ', '')}")
+    words = texts_quoted(asking.schema(True), words)
+    keys = [*(word.partition("=")[0].lstrip("+") for word in words), *(values or ())]
+    if asking.narrows and "experiment" not in keys:
+        for group, inner in (("model=hub", ("revision", "family", "quantise")), ("dataset=file", ("name", "path"))):
+            name = group.partition("=")[0]
+            words += [group] if name not in keys and {f"{name}.{each}" for each in inner} & {*keys} else []
+    return words
+
+
+def _by_name(asking: Asking, words: Sequence[str]) -> list[str]:
+    """The overrides of one job, in which names without a file narrow a question to what the store holds by that name."""
+    if not asking.narrows:
+        return list(words)
+    named = []
+    for word in words:
+        group, _, name = word.partition("=")
+        is_quoted = name[:1] in ("'", '"')
+        bare = name.strip(name[0]).replace("\\" + name[0], name[0]) if is_quoted else name
+        known = (
+            group not in _NAMED or bare in options(group, _own) or (not is_quoted and (bare == "null" or "," in bare))
+        )
+        named += [word] if known else [f"{group}={_NAMED[group][0]}", f"{group}.{_NAMED[group][1]}={quoted(bare)}"]
+    return named
+
+
+def _plain_request(asking: Asking, overrides: Sequence[str]) -> Any:
+    """The request of an import: none of its keys chooses a file of conf/."""
+    assert asking.kind is not None
+    with _explained(asking, overrides, None):
+        config = OmegaConf.structured(asking.kind)
+        words = [_condition_quoted(word) for word in texts_quoted(asking.kind, overrides)]
+        for override in OverridesParser.create().parse_overrides(words):
+            if override.is_sweep_override():
+                raise RbpxError(f"{override.input_line} are several values; {asking.verb} brings one file")
+            OmegaConf.update(config, override.key_or_group, override.value(), merge=True)
+        return OmegaConf.to_object(config)
+
+
+def _condition_quoted(override: str) -> str:
+    """`where=SQL` with its value quoted, unless all of it is; Hydra's grammar has no < and no =."""
+    key, _, value = override.partition("=")
+    is_bare = key == "where" and re.fullmatch(r'"[^"]*"|null', value) is None
+    return f"where={quoted(value)}" if is_bare else override
+
+
+# ------------------------------------------------------------------------------------------ from a configuration
+
+
+def _request_of(
+    asking: Asking, config: DictConfig, choices: Mapping[str, Any], words: Sequence[str], own: Path | None
+) -> Request:
+    """The request that a composed configuration makes, with the paths of the user's files made absolute."""
+    OmegaConf.set_struct(config, False)
+    config.pop("hydra", None)
+    study = choices.get("experiment")
+    for group in ("model", "dataset", "experiment"):
+        for path in _files(group, choices.get(group), own):
+            place = "" if group == "experiment" else group
+            for key, said, absolute in said_in(path, place, asking.schema(True)):
+                if OmegaConf.select(config, key) == said:
+                    OmegaConf.update(config, key, absolute)
+    composed = OmegaConf.to_object(config)
+    _refuse_added(asking, composed)
+    values = {name: value for name, value in vars(composed).items() if name in KEYS}
+    request = Request(**values)
+    if request.study is not None:
+        request.study.name = study
+    _refuse_foreign(asking, request, words, study is not None)
+    return request
+
+
+def _files(group: str, name: str | None, own: Path | None) -> list[Path]:
+    """The file of the user, or of a study, that was chosen; what is in conf/ names no paths."""
+    if group == "experiment" and name:
+        return [study_file(name, [] if own is None else [own])]
+    path = None if own is None or not name else own / group / f"{name}.yaml"
+    return [path] if path is not None and path.is_file() else []
+
+
+def _refuse_added(asking: Asking, value: Any, within: str = "") -> None:
+    """Refuse keys that no schema has; Hydra lets `+KEY=VALUE` add any."""
+    if is_dataclass(value):
+        known = {each.name for each in fields(value)}
+        for name, inner in vars(value).items():
+            if name not in known:
+                raise RbpxError(unknown_key(f"{within}{name}", asking))
+            _refuse_added(asking, inner, f"{within}{name}.")
+
+
+def _refuse_foreign(asking: Asking, request: Request, words: Sequence[str], is_study: bool) -> None:
+    """Refuse keys that were typed and that neither the verb nor a question that it asks has; a study may give any."""
+    of_study = ("experiment", "study", "imports", "analyses") if is_study else ("experiment",)
+    of_questions = () if asking.performs is None else asking.performs(request)
+    known = {*asking.names, *of_study, *of_questions}
+    for word in words:
+        name = re.split(r"[.=@]", word.lstrip("+~"))[0]
+        if name in KEYS and name not in known:
+            raise RbpxError(unknown_key(name, asking))
+
+
+@contextmanager
+def _explained(asking: Asking, words: Sequence[str], own: Path | None) -> Iterator[None]:
+    """Say in one line what Hydra and OmegaConf raise where overrides or files are wrong."""
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as problem:  # the last one Hydra's
+        raise RbpxError(explain(problem, asking, words, [] if own is None else [own])) from None
+
+
+def _as_yaml(value: Any) -> Any:
+    """A value of Python as YAML has it: numbers of numpy, paths, tuples and series as plain ones."""
+    if isinstance(value, Mapping):
+        return {_as_yaml(name): _as_yaml(each) for name, each in value.items()}
+    if isinstance(value, PathLike):
+        return str(value)
+    if hasattr(value, "tolist"):  # of numpy and pandas
+        return value.tolist()
+    return [_as_yaml(each) for each in value] if isinstance(value, tuple | list | set | range) else value

@@ -1,0 +1,77 @@
+"""An error of Hydra or OmegaConf in, one line out: what is wrong, and the name that was probably meant."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, get_args
+
+from rbpx.config.options import did_you_mean
+from rbpx.config.places import options
+from rbpx.config.request import KEYS, Asking
+from rbpx.typed import help_of, typed
+
+_EXAMPLES: Final = {"dataset": "dataset=file dataset.path={}", "model": "model=hub model.id={}"}  # of a path or an id
+
+
+def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Sequence[Path]) -> str:
+    """One line for an error of a configuration.
+
+    Args:
+        problem: what was raised.
+        asking: what the verb can be asked.
+        words: overrides as typed.
+        own: folders of the user's configuration.
+    """
+    text = f"{problem}\n{problem.__cause__ or ''}"
+    missing = re.search(r"Could not find '(\w+)/([^']*)'", text)
+    if missing:
+        return _unknown_option(missing[1], missing[2], own)
+    key = re.search(r"Could not override '\+*([^']+)'|Key '([^']+)' (?:is )?not in", text)
+    if key:
+        full = re.search(r"full_key: (\S+)", text)
+        name = full[1] if full else key[1] or key[2]
+        if re.search(r"(^|@)experiment\b", name):
+            study = next((word for word in words if "experiment=" in word), "experiment=")
+            return f"{study}: its file sets keys below experiment; begin it with the line # @package _global_"
+        return unknown_key(name, asking)
+    several = re.search(r"Ambiguous value for argument '([^'=]+)=([^']*)'", text)
+    if several:
+        name, values = several.groups()
+        listed = typed(keys={name: values.split(",")})
+        return f"{name}={values} are several values; a list is {listed}, a sweep -m {name}={values}"
+    if "Unexpected type for root: NoneType" in text:
+        word = next((each for each in words if re.match(r"\+?\w+\.", each)), "a key")
+        group = word.lstrip("+").partition(".")[0]
+        return f"{word} is a key of a {group}, and none is named; add {group}=NAME"
+    lines = [
+        line.strip()
+        for line in text.split("\n")
+        if line.strip() and not re.match(r"\s*(object_type|reference_type)", line)
+    ]
+    return "; ".join(dict.fromkeys(lines))[:300] + f"; see {help_of(asking.verb)}"
+
+
+def unknown_key(key: str, asking: Asking) -> str:
+    """One line for a key that a verb does not have, with the one that may have been meant."""
+    group, _, inner = key.partition(".")
+    kinds = (
+        [
+            each
+            for each in (*get_args(KEYS[group].kind), KEYS[group].kind)
+            if inner and hasattr(each, "__dataclass_fields__")
+        ]
+        if group in KEYS
+        else []
+    )
+    known = [f"{group}.{name}" for kind in kinds for name in kind.__dataclass_fields__] or list(asking.names)
+    hint = did_you_mean(key, known) or ("" if inner else f"its keys: {', '.join(known)}. ")
+    other = "it is a key of other verbs; " if key in KEYS else ""
+    return f"{asking.verb} has no key {key}; {other}{hint}see {help_of(asking.verb)}"
+
+
+def _unknown_option(group: str, option: str, own: Sequence[Path]) -> str:
+    known = options(group, own)
+    hint = did_you_mean(option, known)
+    if group in _EXAMPLES and (Path(option).suffix or "/" in option):
+        hint = f"one of your own is {_EXAMPLES[group].format(option)}; "
+    return f"{group}={option} is unknown; {hint}known: {', '.join(known)}, and {group}/NAME.yaml in --config-dir"

@@ -1,1 +1,0 @@
-"""How a command line is read: Hydra, behind one adapter."""
