@@ -200,7 +200,7 @@ def test_a_run_without_bytes_is_compared_by_tokens_or_not_at_all(
         ((), "a= names no model"),
         (("a=mine/xs",), "b= is missing"),
         (("mine/xs",), "compare takes 2 words, got 1"),
-        (("a=mine/xs", "b=12e45"), "was read as a number"),
+        (("a=mine/xs", "b=12e45"), "b=12e45 names no model"),
     ],
 )
 def test_words_that_name_no_two_models_are_said(store: Path, cwd: Path, words: tuple[str, ...], says: str) -> None:
