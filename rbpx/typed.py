@@ -20,6 +20,11 @@ def speaking_shell() -> Iterator[None]:
         _spoken.pop()
 
 
+def speaks_shell() -> bool:
+    """Whether advice is spoken as a command line is typed; to tell another process."""
+    return _spoken[-1] == "shell"
+
+
 def typed(verb: str = "", keys: Mapping[str, Any] | None = None, **more: Any) -> str:
     """Keys with values, behind their verb if there is one.
 
@@ -32,7 +37,7 @@ def typed(verb: str = "", keys: Mapping[str, Any] | None = None, **more: Any) ->
         more: those whose names have none.
     """
     each = {**(keys or {}), **more}
-    if _spoken[-1] == "shell":
+    if speaks_shell():
         words = [f"{name}={_in_shell(value)}" for name, value in each.items()]
         return " ".join(["python -m rbpx", verb, *words] if verb else words)
     plain = [f"{name}={_in_python(value)}" for name, value in each.items() if "." not in name]
@@ -43,7 +48,7 @@ def typed(verb: str = "", keys: Mapping[str, Any] | None = None, **more: Any) ->
 
 def help_of(verb: str) -> str:
     """Where a verb is explained."""
-    return f"python -m rbpx {verb} --help" if _spoken[-1] == "shell" else f"help(rbpx.Measurements.{verb})"
+    return f"python -m rbpx {verb} --help" if speaks_shell() else f"help(rbpx.Measurements.{verb})"
 
 
 def _in_shell(value: Any) -> str:
@@ -52,7 +57,7 @@ def _in_shell(value: Any) -> str:
 
 def _of_hydra(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(_of_hydra, value))}]"
+        return f"[{','.join(map(_inner, value))}]"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{name}: {_inner(each)}' for name, each in value.items())}}}"
     if value is None or isinstance(value, bool):
@@ -61,7 +66,7 @@ def _of_hydra(value: Any) -> str:
 
 
 def _inner(value: Any) -> str:
-    """A value of a mapping, in quotes where it has signs of Hydra's grammar."""
+    """A value of a list or a mapping, in quotes where it has signs of Hydra's grammar."""
     text = _of_hydra(value)
     return json.dumps(text) if isinstance(value, str) and not re.fullmatch(r"[\w .+-]+", text) else text
 

@@ -21,6 +21,7 @@ from rbpx.errors import number_of
 from rbpx.files.cells import csv_cell
 from rbpx.files.output import Lines, Rows, opened, plain, write_csv, write_json, write_parquet
 from rbpx.files.visible import visible_line
+from rbpx.typed import typed
 
 _ROWS_SHOWN = 40
 _ROWS_COUNTED, _COUNTING_S = 1_000_000, 1.0  # beyond, it is only said that there are more
@@ -82,7 +83,7 @@ def print_table(answer: Rows, format: Format, output: str | None = None) -> None
         print("no rows", file=sys.stderr)
     elif n_rows is None or n_rows > len(rows):
         counted = "more rows than these" if n_rows is None else number_of(n_rows, "row")
-        print(f"{counted}, the first {len(rows)} shown; --format csv prints all", file=sys.stderr)
+        print(f"{counted}, the first {len(rows)} shown; {typed(format='csv')} prints all", file=sys.stderr)
 
 
 def _first_rows(answer: Rows) -> tuple[pa.Table, int | None]:

@@ -1,7 +1,7 @@
 """Asks the store questions and keeps what is fitted, in the same way for every question."""
 
 import logging
-from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
@@ -14,12 +14,13 @@ from rbpx.questions.missing import no_groups, no_runs
 from rbpx.questions.registry import Analysis, analysis, question
 from rbpx.questions.result import Result
 from rbpx.runs.documents import document_ranks_kept, with_documents
-from rbpx.runs.group import Group
+from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.sizes import evidence_kept
 from rbpx.runs.processes import are_elsewhere, in_processes, n_processes, several_processes
 from rbpx.store.schema import FITS
 from rbpx.store.sql import SqlLimits, connected_once, shared
 from rbpx.store.store import Store
+from rbpx.typed import typed
 
 _FEW: Final = 6  # runs, of which there are no two laws to fit side by side
 _MANY: Final = 64  # calls, each of a tenth of a second or more, that make starting processes worth the seconds it takes
@@ -44,8 +45,8 @@ def open_filled(name: str) -> Store:
     if not any(store.records("cells")) and not store.import_files():
         what = "holds no runs" if store.root.is_dir() else "does not exist, so it holds no runs"
         raise RbpxError(
-            f"store={name} {what}; name another with --store DIR, or measure first: "
-            "python -m rbpx model=ladder dataset=stdlib"
+            f"store={name} {what}; name another ({typed(store='DIR')}), or measure first: "
+            f"{typed('measure', model='ladder', dataset='stdlib')}"
         )
     return store
 
@@ -133,9 +134,8 @@ def _found(calls: Sequence[Call]) -> list[Found]:
     """
     if not calls:
         return []
-    rows: dict[Hashable, list[int]] = {}
-    for at, (name, groups, _) in enumerate(calls):
-        rows.setdefault(at if analysis(name).across else groups[0].key, []).append(at)
+    keys = [at if analysis(name).across else groups[0].key for at, (name, groups, _) in enumerate(calls)]
+    rows = grouped(range(len(calls)), keys.__getitem__)
     share = -(-len(calls) // n_processes())
     parts = [row[begin : begin + share] for row in rows.values() for begin in range(0, len(row), share)]
     with counted(f"{calls[0][0]}: groups of runs", len(parts)) as count:

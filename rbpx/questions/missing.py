@@ -9,6 +9,7 @@ from rbpx.config.request import Request
 from rbpx.errors import number_of
 from rbpx.questions.registry import analysis
 from rbpx.store.store import Store
+from rbpx.typed import typed
 
 _THERE = """
     SELECT DISTINCT source, family, dataset, size, revision, variant, ties FROM observations WHERE source <> 'measured'
@@ -32,8 +33,8 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
         absent = next((each for each in _listed(value) if each is not None and each not in present), None)
         if absent is not None:
             examples = ", ".join(present[:12]) + (", ..." if len(present) > 12 else "")
-            holds = f"{did_you_mean(str(absent), present)}it holds {examples or 'none'}"
-            return f"{key}={absent} is not in the store; {holds}; see python -m rbpx status --store {request.store}"
+            meant = did_you_mean(str(absent), present)
+            return f"{key}={absent} is not in the store; {meant}it holds {examples or 'none'}"
     rule = None if request.ties is None else request.ties.value
     others = sorted(
         {
@@ -43,19 +44,10 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Request) -> str:
             and all(value is None or cell in _listed(value) for cell, value in zip(row, asked.values(), strict=False))
         }
     )
-    hint = "; see python -m rbpx status"
-    if others:
-        source, ties = others[0]
-        hint = f"; source {source} holds ties={ties}: add ties={ties}"
-    narrowing = " ".join(f"{key}={_typed(value)}" for key, value in asked.items() if value is not None)
+    hint = "".join(f"; source {source} holds ties={ties}: add ties={ties}" for source, ties in others[:1])
+    narrowing = typed(keys={key: value for key, value in asked.items() if value is not None})
     under = "" if rule is None else f" with ties={rule}"
     return f"no runs in store={request.store} match {narrowing or 'the request'}{under}{hint}"
-
-
-def _typed(value: Any) -> str:
-    """A name, or a list of names, as typed on a command line."""
-    names = [str(each) for each in _listed(value)]
-    return names[0] if len(names) == 1 else f"[{','.join(names)}]"
 
 
 def _listed(value: Any) -> list[Any]:
@@ -68,17 +60,18 @@ def no_groups(name: str, request: Request, tokens_known: bool) -> str:
     if not tokens_known and (described.tokens or request.slices is not None):
         return (
             f"{name} looks at tokens, and imported results have none; measure: "
-            "python -m rbpx measure model=ladder dataset=pydoc"
+            f"{typed('measure', model='ladder', dataset='pydoc')}"
         )
     if described.lacking:
         return described.lacking.format(store=request.store)
     if described.across and request.slices is None:
         return (
             f"no two of the requested texts in store={request.store} were measured alike at 3 sizes of one family; "
-            "measure another text: python -m rbpx measure model=ladder dataset=pydoc"
+            f"measure another text: {typed('measure', model='ladder', dataset='pydoc')}"
         )
     n_runs = sum(1 for _ in Store(request.store).records("cells"))
     return (
         f"no group of runs in store={request.store} has the {number_of(described.sizes, 'size')} that {name} needs "
-        f"({number_of(n_runs, 'run')} in all); measure more: python -m rbpx model=ladder dataset=stdlib size=all"
+        f"({number_of(n_runs, 'run')} in all); measure more: "
+        f"{typed('measure', model='ladder', dataset='stdlib', size='all')}"
     )

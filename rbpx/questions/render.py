@@ -16,6 +16,7 @@ from rbpx.questions.ask import Grid, answer
 from rbpx.questions.registry import analyses, analysis, question
 from rbpx.questions.result import Result
 from rbpx.store.store import Record
+from rbpx.typed import typed
 
 Shown = TypeVar("Shown", Figure, Undrawn, Figure | Undrawn, Table)
 _MOST_IN_WORDS = 3  # sections whose sentences are printed; where there are more, a hint says how to see them
@@ -36,7 +37,7 @@ def show(name: str, results: Sequence[Result]) -> None:
         about = [f"{title}: " if len(results) > 1 else "" for title in titles]
         told = [of + sentence for of, each in zip(about, results, strict=True) for sentence in each.sentences]
     elif results[0].sentences:
-        told.append(f"In words, for each of these {len(results)}: --format md.")
+        told.append(f"In words, for each of these {len(results)}: {typed(format='md')}.")
     notes = [f"{title}: {note}" for title, each in zip(titles, results, strict=True) for note in each.notes]
     notes += [f"{group.title}: {note}" for each in results for group in each.groups for note in group.notes]
     print_under(screen, [*told, *meanings], {status for table in found for status in table.doubts()}, notes)
@@ -130,7 +131,7 @@ def _write_page(name: str, results: Sequence[Result], output: str | None) -> Non
     """Write the page that a question has of its own."""
     page = question(name).page
     if page is None:
-        raise RbpxError(f"format=html shows one question at a time: python -m rbpx {name} --format html")
+        raise RbpxError(f"format=html shows one question at a time: {typed(name, format='html')}")
     with opened(output) as file:
         file.write(page(results))
 

@@ -20,7 +20,7 @@ from rbpx.questions.registry import analyses, analysis
 from rbpx.questions.result import Result
 from rbpx.report.across import figures_across
 from rbpx.report.overview import Fact, facts, glance, runs_sheet, table_1, table_2
-from rbpx.runs.group import MEASURED, Group, Run, titles_of
+from rbpx.runs.group import MEASURED, Group, Run, grouped, titles_of
 from rbpx.runs.processes import in_processes
 from rbpx.store.sql import connected_once
 from rbpx.store.store import Store, now
@@ -142,10 +142,7 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     grids = [(request.but(D=None), cell_keys) for request, cell_keys in grids]  # predictions are in S alone
     request = grids[0][0]
     if isinstance(request.axis, OnText):
-        raise RbpxError(
-            f"axis={request.axis.value} is not of a report, whose laws are of one text; ask fit and predict, each with "
-            "--format html"
-        )
+        raise RbpxError(f"axis={request.axis.value} is not of a report, whose laws are of one text; ask fit or predict")
     store = Store(request.store)
     n_failed = sum(1 for _ in store.records("failures"))
     if not any(store.records("cells")) and not store.import_files():
@@ -264,10 +261,8 @@ def _runs_of(groups: Sequence[Group]) -> list[Run]:
 
 def chapters_of(parts: Sequence[tuple[Group, Part]]) -> tuple[Chapter, ...]:
     """Parts by their texts."""
-    of_texts: dict[str, list[Part]] = {}
-    for group, own in parts:
-        of_texts.setdefault(group.first.dataset, []).append(own)
-    return tuple(Chapter(_slug(name), name, tuple(of_text)) for name, of_text in of_texts.items())
+    of_texts = grouped(parts, lambda part: part[0].first.dataset)
+    return tuple(Chapter(_slug(name), name, tuple(own for _, own in of_text)) for name, of_text in of_texts.items())
 
 
 def listed(names: Sequence[str]) -> str:
@@ -342,9 +337,7 @@ def _sections_across(answers: Answers, reasons: dict[str, str]) -> tuple[Section
     """The sections that compare groups with each other, one for each family, or that say why there is none."""
     calls: list[tuple[str, list[Result], str]] = []
     for name in _questions(across=True):
-        families: dict[str, list[Result]] = {}
-        for result in answers[name]:
-            families.setdefault(result.groups[0].first.family, []).append(result)
+        families = grouped(answers[name], lambda result: result.groups[0].first.family)
         calls += [(name, of_family, "") for of_family in families.values()]
         if not answers[name] and not (analysis(name).trainings or analysis(name).tokens):
             calls.append((name, [], _sentence(reasons[name])))

@@ -11,6 +11,7 @@ from rbpx.display.vocabulary import in_bytes
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.output import check_output, opened
 from rbpx.store.store import Store
+from rbpx.typed import typed
 
 if TYPE_CHECKING:
     from rbpx.questions.ask import Grid
@@ -38,21 +39,17 @@ def check(request: Request, verb: str = "report") -> None:
         RbpxError: the store does not exist, the format is not a report's, or the output exists and is not a report.
     """
     if verb == "report" and not Store(request.store).root.is_dir():
-        raise RbpxError(f"store={request.store} does not exist; measure first, or name the store with --store DIR")
+        raise RbpxError(f"store={request.store} does not exist; measure first, or name another ({typed(store='DIR')})")
     form, path = _place(request, verb)
     if verb != "report" and request.output is None and form not in _FOLDERS:  # to stdout
         return
-    named = f"output={path}"
-    if form in _FOLDERS and path.suffix.lower() != f".{form.value}":
-        if path.exists() and not path.is_dir():
-            raise RbpxError(f"{named} is a file, and figures go into a folder; name another one with --output DIR")
-        if path.is_dir() and any(path.iterdir()) and not _is_ours(path / INDEX):
-            raise RbpxError(f"{named} exists and holds no report; name another folder with --output DIR")
-        check_output(str(path / INDEX) if path.is_dir() else str(path))
-        return
-    check_output(str(path))
-    if verb == "report" and path.is_file() and path.stat().st_size and not _is_ours(path):
-        raise RbpxError(f"{named} exists and is not a report; name another file with --output FILE, or move it away")
+    is_folder = form in _FOLDERS and path.suffix.lower() != f".{form.value}"
+    written = path / INDEX if is_folder and path.is_dir() else path
+    has_other = any(path.iterdir()) if path.is_dir() else path.is_file() and (is_folder or path.stat().st_size)
+    if (is_folder or verb == "report") and has_other and not _is_ours(written):
+        kind = "a folder of figures" if is_folder else "a report"
+        raise RbpxError(f"output={path} exists and is not {kind} of rbpx; name another with output=, or move it away")
+    check_output(str(written))
 
 
 def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
@@ -116,7 +113,7 @@ def _place(request: Request, verb: str) -> tuple[Format, Path]:
     if form not in FORMATS:
         raise RbpxError(
             f"format={form.value} is not a format of a report; choose one of "
-            f"{', '.join(each.value for each in FORMATS)}; for rows: python -m rbpx fit --format {form.value}"
+            f"{', '.join(each.value for each in FORMATS)}; for rows: {typed('fit', format=form.value)}"
         )
     if request.output is not None:
         return form, Path(request.output).expanduser()

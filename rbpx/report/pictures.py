@@ -15,6 +15,7 @@ from rbpx.display.chart.figure import Figure, Undrawn, spec
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.entries import atomic_write, atomic_write_text
 from rbpx.report.contents import Report
+from rbpx.typed import typed
 
 __all__ = ["Look", "write_pictures"]
 
@@ -69,28 +70,25 @@ def write_pictures(report: Report, form: str, path: Path, index: str, look: Look
         look: how the figures look.
 
     Raises:
-        RbpxError: it cannot be written, or a file is named for several figures.
+        RbpxError: a file is named for several figures.
     """
     sections = [(f"{part.name}-{each.name}", part.title, each) for part in report.parts for each in part.sections]
     sections += [(f"{each.name}-{each.title}", each.title, each) for each in (*report.first, *report.gaps)]
     named = [(f"{of}-{figure.name}", title, figure) for of, title, each in sections for figure in each.figures]
     named += [(figure.name, report.title, figure) for figure in report.across]
     drawn = {_plain(name): (title, each) for name, title, each in named if isinstance(each, Figure)}
-    try:
-        if path.suffix.lower() == f".{form}":
-            return _write_one(drawn, form, path, look)
-        path.mkdir(exist_ok=True)
-        lines = [f"<!-- rbpx report {report.version} -->", f"# Figures: {report.title}"]
-        lines += ["", f"{report.made_at} UTC", ""]
-        for name, (title, figure) in drawn.items():
-            with atomic_write(path / f"{name}.{form}") as temporary:
-                temporary.write_bytes(look.rendered(figure, form))
-            lines += [f"**[{figure.title}]({name}.{form})**, {title}. {figure.caption} {figure.says}", ""]
-        for _, title, each in named:
-            lines += [f"**{each.title}**, {title}: not drawn. {each.reason}", ""] if isinstance(each, Undrawn) else []
-        atomic_write_text(path / index, "\n".join(lines))
-    except OSError as problem:
-        raise RbpxError(f"output={path} cannot be written: {problem.strerror}; name another folder") from None
+    if path.suffix.lower() == f".{form}":
+        return _write_one(drawn, form, path, look)
+    path.mkdir(exist_ok=True)
+    lines = [f"<!-- rbpx report {report.version} -->", f"# Figures: {report.title}"]
+    lines += ["", f"{report.made_at} UTC", ""]
+    for name, (title, figure) in drawn.items():
+        with atomic_write(path / f"{name}.{form}") as temporary:
+            temporary.write_bytes(look.rendered(figure, form))
+        lines += [f"**[{figure.title}]({name}.{form})**, {title}. {figure.caption} {figure.says}", ""]
+    for _, title, each in named:
+        lines += [f"**{each.title}**, {title}: not drawn. {each.reason}", ""] if isinstance(each, Undrawn) else []
+    atomic_write_text(path / index, "\n".join(lines))
     return len(drawn)
 
 
@@ -98,7 +96,7 @@ def _write_one(drawn: dict[str, tuple[str, Figure]], form: str, path: Path, look
     if len(drawn) != 1:
         raise RbpxError(
             f"output={path} is one file, and {number_of(len(drawn), 'figure')} can be drawn; name a folder: "
-            f"--output {path.with_suffix('')}"
+            f"{typed(output=str(path.with_suffix('')))}"
         )
     ((_, figure),) = drawn.values()
     with atomic_write(path) as temporary:

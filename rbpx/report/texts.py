@@ -10,18 +10,19 @@ from rbpx.display.vocabulary import GREEK, true_minus
 from rbpx.errors import number_of
 from rbpx.files.visible import visible_line
 from rbpx.report.contents import Report
+from rbpx.typed import typed
 
 __all__ = ["latex", "markdown"]
 
 
 def markdown(report: Report) -> str:
-    """A report in Markdown: sentences and tables; `--format svg` gives the figures."""
+    """A report in Markdown: sentences and tables, without figures."""
     where = f"{number_of(report.n_runs, 'run')}, {number_of(report.n_tokens, 'scored token')}, store `{report.store}`"
     lines = [f"<!-- rbpx report {report.version} -->", f"# {_md(report.title)}", ""]
     lines += [f"{where}, {report.made_at} UTC, rbpx {report.version}.", ""]
     if not report.has_contents:
-        command = "`python -m rbpx -m model=ladder dataset=pydoc,stdlib`"
-        lines += [f"This store holds no runs yet: {command} measures some.", ""]
+        command = typed("measure", model="ladder", dataset="pydoc")
+        lines += [f"This store holds no runs yet: `{command}` measures some.", ""]
     if report.first:
         lines += ["## Summary", ""]
         for section in report.first:
@@ -29,7 +30,7 @@ def markdown(report: Report) -> str:
     if len(report.overview.rows) > 1 and not report.verb:
         lines += _table(report.overview, 2)
     if report.across:
-        command = f"`python -m rbpx report group={report.example}`"
+        command = f"`{typed('report', group=report.example)}`"
         lines += [f"{command} gives the sections of one group; write its name with - for blanks.", ""]
     for chapter in report.chapters:
         lines += [f"## {_md(chapter.title)}", ""]

@@ -10,7 +10,6 @@ Shapes: N runs, D documents, U units (documents, or texts that several of them w
 
 import math
 import re
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -34,8 +33,7 @@ from rbpx.ties import Ties
 
 _MOST_BYTES: Final = 256 * 2**20  # of counts that are kept
 
-_Kept = OrderedDict[tuple[str, Ties], tuple[pa.Table, int]]  # and its bytes
-_KEPT: ContextVar[_Kept | None] = ContextVar("kept document ranks", default=None)
+_KEPT: ContextVar[dict[tuple[str, Ties], pa.Table]] = ContextVar("kept document ranks")
 
 
 def distinct_ranks(rank: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
@@ -72,12 +70,9 @@ def text_ranks(
 def document_ranks_kept() -> Iterator[None]:
     """Count each run once for all that asks within the context, as long as the counts fit into 256 MiB.
 
-    All that asks has to ask one store; a context within another shares the counts of the outer one.
+    All that asks has to ask one store.
     """
-    if _KEPT.get() is not None:
-        yield
-        return
-    token = _KEPT.set(OrderedDict())
+    token = _KEPT.set({})
     try:
         yield
     finally:
@@ -86,15 +81,12 @@ def document_ranks_kept() -> Iterator[None]:
 
 def document_ranks(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> pa.Table:
     """What documents are resampled from: doc_id, rank, n_tokens, sum_logprob (nats), by document and rank."""
-    kept, key = _KEPT.get(), (run_id, ties)
-    if kept is not None and key in kept:
-        kept.move_to_end(key)
-        return kept[key][0]
+    kept, key = _KEPT.get({}), (run_id, ties)  # outside of `document_ranks_kept` an empty one that is discarded
+    if key in kept:
+        return kept[key]
     counts = ask(connection, "document_ranks", run_id=run_id, ties=ties.value)
-    if kept is not None:
-        kept[key] = counts, counts.nbytes
-        while sum(n_bytes for _, n_bytes in kept.values()) > _MOST_BYTES:
-            kept.popitem(last=False)
+    if sum(each.nbytes for each in kept.values()) + counts.nbytes <= _MOST_BYTES:
+        kept[key] = counts
     return counts
 
 

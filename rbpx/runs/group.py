@@ -1,9 +1,9 @@
 """Runs and groups of them: one model on one text, and those that may enter one fit, with what they are known by."""
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import ProtocolConfig
@@ -293,6 +293,18 @@ class Group:
     def key(self) -> Hashable:
         """What the group is known by: results, rows and fits belong to it by nothing else."""
         return tuple(self.names().items())
+
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+
+def grouped(each: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """What has the same key together, in the order of the first with each."""
+    found: dict[K, list[T]] = {}
+    for one in each:
+        found.setdefault(key(one), []).append(one)
+    return found
 
 
 def labels_of(runs: Sequence[Run]) -> list[str]:

@@ -20,7 +20,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -32,9 +32,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
 from rbpx.cores import n_cores
-from rbpx.errors import RbpxError, first_line, number_of
+from rbpx.errors import RbpxError, number_of
 from rbpx.store.messages import LOGGER, attached
 from rbpx.store.sql import connected_once
+from rbpx.typed import speaking_shell, speaks_shell
 from rbpx.version import __version__
 
 __all__ = ["are_elsewhere", "in_processes", "n_processes", "several_processes"]
@@ -111,8 +112,7 @@ def in_processes(
         are_many: whether they take so long that it pays to start processes for seconds.
 
     Raises:
-        Exception: that of the first call that raised one.
-        RbpxError: the processes that the user chose have failed.
+        Exception: that of the first call that raised one, or of the processes that the user chose.
     """
     workers, outcomes = _WORKERS.get(), dict[int, Outcome]()
     if workers is not None and workers.run is not None and len(calls) > 1 and (are_many or not workers.only_many):
@@ -173,11 +173,8 @@ def _workers(prepare: Callable[[], object], pays: bool, stack: ExitStack) -> _Wo
         with joblib.parallel_config() as config:
             backend, n_jobs = config["backend"], config["n_jobs"]
         named = isinstance(backend, ParallelBackendBase)
-        try:
-            if named or isinstance(n_jobs, int):
-                n = joblib.effective_n_jobs(n_jobs if isinstance(n_jobs, int) else None)
-        except TimeoutError as problem:
-            raise RbpxError(f"joblib.parallel_config: {first_line(problem)}") from problem
+        if named or isinstance(n_jobs, int):
+            n = joblib.effective_n_jobs(n_jobs if isinstance(n_jobs, int) else None)
         waits = getattr(backend, "uses_threads", False) or type(backend) is MultiprocessingBackend
         if named and n > 1 and waits:
             raise RbpxError(
@@ -200,13 +197,8 @@ def _by_joblib(
     from joblib import Parallel, delayed
 
     parallel = Parallel(n, backend, "generator_unordered", batch_size=1, pre_dispatch="all")
-    try:
-        yield from parallel(delayed(_in_worker)(__version__, at, function, of) for at, of in enumerate(calls))
-    except BrokenExecutor:
-        raise
-    except Exception as problem:
-        what = f"{type(problem).__name__}: {first_line(problem)}"
-        raise RbpxError(f"the workers that joblib.parallel_config names have failed: {what}") from problem
+    shell = speaks_shell()
+    yield from parallel(delayed(_in_worker)(__version__, shell, at, function, of) for at, of in enumerate(calls))
 
 
 @contextmanager
@@ -263,13 +255,15 @@ def _may_fork() -> bool:
 # --------------------------------------------------------------------------------------- in a process that computes
 
 
-def _in_worker(version: str, at: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[int, Outcome]:
-    """Make a call in a worker of joblib."""
+def _in_worker(
+    version: str, shell: bool, at: int, function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> tuple[int, Outcome]:
+    """Make a call in a worker of joblib, which advises in the words of the process that asked."""
     if version != __version__:
         return at, (None, RbpxError(f"a worker has rbpx {__version__}, and this process {version}"), [])
     token = _WORKERS.set(_Workers())  # what it calls is computed here
     try:
-        with _TURN, connected_once():
+        with _TURN, connected_once(), speaking_shell() if shell else nullcontext():
             return at, _outcome(function, arguments)
     finally:
         _WORKERS.reset(token)

@@ -164,7 +164,7 @@ def test_a_mistake_of_each_stage_ends_a_command_with_that_line(store: Path, cwd:
         "fit ties=nosuch": "nosuch.*pessimistic",
         "fit k=0": "k=0.*from 1",
         "fit --output out.csv": "add --format csv or json",
-        "fit --store /nosuch": "/nosuch does not exist.*name another with --store DIR",
+        "fit --store /nosuch": "/nosuch does not exist.*name another \\(store=DIR\\)",
         "fit --store ~nosuchuser/a": "store=~nosuchuser/a is not the path of a folder.*give another",
         "show nosuch": "nosuch is not a run_id",
         "show": "id",

@@ -1,5 +1,7 @@
 """What is typed reaches its verb as it was typed: Hydra's grammar reads back what we quote, and argv loses no word."""
 
+import shlex
+
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from rbpx.cli.argv import parse
 from rbpx.config.texts import quoted
 from rbpx.errors import RbpxError
+from rbpx.typed import speaking_shell, typed
 from tests.support.composing import request_of
 from tests.support.typed import TEXT
 
@@ -45,3 +48,10 @@ def test_overrides_come_back_in_the_request_as_they_were_given() -> None:
     request = request_of("fit", words)
     assert (request.output, request.typed["k"], request.seed) == (text, [10, 3], 7)
     assert (request.format.value, request.fresh) == ("json", True)
+
+
+def test_advice_reads_back_as_the_values_that_it_was_made_of() -> None:
+    values = {"slices": {"early": "position < 8", "b": "c, d"}, "size": ["a=b", "c"], "k": [1, 10], "store": "my dir"}
+    with speaking_shell():
+        words = shlex.split(typed(keys=values))
+    assert {each.key_or_group: each.value() for each in PARSER.parse_overrides(words)} == values

@@ -141,7 +141,7 @@ def test_of_many_wide_rows_the_first_are_printed_and_the_others_counted(store: P
     words = ("sql", "SELECT * FROM rank_counts, runs LIMIT 23", "--store", store)
     answer = here(*words, cwd=cwd, env={"COLUMNS": "80"}, check=0)
     assert re.findall(r"^row (\d+) of 23$", answer.stdout, re.MULTILINE) == [str(n) for n in range(1, 11)]
-    assert answer.stderr == "23 rows, the first 10 shown; --format csv prints all\n"
+    assert answer.stderr == "23 rows, the first 10 shown; format=csv prints all\n"
 
 
 def test_a_relation_that_fits_stays_a_table(store: Path, cwd: Path) -> None:

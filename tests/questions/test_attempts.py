@@ -391,7 +391,7 @@ def test_chances_in_the_store_are_those_of_the_exact_answer(tmp_path: Path) -> N
         assert row["exact_match"] == pytest.approx(np.mean(np.array(worst) <= 50))
     assert asked.of_kind("forecast") == asked.of_kind("hidden") == []
     assert "Ranks and attempts" in asked.words
-    with refused("python -m rbpx temperature family=mine"):
+    with refused('.temperature(family="mine"'):
         ask(store, "attempts", T=0.8)
 
 

@@ -176,7 +176,7 @@ def test_float32_runs_are_left_out_until_they_are_asked_for_or_are_of_other_vers
 
 @pytest.mark.parametrize(
     ("keys", "says"),
-    [({"dtype": "float16"}, "dtype=float16"), ({"family": ["nosuch"]}, "status")],
+    [({"dtype": "float16"}, "dtype=float16"), ({"family": ["nosuch"]}, "no measured runs")],
     ids=str,
 )
 def test_a_request_that_means_no_run_is_one_line(keys: dict[str, Any], says: str, measured: Measured) -> None:

@@ -205,8 +205,8 @@ def test_an_engine_that_is_not_the_one_that_measured_is_refused_before_it_is_ask
     engine.version, engine.folder, engine.name = "0.32.0", folders["s"], "served"
     is_refused("serves served, not ", str(folders["m"]))
     is_refused("serves served, not other", model="other")
-    is_refused("no measured runs in store=", "match the request with engine=vllm", of=measured.store)
-    is_refused("match the request with dtype=float16 engine=vllm", dtype="float16")
+    is_refused("no runs in store=", "that match were measured with engine=vllm", of=measured.store)
+    is_refused("that match were measured with dtype=float16 engine=vllm", dtype="float16")
     is_refused("device=cpu is of rbpx's own measuring", device="cpu")
     assert len(prompts(engine)) == n_prompts
 

@@ -197,10 +197,10 @@ def test_a_run_without_bytes_is_compared_by_tokens_or_not_at_all(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ((), "a= is missing"),
+        ((), "a= names no model"),
         (("a=mine/xs",), "b= is missing"),
         (("mine/xs",), "compare takes 2 words, got 1"),
-        (("a=mine/xs", "b=12e45"), "was read as a number"),
+        (("a=mine/xs", "b=12e45"), "b=12e45 names no model"),
     ],
 )
 def test_words_that_name_no_two_models_are_said(store: Path, cwd: Path, words: tuple[str, ...], says: str) -> None:
@@ -212,7 +212,7 @@ def test_words_that_name_no_two_models_are_said(store: Path, cwd: Path, words: t
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"b": "mine"}, "b=mine does not name a model"),
+        ({"b": "mine"}, "b=mine names no model"),
         ({"b": "mine/huge"}, "b=mine/huge was not measured"),
         ({"slices": {"x": "rank_c > 1"}}, "slices.x='rank_c > 1' is not a valid condition"),
         ({"slices": {"x": "doc_id < 0"}}, "matches nothing"),

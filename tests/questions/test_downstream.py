@@ -215,7 +215,6 @@ def test_a_multiplier_on_a_task_compares_its_features(tasks: Path) -> None:
         ({"starts": {"h": "steep"}}, "starts: h: steep is not a number"),
         ({"anchor": 1}, "anchor=1 is not a point"),
         ({"chance": 25}, "chance=25 is not a share"),
-        ({"form": "all"}, "form=all names several forms"),
         ({"features": ["exact_match"]}, "has a feature exact_match"),
     ],
     ids=str,

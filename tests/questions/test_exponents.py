@@ -103,7 +103,7 @@ def test_the_drift_is_that_of_all_k_and_not_of_those_that_agree(tmp_path: Path) 
     [
         ("dataset,family,k\na,b,1\n", "no column slope"),
         ("dataset,family,k,slope\na,b,one,0.1\n", "k=one"),
-        ("dataset,family,k,slope\na,b,1,-0.1\n", "both k=1 and CE"),
+        ("dataset,family,k,slope\na,b,1,-0.1\n", "no family and text with both k=1 and CE"),
     ],
 )
 def test_a_wrong_file_is_one_line(text: str, says: str, tmp_path: Path) -> None:

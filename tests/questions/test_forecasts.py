@@ -139,7 +139,7 @@ def test_several_groups_are_refused(store: Path) -> None:
 
 
 def test_a_store_without_forecasts_says_how_to_register_one(tmp_path: Path) -> None:
-    with refused("has no forecasts; register one: python -m rbpx predict"):
+    with refused("has no forecasts; predict with register=NAME makes one"):
         ask(write_store(tmp_path / "store", Truth(), 1, 4, 4), "forecasts")
 
 

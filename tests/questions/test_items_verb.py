@@ -121,7 +121,7 @@ def test_texts_that_the_harness_would_read_have_bits_per_byte_and_perplexities(
 
 def test_a_store_without_items_says_so(tmp_path: Path) -> None:
     store = write_store(tmp_path / "store", Truth(S=(1000,)), 1, n_documents=2, n_tokens=5)
-    with refused("has items; measure some"):
+    with refused("has none; measure some"):
         ask(store, "items")
 
 

@@ -129,7 +129,7 @@ def test_measured_runs_have_documents_behind_their_covariance(tmp_path: Path) ->
     [
         ("fit", {"axis": "cross_entropy@prosa"}, ("axis=cross_entropy@prosa: ", "did you mean prose")),
         ("fit", {"axis": "cros@prose"}, ("axis=cros@prose is unknown",)),
-        ("klaw", {"axis": ON}, ("axis=cross_entropy@prose is not for this verb", "are of fit and predict")),
+        ("klaw", {"axis": ON}, ("axis=cross_entropy@prose is not for this verb", "whose laws are in any")),
         ("predict", {"axis": "D"}, ("axis=D is not for this verb",)),
         ("predict", {"axis": "S", "x": [2]}, ("x= is what models show on another text",)),
         ("predict", {"S": [1e9]}, ("S= is of laws in size or tokens",)),
@@ -138,7 +138,7 @@ def test_measured_runs_have_documents_behind_their_covariance(tmp_path: Path) ->
         (
             "fit",
             {"axis": "accuracy@code", "dataset": "prose", "family": ["c"]},
-            ("none of these models was measured on code",),
+            ("no model was measured alike on prose and on code",),
         ),
     ],
 )

@@ -62,8 +62,7 @@ def test_a_family_against_itself_is_one(store: Path) -> None:
 @pytest.mark.parametrize(
     ("base", "variant", "dataset", "says"),
     [
-        (None, None, "synthetic", "base= is missing"),
-        ("plain", None, "synthetic", "variant= is missing"),
+        ("plain", None, "synthetic", "multiplier compares one family with one other"),
         ("plain", "worse", "synthetic", "variant=worse is not in the store; families: better, plain"),
         ("better", "plain", "other", "base=better is not in the store"),
     ],

@@ -3,8 +3,12 @@
 import sys
 from pathlib import Path
 
+import joblib
 import pytest
 
+from rbpx.runs.processes import in_processes as in_parallel
+from rbpx.runs.processes import several_processes
+from rbpx.typed import speaking_shell, typed
 from tests.support import in_processes
 from tests.support.processes import ALL, Found, done, processes
 
@@ -64,3 +68,14 @@ def test_this_process_computes_alone_outside_of_a_block_and_where_more_do_not_pa
     found = in_processes.alone()
     for case in ("outside", "small", "asked for", "threads, and few calls"):
         assert processes(found[case]) == {found["main"]}, case
+
+
+def _advice(k: int) -> str:
+    return typed(k=[k])
+
+
+def test_workers_advise_in_the_words_of_the_process_that_asked() -> None:
+    with joblib.parallel_config(backend="loky", n_jobs=2), several_processes(dict):
+        assert in_parallel(_advice, [(1,), (2,)]) == ["k=[1]", "k=[2]"]
+        with speaking_shell():
+            assert in_parallel(_advice, [(1,), (2,)]) == ["k='[1]'", "k='[2]'"]

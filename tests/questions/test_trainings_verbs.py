@@ -119,7 +119,7 @@ def test_the_last_checkpoints_say_what_a_store_of_these_alone_says_and_the_other
     said = "Left out: 10 runs; each is before the last checkpoint of its training."
     assert said in ask(every, "fit", checkpoints="last").words
     assert "Left out" not in ask(last, "fit", checkpoints="last").words
-    with refused("or take the last checkpoint of each training: checkpoints=last"):
+    with refused("or take the last checkpoint of each training: checkpoints="):
         ask(every, "predict", S=[1e7])
     with refused("drop checkpoints=last"):
         ask(every, "fit", axis="D", checkpoints="last")

@@ -227,7 +227,7 @@ def test_a_telling_document_of_each_text_stands_there_in_the_colours_of_its_rank
             f"FROM tokens JOIN runs USING (run_id) WHERE dataset = '{dataset}') GROUP BY doc_id ORDER BY gain DESC",
         )
         assert doc_id == nats[0]["doc_id"]
-        assert f"doc={doc_id} --format html" in passage
+        assert f"doc={doc_id} format=html" in passage
         for of_model, pick in zip(passage.split('<div class="tokens"')[1:], ("min", "max"), strict=True):
             ranks = asked(
                 store,
@@ -379,10 +379,10 @@ def test_what_is_no_report_is_not_overwritten(store: Path, place: Path, tmp_path
     folder.mkdir()
     (folder / "me.svg").write_text("<svg/>")
     line = refused(place, "--store", store, "--output", notes)
-    assert "notes.html exists and is not a report; name another file with --output FILE" in line
+    assert "notes.html exists and is not a report of rbpx; name another with output=" in line
     assert notes.read_text() == "<p>Mine.</p>"
     line = refused(place, "--store", store, "--output", folder, "--format", "svg")
-    assert "photos exists and holds no report; name another folder" in line
+    assert "photos exists and is not a folder of figures of rbpx; name another" in line
     assert [path.name for path in folder.iterdir()] == ["me.svg"]
 
 

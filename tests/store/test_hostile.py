@@ -94,7 +94,7 @@ def test_an_error_is_one_line_whatever_it_quotes(cwd: Path, tmp_path: Path) -> N
     (line,) = answer.stderr.splitlines()
     assert harmless(answer.stderr)
     assert f"store={tmp_path / 'none'} does not exist" in line
-    assert "--store DIR, or measure first" in line
+    assert "(store=DIR), or measure first" in line
 
 
 OUTSIDE = ["runs/../..", "\x00"]

@@ -63,7 +63,7 @@ def test_all_parameters_that_are_not_known_are_named(store: Path, cwd: Path) -> 
         (("fit", "size_by=[active,total]"), "size_by=[active,total] needs models with active_params below S, of five"),
         (("fit", "size_by=[active,total]", "axis=D"), "axis= is of laws in one size"),
         (("fit", "size_by=[active,all]"), "size_by=['active', 'all'] is unknown; "),
-        (("surface", "size_by=[active,total]"), "size_by='[active,total]' is for fit, which compares both"),
+        (("surface", "size_by=[active,total]"), "size_by= with both sizes is for fit, which compares them"),
     ],
 )
 def test_two_sizes_are_compared_by_fit_of_models_that_saw_as_many_tokens(

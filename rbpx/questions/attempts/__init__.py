@@ -28,6 +28,6 @@ ANALYSIS = Analysis(
     draws=True,
     small=True,
     keys=("k", "T", "ties", "resamples", "seed", "axis"),
-    lacking="attempts looks at items, and store={store} has none: python -m rbpx measure dataset=python_identifiers, "
+    lacking="attempts looks at items, and store={store} has none; measure some, as of dataset=python_identifiers, "
     "or import counts: python -m rbpx import FILE.csv source=NAME, with columns item, n_samples and n_correct",
 )

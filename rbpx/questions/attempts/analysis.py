@@ -35,6 +35,7 @@ from rbpx.runs.points.sizes import Points
 from rbpx.runs.points.tempered import loss_curves
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
+from rbpx.typed import typed
 
 DEFAULT_K: Final = (1, 10, 100, 1000, 10_000)
 LEAST_SQUARES, DISCRETE = "least_squares", "discrete"
@@ -92,7 +93,7 @@ def _ln_p(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, answers
     if curves is None:
         raise RbpxError(
             f"T={T:g}: {group.title} was measured at temperature 1 alone, and a store holds no logits; measure "
-            f"again: python -m rbpx temperature family={run.family} dataset={run.dataset}, or drop T="
+            f"again: {typed('temperature', family=run.family, dataset=run.dataset)}, or drop T="
         )
     least, most = 1 / float(curves.beta_J[-1]), 1 / float(curves.beta_J[0])
     if not least <= T <= most:

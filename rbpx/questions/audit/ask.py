@@ -35,6 +35,7 @@ from rbpx.status import Status
 from rbpx.store.sql import connect
 from rbpx.store.store import Record, Store
 from rbpx.ties import Ties
+from rbpx.typed import typed
 
 
 def audit(
@@ -62,7 +63,7 @@ def _remeasure(request: Request) -> tuple[Sequence[Result], Measured]:
     with connect(Store(request.store), with_fits=False) as connection:
         groups = [group for group in select(connection, request) if group.is_measured]
         if not groups:
-            raise RbpxError(f"no measured runs in store={request.store} match the request; see python -m rbpx status")
+            raise RbpxError(f"no measured runs in store={request.store} match the request")
         return audit(connection, groups, request)
 
 
@@ -95,7 +96,7 @@ def _alike(texts: Sequence[Sequence[Way]]) -> Iterator[str]:
     for label, titles in same.items():
         yield f"No document of {'; '.join(titles)} differs in RBP_k, cross-entropy or α under {label}."
     if texts and all(set(way.differs) == {"ties"} for ways in texts for way in ways[1:]):
-        yield "Only one way was measured; measure another: python -m rbpx measure dtype=bfloat16"
+        yield f"Only one way was measured; measure another: {typed('measure', dtype='bfloat16')}"
 
 
 def _by_runs(ways: Sequence[Way]) -> Iterator[list[Way]]:

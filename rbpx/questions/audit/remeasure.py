@@ -48,11 +48,8 @@ def remeasure(
     audits, failures = list[Audit](), list[Failure]()
     groups = [of for of in groups if dtype in (None, of.first.dtype) and (engine is None or _is_by(engine, of))]
     if not groups:
-        keys = {"dtype": dtype, "engine": None if engine is None else engine.name}
-        named = " ".join(f"{key}={value}" for key, value in keys.items() if value is not None)
-        raise RbpxError(
-            f"no measured runs in store={request.store} match the request with {named}; see python -m rbpx status"
-        )
+        named = " ".join([*([f"dtype={dtype}"] if dtype else []), *([f"engine={engine.name}"] if engine else [])])
+        raise RbpxError(f"no runs in store={request.store} that match were measured with {named}")
     if engine is not None:
         refuse_launched(engine)
     processes = init_process_group(request.device.value)

@@ -25,6 +25,7 @@ from rbpx.runs.select.ways import in_size
 from rbpx.store.sql import SqlLimits, ask, ask_where
 from rbpx.store.store import Record
 from rbpx.ties import Ties
+from rbpx.typed import typed
 
 _K: Final = (1, 10, 100)
 _LISTED: Final = 5  # documents and passages of each text in tables
@@ -104,7 +105,7 @@ def _meet(sides: Sequence[pa.Table], runs: Sequence[Run]) -> tuple[str, Stretche
     """The text that both scored, and its unit: byte, or token where a run of an earlier version knows no bytes.
 
     Raises:
-        RbpxError: a run does not know its bytes, and the tokenizers differ; or no text was scored by both.
+        RbpxError: a run does not know its bytes, and the tokenizers differ.
     """
     old = next((run for run, rows in zip(runs, sides, strict=True) if rows["first_byte"].null_count), None)
     if old is not None and not _is_one_tokenizer(sides):
@@ -113,9 +114,6 @@ def _meet(sides: Sequence[pa.Table], runs: Sequence[Run]) -> tuple[str, Stretche
             "cannot be compared across tokenizers; remove it with `store rm` and measure it again"
         )
     met = meet(*(_tokens(rows, old is None) for rows in sides))
-    if not len(met.doc_M):
-        a, b = map(name_of, runs)
-        raise RbpxError(f"{a} and {b} scored no byte of {runs[0].dataset} in common; read it with a window")
     return "byte" if old is None else "token", met
 
 
@@ -210,7 +208,7 @@ def _tables(rows: Sequence[Record]) -> Iterator[Table]:
     note = (
         "Only text that both scored counts; the nats of a token are spread over its bytes. Length and place are in "
         f"{unit}s, places from the beginning of a document. 95 %: over documents, no interval for a single document; "
-        f"--format json has all documents.{_OF_TOKENS if unit == 'token' else ''}"
+        f"{typed(format='json')} has all documents.{_OF_TOKENS if unit == 'token' else ''}"
     )
     shown = len(parts) - sum(row["by"] == "document" for row in parts) + _LISTED
     yield PARTS.table(f"Bits per {unit}", parts[:shown], about, note=note)

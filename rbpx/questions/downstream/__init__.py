@@ -33,5 +33,5 @@ ANALYSIS = Analysis(
         *("drop", "smooth", "chance", "anchor", "starts", "bounds"),
     ),
     lacking="downstream fits 3 sizes or more and predicts a larger one, and no family in store={store} has items (or "
-    "imported accuracies) of 4 sizes: python -m rbpx measure dataset=arc_easy size=all",
+    "imported accuracies) of 4 sizes; measure some, as of dataset=arc_easy with size=all",
 )

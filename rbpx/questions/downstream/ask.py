@@ -25,18 +25,15 @@ from rbpx.runs.group import Group
 from rbpx.runs.points.tasks import task_values
 from rbpx.runs.select.ways import whole_trainings
 from rbpx.store.store import Record
+from rbpx.typed import typed
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
     """Fit both steps to every task of every family.
 
     Raises:
-        RbpxError: no group has a feature that was asked for, a chance is not known, or several forms were asked for.
+        RbpxError: no group has a feature that was asked for, or a chance is not known.
     """
-    if len(request.form) > 1:
-        raise RbpxError(
-            f"form={request.typed['form']} names several forms, and step 1 takes one; give one, as in form=chinchilla"
-        )
     by_family: dict[tuple[str, ...], list[Task]] = {}
     for group in groups:
         values = task_values(connection, group, request)
@@ -47,8 +44,8 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     if groups and not by_family:
         what = f"a feature {' or '.join(request.features.names)}" if request.features.by_name else "items or accuracies"
         raise RbpxError(
-            f"no group of runs in store={request.store} has {what}; measure a task, such as "
-            "python -m rbpx measure dataset=arc_easy size=all, or import a table with bits_per_byte and accuracy"
+            f"no group of runs in store={request.store} has {what}; measure a task, as in "
+            f"{typed('measure', dataset='arc_easy', size='all')}, or import a table with bits_per_byte and accuracy"
         )
     return [_of_family(tasks, request) for tasks in by_family.values()]
 

@@ -15,7 +15,7 @@ from rbpx.config.options import did_you_mean
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.numeric import Floats
-from rbpx.runs.group import Run
+from rbpx.runs.group import Run, grouped
 from rbpx.runs.points.tasks import TaskValues
 from rbpx.runs.select.sizes import tokens_of, training_of
 from rbpx.store.imports.observations import written
@@ -76,11 +76,8 @@ def split(values: TaskValues, request: Request) -> Split:
 
 
 def _trainings(runs: Sequence[Run]) -> list[Training]:
-    members: dict[tuple[Any, ...], list[int]] = {}
-    for at, run in enumerate(runs):
-        members.setdefault(_key(run), []).append(at)
     trainings = []
-    for of in members.values():
+    for of in grouped(range(len(runs)), lambda at: _key(runs[at])).values():
         ordered = sorted(of, key=lambda at: (tokens_of(runs[at]) or 0.0, runs[at].training_step or 0))
         trainings.append(Training(tuple(ordered), runs[ordered[-1]], tokens_of(runs[ordered[-1]])))
     return sorted(trainings, key=lambda training: (training.S, training.D or 0.0, training.last.size))

@@ -134,10 +134,8 @@ def of_file(path: Path, request: Request) -> Result:
     """
     table = read_table(path)
     missing = [name for name in _COLUMNS if name not in table.columns]
-    if missing:
-        raise RbpxError(f"{path} has no column {missing[0]}; give it the columns {', '.join(_COLUMNS)}")
     alphas: dict[tuple[str, str], dict[int | None, float]] = {}  # by k; of CE by None
-    for row in table.rows:
+    for row in () if missing else table.rows:
         dataset, family, k, slope = (str(row.values.get(name)) for name in _COLUMNS)
         try:
             of_k, alpha = (None if k.upper() == "CE" else int(k)), -float(slope)
@@ -146,7 +144,8 @@ def of_file(path: Path, request: Request) -> Result:
         alphas.setdefault((dataset, family), {})[of_k] = alpha
     pairs = [_published(*names, of_k) for names, of_k in alphas.items() if {None, 1} <= of_k.keys()]
     if not pairs:
-        raise RbpxError(f"no family and text in {path} has both k=1 and CE; add such rows")
+        what = f"column {missing[0]}" if missing else "family and text with both k=1 and CE"
+        raise RbpxError(f"{path} has no {what}; give it rows with the columns {', '.join(_COLUMNS)}")
     return _result([], pairs)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from itertools import chain
 from typing import Final
 
 from rbpx.display.chart.figure import Figure, Origin, Undrawn
@@ -16,7 +16,7 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, flat
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import LawFit, PowerLawFit, finite_or_none
 from rbpx.runs.fits import fit_points, record_of
-from rbpx.runs.group import ALIKE, Group, Run
+from rbpx.runs.group import ALIKE, Group, Run, grouped
 from rbpx.runs.origin import spelled
 from rbpx.runs.points.sizes import Points
 from rbpx.status import Status
@@ -79,11 +79,9 @@ def pool(known: Sequence[tuple[Group, Sequence[Points]]]) -> list[list[PooledLaw
         return (of[0].ties.value, *(str(getattr(of[0].first, name)) for name in _SHARED))
 
     pooled = []
-    for _, members in groupby(sorted(known, key=alike), key=alike):
+    for members in grouped(sorted(known, key=alike), alike).values():
         groups, points = zip(*members, strict=True)
-        by_law: dict[tuple[str, int | None], list[Points]] = {}
-        for each in chain.from_iterable(points):
-            by_law.setdefault((each.law, each.k), []).append(each)
+        by_law = grouped(chain.from_iterable(points), lambda each: (each.law, each.k))
         pooled.append([_law(groups, of) for of in by_law.values() if len(of) > 1])
     return [laws for laws in pooled if laws]
 

@@ -13,7 +13,7 @@ from rbpx.config.request import Request
 from rbpx.laws.power.law import finite_or_none
 from rbpx.laws.sweeps import Cell
 from rbpx.runs.fits import Law, doubted, fit_all, fit_record, rank_fit_record
-from rbpx.runs.group import Group
+from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.frontier import frontier
 from rbpx.runs.points.sizes import Evidence, size_points, weigh_group
 from rbpx.store.store import Record
@@ -59,14 +59,11 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: Reques
 
 def fits_of(laws: Laws) -> list[Record]:
     """The rows of the laws in `fits`, each with how the points of its frontier were found."""
-    of_law: dict[tuple[str, int | None], list[Record]] = {}
-    for cell in laws.cells:
-        of_law.setdefault((cell.law, cell.k), []).append(cell.row())
+    of_law = grouped(laws.cells, lambda cell: (cell.law, cell.k))
+    own = [[cell.row() for cell in of_law.get((law.law, law.k), ())] for law in laws.laws]
     return [
-        fit_record(
-            laws.group, law, laws.resamples, {"frontier": cells} if (cells := of_law.get((law.law, law.k))) else {}
-        )
-        for law in laws.laws
+        fit_record(laws.group, law, laws.resamples, {"frontier": cells} if cells else {})
+        for law, cells in zip(laws.laws, own, strict=True)
     ]
 
 

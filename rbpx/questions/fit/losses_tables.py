@@ -26,6 +26,7 @@ from rbpx.runs.group import Group, Run, labels_of
 from rbpx.runs.origin import from_fits
 from rbpx.runs.select.losses import family_of
 from rbpx.store.store import Record
+from rbpx.typed import typed
 
 _MOST: Final = 12  # models of a table
 _Model = tuple[Run, str, int]  # with its label, and its place in the group
@@ -150,10 +151,8 @@ def sentences(laws: LossLaws) -> Iterator[str]:
                 f"{noise.correlation:.2f}, {_FROM[noise.source]}."
             )
     if laws.group.alone:
-        yield (
-            f"{len(laws.group.alone)} more are on {laws.group.on.dataset} alone: python -m rbpx predict "
-            f"dataset={laws.group.first.dataset} axis={laws.group.on.value} foretells them."
-        )
+        asked = typed("predict", dataset=laws.group.first.dataset, axis=laws.group.on.value)
+        yield f"{len(laws.group.alone)} more are on {laws.group.on.dataset} alone: {asked} foretells them."
 
 
 def figures(laws: LossLaws, fit_ids: Sequence[str]) -> Iterator[Figure | Undrawn]:

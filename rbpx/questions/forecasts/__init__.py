@@ -22,5 +22,5 @@ ANALYSIS = Analysis(
     across=True,
     small=True,
     keys=("ties",),
-    lacking="store={store} has no forecasts; register one: python -m rbpx predict model=ladder S=1e7 register=NAME",
+    lacking="store={store} has no forecasts; predict with register=NAME makes one",
 )

@@ -21,7 +21,7 @@ from rbpx.questions.gaps.words import multiplicity, p_value, sentences
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import record_of
-from rbpx.runs.group import Group
+from rbpx.runs.group import Group, grouped
 from rbpx.runs.select.ways import in_size
 from rbpx.status import Status
 from rbpx.store.store import Record
@@ -31,10 +31,9 @@ _SAID: Final = (Status.ok, Status.no_trend, Status.not_monotone, Status.bends, S
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> list[Result]:
     """Fit the gaps of all pairs, a result for each family."""
-    pairs, of_family = pairs_of(connection, groups, request), dict[str, list[Pair]]()
-    for pair in pairs:
-        of_family.setdefault(pair.one.group.title_of_family, []).append(pair)
+    pairs = pairs_of(connection, groups, request)
     tested = sum(each.gap.p is not None for pair in pairs for each in pair.losses)
+    of_family = grouped(pairs, lambda pair: pair.one.group.title_of_family)
     return [_result(of, tested) for of in of_family.values()]
 
 

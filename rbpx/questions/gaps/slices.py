@@ -22,6 +22,7 @@ from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points, size_points, weigh
 from rbpx.status import Status
 from rbpx.store.sql import SqlLimits, ask, ask_where
+from rbpx.typed import typed
 
 DEFAULT_K: Final = (1, 10, 100)
 LOSSES: Final = ("rbp", "cross_entropy")
@@ -66,21 +67,11 @@ def slices_of(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
             counts.setdefault(name, []).append(count)
     occupied = {name: tables for name, tables in counts.items() if all(table.num_rows for table in tables)}
     empty = [name for name in request.conditions if name not in occupied]
-    if empty:
-        at = next(run.size for run, table in zip(group.runs, counts[empty[0]], strict=True) if not table.num_rows)
+    if empty or len(occupied) < 2:
+        of = f".{empty[0]}={wheres[empty[0]]!r} matches none" if empty else f"={request.slices} does not divide any"
         raise RbpxError(
-            f"slices.{empty[0]}={wheres[empty[0]]!r} matches no scored token of {group.title} (size {at}), so "
-            "nothing can be compared; change the condition"
-        )
-    if not occupied and request.slices in ITEM_SLICES:
-        raise RbpxError(
-            f"slices={request.slices} is for items, and {group.title} has none with a {request.slices}; name its "
-            "column with dataset.category= (and dataset.domains=) and measure it anew, or give other slices"
-        )
-    if len(occupied) < 2:
-        raise RbpxError(
-            f"slices={request.slices} puts all tokens of {group.title} into one slice, and a gap needs two; give "
-            "conditions: slices='{early: \"position < 8\"}'"
+            f"slices{of} of the scored tokens of {group.title}, and a gap needs two slices that have some at every "
+            f"size; give other conditions, as in {typed(slices={'early': 'position < 8'})}"
         )
     weights_BD = group.weights(request)
     return [_slice(group, request, name, wheres[name], tables, weights_BD) for name, tables in occupied.items()]

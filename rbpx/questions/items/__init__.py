@@ -34,5 +34,6 @@ ANALYSIS = Analysis(
     tokens=True,
     across=True,
     keys=("k", "ties", "resamples", "seed", "slices"),
-    lacking="items looks at the items of tasks, and store={store} has none: python -m rbpx measure dataset=lambada",
+    lacking="items looks at the items of tasks, and store={store} has none; measure some, as of dataset=lambada, or a "
+    "text with protocol=harness",
 )

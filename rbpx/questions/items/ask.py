@@ -8,7 +8,6 @@ from typing import Final
 import duckdb
 import numpy as np
 
-from rbpx.config.keys.tasks import ITEM_SLICES
 from rbpx.config.request import Request
 from rbpx.config.text.dataset import HARNESS
 from rbpx.display.view import Cell, Column, Table, View, decimal, state, text, whole, with_ends, written
@@ -16,12 +15,13 @@ from rbpx.display.vocabulary import UNKNOWN, decimals, short
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.visible import visible
 from rbpx.laws.intervals.estimate import document_weights
+from rbpx.questions.items import ANALYSIS
 from rbpx.questions.items.exact_match import HITS, exact_match, laws_of_items
 from rbpx.questions.items.figures import figures
 from rbpx.questions.items.scores import score
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
-from rbpx.runs.group import Group
+from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.items import Answers, ItemView, documents_of_items, item_answers, item_views, telling_items
 from rbpx.runs.select.ways import in_size
 from rbpx.store.store import Record
@@ -41,18 +41,10 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     Raises:
         RbpxError: no group has items, or they have no categories to be sliced by.
     """
-    if request.slices is not None and request.slices not in ITEM_SLICES:
-        raise RbpxError(f"slices={request.slices} does not fit items; give {' or '.join(ITEM_SLICES)}, or leave it out")
-    families: dict[str, list[_Task]] = {}
-    for group in groups:
-        if group.first.protocol == HARNESS:
-            families.setdefault(group.title_of_family, []).append(_task(connection, group, request))
-    if groups and not families:
-        raise RbpxError(
-            f"no group of runs in store={request.store} has items; measure some, such as "
-            "python -m rbpx measure dataset=lambada, or a text with protocol=harness"
-        )
-    return [_of_family(tasks) for tasks in families.values()]
+    tasks = [_task(connection, group, request) for group in groups if group.first.protocol == HARNESS]
+    if groups and not tasks:
+        raise RbpxError(ANALYSIS.lacking.format(store=request.store))
+    return [_of_family(of) for of in grouped(tasks, lambda task: task[0].title_of_family).values()]
 
 
 def _of_family(tasks: Sequence[_Task]) -> Result:
@@ -95,12 +87,12 @@ def _parts(answers: Answers, group: Group, request: Request) -> list[tuple[str |
     parts: list[tuple[str | None, np.ndarray]] = [(None, np.ones(len(answers.nats_I), bool))]
     if request.slices is None:
         return parts
-    of_I = answers.category_I if request.slices == "category" else answers.domain_I
+    of_I = {"category": answers.category_I, "domain": answers.domain_I}.get(str(request.slices), np.array([]))
     names = sorted({str(name) for name in of_I if name is not None})
     if not names:
         raise RbpxError(
-            f"slices={request.slices}: the items of {group.title} have no {request.slices}; name its column with "
-            "dataset.category= (and dataset.domains=) and measure them anew"
+            f"slices={request.slices}: the items of {group.title} have no {request.slices}; they may have a category "
+            "and a domain, whose columns dataset.category= and dataset.domains= name before they are measured"
         )
     return parts + [(name, np.asarray(of_I == name)) for name in names]
 

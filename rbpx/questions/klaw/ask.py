@@ -34,6 +34,7 @@ from rbpx.runs.origin import from_shares
 from rbpx.runs.points.sizes import weigh_group
 from rbpx.status import Status
 from rbpx.store.store import Record
+from rbpx.typed import typed
 
 PAPER_K: Final = (1, 2, 3, 5, 7, 10, 18, 30, 50, 78, 100)
 LAWS: Final = View[Record](
@@ -167,7 +168,8 @@ def figures(
     """Draw -ln RBP_k against k for up to seven models, each with its law (figure 9 of the RBP paper)."""
     title = "−ln RBP_k against k"
     if not fitted:
-        yield Undrawn("k", title, "No size has −ln RBP_k at three values of k; ask for more: k='[1,3,10,30,100]'.")
+        more = typed(k=[1, 3, 10, 30, 100])
+        yield Undrawn("k", title, f"No size has −ln RBP_k at three values of k; ask for more: {more}.")
         return
     chosen = spread(fitted, MOST_SERIES)
     slopes = " to ".join(f"{label} with slope {-(law.alpha or 0):.3f}" for label, law in spread(chosen, 2))

@@ -26,7 +26,7 @@ from rbpx.questions.learning.tokens import points_of, tokens_of
 from rbpx.questions.learning.words import sentences
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group, Run, grouped
 from rbpx.runs.origin import spelled
 from rbpx.runs.select.along import AlongGroup, best_of_budgets
 from rbpx.runs.select.ways import in_size
@@ -40,18 +40,12 @@ _FEWEST: Final = 3  # points
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Request) -> Sequence[Result]:
     """Find when the tokens of each group are learned, and on each text in which order; a result for each family."""
-    families: dict[str, list[Found]] = {}
-    texts: dict[tuple[str, str | None], list[Times]] = {}
-    for group in groups:
-        found, times = _learning(connection, group, request)
-        families.setdefault(found.group.title_of_family, []).append(found)
-        if times is not None:
-            texts.setdefault((group.first.dataset, group.first.text_hash), []).append(times)
-    for of_text in texts.values():
-        compared = orders(of_text, min(_k_grid(request, of_text[0].group)))
-        if compared is not None:
-            families[compared.group.title_of_family].append(compared)
-    return [_result(of_family, request) for of_family in families.values()]
+    learned = [_learning(connection, group, request) for group in groups]
+    known = [times for _, times in learned if times is not None]
+    texts = grouped(known, lambda times: (times.group.first.dataset, times.group.first.text_hash)).values()
+    compared = [orders(of_text, min(_k_grid(request, of_text[0].group))) for of_text in texts]
+    found = [*(each for each, _ in learned), *(each for each in compared if each is not None)]
+    return [_result(of, request) for of in grouped(found, lambda each: each.group.title_of_family).values()]
 
 
 def _k_grid(request: Request, group: Group) -> list[int]:

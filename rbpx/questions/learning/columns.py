@@ -59,7 +59,7 @@ BETTER: Final = View[Record](
     ),
     ends("smallest_nats largest_nats", None, number, "nats", "means at the first and the last point"),
     ends("smallest_rbp largest_rbp", None, decimals(2), "RBP_k", "at the first and the last point", 1),
-    with_ends("share", "share", None, _percents(2), "of the fall in nats; --format json has all ids", ends_spare=4),
+    with_ends("share", "share", None, _percents(2), "of the fall in nats; format=json has all ids", ends_spare=4),
 )  # fmt: skip
 WORSE: Final = View("worse", BETTER.columns)
 KIND: Final = View[Record](

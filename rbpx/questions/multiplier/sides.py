@@ -11,16 +11,17 @@ import numpy as np
 from rbpx.config.request import Request
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis
-from rbpx.runs.group import Group
+from rbpx.runs.group import Group, grouped
 from rbpx.runs.points.sizes import Points, size_points, weigh_group
 from rbpx.runs.points.tasks import task_values
+from rbpx.runs.select.side import READ_ALIKE
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
+from rbpx.typed import typed
 
 AnyGroup = TypeVar("AnyGroup", bound=Group)
 DEFAULT_K: Final = (1, 10)
 _DEFAULT_LAWS: Final = frozenset({"rbp", "cross_entropy", "bits_per_byte", "accuracy"})
-_TEXT: Final = ("dataset", "text_hash", "protocol", "window", "stride")
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,16 @@ def sides_of(groups: Sequence[Group], request: Request) -> list[Side]:
     Raises:
         RbpxError: one is not named, or names several.
     """
-    variant, *others = request.variant or [""]
-    if others:
-        raise RbpxError(f"variant={request.typed['variant']} names several; multiplier compares one with base=")
+    variants = request.variant or []
+    if request.base is None or len(variants) != 1:
+        names = typed("multiplier", base="pythia", variant="pythia-deduped")
+        raise RbpxError(f"multiplier compares one family with one other, or ways of training; name them, as in {names}")
     families = {group.first.family for group in groups}
-    return [_side(key, name, families) for key, name in (("base", request.base), ("variant", variant))]
+    return [_side(key, name, families) for key, name in (("base", request.base), ("variant", variants[0]))]
 
 
-def _side(key: str, name: str | None, families: Container[str]) -> Side:
+def _side(key: str, name: str, families: Container[str]) -> Side:
     """The family and the way of training that a key names; a family may have a colon in its own name."""
-    if not name:
-        raise RbpxError(f"{key}= is missing; name two families: base=pythia variant=pythia-deduped")
     family, _, trained = (name, "", "") if name in families else name.partition(":")
     return Side(key, family, trained or None)
 
@@ -77,21 +77,21 @@ def names_of(base: Group, variant: Group, axis: Axis) -> Record:
     """What all rows about two groups say of them."""
     both = (_name(group.first.family, group.first.variant) for group in (base, variant))
     named = {**dict(zip(("base", "variant"), both, strict=True)), "axis": axis.value, "fixed_size": variant.fixed_size}
-    return named | {name: base.names()[name] for name in ("source", *_TEXT, "ties")}
+    return named | {name: base.names()[name] for name in ("source", *READ_ALIKE, "ties")}
 
 
 def text_of(group: Group) -> tuple[Any, ...]:
     """The text of a group, and how it was read."""
-    return tuple(getattr(group.first, name) for name in _TEXT)
+    return tuple(getattr(group.first, name) for name in READ_ALIKE)
 
 
 def on_each_text(groups: Sequence[AnyGroup], sides: Sequence[Side]) -> Iterator[tuple[list[AnyGroup], list[AnyGroup]]]:
     """The groups of both sides on each text; along D and step, where a group is of one size, those of the same S."""
-    texts: dict[tuple[Any, ...], list[AnyGroup]] = {}
-    for group in groups:
-        at = None if group.fixed_size is None else group.first.non_embedding_params
-        texts.setdefault((*text_of(group), at), []).append(group)
-    for members in texts.values():
+
+    def text(group: AnyGroup) -> tuple[Any, ...]:
+        return (*text_of(group), None if group.fixed_size is None else group.first.non_embedding_params)
+
+    for members in grouped(groups, text).values():
         bases, variants = (side.standing(members) for side in sides)
         if bases and variants:
             yield bases, variants
@@ -152,20 +152,13 @@ def points_of(
 
 
 def _in_bits(side: Mapping[Any, Points], bytes_per_token: Mapping[str, float | None]) -> dict[Any, Points]:
-    """Bits per byte, the one quantity that remains: that of the items of a task, else of cross-entropy.
-
-    Raises:
-        RbpxError: the bytes of a run are not known.
-    """
+    """Bits per byte, the one quantity that remains: that of the items of a task, else of cross-entropy."""
     if ("bits_per_byte", None) in side:
         return {("bits_per_byte", None): side["bits_per_byte", None]}
     points = side.get(("cross_entropy", None))
     if points is None:
         return {}
     per_token = [bytes_per_token[run.run_id] for run in points.runs]
-    old = [run.run_id for run, each in zip(points.runs, per_token, strict=True) if each is None]
-    if old:
-        raise RbpxError(f"run {old[0]} was measured before bytes were counted; `store rm` it and measure it again")
-    scale_N = np.array([1 / (math.log(2) * each) for each in per_token if each is not None])
+    scale_N = 1 / (math.log(2) * np.array(per_token, np.float64))  # NaN of a run that was measured before they counted
     y_BN = None if points.y_BN is None else points.y_BN * scale_N
     return {("bits_per_byte", None): replace(points, law="bits_per_byte", y_N=points.y_N * scale_N, y_BN=y_BN)}

@@ -77,8 +77,6 @@ def of_file(path: Path, request: Request) -> Result:
         if not is_there:
             known = ", ".join("none" if value is None else str(value) for value in values)
             raise RbpxError(f"no row of {path} has {name}={asked}, which was asked for; it has {name} = {known}")
-    if len({one.S for one in trials}) < 2:
-        raise RbpxError(f"{path} has outcomes of one model, {trials[0].size}; a law needs 2 sizes or more")
     by_k = {k: [one for one in trials if one.k == k] for k in chosen}
     rows = [row for k, of_k in by_k.items() for row in recover(k, counts_of_trials(of_k, request))]
     return Result([], rows, [*_tables(rows, path.name, {})])

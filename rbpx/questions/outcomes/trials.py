@@ -45,19 +45,17 @@ def read_trials(table: Rows) -> list[Trial]:
         RbpxError: a column is missing, or a value is not a number, out of its range, or contradicts another row.
     """
     columns = _columns(table.columns, str(table.path))
-    trials, sizes = [], dict[str, tuple[int, str]]()
+    trials, models = [], dict[str | int, tuple[Trial, str]]()
     for row in table.rows:
         trial = _trial(row, columns)
-        S, place = sizes.setdefault(trial.size, (trial.S, row.place))
-        if trial.S != S:
-            raise RbpxError(
-                f"{row.place}: {trial.size} has S = {trial.S:,}, but {S:,} in {place}; a model has one S: fix it"
-            )
+        for known in (trial.size, trial.S):
+            first, place = models.setdefault(known, (trial, row.place))
+            if (trial.size, trial.S) != (first.size, first.S):
+                raise RbpxError(
+                    f"{row.place}: {trial.size} has S = {trial.S:,}, and in {place} {first.size} has S = {first.S:,}; "
+                    "each model has an S of its own: fix it, or leave one of them out"
+                )
         trials.append(trial)
-    names: dict[int, str] = {}
-    for name, (S, _) in sizes.items():
-        if names.setdefault(S, name) != name:
-            raise RbpxError(f"{table.path}: {names[S]} and {name} have the same S; leave one of them out")
     return trials
 
 

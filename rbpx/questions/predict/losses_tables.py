@@ -18,7 +18,7 @@ from rbpx.questions.predict.losses import LossForesight, foretell
 from rbpx.questions.predict.rows import INSIDE, LAW, STATUS, WIDER, predicted, tested, value_in, values
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
-from rbpx.runs.group import Group
+from rbpx.runs.group import Group, grouped
 from rbpx.runs.origin import spelled
 from rbpx.runs.select.losses import PairedGroup, family_of
 from rbpx.status import Status
@@ -120,10 +120,7 @@ def _sentences(group: PairedGroup, laws: Sequence[LossForesight]) -> Iterator[st
 
 def _figures(group: PairedGroup, laws: Sequence[LossForesight]) -> list[Figure | Undrawn]:
     """What was measured and what is foretold, with the band of new models, a figure for each quantity."""
-    of_pairs: dict[int, list[LossForesight]] = {}
-    for of in laws:
-        of_pairs.setdefault(id(of.pairs), []).append(of)
-    return [_figure(group, own) for own in of_pairs.values()]
+    return [_figure(group, own) for own in grouped(laws, lambda of: id(of.pairs)).values()]
 
 
 def _figure(group: PairedGroup, laws: Sequence[LossForesight]) -> Figure | Undrawn:

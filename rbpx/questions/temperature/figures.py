@@ -28,6 +28,7 @@ from rbpx.laws.temperature import loss_at
 from rbpx.runs.group import Group
 from rbpx.runs.origin import from_fits
 from rbpx.store.store import Record
+from rbpx.typed import typed
 
 TITLE: Final = "The temperature that the text prefers"
 PREFERRED: Final = View[Record](
@@ -50,7 +51,7 @@ _DRAWN_T: Final = np.geomspace(0.7, 1.6, 37)
 
 def unmeasured(group: Group) -> Sequence[Undrawn]:
     """Say what measures the losses."""
-    command = f"python -m rbpx temperature family={group.first.family} dataset={group.first.dataset}"
+    command = typed("temperature", family=group.first.family, dataset=group.first.dataset)
     reason = f"A store holds no logits, so this needs another pass over the models: {command}"
     return [Undrawn("temperature", TITLE, reason)]
 

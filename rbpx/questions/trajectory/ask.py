@@ -23,7 +23,7 @@ from rbpx.laws.trajectory import AfterWarmUp, fit_after_warm_up
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, record_of
-from rbpx.runs.group import MEASURED, Run
+from rbpx.runs.group import MEASURED, Run, grouped
 from rbpx.runs.origin import from_fits
 from rbpx.runs.points.surfaces import Trained, trained_quantities
 from rbpx.runs.select.schedules import Points, points_of, said_of_places
@@ -192,9 +192,7 @@ def _sentences(group: TrainingGroup, n: int, scheduled: Sequence[Points]) -> Ite
 
 def figures(group: TrainingGroup, found: Sequence[Trajectory], fit_ids: Sequence[str]) -> Iterator[Figure]:
     """Draw cross-entropy and -ln RBP at the smallest k along training."""
-    by_kind: dict[tuple[int, int], list[Trajectory]] = {}
-    for each in found:
-        by_kind.setdefault(headline(each.trained.law, each.trained.k), []).append(each)
+    by_kind = grouped(found, lambda each: headline(each.trained.law, each.trained.k))
     for kind in sorted(by_kind)[:_MOST_LAWS]:
         yield _figure(spread(by_kind[kind], MOST_SERIES), from_fits(fit_ids, group))
 

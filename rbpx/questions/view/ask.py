@@ -19,10 +19,11 @@ from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.questions.view.document import Reading, Viewed, shown, view
 from rbpx.questions.view.page import page
-from rbpx.runs.group import Group
+from rbpx.runs.group import Group, grouped
 from rbpx.runs.select.side import Side, runs_by_text
 from rbpx.runs.select.ways import in_size
 from rbpx.store.store import Record
+from rbpx.typed import typed
 
 _LONGEST: Final = 240  # tokens on a page of a report, the first ones
 _SURPRISES: Final = 8  # places whose best tokens are listed
@@ -37,26 +38,26 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
         RbpxError: a= or b= names no run, or the document does not exist or has no scored token.
     """
     sides = [Side.read(key, name) for key, name in (("a", request.a), ("b", request.b)) if name is not None]
-    of_family: dict[str, list[Viewed]] = {}
+    views = list[Viewed]()
     for members in runs_by_text(groups):
         if sides:
             named = [side.one_of(run for _, run in members) for side in sides]
             members = [member for run in named for member in members if member[1] is run]
         if members:
-            of_family.setdefault(members[-1][0].title_of_family, []).append(view(connection, members, request))
-    if sides and not of_family:
+            views.append(view(connection, members, request))
+    if sides and not views:
         named_so = " and ".join(f"{side.key}={side.name}" for side in sides)
-        raise RbpxError(f"{named_so}: no such model was measured on the texts asked about; see python -m rbpx status")
+        raise RbpxError(f"{named_so}: no such model was measured on the texts asked about")
     return [
         Result(
-            [each.group for each in views],
-            [row for each in views for reading in each.readings for row in reading.tokens],
-            [table for each in views for table in _tables(each)],
-            passages=[_beginning(each) for each in views],
-            texts=[_passage(each, each.asked) for each in views],
-            page=views,
+            [each.group for each in own],
+            [row for each in own for reading in each.readings for row in reading.tokens],
+            [table for each in own for table in _tables(each)],
+            passages=[_beginning(each) for each in own],
+            texts=[_passage(each, each.asked) for each in own],
+            page=own,
         )
-        for views in of_family.values()
+        for own in grouped(views, lambda each: each.group.title_of_family).values()
     ]
 
 
@@ -86,7 +87,7 @@ def _passage(view: Viewed, readings: Sequence[Reading], longest: int | None = No
         f"{view.dataset}-{view.doc_id}",
         view.title,
         f"Chosen: {view.rule}.{cut}",
-        f"python -m rbpx view dataset={view.dataset} doc={view.doc_id} --format html --output text.html",
+        typed("view", dataset=view.dataset, doc=view.doc_id, format="html", output="text.html"),
         tuple(_read(view, reading, longest) for reading in readings),
     )
 

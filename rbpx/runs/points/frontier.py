@@ -10,7 +10,7 @@ from rbpx.display.frontier import said_of_frontier
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis
 from rbpx.laws.sweeps import Best, Cell, best_of
-from rbpx.runs.group import Run
+from rbpx.runs.group import Run, grouped
 from rbpx.runs.points.sizes import Points
 from rbpx.runs.select.along import unbeaten
 from rbpx.runs.select.sizes import tokens_of
@@ -62,11 +62,13 @@ def frontier(series: Sequence[Points]) -> tuple[list[Points], tuple[Cell, ...]]:
 
 def _cells(runs: Sequence[Run]) -> list[list[int]]:
     """The places of the runs of each size and number of tokens, in order of their first."""
-    cells: dict[tuple[Any, ...], list[int]] = {}
-    for at, run in enumerate(runs):
+
+    def cell(at: int) -> tuple[Any, ...]:
+        run = runs[at]
         step = run.training_step if run.axis is Axis.step else None
-        cells.setdefault((run.non_embedding_params, tokens_of(run), run.unique_tokens, step), []).append(at)
-    return list(cells.values())
+        return run.non_embedding_params, tokens_of(run), run.unique_tokens, step
+
+    return list(grouped(range(len(runs)), cell).values())
 
 
 def _cell(points: Points, places: Sequence[int]) -> tuple[Run, Cell]:

@@ -23,9 +23,9 @@ from rbpx.laws.surface.outliers import Outlier
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.laws.sweeps import Cell
 from rbpx.runs.fits import record_of
-from rbpx.runs.group import Run
+from rbpx.runs.group import Run, grouped
 from rbpx.runs.points.frontier import frontier
-from rbpx.runs.points.sizes import Points, size_points, weigh_group
+from rbpx.runs.points.sizes import Points, known_points
 from rbpx.runs.select.sizes import tokens_of, training_of
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.status import Status, first_of, in_order
@@ -112,12 +112,8 @@ def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGro
     With `frontier` the best of the runs of each size and number of tokens is one point.
     """
     chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
-    k_grid: list[int] = []
-    if group.is_measured:
-        k_grid = request.k.grid(min(run.vocab_size or 0 for run in group.runs), DEFAULT_K)
     request = request.but(resamples=min(request.resamples, MOST_RESAMPLES))  # a resample of runs takes one of each
-    evidence = weigh_group(connection, group, request, k_grid, chosen)
-    points = size_points(group, evidence, request, k_grid, chosen)
+    points = known_points(connection, group, request, chosen, DEFAULT_K)
     chosen_points = [each for each in points if request.laws.by_name or each.doubt is not Status.not_known]
     averaged = [_averaged(each) if group.averaged else each for each in chosen_points]
     if not request.frontier:
@@ -150,9 +146,8 @@ def with_constants(forms: Sequence[str], pins: Pins) -> None:
 
 def _averaged(points: Points) -> Points:
     """The mean over the checkpoints of each training, at the tokens of the last of them."""
-    of: dict[tuple[Any, ...], list[int]] = {}
-    for at in sorted(range(len(points.runs)), key=lambda at: tokens_of(points.runs[at]) or 0.0):
-        of.setdefault(training_of(points.runs[at]), []).append(at)
+    ordered = sorted(range(len(points.runs)), key=lambda at: tokens_of(points.runs[at]) or 0.0)
+    of = grouped(ordered, lambda at: training_of(points.runs[at]))
     last = tuple(points.runs[places[-1]] for places in of.values())
     y_N = np.array([points.y_N[places].mean() for places in of.values()])
     y_BN = points.y_BN

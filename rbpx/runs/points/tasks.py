@@ -21,6 +21,7 @@ from rbpx.laws.intervals.estimate import document_weights
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.runs.group import Group
 from rbpx.runs.points.items import Answers, item_answers
+from rbpx.typed import typed
 
 DEFAULT_K: Final = (1, 10, 100)
 
@@ -87,7 +88,7 @@ def task_values(connection: duckdb.DuckDBPyConnection, group: Group, request: Re
     if values.has_success and values.chance is None:
         raise RbpxError(
             f"task {values.task} has no known chance, the success of guessing; give chance=0.25 (one over the number "
-            f"of choices, 0 without any), or chance='{{{values.task}: 0.25}}' for this one"
+            f"of choices, 0 without any), or {typed(chance={values.task: 0.25})} for this one"
         )
     return values
 

@@ -12,8 +12,8 @@ from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import Axis, Place
 from rbpx.runs.group import MEASURED, Group, Run
 from rbpx.runs.select.schedules import placed
-from rbpx.runs.select.sizes import select_runs
-from rbpx.runs.select.trainings import TrainingGroup, group_of, grouped, of_one_kind, shared
+from rbpx.runs.select.sizes import in_groups, select_runs
+from rbpx.runs.select.trainings import TrainingGroup, group_of, of_one_kind, shared
 from rbpx.status import Status
 
 BUDGET: Final = 1.1  # runs whose FLOPs differ by less than this factor are of one budget
@@ -130,8 +130,8 @@ def select_along(
     axis, runs, fewest = request.along, select_runs(connection, request, cell_keys), _FEWEST if needs_law else 1
     groups: list[AlongGroup] = []
     n_short = 0
-    for members in grouped(runs, shared):
-        of_sizes = [members] if axis is Axis.C else grouped(members, _size)
+    for members in in_groups(runs, shared):
+        of_sizes = [members] if axis is Axis.C else in_groups(members, _size)
         here = [_laws(of, request) for of in of_sizes]
         chosen = [best_of_budgets(group) if axis is Axis.C and choose else group for of in here for group in of]
         long = [group for group in chosen if group.n_sizes >= fewest]
@@ -145,14 +145,14 @@ def select_along(
             f"match{_decaying(runs)}); "
             f"{'drop checkpoints=last, ' if request.checkpoints is Checkpoints.last else ''}measure more "
             "(model.revision=all), say what is known (model.tokens=N), or import a table with a column "
-            f"{axis}: python -m rbpx import FILE source=NAME"
+            f"{axis} (python -m rbpx import)"
         )
     return of_one_kind(groups) if axis is Axis.C else groups
 
 
 def _decaying(runs: Sequence[Run]) -> str:
     """How many of some runs are in the middle of a decay."""
-    n = sum(run.place is Place.middle for members in grouped(runs, shared) for run in placed(members))
+    n = sum(run.place is Place.middle for members in in_groups(runs, shared) for run in placed(members))
     return f", {n} of them in the middle of a decay of their rate, no points of a law" if n else ""
 
 
@@ -170,7 +170,7 @@ def _laws(runs: Sequence[Run], request: Request) -> list[AlongGroup]:
     named = {run.model for run in runs if run.source != MEASURED}
     if whole is None or request.along is Axis.C or len(named) < 2:
         return [] if whole is None else [whole]
-    places = grouped(whole.runs, lambda run: str(run.model))
+    places = in_groups(whole.runs, lambda run: str(run.model))
     if whole.n_sizes == len(whole.runs) and all(len(of) < _FEWEST for of in places):
         return [whole]
     each = [_group([run for run in runs if run.model == model], request) for model in sorted(named, key=str)]

@@ -11,8 +11,8 @@ from rbpx.config.request import Request
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import OnText
 from rbpx.runs.group import ALIKE, OF_TRAINING, Run
-from rbpx.runs.select.sizes import last_of_each, select_runs, select_runs_on, tokens_of, training_of
-from rbpx.runs.select.trainings import TrainingGroup, group_of, grouped, shared
+from rbpx.runs.select.sizes import in_groups, last_of_each, select_runs, select_runs_on, tokens_of, training_of
+from rbpx.runs.select.trainings import TrainingGroup, group_of, shared
 from rbpx.status import Status
 
 _OF_MODEL: Final = ("family", "revision", "variant")  # what the runs of one group may differ in
@@ -95,33 +95,28 @@ def select_pairs(
     where it is asked for by name.
 
     Raises:
-        RbpxError: nothing is known of the other text, or no model is on both.
+        RbpxError: no model is on both texts.
     """
     runs = select_runs(connection, request, cell_keys)
     if not runs:
         return []
     others = select_runs_on(connection, request, on.dataset)
-    if not others:
-        texts = sorted(row[0] for row in connection.sql("SELECT DISTINCT dataset FROM observations").fetchall())
-        meant = did_you_mean(on.dataset, texts)
-        raise RbpxError(
-            f"axis={on.value}: none of these models was measured on {on.dataset}, or imported with it; {meant}store="
-            f"{request.store} holds {', '.join(texts)}"
-        )
     if request.dataset is None:
         runs = [run for run in runs if run.dataset != on.dataset]
     groups = [
         group
-        for of_text in grouped(runs, lambda run: _named(run, (*_READ, *_OF_TEXT)))
-        for of_other in grouped(others, lambda run: _named(run, (*_READ, *_OF_TEXT)))
+        for of_text in in_groups(runs, lambda run: _named(run, (*_READ, *_OF_TEXT)))
+        for of_other in in_groups(others, lambda run: _named(run, (*_READ, *_OF_TEXT)))
         if _named(of_text[0], _READ) == _named(of_other[0], _READ)
         and (group := _paired(of_text, of_other, request, on)) is not None
     ]
     if not groups:
         named = ", ".join(dict.fromkeys(run.dataset for run in runs)) or "another text"
+        texts = sorted(row[0] for row in connection.sql("SELECT DISTINCT dataset FROM observations").fetchall())
+        meant = "" if on.dataset in texts else did_you_mean(on.dataset, texts)
         raise RbpxError(
-            f"axis={on.value}: no model was measured alike on {named} and on {on.dataset}; measure some on both, or "
-            "import a table with both: python -m rbpx import FILE texts='{...}'"
+            f"axis={on.value}: no model was measured alike on {named} and on {on.dataset}, or imported with both; "
+            f"{meant}store={request.store} holds {', '.join(texts)}"
         )
     return groups
 
@@ -132,13 +127,13 @@ def _paired(runs: Sequence[Run], others: Sequence[Run], request: Request, on: On
     known = {_model(run) for run in runs}
     n_last = 1 if request.checkpoints.value == "last" else None
     both = [run for run in runs if _model(run) in other_of]
-    of_families = [group_of(members, tokens_of, request, n_last, False, False) for members in grouped(both, shared)]
+    of_families = [group_of(members, tokens_of, request, n_last, False, False) for members in in_groups(both, shared)]
     kept = [group for group in of_families if group is not None]
     if not kept:
         return None
     paired = sorted((run for group in kept for run in group.runs), key=lambda run: run.non_embedding_params)
     alone = [run for run in others if _model(run) not in known]
-    alone = [run for of in grouped(alone, shared) for run in (of if n_last is None else last_of_each(of, n_last))]
+    alone = [run for of in in_groups(alone, shared) for run in (of if n_last is None else last_of_each(of, n_last))]
     return PairedGroup(
         tuple(paired),
         kept[0].ties,

@@ -6,11 +6,11 @@ appendix B), and so does one at a constant rate (Hägele et al. 2024, arXiv 2405
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rbpx.errors import number_of
 from rbpx.laws.names import Place
-from rbpx.runs.group import Run
+from rbpx.runs.group import Run, grouped
 from rbpx.runs.select.sizes import in_order, tokens_of, training_of
 
 CONSTANT: Final = frozenset({"constant", "constant_with_warmup", "stable"})  # names of schedules that do not decay
@@ -83,10 +83,8 @@ def placed(runs: Sequence[Run]) -> list[Run]:
     Args:
         runs: alike; the states of one training are ordered by their tokens and steps.
     """
-    of: dict[tuple[Any, ...], list[Run]] = {}
-    for run in in_order(runs):
-        of.setdefault(training_of(run), []).append(run)
-    found = {id(run): place for states in of.values() for run, place in zip(states, _of_one(states), strict=True)}
+    of = grouped(in_order(runs), training_of).values()
+    found = {id(run): place for states in of for run, place in zip(states, _of_one(states), strict=True)}
     return [run if found[id(run)] is None else replace(run, place=found[id(run)]) for run in runs]
 
 

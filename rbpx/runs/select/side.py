@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from rbpx.errors import RbpxError
-from rbpx.runs.group import Group, Run
+from rbpx.runs.group import Group, Run, grouped
+from rbpx.typed import typed
 
+READ_ALIKE = ("dataset", "text_hash", "protocol", "window", "stride")
 _NAME = re.compile(r"(?P<family>[^/@:]+)/(?P<size>[^@:]+)(?:@(?P<revision>[^:]+))?(?::(?P<dtype>.+))?")
-_HOW = "give FAMILY/SIZE, with @REVISION and :DTYPE where needed, or a run_id: a=ladder/25k b=ladder/200k"
 
 
 @dataclass(frozen=True)
@@ -31,17 +32,16 @@ class Side:
         """The side that a name stands for.
 
         Raises:
-            RbpxError: there is no name, YAML read it as a number, or it is neither of the two kinds.
+            RbpxError: there is no name, or it is neither of the two kinds.
         """
-        if name is None:
-            raise RbpxError(f"{key}= is missing; {_HOW}")
-        if not isinstance(name, str):
-            raise RbpxError(f"{key}={name} was read as a number; write the two as words: python -m rbpx compare A B")
-        if re.fullmatch(r"[0-9a-f]{16}", name):
+        if isinstance(name, str) and re.fullmatch(r"[0-9a-f]{16}", name):
             return cls(key, name, {"run_id": name})
+        if not isinstance(name, str) or "/" not in name:
+            raise RbpxError(
+                f"{key}={name or ''} names no model; give FAMILY/SIZE, with @REVISION and :DTYPE where needed, or a "
+                f"run_id, as in {typed(a='ladder/25k', b='ladder/200k')}"
+            )
         named = _NAME.fullmatch(name)
-        if named is None and "/" not in name:
-            raise RbpxError(f"{key}={name} does not name a model; {_HOW}")
         wanted = {} if named is None else named.groupdict()
         return cls(key, name, {column: value for column, value in wanted.items() if value is not None})
 
@@ -72,12 +72,8 @@ class Side:
 
 def runs_by_text(groups: Sequence[Group]) -> list[list[tuple[Group, Run]]]:
     """The runs on each text that was read alike, whatever their family, revision and dtype, each with its group."""
-    texts: dict[tuple[object, ...], list[tuple[Group, Run]]] = {}
-    for group in groups:
-        for run in group.runs:
-            alike = run.dataset, run.text_hash, run.protocol, run.window, run.stride
-            texts.setdefault(alike, []).append((group, run))
-    return list(texts.values())
+    members = [(group, run) for group in groups for run in group.runs]
+    return list(grouped(members, lambda of: tuple(getattr(of[1], name) for name in READ_ALIKE)).values())
 
 
 def _full(run: Run) -> str:

@@ -6,9 +6,8 @@ Texts are never pooled. `is_about` says whether a run is of the model that a for
 import logging
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Any, Final, TypeVar
 
 import duckdb
@@ -19,10 +18,11 @@ from rbpx.config.request import Request
 from rbpx.config.text.dataset import UNNAMED
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.names import IMPORTED, SizeBy
-from rbpx.runs.group import ALIKE, MEASURED, OF_TRAINING, Group, Run
+from rbpx.runs.group import ALIKE, MEASURED, OF_TRAINING, Group, Run, grouped
 from rbpx.store.schema import varied
 from rbpx.store.sql import ask
 from rbpx.ties import Ties, rule_of
+from rbpx.typed import typed
 
 
 def tokens_of(run: Run) -> float | None:
@@ -58,11 +58,13 @@ def last_of_each(runs: Sequence[Run], n_last: int = 1) -> list[Run]:
         runs: alike in source, family, text, protocol, dtype and variant.
         n_last: how many.
     """
-    by_training: dict[tuple[Any, ...], list[Run]] = {}
-    for run in in_order(runs):
-        by_training.setdefault(training_of(run), []).append(run)
-    kept = {id(run) for members in by_training.values() for run in members[-n_last:]}
+    kept = {id(run) for members in grouped(in_order(runs), training_of).values() for run in members[-n_last:]}
     return [run for run in runs if id(run) in kept]
+
+
+def in_groups(runs: Iterable[Run], key: Callable[[Run], Any]) -> list[list[Run]]:
+    """Runs with the same key together, in its order."""
+    return list(grouped(sorted(runs, key=key), key).values())
 
 
 def in_order(runs: Iterable[Run]) -> list[Run]:
@@ -168,13 +170,13 @@ def select_alike(
 def _no_law_of_size(group: Group, request: Request) -> str:
     how = ""
     if len(last_of_each(group.runs)) < len(group.runs):
-        how = ", or take the last checkpoint of each training: checkpoints=last"
+        how = f", or take the last checkpoint of each training: {typed(checkpoints='last')}"
     elif request.checkpoints is Checkpoints.last and not any(run.model or run.training_step for run in group.runs):
         how = "; checkpoints=last needs a column model or step, which says which rows are of one training"
     return (
         f"{group.title}: models of one size were trained on different numbers of tokens, and a law in S takes one run "
-        f"per size; fit size and tokens together: python -m rbpx surface family={group.first.family}, or along the "
-        f"tokens of each size: python -m rbpx fit axis=D family={group.first.family}{how}"
+        f"per size; fit size and tokens together: {typed('surface', family=group.first.family)}, or along the tokens "
+        f"of each size: {typed('fit', axis='D', family=group.first.family)}{how}"
     )
 
 
@@ -187,7 +189,7 @@ def select_runs(
         RbpxError: the request names a model that is not a family, or counts parameters that are not known or two ways.
     """
     if isinstance(request.size_by, tuple):
-        raise RbpxError("size_by='[active,total]' is for fit, which compares both; give this verb one of them")
+        raise RbpxError("size_by= with both sizes is for fit, which compares them; give this verb one of them")
     runs = _selected(connection, request, cell_keys)
     unknown = [run for run in runs if run.total_params is None]
     if request.size_by is SizeBy.with_embeddings and unknown:
@@ -289,12 +291,9 @@ def _imported(
     rows = ask(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
 
     knobs = varied(rows[0]) if rows else []
-    models: dict[tuple[str, ...], list[Any]] = {}
-    for row in rows:
-        known = (*ALIKE, "non_embedding_params", "size", *OF_TRAINING, *knobs)
-        models.setdefault(tuple(str(row.get(name)) for name in known), []).append(row)
+    known = (*ALIKE, "non_embedding_params", "size", *OF_TRAINING, *knobs)
     runs = []
-    for members in models.values():
+    for members in grouped(rows, lambda row: tuple(str(row.get(name)) for name in known)).values():
         first = members[0] | {"non_embedding_params": _whole(members[0]["non_embedding_params"])}
         active = _one(row["active_params"] for row in members)
         counts = {row["n_tokens"] for row in members if row["n"] == 1} - {None}
@@ -343,21 +342,20 @@ def _grouped(runs: Iterable[Run], states_are_alike: bool) -> list[list[Run]]:
         return tuple(str(getattr(known, name)) for name in ALIKE)
 
     ordered = sorted(runs, key=lambda r: (alike(r), r.non_embedding_params, r.training_seed or 0, r.size))
-    return [list(members) for _, members in groupby(ordered, key=alike)]
+    return list(grouped(ordered, alike).values())
 
 
 def _checked(group: Group) -> Group:
-    for S, members in groupby(group.runs, key=lambda run: run.non_embedding_params):
-        of_size = list(members)
+    for S, of_size in grouped(group.runs, lambda run: run.non_embedding_params).items():
         seeds = [run.training_seed for run in of_size]
         if len(seeds) > 1 and (None in seeds or len(set(seeds)) < len(seeds)):
             sizes = [run.size for run in of_size[:2]]
             first, second = sizes if len(set(sizes)) == 2 else (run.model or run.size for run in of_size[:2])
             raise RbpxError(
                 f"family {group.first.family} has two models with S = {S:,} on {group.first.dataset}, {first} and "
-                f"{second}; if they are trainings of one size, give each a training_seed (model.seed='[0,1,...]', or "
-                "in the family's file; nothing is measured again), else choose one of them with size='[...]', or with "
-                "where= as they are imported, or the best with frontier=true (fit, predict)"
+                f"{second}; if they are trainings of one size, give each a training_seed (model.seed, or in the file "
+                "of the family; nothing is measured again), else choose one of them with size=, or with where= as they "
+                "are imported, or the best with frontier=true (fit, predict)"
             )
     return group
 

@@ -1,8 +1,8 @@
 """Selection of all trainings of a family on a text, whatever their size and tokens."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from typing import Any, TypeVar
 
 import duckdb
@@ -14,7 +14,7 @@ from rbpx.errors import number_of
 from rbpx.laws.names import Place
 from rbpx.runs.group import ALIKE, Group, Run
 from rbpx.runs.select.schedules import placed, points_of, said_of_places
-from rbpx.runs.select.sizes import last_of_each, select_runs, tokens_of, training_of
+from rbpx.runs.select.sizes import in_groups, last_of_each, select_runs, tokens_of, training_of
 from rbpx.ties import rule_of
 
 _SHARED = tuple(name for name in ALIKE if name != "revision")
@@ -72,7 +72,7 @@ class TrainingGroup(Group):
     @property
     def is_mixed(self) -> bool:
         """Whether some trainings have states before their last that have not decayed, and others have none."""
-        counts = [len(list(members)) for _, members in groupby(sorted(map(str, self.trainings)))]
+        counts = Counter(self.trainings).values()
         return self.n_undecayed > 0 and min(counts) == 1 < max(counts)
 
     @property
@@ -128,7 +128,7 @@ def select_trainings(
     groups = []
     n_averaged = request.last if needs_tokens else None
     n_last = n_averaged or (1 if request.checkpoints is Checkpoints.last else None)
-    for members in grouped(select_runs(connection, request, cell_keys), shared):
+    for members in in_groups(select_runs(connection, request, cell_keys), shared):
         group = group_of(
             sorted(placed(members), key=place), tokens_of, request, n_last, needs_tokens, needs_tokens and not raw
         )
@@ -140,11 +140,6 @@ def select_trainings(
 def shared(run: Run) -> tuple[str, ...]:
     """What the runs of one group have in common, whatever their revision."""
     return tuple(str(getattr(run, name)) for name in _SHARED)
-
-
-def grouped(runs: Iterable[Run], key: Callable[[Run], Any]) -> list[list[Run]]:
-    """Runs with the same key together, in its order."""
-    return [list(members) for _, members in groupby(sorted(runs, key=key), key=key)]
 
 
 def group_of(

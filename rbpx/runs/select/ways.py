@@ -55,10 +55,8 @@ def in_size(
     if axis is Axis.S:
         groups = select(connection, request, cells, needs_law)
         return with_enough_sizes(groups, sizes) if sizes >= _LAW else groups
-    if isinstance(axis, OnText) and not loss_to_loss:
-        raise RbpxError(f"axis={axis.value} is not for this verb: laws of one loss in another are of fit and predict")
-    if not isinstance(axis, OnText) and not along:
-        raise RbpxError(f"axis={axis.value} is not for this verb, whose laws are in S; drop it")
+    if not (loss_to_loss if isinstance(axis, OnText) else along):
+        raise RbpxError(f"axis={axis.value} is not for this verb; drop it, or ask fit, whose laws are in any")
     if isinstance(axis, OnText):
         from rbpx.runs.select.losses import select_pairs  # which laws in size do without
 
@@ -94,8 +92,8 @@ def whole_trainings(
     if not groups and select_runs(connection, request, cells):
         raise RbpxError(
             f"this needs the training tokens D of each run, and no run in store={request.store} that matches has them, "
-            "or FLOPs to compute them from; measure with model.tokens=N, or import a table with a column D: "
-            "python -m rbpx import FILE source=NAME"
+            "or FLOPs to compute them from; measure with model.tokens=N, or import a table with a column D "
+            "(python -m rbpx import)"
         )
     return groups
 

@@ -46,5 +46,5 @@ def test_a_report_from_python_is_that_of_the_verb(
     without_time = [[line for line in each.read_text().splitlines() if " UTC" not in line] for each in (path, verb)]
     assert without_time[0] == without_time[1]
     (tmp_path / "mine.md").write_text("my own notes")
-    with pytest.raises(rbpx.RbpxError, match="exists and is not a report"):
+    with pytest.raises(rbpx.RbpxError, match="exists and is not a report of rbpx"):
         rbpx.open(store).report(tmp_path / "mine.md")

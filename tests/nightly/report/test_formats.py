@@ -67,9 +67,7 @@ def test_one_figure_goes_into_a_file_and_several_into_a_folder(store: Path, cwd:
     (box,) = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ", (cwd / "one.pdf").read_bytes())
     assert float(box) == pytest.approx(6.5 * 72, abs=1)
     answer = here("klaw", *words[2:], "--format", "svg", "--output", "two.svg", cwd=cwd, check=2, writes=True)
-    assert answer.stderr.endswith(
-        "output=two.svg is one file, and 2 figures can be drawn; name a folder: --output two\n"
-    )
+    assert answer.stderr.endswith("output=two.svg is one file, and 2 figures can be drawn; name a folder: output=two\n")
     assert not (cwd / "two.svg").exists()
 
 
