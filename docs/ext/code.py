@@ -54,7 +54,7 @@ def _in_S(text: str) -> str:
 
 def help_page() -> str:
     """The page of `python -m rbpx --help`."""
-    return block(help_text(None))
+    return block(help_text("all"))
 
 
 def keys() -> str:

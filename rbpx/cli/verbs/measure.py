@@ -10,7 +10,6 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rbpx.cli.launcher import measured
 from rbpx.cli.registry import Asked, Verb
 from rbpx.config.keys.runs import GRID
 from rbpx.errors import RbpxError
@@ -32,6 +31,8 @@ VERB = Verb(
 
 def perform(asked: Asked) -> "list[Measured]":
     """Measure what is missing, each model loaded once for all texts of a sweep; where nothing is, say what is held."""
+    from rbpx.cli.launcher import measured
+
     shard = asked.request.shard
     if shard is not None and (shard.number is None or asked.launcher is not None):
         why = "names no part" if shard.number is None else "divides a sweep that hydra/launcher= divides already"

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbpx.cli.launcher import measured
 from rbpx.cli.registry import Asked, Verb
 from rbpx.config.keys.runs import GRID
 from rbpx.errors import RbpxError
@@ -51,6 +50,7 @@ def perform(asked: Asked) -> "list[Measured]":
 
 def performed(asked: Asked) -> "tuple[list[Measured], list[Record]]":
     """What became of each grid, and the rows of the questions that were asked of all."""
+    from rbpx.cli.launcher import measured
     from rbpx.cli.verbs.import_ import import_study
     from rbpx.cores import is_main_process
 
