@@ -34,7 +34,7 @@ from experiments.ladder.model import Training, build_model, device_of
 from experiments.ladder.text import END_OF_TEXT, prepare_text
 from rbpx.config.model.training import RAW
 from rbpx.errors import RbpxError, first_line
-from rbpx.files.entries import atomic_remove, atomic_write, atomic_write_text, leftovers
+from rbpx.files.entries import atomic_remove, atomic_write, atomic_write_text
 from rbpx.models.architecture import non_embedding_params, total_params
 
 _HERE = Path(__file__).resolve().parent
@@ -233,7 +233,7 @@ class Trunk:
         if not missing:
             return
         for path in (self._state, *(self._folder / model.name for model in missing)):
-            for leftover in leftovers(path):  # of a training that was killed while it wrote
+            for leftover in path.parent.glob(f".{path.name}.*.tmp*"):  # of a training that was killed while it wrote
                 atomic_remove(leftover) if leftover.is_dir() else leftover.unlink()
         training = Training.begin(self._recipe, self._size, self._seed)
         if self._state.is_file():

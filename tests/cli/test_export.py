@@ -95,7 +95,7 @@ def test_a_wrong_export_is_one_line_and_writes_nothing(store: Path, tmp_path: Pa
         ("SELECT * FROM nosuch", "out.csv", None, ["nosuch does not exist", "relations: runs, fits"]),
         ("DELETE FROM runs", "out.csv", None, ["SELECT", "DELETE"]),
         ("runs", "out.xlsx", None, ["out.xlsx", ".csv, .json, .parquet"]),
-        ("runs", "out.csv", ".json", ["out.csv", "format=json", "differ"]),
+        ("runs", "out.csv", ".json", ["out.csv", "format=", "differ"]),
         ("runs", "nosuch/out.csv", None, ["nosuch/out.csv", "name another"]),
         ("runs", "nosuch/out.parquet", None, ["nosuch/out.parquet", "name another"]),
     ):

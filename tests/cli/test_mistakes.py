@@ -58,7 +58,7 @@ COMPOSED = {
     "measure limit=null": "limit.*not Optional",
     "fit details=maybe": "details.*maybe.*bool",
     "fit ties=optimist": "optimist.*pessimistic, optimistic, mid",
-    "measure parallel=null": "parallel",
+    "measure parallel=null": "must be a string",
     "run experiment=rbp_figure3": "did you mean rbp_figure_3",
     "plan model.bos=add ~model": "model.bos=add is a key of a model, and none is named; add model=NAME",
 }
@@ -165,7 +165,7 @@ def test_a_mistake_of_each_stage_ends_a_command_with_that_line(store: Path, cwd:
         "fit k=0": "k=0.*from 1",
         "fit --output out.csv": "add --format csv or json",
         "fit --store /nosuch": "/nosuch does not exist.*name another \\(store=DIR\\)",
-        "fit --store ~nosuchuser/a": "store=~nosuchuser/a is not the path of a folder.*give another",
+        "fit --store ~nosuchuser/a": "home directory",
         "show nosuch": "nosuch is not a run_id",
         "show": "id",
         "sql": "one query",

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from rbpx.cli.registry import asking
 from rbpx.config.compose import compose
-from rbpx.config.request import Request
+from rbpx.config.request import KEYS, Request, schema_of
 from tests.support.commands import here
 from tests.support.places import EXPERIMENTS
 from tests.support.stores import RESAMPLES, Family, cell_records, run_folders
@@ -69,7 +69,7 @@ def test_a_sweep_in_which_every_job_is_wrong_is_a_wrong_request(family: Family, 
 def test_every_study_says_right_keys_and_names_itself() -> None:
     studies = sorted(EXPERIMENTS.glob("*.yaml"))
     assert len(studies) >= 40
-    schema = OmegaConf.structured(asking("run").schema(True))
+    schema = OmegaConf.structured(schema_of("study", tuple(KEYS)))
     for path in studies:
         said = yaml.safe_load(path.read_text())
         values = {key: value for key, value in said.items() if key not in ("defaults", "hydra")}

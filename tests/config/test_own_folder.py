@@ -111,7 +111,7 @@ def test_a_missing_text_or_model_is_named_with_its_path_and_the_file_that_says_i
     (own / "dataset" / "gone.yaml").write_text("name: gone\npath: ../texts/gone.jsonl\n")
     asked = ("size=3k", "--config-dir", own, "--store", own / "store")
     answer = here("measure", *asked, "model=ladder", "dataset=gone", cwd=cwd)
-    refused(answer, "dataset gone", f"{own}/texts/gone.jsonl is not a file")
+    refused(answer, f"{own}/texts/gone.jsonl is not a file")
     answer = here("plan", "model=mine", "dataset=letters", *asked[1:], cwd=cwd)
     refused(answer, f"{own}/weights/a")
 

@@ -50,5 +50,5 @@ def test_a_checkpoint_that_no_size_or_not_this_size_has_is_refused() -> None:
         chosen(["2m", "3m"])
     with pytest.raises(RbpxError, match=r"size=large is unknown in family x at model\.revision=raw; known: small"):
         chosen("raw", ["large"])
-    with pytest.raises(RbpxError, match=r"model\.revision=8 was read as a number; quote it"):
+    with pytest.raises(RbpxError, match=r"model\.revision=8 was read as a number"):
         chosen(8)

@@ -50,7 +50,7 @@ def test_a_law_and_a_question_are_one_new_file_and_one_new_folder(tmp_path: Path
     asked = ("ties=optimistic", "resamples=100", "--store", store, "--format", "json", "--details")
     (law,) = json.loads(clone.rbpx(tmp_path, "fit", "laws=[reciprocal_rank]", *asked))
     (question,) = json.loads(clone.rbpx(tmp_path, "typical", *asked))
-    assert "how the typical rank of the true token falls with size" in clone.rbpx(tmp_path, "--help")
+    assert "how the typical rank of the true token falls with size" in clone.rbpx(tmp_path, "--help", "all")
     clone.close()
     ranks = [tokens["greater"] + 1.0 for tokens in runs_by_size(store).values()]
     ys = [-np.log(np.mean(1 / rank)) for rank in ranks], [np.exp(np.log(rank).mean()) for rank in ranks]

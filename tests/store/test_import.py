@@ -237,7 +237,6 @@ REQUESTS = {
     "no source": ("ties=mid", ["needs source=NAME"]),
     "our own source": ("source=measured ties=mid", ["source=measured"]),
     "source that is a path": ("source=a/b ties=mid", ["source=a/b", "letters, digits"]),
-    "source read as a number": ("source=12 ties=mid", ["source=12", "quote"]),
     "no tie rule": ("source=them", ["no column ties", "ties=optimistic"]),
     "unknown tie rule": ("source=them ties=nosuch", ["nosuch", "pessimistic"]),
     "unknown key": ("source=them ties=mid famly=x", ["famly", "did you mean family"]),

@@ -42,7 +42,8 @@ def requests_of(words: Sequence[str], own: Path | None = None) -> list[Any]:
     from rbpx.cli.registry import asking
     from rbpx.config.compose import compose
 
-    line = parse(list(words))
+    with_own = [str(own) if own and before == "--config-dir" else word for before, word in zip(["", *words], words)]
+    line = parse(with_own)
     if line.help is not None or line.version:
         return []
     with composed_once():

@@ -221,7 +221,7 @@ class LawKeys:
     )
     size_by: SizeBy | Both = key(
         SizeBy.total.value,
-        "which parameters are S: active those of a token, with_embeddings all; in fit {example} compares",
+        "parameters that are S: active of a token, with_embeddings all; in fit {example} compares",
         _sizes,
         "total",
         values=tuple(SizeBy),
