@@ -7,7 +7,8 @@ import logging
 import shutil
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -44,25 +45,40 @@ def _launched(asked: Asked, requests: "Sequence[Request]") -> "list[Measured]":
     from rbpx.store.store import now
 
     began, cells = now(), [_cells(request) for request in requests]
+    before = {key for request in requests for key in _held(request, "").cell_keys}
     folder = Path(requests[0].store).expanduser().resolve() / "sweeps" / uuid.uuid4().hex[:6]
     folder.mkdir(parents=True)
     words = [*asked.line.overrides, f"hydra.sweep.dir={quoted(str(folder))}"]
     _LOGGER.info(f"{number_of(len(requests), 'job')} of hydra/launcher={asked.launcher}; their logs: {folder}")
     share_among_jobs()
+    # Joblib ends a worker that has grown, as one does that has measured a model, and starts another.
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
     lost: list[Measured] = []
     try:
         with _watched(requests, cells):
             launch(asking(asked.line.verb), ["-m"], words, asked.line.own, partial(_job, len(requests)))
+    except KeyboardInterrupt as stop:
+        if (folder / ".submitit").is_dir():
+            stop.add_note(f"jobs that were started may go on, their logs: {folder}")
+        else:
+            _remove(folder)
+        raise
     except RbpxError as problem:
         lost = [Measured(requests[0], error=str(problem), status=1 if isinstance(problem, MeasureError) else 2)]
     except Exception as problem:  # a job that was killed: each launcher has a name of its own for it
         told = f"a job of hydra/launcher={asked.launcher} ended without an answer ({reason(problem, 160)})"
         lost = [Measured(requests[0], error=f"{told}; its log is in {folder}; the same command continues", status=1)]
-    grids = [_held(request, _cells(request), began) for request in requests]
+    grids = [_held(request, began, before) for request in requests]
     if not lost and not any(grid.failures for grid in grids):
-        shutil.rmtree(folder)
-        _remove_empty(folder.parent)
+        _remove(folder)
     return [*grids, *lost]
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder of a sweep, and that of all sweeps if it was the last."""
+    shutil.rmtree(folder)
+    with suppress(OSError):
+        folder.parent.rmdir()
 
 
 def _cells(request: "Request") -> "list[Cell]":
@@ -75,19 +91,15 @@ def _cells(request: "Request") -> "list[Cell]":
         return []
 
 
-def _held(request: "Request", cells: "list[Cell]", began: str) -> "Measured":
+def _held(request: "Request", began: str, before: Container[str] = ()) -> "Measured":
     """What the store says of a grid: the cells that are done, and those that failed since the sweep began."""
     from rbpx.measure.results import Failure, Measured
 
-    states = cell_states(cells, Store(request.store))
+    states = cell_states(_cells(request), Store(request.store))
     done = tuple(each.cell.key for each in states if each.state is State.done)
     failed = [each for each in states if each.state is State.failed and (each.failed_at or "") >= began]
-    return Measured(request, done, tuple(Failure(str(each.cell), each.error or "", False) for each in failed))
-
-
-def _remove_empty(folder: Path) -> None:
-    with suppress(OSError):  # other sweeps are in it
-        folder.rmdir()
+    n_new = sum(key not in before for key in done)
+    return Measured(request, done, tuple(Failure(str(each.cell), each.error or "", False) for each in failed), n_new)
 
 
 def _job(n_jobs: int, request: "Request") -> None:
@@ -121,15 +133,23 @@ def _watched(requests: "Sequence[Request]", cells: "Sequence[list[Cell]]") -> It
 
 def _watch(requests: "Sequence[Request]", cells: "Sequence[list[Cell]]", over: threading.Event) -> None:
     from rbpx.display.progress import GridProgress
+    from rbpx.measure.results import pace
+
+    stores = {cell: Store(request.store) for request, of in zip(requests, cells, strict=True) for cell in of}
 
     def settled() -> "dict[Cell, CellState]":
-        found = [cell_states(of, Store(request.store)) for request, of in zip(requests, cells, strict=True)]
-        return {each.cell: each for states in found for each in states if each.state in (State.done, State.failed)}
+        found = [state for cell, store in stores.items() for state in cell_states([cell], store)]
+        return {each.cell: each for each in found if each.state in (State.done, State.failed)}
 
     before = settled()
-    with GridProgress("sweep", len({cell for of in cells for cell in of} - before.keys())) as progress:
-        while not over.wait(_EVERY_S):
+    with GridProgress("sweep", len(stores.keys() - before.keys())) as progress:
+        is_over = False
+        while not is_over:
+            is_over = over.wait(_EVERY_S)
             now = settled()
             for cell in now.keys() - before.keys():
-                progress.finish(f"{cell} {now[cell].state}")
+                run_id = now[cell].run_id
+                progress.finish(
+                    f"{cell} failed" if run_id is None else f"{cell}: {pace(stores[cell].manifest(run_id))}"
+                )
             before = now

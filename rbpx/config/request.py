@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
-from functools import cache
 from typing import Any, Final, Self
 
 from rbpx.config.keys.key import Key, key, keys_of, name_of, names_of
@@ -149,7 +148,6 @@ class Asking:
         return self.kind or schema_of(self.verb, tuple(KEYS) if takes_all else self.names, self.primary)
 
 
-@cache
 def schema_of(name: str, keys: tuple[str, ...], primary: str = "") -> type:
     """A dataclass with some keys, their types and defaults; of a verb with the files and settings it begins from."""
     own = _OF_AUDIT if primary == "audit" else {}

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
 from pathlib import Path
 from types import NoneType
 from typing import Any, Final, get_args, get_type_hints
@@ -32,10 +31,10 @@ def quoted(value: str) -> str:
 
 def texts_quoted(schema: type, overrides: Sequence[str]) -> list[str]:
     """Overrides whose values of text are quoted where Hydra would read a number; each element of a list or a sweep."""
-    words = []
+    texts, words = text_keys(schema), []
     for override in overrides:
         key, is_given, value = override.partition("=")
-        is_text = is_given and _of_any(key.lstrip("+")) in text_keys(schema) and not _FUNCTION.match(value)
+        is_text = is_given and _of_any(key.lstrip("+")) in texts and not _FUNCTION.match(value)
         words.append(f"{key}={_VALUE.sub(_quote, value)}" if is_text else override)
     return words
 
@@ -45,7 +44,6 @@ def _quote(found: re.Match[str]) -> str:
     return found[0].replace(bare, quoted(bare)) if _NO_TEXT.fullmatch(bare) else found[0]
 
 
-@cache
 def text_keys(schema: type, within: str = "") -> frozenset[str]:
     """The keys of a schema that hold text, or a list of it; with dots, and * for the name of a size."""
     hints, keys, found = get_type_hints(schema), keys_of(schema), set[str]()
@@ -84,10 +82,9 @@ def said_in(path: Path, place: str, schema: type) -> Iterator[tuple[str, str, st
 
     written = path.read_text(encoding="utf-8")
     values = OmegaConf.to_container(OmegaConf.create(written), resolve=False) if written.strip() else {}
-    words = set(re.split(r"[\s\[\]{}(),:=\"']+", written))
+    texts, words = text_keys(schema), set(re.split(r"[\s\[\]{}(),:=\"']+", written))
     for key, value in _flat({place: values} if place else values):
-        is_text = _of_any(key) in text_keys(schema)
-        if is_text and isinstance(value, bool | int | float) and str(value) not in words:
+        if isinstance(value, bool | int | float) and str(value) not in words and _of_any(key) in texts:
             raise RbpxError(f"{path}: {key}: {value} was read as {read_as(value)}; put it in quotes to keep it")
         is_model = _MODELS.fullmatch(key) is not None
         if isinstance(value, str) and (is_model or _FILES.fullmatch(key)):

@@ -42,7 +42,10 @@ def requests_of(words: Sequence[str], own: Path | None = None) -> list[Any]:
     from rbpx.cli.registry import asking
     from rbpx.config.compose import compose
 
-    with_own = [str(own) if own and before == "--config-dir" else word for before, word in zip(["", *words], words)]
+    with_own = [
+        str(own) if own and before == "--config-dir" else word
+        for before, word in zip(["", *words], words, strict=False)
+    ]
     line = parse(with_own)
     if line.help is not None or line.version:
         return []
