@@ -4,7 +4,9 @@ Such jobs have processes of their own; their progress and their outcome are read
 """
 
 import logging
+import os
 import shutil
+import sys
 import threading
 import uuid
 import warnings
@@ -18,7 +20,7 @@ from rbpx.cli.registry import Asked, asking
 from rbpx.config.compose import launch
 from rbpx.config.texts import quoted
 from rbpx.cores import share_among_jobs
-from rbpx.errors import MeasureError, RbpxError, number_of, reason
+from rbpx.errors import RbpxError, number_of, reason
 from rbpx.store.cell_states import CellState, State, cell_states
 from rbpx.store.store import Store
 
@@ -44,8 +46,8 @@ def _launched(asked: Asked, requests: "Sequence[Request]") -> "list[Measured]":
     from rbpx.measure.results import Measured
     from rbpx.store.store import now
 
-    began, cells = now(), [_cells(request) for request in requests]
-    before = {key for request in requests for key in _held(request, "").cell_keys}
+    began = now()
+    before = {key for request in requests for key in _held(request, began).cell_keys}
     folder = Path(requests[0].store).expanduser().resolve() / "sweeps" / uuid.uuid4().hex[:6]
     folder.mkdir(parents=True)
     words = [*asked.line.overrides, f"hydra.sweep.dir={quoted(str(folder))}"]
@@ -55,23 +57,22 @@ def _launched(asked: Asked, requests: "Sequence[Request]") -> "list[Measured]":
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
     lost: list[Measured] = []
     try:
-        with _watched(requests, cells):
-            launch(asking(asked.line.verb), ["-m"], words, asked.line.own, partial(_job, len(requests)))
+        with _watched(requests):
+            task = partial(_job, len(requests), os.getpid())
+            launch(asking(asked.line.verb), ["-m"], words, asked.line.own, task)
     except KeyboardInterrupt as stop:
         if (folder / ".submitit").is_dir():
             stop.add_note(f"jobs that were started may go on, their logs: {folder}")
         else:
             _remove(folder)
         raise
-    except RbpxError as problem:
-        lost = [Measured(requests[0], error=str(problem), status=1 if isinstance(problem, MeasureError) else 2)]
     except Exception as problem:  # a job that was killed: each launcher has a name of its own for it
         told = f"a job of hydra/launcher={asked.launcher} ended without an answer ({reason(problem, 160)})"
         lost = [Measured(requests[0], error=f"{told}; its log is in {folder}; the same command continues", status=1)]
-    grids = [_held(request, began, before) for request in requests]
-    if not lost and not any(grid.failures for grid in grids):
+    grids = [*(_held(request, began, before, folder) for request in requests), *lost]
+    if not any(grid.failures or grid.error for grid in grids):
         _remove(folder)
-    return [*grids, *lost]
+    return grids
 
 
 def _remove(folder: Path) -> None:
@@ -81,48 +82,54 @@ def _remove(folder: Path) -> None:
         folder.parent.rmdir()
 
 
-def _cells(request: "Request") -> "list[Cell]":
-    """The cells of a grid; none where the request is wrong, which its own job says."""
+def _held(request: "Request", began: str, before: Container[str] = (), logs: Path | None = None) -> "Measured":
+    """What the store says of a grid: the cells that are done, those that failed since, and whether any is missing."""
     from rbpx.measure.grid import grid_here
+    from rbpx.measure.results import Failure, Measured, not_measured
 
     try:
-        return grid_here(request, by_name=True).cells
-    except RbpxError:
-        return []
-
-
-def _held(request: "Request", began: str, before: Container[str] = ()) -> "Measured":
-    """What the store says of a grid: the cells that are done, and those that failed since the sweep began."""
-    from rbpx.measure.results import Failure, Measured
-
-    states = cell_states(_cells(request), Store(request.store))
+        states = cell_states(grid_here(request, by_name=True).cells, Store(request.store))
+    except RbpxError as problem:
+        return not_measured(request, problem)
     done = tuple(each.cell.key for each in states if each.state is State.done)
     failed = [each for each in states if each.state is State.failed and (each.failed_at or "") >= began]
-    n_new = sum(key not in before for key in done)
-    return Measured(request, done, tuple(Failure(str(each.cell), each.error or "", False) for each in failed), n_new)
+    missing = [str(each.cell) for each in states if each.state is not State.done and each not in failed]
+    told = f"{', '.join(missing)}: its job was stopped; logs are in {logs}, and the same command continues"
+    return Measured(
+        request,
+        done,
+        tuple(Failure(str(each.cell), each.error or "", False) for each in failed),
+        n_new=sum(key not in before for key in done),
+        error=told if missing else None,
+        status=1 if missing else 0,
+    )
 
 
-def _job(n_jobs: int, request: "Request") -> None:
-    """Measure the grid of one job, in the process that the launcher gave it."""
+def _job(n_jobs: int, parent: int, request: "Request") -> None:
+    """Measure the grid of one job, in the process that the launcher gave it; the store says what became of it."""
     from hydra.core.hydra_config import HydraConfig
 
     from rbpx.cli.messages import show_messages_of_job
-    from rbpx.cli.stopped import stop_job_in_order
+    from rbpx.cli.stopped import leave_no_heartbeat, stop_job_in_order
     from rbpx.measure.runner import measure_grids
 
     show_messages_of_job()
     stop_job_in_order()
     number = int(HydraConfig.get().job.num) + 1
-    (grid,) = measure_grids([request], number, n_jobs, quiet=True)
-    if grid.error is not None:
-        raise (MeasureError if grid.status == 1 else RbpxError)(grid.error)
+    try:
+        measure_grids([request], number, n_jobs, quiet=True)
+    except KeyboardInterrupt as stop:
+        if os.getpid() == parent:  # a launcher that has no other process
+            raise
+        leave_no_heartbeat()
+        print(f"rbpx: job {number}/{n_jobs} was stopped by {stop}; the same command continues", file=sys.stderr)
 
 
 @contextmanager
-def _watched(requests: "Sequence[Request]", cells: "Sequence[list[Cell]]") -> Iterator[None]:
+def _watched(requests: "Sequence[Request]") -> Iterator[None]:
     """Show which cells of a sweep get done, looked up as `status` does, for as long as the block takes."""
     over = threading.Event()
-    thread = threading.Thread(target=_watch, args=(requests, cells, over), daemon=True)
+    thread = threading.Thread(target=_watch, args=(requests, over), daemon=True)
     thread.start()
     try:
         yield
@@ -131,19 +138,22 @@ def _watched(requests: "Sequence[Request]", cells: "Sequence[list[Cell]]") -> It
         thread.join()
 
 
-def _watch(requests: "Sequence[Request]", cells: "Sequence[list[Cell]]", over: threading.Event) -> None:
+def _watch(requests: "Sequence[Request]", over: threading.Event) -> None:
     from rbpx.display.progress import GridProgress
+    from rbpx.measure.grid import grid_here
     from rbpx.measure.results import pace
 
-    stores = {cell: Store(request.store) for request, of in zip(requests, cells, strict=True) for cell in of}
+    stores: dict[Cell, Store] = {}
+    for request in requests:
+        with suppress(RbpxError):  # which the job says
+            stores |= dict.fromkeys(grid_here(request, by_name=True).cells, Store(request.store))
 
     def settled() -> "dict[Cell, CellState]":
         found = [state for cell, store in stores.items() for state in cell_states([cell], store)]
         return {each.cell: each for each in found if each.state in (State.done, State.failed)}
 
-    before = settled()
+    before, is_over = settled(), False
     with GridProgress("sweep", len(stores.keys() - before.keys())) as progress:
-        is_over = False
         while not is_over:
             is_over = over.wait(_EVERY_S)
             now = settled()

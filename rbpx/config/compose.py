@@ -3,12 +3,13 @@
 A verb's schema is its keys, registered in the ConfigStore under its name; conf/ has the files of the groups.
 """
 
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import product
-from os import PathLike
 from pathlib import Path
 from threading import RLock
 from typing import Any, Final
@@ -122,8 +123,7 @@ def launch(
         own: a folder of the user's configuration.
         task: called with the request of each job, in the process that the launcher gives it.
     """
-    import sys
-
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come as exceptions, not as printed tracebacks
     words = _checked(asking, overrides)
     with _explained(asking, overrides, own), _COMPOSING:
         _register(asking, words, own)
@@ -142,7 +142,7 @@ def restored(record: Mapping[str, Any], names: Sequence[str]) -> Request:
     Raises:
         RbpxError: it is of another version of rbpx.
     """
-    schema = OmegaConf.structured(schema_of("record", names))
+    schema = OmegaConf.structured(schema_of("record", tuple(names)))
     try:
         return Request(**vars(OmegaConf.to_object(OmegaConf.merge(schema, {name: record[name] for name in names}))))
     except (OmegaConfBaseException, ValueError) as problem:
@@ -315,7 +315,7 @@ def _as_yaml(value: Any) -> Any:
     """A value of Python as YAML has it: numbers of numpy, paths, tuples and series as plain ones."""
     if isinstance(value, Mapping):
         return {_as_yaml(name): _as_yaml(each) for name, each in value.items()}
-    if isinstance(value, PathLike):
+    if isinstance(value, os.PathLike):
         return str(value)
     if hasattr(value, "tolist"):  # of numpy and pandas
         return value.tolist()
