@@ -69,7 +69,7 @@ def _status(argv: list[str]) -> int:
     except Exception as problem:
         if not _is_of_library(problem):
             raise
-        return _say(first_line(problem), 2)
+        return _say(first_line(problem), 1 if isinstance(problem, RuntimeError) else 2)  # torch's, amid its work
 
 
 def _say(line: str, status: int) -> int:

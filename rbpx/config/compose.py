@@ -200,6 +200,9 @@ def _checked(asking: Asking, overrides: Sequence[str], values: Mapping[str, Any]
         listed = re.fullmatch(r"(model|dataset|protocol|experiment)=\[(.*)\]", word)
         if listed:  # Hydra would merge the files of a list into one
             raise RbpxError(f"{word} is a list; sweep with -m {listed[1]}={listed[2].replace(' ', '')}")
+    hubs = [word for word in words if re.match(r"\+?dataset\.(split|subset|revision)=", word)]
+    if hubs and any(re.match(r"\+?dataset\.path=", word) for word in words):
+        raise RbpxError(f"{hubs[0]} is for datasets of the hub, and a file has no such parts; drop it")
     words = texts_quoted(asking.schema(True), words)
     keys = [*(word.partition("=")[0].lstrip("+") for word in words), *(values or ())]
     if asking.narrows and "experiment" not in keys:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rbpx.errors import reason
@@ -235,8 +236,9 @@ def run_fault(run_id: str, folder: Path) -> str | None:
             rows = pq.read_table(folder / f"{table}.parquet", columns=["run_id"])
             if rows["run_id"].unique().to_pylist() not in ([], [run_id]):
                 return f"{table}.parquet has rows of another run"
-            if table == "tokens" and rows.num_rows != facts["n_tokens"]:
-                return f"{rows.num_rows:,} rows of tokens, expected {facts['n_tokens']:,}"
+        n_tokens = _n_counted(folder / "tokens.parquet")
+        if n_tokens != facts["n_tokens"]:
+            return f"{n_tokens:,} rows of tokens, expected {facts['n_tokens']:,}"
     except FileNotFoundError as problem:
         return f"{Path(problem.filename).name} is missing"
     except _UNREADABLE as problem:
@@ -261,3 +263,12 @@ def read_own(kind: str, path: Path) -> pa.Table:
     if is_other or (column and table[column].unique().to_pylist() != [path.stem]):
         raise ValueError("its rows are of another name")
     return table
+
+
+def _n_counted(tokens: Path) -> int:
+    """The tokens that count: of an item's wrong choices none does."""
+    file = pq.ParquetFile(tokens)
+    if "correct" not in file.schema_arrow.names:
+        return int(file.metadata.num_rows)
+    wrong = pc.equal(file.read(columns=["correct"])["correct"], False)
+    return int(file.metadata.num_rows - (pc.sum(wrong).as_py() or 0))

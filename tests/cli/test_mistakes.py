@@ -165,7 +165,6 @@ def test_a_mistake_of_each_stage_ends_a_command_with_that_line(store: Path, cwd:
         "fit k=0": "k=0.*from 1",
         "fit --output out.csv": "add --format csv or json",
         "fit --store /nosuch": "/nosuch does not exist.*name another \\(store=DIR\\)",
-        "fit --store ~nosuchuser/a": "home directory",
         "show nosuch": "nosuch is not a run_id",
         "show": "id",
         "sql": "one query",

@@ -75,7 +75,8 @@ def test_every_study_says_right_keys_and_names_itself() -> None:
         values = {key: value for key, value in said.items() if key not in ("defaults", "hydra")}
         merged = OmegaConf.to_object(OmegaConf.merge(schema, values))
         given = {key: getattr(merged, key) for key in values}
-        assert Request(**given).study.question, path.stem
+        asked = Request(**given)
+        assert asked.study is None or asked.study.question, path.stem
         assert path.read_text().startswith("# @package _global_\n"), path.stem
 
 

@@ -17,7 +17,7 @@ PLAIN: Final = [verb for verb in names() if asking(verb).kind is None]
 OF_STUDIES: Final = {"study", "imports"}  # what a file of experiments/ says
 OF_HYDRA: Final = {"defaults", "hydra"}
 WRONG: Final[dict[str, tuple[Any, ...]]] = {
-    "size": (3, [], None),
+    "size": (3, []),
     "family": (3, ""),
     "source": (1e5,),
     "variant": (["a", 3],),

@@ -130,7 +130,10 @@ def test_rules_hold_for_the_built_in_texts_too() -> None:
     ("words", "says"),
     [
         (("dataset=file", "dataset.where={meta.kind: law}"), ["'meta.kind'", "it has: pile_set_name"]),
-        (("dataset=github", "dataset.where={meta.kind: law}"), ["dataset.where", "changed but not added to"]),
+        (
+            ("dataset=github", "dataset.where={meta.kind: law}"),
+            ["dataset.where.meta.kind", "did you mean dataset.where"],
+        ),
         (("dataset=gsm8k", "dataset.draw=some"), ["draw", "some"]),
         (("dataset=nosuch",), ["dataset=nosuch is unknown", "gsm8k", "wikitext"]),
     ],

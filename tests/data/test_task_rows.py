@@ -281,7 +281,7 @@ def test_a_row_that_cannot_be_an_item_is_named(
         ({"choices": "c"}, "needs dataset.right=COLUMN"),
         ({"target": "a", "right": "r"}, "dataset.right=r is for items with choices"),
         ({"choices": ["x"], "right": "r"}, "is one choice; give two"),
-        ({"choices": [False, "yes"], "right": "r"}, "quote it"),
+        ({"choices": [False, "yes"], "right": "r"}, "was read as"),
         ({"choices": "c", "right": "r", "target": "a"}, "what follows a choice that stands in its context"),
         ({"choices": "c", "right": "r", "template": "{choice}"}, "give both, or neither"),
         ({"target": "a", "chunk": "line"}, "is for texts"),

@@ -200,7 +200,7 @@ def test_a_server_that_fails_in_the_middle_of_a_cell_leaves_no_half_run(
     [
         ({"url": "127.0.0.1:8000"}, "is no address of a server; give one as http://host:8000/v1"),
         ({"url": "http://me:pass@host/v1"}, "give a server's key in VLLM_API_KEY instead"),
-        ({"version": 0.11}, "engine.version=0.11 was read as a number; quote it"),
+        ({"version": 0.11}, "engine.version=0.11 was read as a number"),
         ({"name": "other"}, "engine.name=other is unknown; known: vllm"),
     ],
 )
@@ -233,7 +233,7 @@ def test_what_an_engine_cannot_be_asked_is_refused(
         (("measure", "engine=vllm", "engine.urll=http://host"), "engine.url"),
         (
             ("measure", "engine=llama.cpp"),
-            "engine=llama.cpp cannot measure: its server tells log-probabilities of what it",
+            "engine=llama.cpp is unknown; its server tells log-probabilities of what it",
         ),
     ],
 )

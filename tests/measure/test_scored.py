@@ -55,7 +55,7 @@ def test_a_text_whose_paragraphs_are_scored_is_another_cell_and_not_told(
     ("words", "says"),
     [
         (["dataset.split=test"], "dataset.split=test is for datasets of the hub"),
-        (["dataset.chunk=sentence"], "known: none, paragraph, line"),
+        (["dataset.chunk=sentence"], "expected one of [none, paragraph, line]"),
     ],
 )
 def test_what_a_file_does_not_have_is_refused(

@@ -148,7 +148,7 @@ def test_memory_that_cannot_be_meant_is_a_wrong_request(
     ids=str,
 )
 def test_an_amount_that_is_none_is_refused(memory: Any) -> None:
-    with pytest.raises(RbpxError, match=r"does not say how much .* as in memory={0: '20GiB', 'cpu': '60GiB'}"):
+    with pytest.raises(RbpxError, match=r"does not say how much .* as in memory={0: .20GiB., .cpu.: .60GiB.}"):
         read_limits(memory)
 
 

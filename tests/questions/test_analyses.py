@@ -195,10 +195,10 @@ def test_nothing_that_matches_is_said_in_one_line(drawn: Path) -> None:
 @pytest.mark.parametrize(
     ("verb", "key", "value", "remedy"),
     [
-        ("fit", "method", "best", "known: all, ols"), ("emergence", "n", 0, "as in n='[1,5,10]'"),
-        ("emergence", "n", "x", "as in n='[1,5,10]'"), ("predict", "S", -1, "as in S='[1e9,1e10]'"),
-        ("predict", "S", "big", "as in S='[1e9,1e10]'"), ("fit", "family", 7, "quote it"),
-        ("fit", "k", 0.5, "as in k='[1,10,100]', or k=log"),
+        ("fit", "method", "best", "known: all, ols"), ("emergence", "n", 0, "as in n=[1, 5]"),
+        ("emergence", "n", "x", "as in n=[1, 5]"), ("predict", "S", -1, 'as in S=["1B"'),
+        ("predict", "S", "big", 'as in S=["1B"'), ("fit", "family", 7, "was read as"),
+        ("fit", "k", 0.5, "as in k=[1, 10, 100]"),
     ],
 )  # fmt: skip
 def test_a_wrong_choice_of_an_analysis_is_one_line(verb: str, key: str, value: object, remedy: str) -> None:

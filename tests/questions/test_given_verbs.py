@@ -80,7 +80,7 @@ def test_a_multiplier_with_a_given_offset_stands_first(store: Path) -> None:
     ("verb", "keys", "said"),
     [
         ("fit", {"E": "5"}, "E=5 is impossible: E is at least 0 and below "),
-        ("fit", {"E": "a"}, "E=a is not a constant; give a number, E=1.7, or a prior"),
+        ("fit", {"E": "a"}, "E=a is not a constant; give a number, or a prior"),
         ("fit", {"E": "1.7 +- 0"}, "is not a constant"),
         ("fit", {"E": "1.7", "laws": ["cross_entropy", "accuracy"]}, "belongs to one law"),
         ("fit", {"E": "1.7", "pin": {"E": "1"}}, "both give E"),

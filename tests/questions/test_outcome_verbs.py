@@ -179,7 +179,7 @@ def test_a_wrong_file_is_one_line_that_names_the_fault(content: str, said: str, 
 
 
 def test_two_files_and_keys_that_narrow_a_store_are_refused(tmp_path: Path, cwd: Path) -> None:
-    assert "takes one file, got 2" in here("outcomes", "a.csv", "b.csv", cwd=cwd, check=2).stderr
+    assert "takes FILE.csv, got a.csv b.csv" in here("outcomes", "a.csv", "b.csv", cwd=cwd, check=2).stderr
     told = here("outcomes", benchmark(tmp_path / "rows.csv"), "size=a", cwd=cwd, check=2).stderr
     assert "size= narrows what the store holds" in told
 

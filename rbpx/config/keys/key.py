@@ -32,6 +32,7 @@ class Key:
         name: as typed.
         kind: type of what is typed, for Hydra: that of its field, or Any where several types are taken.
         default: what is typed where nothing is.
+        optional: whether it may be none.
         read: checks what was typed and returns what it means.
         shown: what stands behind its name in help, as in k=K.
         help: what it means; {models}, {datasets} and {experiments} are the names there are. Empty for what only
@@ -47,6 +48,7 @@ class Key:
     name: str
     kind: Any
     default: Any
+    optional: bool
     read: Reader | None
     shown: str
     help: str
@@ -75,7 +77,7 @@ class Key:
         """
         if given in ("", []) and self.default not in ("", []):
             raise RbpxError(f"{self.name}={given} is empty; give what is meant, or leave it out")
-        if given is None and self.default is not None and NoneType not in get_args(self.kind):
+        if given is None and self.default is not None and not self.optional:
             raise RbpxError(f"{self.name}=null is no value; give one, or leave it out for its default")
         return given if self.read is None else self.read(self.name, given)
 
@@ -114,12 +116,13 @@ def text_or_list() -> Any:
 
 def _key(each: Any, kind: Any) -> Key:
     told = dict(each.metadata)
+    optional = NoneType in get_args(kind)
     kinds = [one for one in (get_args(kind) if isinstance(kind, UnionType) else (kind,)) if one is not NoneType]
     if told["read"] is not None and not {*kinds} & {int, float}:  # a reader of its own takes more than a type says
         kind = Any
     default = each.default_factory() if callable(each.default_factory) else each.default
     named = [str(one.value) for enum in kinds if isinstance(enum, type) and issubclass(enum, Enum) for one in enum]
-    return Key(each.name, kind, default, **{**told, "values": told["values"] or tuple(named)})
+    return Key(each.name, kind, default, optional, **{**told, "values": told["values"] or tuple(named)})
 
 
 # ----------------------------------------------------------------------------------------------------------- readers

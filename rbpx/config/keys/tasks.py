@@ -90,7 +90,7 @@ class TaskKeys:
 
     features: Choice = key(
         "all",
-        "all (default), or a list of cross_entropy, bits_per_byte, rbp, exact_match, error_entropy, soft_accuracy",
+        "all, or a list of cross_entropy, bits_per_byte, rbp, exact_match, error_entropy, soft_accuracy",
         _features,
         "all",
         values=("all", *FEATURES),

@@ -94,7 +94,7 @@ def test_a_question_is_narrowed_to_a_quantisation_that_runs_have(
         (("fit", "family=mine", "model.quantise=int4"), "none of the 3 runs that are asked about; rounded are: Q4_0, "),
         (("audit", "model.family=mine", "model.quantise=Q2_K"), "rounded are: Q4_0, Q8_0"),
         (("measure", *words, *text, "model.quantise=Q4_0"), "known: int8, int4, nf4; a GGUF file is rounded already"),
-        (("fit", "model.quantise=8"), "was read as a number; quote it"),
+        (("fit", "model.quantise=8"), "was read as a number"),
     ):
         answer = here(*asked, "--store", store, cwd=cwd, check=2)
         (line,) = answer.stderr.splitlines()
