@@ -36,6 +36,8 @@ def perform(line: CommandLine) -> int:
     """
     asked = asking(line.verb)
     if line.flags:
+        if asked.kind is not None:
+            raise RbpxError(f"{line.verb} has no files of conf/, so {line.flags[0]} has nothing to print; drop it")
         launch(asked, line.flags, line.overrides, line.own, lambda request: None)
         return 0
     jobs = compose(asked, line.overrides, line.own, line.sweeps)

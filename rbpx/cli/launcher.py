@@ -148,18 +148,17 @@ def _watch(requests: "Sequence[Request]", over: threading.Event) -> None:
         with suppress(RbpxError):  # which the job says
             stores |= dict.fromkeys(grid_here(request, by_name=True).cells, Store(request.store))
 
-    def settled() -> "dict[Cell, CellState]":
-        found = [state for cell, store in stores.items() for state in cell_states([cell], store)]
-        return {each.cell: each for each in found if each.state in (State.done, State.failed)}
+    def states() -> "dict[Cell, CellState]":
+        return {cell: state for cell, store in stores.items() for state in cell_states([cell], store)}
 
-    before, is_over = settled(), False
-    with GridProgress("sweep", len(stores.keys() - before.keys())) as progress:
+    waiting, is_over = {cell: state for cell, state in states().items() if state.state is not State.done}, False
+    with GridProgress("sweep", len(waiting)) as progress:
         while not is_over:
             is_over = over.wait(_EVERY_S)
-            now = settled()
-            for cell in now.keys() - before.keys():
-                run_id = now[cell].run_id
-                progress.finish(
-                    f"{cell} failed" if run_id is None else f"{cell}: {pace(stores[cell].manifest(run_id))}"
-                )
-            before = now
+            for cell, now in states().items():
+                if cell in waiting and now.run_id is not None:
+                    progress.finish(f"{cell}: {pace(stores[cell].manifest(now.run_id))}")
+                    del waiting[cell]
+                elif cell in waiting and now.state is State.failed and now.failed_at != waiting[cell].failed_at:
+                    progress.finish(f"{cell} failed")
+                    del waiting[cell]

@@ -76,6 +76,8 @@ def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, s
         RbpxError: something in them does not exist or is not what its key takes.
     """
     if asking.kind is not None:
+        if sweeps:
+            raise RbpxError(f"{asking.verb} brings one file at a time; drop -m")
         return Jobs([_plain_request(asking, overrides)])
     words = _checked(asking, overrides)
     with _explained(asking, overrides, own), _initialized(asking, words, own):
@@ -186,7 +188,10 @@ def _jobs(words: Sequence[str]) -> list[list[str]]:
         swept = override.is_sweep_override()
         values = override.sweep_string_iterator() if swept else [override.get_value_element_as_str()]
         lists[key] = [key if key.startswith("~") and value == "" else f"{key}={value}" for value in values]
-    return [list(job) for job in product(*lists.values())]
+    jobs = [list(job) for job in product(*lists.values())]
+    if not jobs:
+        raise RbpxError(f"the sweep {' '.join(words)} has no jobs; check its lists and globs")
+    return jobs
 
 
 def _checked(asking: Asking, overrides: Sequence[str], values: Mapping[str, Any] | None = None) -> list[str]:
@@ -263,9 +268,12 @@ def _request_of(
     for group in ("model", "dataset", "experiment"):
         for path in _files(group, choices.get(group), own):
             place = "" if group == "experiment" else group
-            for key, said, absolute in said_in(path, place, asking.schema(True)):
-                if OmegaConf.select(config, key) == said:
-                    OmegaConf.update(config, key, absolute)
+            for (*above, key), said, absolute in said_in(path, place, asking.schema(True)):
+                node: Any = config
+                for name in above:
+                    node = None if node is None else node[name]
+                if node is not None and node[key] == said:  # else an override says another
+                    node[key] = absolute
     composed = OmegaConf.to_object(config)
     _refuse_added(asking, composed)
     values = {name: value for name, value in vars(composed).items() if name in KEYS}

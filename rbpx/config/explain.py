@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Final, get_args
 
@@ -24,7 +25,7 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
         own: folders of the user's configuration.
     """
     text = f"{problem}\n{problem.__cause__ or ''}"
-    missing = re.search(r"Could not find '(\w+)/([^']*)'", text)
+    missing = re.search(r"Could not find '(\w+(?:/launcher|/sweeper)?)/([^']*)'", text)
     if missing:
         return _unknown_option(missing[1], missing[2], own)
     key = re.search(r"Could not override '\+*([^']+)'|Key '([^']+)' (?:is )?not in", text)
@@ -55,22 +56,17 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
 def unknown_key(key: str, asking: Asking) -> str:
     """One line for a key that a verb does not have, with the one that may have been meant."""
     group, _, inner = key.partition(".")
-    kinds = (
-        [
-            each
-            for each in (*get_args(KEYS[group].kind), KEYS[group].kind)
-            if inner and hasattr(each, "__dataclass_fields__")
-        ]
-        if group in KEYS
-        else []
-    )
-    known = [f"{group}.{name}" for kind in kinds for name in kind.__dataclass_fields__] or list(asking.names)
+    kind = KEYS[group].kind if group in KEYS else None
+    inside = next((each for each in (*get_args(kind), kind) if inner and is_dataclass(each)), None)
+    known = list(asking.names) if inside is None else [f"{group}.{each.name}" for each in fields(inside)]
     hint = did_you_mean(key, known) or ("" if inner else f"its keys: {', '.join(known)}. ")
     other = "it is a key of other verbs; " if key in KEYS else ""
     return f"{asking.verb} has no key {key}; {other}{hint}see {help_of(asking.verb)}"
 
 
 def _unknown_option(group: str, option: str, own: Sequence[Path]) -> str:
+    if group.startswith("hydra/"):
+        return f"{group}={option} is unknown; pip install hydra-{option}-{group.removeprefix('hydra/')}, or drop it"
     known = options(group, own)
     hint = f"{UNFIT[option]}; " if group == "engine" and option in UNFIT else did_you_mean(option, known)
     if group in _EXAMPLES and (Path(option).suffix or "/" in option):

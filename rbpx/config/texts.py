@@ -67,8 +67,8 @@ def _of_any(key: str) -> str:
 # --------------------------------------------------------------------------------------------------- files of the user
 
 
-def said_in(path: Path, place: str, schema: type) -> Iterator[tuple[str, str, str]]:
-    """The relative paths in a file: key, what it says, and the absolute path that it means.
+def said_in(path: Path, place: str, schema: type) -> Iterator[tuple[tuple[Any, ...], str, str]]:
+    """The relative paths in a file: the keys that lead to each, what it says, and the absolute path that it means.
 
     Args:
         path: the file.
@@ -83,22 +83,23 @@ def said_in(path: Path, place: str, schema: type) -> Iterator[tuple[str, str, st
     written = path.read_text(encoding="utf-8")
     values = OmegaConf.to_container(OmegaConf.create(written), resolve=False) if written.strip() else {}
     texts, words = text_keys(schema), set(re.split(r"[\s\[\]{}(),:=\"']+", written))
-    for key, value in _flat({place: values} if place else values):
+    for keys, value in _leaves({place: values} if place else values):
+        key = ".".join(str(each).replace(".", "_") for each in keys)
         if isinstance(value, bool | int | float) and str(value) not in words and _of_any(key) in texts:
             raise RbpxError(f"{path}: {key}: {value} was read as {read_as(value)}; put it in quotes to keep it")
         is_model = _MODELS.fullmatch(key) is not None
         if isinstance(value, str) and (is_model or _FILES.fullmatch(key)):
             absolute = _absolute(value, path, is_model)
             if absolute is not None:
-                yield key, value, absolute
+                yield keys, value, absolute
 
 
-def _flat(values: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(values: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
     inner = values.items() if isinstance(values, Mapping) else enumerate(values) if isinstance(values, list) else ()
     for name, each in inner:
-        yield from _flat(each, f"{key}.{name}" if key else str(name))
+        yield from _leaves(each, (*keys, name))
     if not inner:
-        yield key, values
+        yield keys, values
 
 
 def _absolute(value: str, path: Path, is_model: bool) -> str | None:
