@@ -38,15 +38,15 @@ _VERSION: Final = "1.3"
 _NAMED: Final = {"model": ("hub", "family"), "dataset": ("file", "name")}  # the file and the key of a name alone
 _BASIC: Final = "basic"
 _COMPOSING: Final = RLock()  # what Hydra is told is global to the process
-_own: list[Path] = []  # the folder of the user's configuration
+_own: list[Path] = []  # the folders of the user's configuration
 
 
 class OwnFolder(SearchPathPlugin):
-    """Lets Hydra look into the user's folder first, so that a file there replaces ours of the same name."""
+    """Lets Hydra look into the user's folders first, so that a file there replaces ours of the same name."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Put it before all others."""
-        for place in _own:
+        """Put them before all others."""
+        for place in reversed(_own):
             search_path.prepend(provider="rbpx-own", path=f"file://{place.resolve()}")
 
 
@@ -80,17 +80,18 @@ def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, s
             raise RbpxError(f"{asking.verb} brings one file at a time; drop -m")
         return Jobs([_plain_request(asking, overrides)])
     words = _checked(asking, overrides)
-    with _explained(asking, overrides, own), _initialized(asking, words, own):
+    places = _places(words, own)
+    with _explained(asking, overrides, places), _initialized(asking, words, places):
         config = _composed(asking, _jobs(words)[0] if sweeps else words)
         configure_log(config.hydra.job_logging, config.hydra.verbose)
         if not sweeps and config.hydra.mode is not RunMode.MULTIRUN:
-            return Jobs([_request_of(asking, config, config.hydra.runtime.choices, words, own)])
+            return Jobs([_request_of(asking, config, config.hydra.runtime.choices, words, places)])
         launcher, sweeper = config.hydra.runtime.choices["hydra/launcher"], config.hydra.sweeper
         if not str(sweeper["_target_"]).endswith("BasicSweeper"):
             raise RbpxError(f"hydra/sweeper={config.hydra.runtime.choices['hydra/sweeper']} is not for rbpx; drop it")
         params = texts_quoted(asking.schema(True), [f"{k}={v}" for k, v in (sweeper.get("params") or {}).items()])
         each = [(_composed(asking, job), job) for job in _jobs([*params, *words])]
-        made = [_request_of(asking, one, one.hydra.runtime.choices, job, own) for one, job in each]
+        made = [_request_of(asking, one, one.hydra.runtime.choices, job, places) for one, job in each]
         return Jobs(made, None if launcher == _BASIC else launcher)
 
 
@@ -106,11 +107,12 @@ def compose_values(asking: Asking, values: Mapping[str, Any], own: Path | None =
     unknown = next((name for name in given if name.partition(".")[0] not in asking.names), None)
     if unknown is not None:
         raise RbpxError(unknown_key(unknown, asking))
-    with _explained(asking, list(given), own), _initialized(asking, words, own):
+    places = _places(words, own)
+    with _explained(asking, list(given), places), _initialized(asking, words, places):
         config = _composed(asking, words)
         for name, value in given.items():
             OmegaConf.update(config, name, value, merge=not isinstance(value, dict))
-        return _request_of(asking, config, config.hydra.runtime.choices, words, own)
+        return _request_of(asking, config, config.hydra.runtime.choices, words, places)
 
 
 def launch(
@@ -127,13 +129,14 @@ def launch(
     """
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come as exceptions, not as printed tracebacks
     words = _checked(asking, overrides)
-    with _explained(asking, overrides, own), _COMPOSING:
-        _register(asking, words, own)
+    places = _places(words, own)
+    with _explained(asking, overrides, places), _COMPOSING:
+        _register(asking, words, places)
         sys.argv = ["rbpx", *flags, *words]
 
         def job(config: DictConfig) -> None:
             of_hydra = HydraConfig.get()
-            task(_request_of(asking, config, of_hydra.runtime.choices, of_hydra.overrides.task, own))
+            task(_request_of(asking, config, of_hydra.runtime.choices, of_hydra.overrides.task, places))
 
         hydra.main(version_base=_VERSION, config_path=str(folder("conf")), config_name=asking.verb)(job)()
 
@@ -155,18 +158,25 @@ def restored(record: Mapping[str, Any], names: Sequence[str]) -> Request:
 # ---------------------------------------------------------------------------------------------------------- for Hydra
 
 
+def _places(words: Sequence[str], own: Path | None) -> list[Path]:
+    """The user's folders of configuration: of --config-dir, and of hydra.searchpath."""
+    searched = [word for word in words if word.startswith("hydra.searchpath=")]
+    named = re.findall(r"file://([^\"',\]]+)", " ".join(searched))
+    return [*([] if own is None else [own]), *map(Path, named)]
+
+
 @contextmanager
-def _initialized(asking: Asking, words: Sequence[str], own: Path | None) -> Iterator[None]:
+def _initialized(asking: Asking, words: Sequence[str], own: Sequence[Path]) -> Iterator[None]:
     with _COMPOSING:
         _register(asking, words, own)
         with hydra.initialize_config_dir(str(folder("conf")), version_base=_VERSION):
             yield
 
 
-def _register(asking: Asking, words: Sequence[str], own: Path | None) -> None:
+def _register(asking: Asking, words: Sequence[str], own: Sequence[Path]) -> None:
     """Tell Hydra of the verb's schema, of the studies that are named, and of the user's folder."""
     Plugins.instance().register(OwnFolder)
-    _own[:] = [] if own is None else [own]
+    _own[:] = own
     store = ConfigStore.instance()
     named = ",".join(word.partition("=")[2] for word in words if word.startswith("experiment="))
     store.store(name=asking.verb, node=asking.schema(bool(named)))
@@ -238,7 +248,7 @@ def _by_name(asking: Asking, words: Sequence[str]) -> list[str]:
 def _plain_request(asking: Asking, overrides: Sequence[str]) -> Any:
     """The request of an import: none of its keys chooses a file of conf/."""
     assert asking.kind is not None
-    with _explained(asking, overrides, None):
+    with _explained(asking, overrides, []):
         config = OmegaConf.structured(asking.kind)
         words = [_condition_quoted(word) for word in texts_quoted(asking.kind, overrides)]
         for override in OverridesParser.create().parse_overrides(words):
@@ -259,7 +269,7 @@ def _condition_quoted(override: str) -> str:
 
 
 def _request_of(
-    asking: Asking, config: DictConfig, choices: Mapping[str, Any], words: Sequence[str], own: Path | None
+    asking: Asking, config: DictConfig, choices: Mapping[str, Any], words: Sequence[str], own: Sequence[Path]
 ) -> Request:
     """The request that a composed configuration makes, with the paths of the user's files made absolute."""
     OmegaConf.set_struct(config, False)
@@ -284,12 +294,11 @@ def _request_of(
     return request
 
 
-def _files(group: str, name: str | None, own: Path | None) -> list[Path]:
+def _files(group: str, name: str | None, own: Sequence[Path]) -> list[Path]:
     """The file of the user, or of a study, that was chosen; what is in conf/ names no paths."""
     if group == "experiment" and name:
-        return [study_file(name, [] if own is None else [own])]
-    path = None if own is None or not name else own / group / f"{name}.yaml"
-    return [path] if path is not None and path.is_file() else []
+        return [study_file(name, own)]
+    return [path for path in (place / group / f"{name}.yaml" for place in own) if path.is_file()][:1]
 
 
 def _refuse_added(asking: Asking, value: Any, within: str = "") -> None:
@@ -314,12 +323,12 @@ def _refuse_foreign(asking: Asking, request: Request, words: Sequence[str], is_s
 
 
 @contextmanager
-def _explained(asking: Asking, words: Sequence[str], own: Path | None) -> Iterator[None]:
+def _explained(asking: Asking, words: Sequence[str], own: Sequence[Path]) -> Iterator[None]:
     """Say in one line what Hydra and OmegaConf raise where overrides or files are wrong."""
     try:
         yield
     except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as problem:  # the last one Hydra's
-        raise RbpxError(explain(problem, asking, words, [] if own is None else [own])) from None
+        raise RbpxError(explain(problem, asking, words, own)) from None
 
 
 def _as_yaml(value: Any) -> Any:
