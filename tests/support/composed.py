@@ -74,7 +74,7 @@ def _compose(compose: Any, asking: Any, words: Sequence[str]) -> Any:
     if any(map(_ANEW.match, words)) or any(value.is_sweep_override() for value in values):
         return compose(asking, words)
     groups = [word for word in words if _GROUP.match(word)]
-    key = (asking.verb, asking.schema(), str(_own), *groups)
+    key = (asking.verb, *groups)
     if key not in _composed or _own:
         _composed[key] = compose(asking, groups)
     config = deepcopy(_composed[key])
