@@ -29,7 +29,7 @@ def here(*args: object, **options: Any) -> commands.Answer:
 
 
 def requests_of(words: Sequence[str], own: Path | None = None) -> list[Any]:
-    """The requests of the jobs of `python -m rbpx WORDS`; none of a line that asks for a page of help.
+    """The request of `python -m rbpx WORDS`, of a sweep that of its first job; none where a page of help is asked for.
 
     Args:
         words: what is typed behind `rbpx`.
@@ -40,17 +40,18 @@ def requests_of(words: Sequence[str], own: Path | None = None) -> list[Any]:
     """
     from rbpx.cli.argv import parse
     from rbpx.cli.registry import asking
-    from rbpx.config.compose import compose
+    from rbpx.config import compose as module
 
     with_own = [
         str(own) if own and before == "--config-dir" else word
         for before, word in zip(["", *words], words, strict=False)
     ]
-    line = parse(with_own)
+    line, every = parse(with_own), module._jobs
     if line.help is not None or line.version:
         return []
-    with composed_once():
-        return compose(asking(line.verb), line.overrides, line.own or own, line.sweeps).requests
+    with composed_once(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_jobs", lambda words: every(words)[:1])
+        return module.compose(asking(line.verb), line.overrides, line.own or own, line.sweeps).requests
 
 
 @contextmanager
@@ -74,8 +75,8 @@ def _compose(compose: Any, asking: Any, words: Sequence[str]) -> Any:
     if any(map(_ANEW.match, words)) or any(value.is_sweep_override() for value in values):
         return compose(asking, words)
     groups = [word for word in words if _GROUP.match(word)]
-    key = (asking.verb, *groups)
-    if key not in _composed or _own:
+    key = (asking.verb, *_own, *groups)
+    if key not in _composed:
         _composed[key] = compose(asking, groups)
     config = deepcopy(_composed[key])
     ConfigLoaderImpl._apply_overrides_to_config(values, config)
