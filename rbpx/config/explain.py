@@ -46,7 +46,7 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
         group = word.lstrip("+").partition(".")[0]
         return f"{word} is a key of a {group}, and none is named; add {group}=NAME"
     lines = [
-        line.strip()
+        line.strip().removeprefix("Error merging override ")
         for line in text.split("\n")
         if line.strip() and not re.match(r"\s*(object_type|reference_type)", line)
     ]

@@ -17,7 +17,7 @@ def export(measured: Measured, cwd: Path, *words: object, check: int | None = 0)
     [
         ([], ["takes one relation", "observations"]),
         (["runs", "tokens"], ["takes one relation", "got 2"]),
-        (["runs", "--output", "@/out.csv", "--format", "json"], ["out.csv", "format=json", "differ"]),
+        (["runs", "--output", "@/out.csv", "--format", "json"], ["out.csv", "format=", "differ"]),
     ],
 )
 def test_a_wrong_export_is_one_line_and_writes_nothing(

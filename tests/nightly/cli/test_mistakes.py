@@ -11,9 +11,9 @@ from tests.support.synthetic import Truth, write_store
 MISTAKES = {
     "Model=gpt2": "did you mean model",
     "dataset=wikitxt": "did you mean wikitext",
-    "limit=1.5": "limit=1.5 is not a whole number",
-    "dtype=bf16": "did you mean bfloat16",
-    "fit ~nosuch": "~nosuch deletes what is not there",
+    "limit=1.5": "limit=1.5.*Integer",
+    "dtype=bf16": "expected one of .*bfloat16",
+    "fit ~nosuch": "'nosuch' does not exist",
     "fit -m laws=[]": r"laws=\[\] is empty",
 }  # fmt: skip
 

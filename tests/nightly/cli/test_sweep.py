@@ -112,8 +112,6 @@ def test_an_experiment_composes_under_its_verb(path: Path, cwd: Path) -> None:
     composed, study = yaml.safe_load(answer.stdout), yaml.safe_load(path.read_text())
     said = {key: value for key, value in study.items() if key not in ("defaults", "hydra")} | chosen_by(study)
     assert said
-    for of_file in (*said.get("imports", []), said.get("study") or {}):  # paths start at the folder of the study
-        of_file |= {"file": str(path.parent / of_file["file"])} if "file" in of_file else {}
     for key, value in said.items():
         assert_holds(composed[key], value)
 
