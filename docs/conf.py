@@ -37,6 +37,6 @@ nitpick_ignore_regex += [
     ("py:.*", r"(Result|Path|Record|Sequence|Mapping|Group|Run|Status|Any|Method|Evidence|Choice|Measured)\b.*")
 ]
 nitpick_ignore_regex += [
-    ("py:class", r"(KLaws|Regimes|Emergences|Gaps|Choices|Ranks|Entropies|GroupUnits|Improvement)")
+    ("py:class", r"(CommandLine|KLaws|Regimes|Emergences|Gaps|Choices|Ranks|Entropies|GroupUnits|Improvement)")
 ]
 nitpick_ignore_regex += [("py:class", r"(OutcomesResult|TokenwiseResult|Foresights|Laws|Law|ArrayLike|Floats)")]

@@ -33,8 +33,12 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
         full = re.search(r"full_key: (\S+)", text)
         name = full[1] if full else key[1] or key[2]
         if re.search(r"(^|@)experiment\b", name):
-            study = next((word for word in words if "experiment=" in word), "experiment=")
-            return f"{study}: its file sets keys below experiment; begin it with the line # @package _global_"
+            study = next((word.partition("=")[2] for word in words if "experiment=" in word), "")
+            if study not in options("experiment", own):
+                return _unknown_option("experiment", study, own)
+            return (
+                f"experiment={study}: its file sets keys below experiment; begin it with the line # @package _global_"
+            )
         return unknown_key(name, asking)
     several = re.search(r"Ambiguous value for argument '([^'=]+)=([^']*)'", text)
     if several:
