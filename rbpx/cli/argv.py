@@ -109,7 +109,9 @@ def _parser() -> _Parser:
     return parser
 
 
-FLAGS: Final = tuple(each.option_strings[0] for each in _parser()._actions if each.option_strings)
+def flags() -> tuple[str, ...]:
+    """The flags of every verb, for completion."""
+    return tuple(each.option_strings[0] for each in _parser()._actions if each.option_strings)
 
 
 def parse(argv: Sequence[str]) -> CommandLine:
@@ -135,12 +137,15 @@ def parse(argv: Sequence[str]) -> CommandLine:
     if own is not None and not own.is_dir():
         raise RbpxError(f"--config-dir {own} is not a folder; name the one with your model/ and dataset/")
     page = verb if typed.help == "" and verb is not None else typed.help
-    flags = [f"--{name}={value}" for name in ("cfg", "info", "package") if (value := getattr(typed, name)) is not None]
-    flags += [
+    printing = [
+        f"--{name}={value}" for name in ("cfg", "info", "package") if (value := getattr(typed, name)) is not None
+    ]
+    printing += [
         f"--{name.replace('_', '-')}" for name in ("resolve", "hydra_help", "shell_completion") if getattr(typed, name)
     ]
-    sweeps = typed.multirun
-    return CommandLine(verb or "run", tuple(words), tuple(overrides), tuple(flags), sweeps, own, page, typed.version)
+    return CommandLine(
+        verb or "run", tuple(words), tuple(overrides), tuple(printing), typed.multirun, own, page, typed.version
+    )
 
 
 def _known_verb(word: str) -> str:

@@ -80,7 +80,7 @@ def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, s
             raise RbpxError(f"{asking.verb} brings one file at a time; drop -m")
         return Jobs([_plain_request(asking, overrides)])
     words = _checked(asking, overrides)
-    places = _places(words, own)
+    places = places_of(words, own)
     with _explained(asking, overrides, places), _initialized(asking, words, places):
         config = _composed(asking, _jobs(words)[0] if sweeps else words)
         configure_log(config.hydra.job_logging, config.hydra.verbose)
@@ -89,7 +89,7 @@ def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, s
         launcher, sweeper = config.hydra.runtime.choices["hydra/launcher"], config.hydra.sweeper
         if not str(sweeper["_target_"]).endswith("BasicSweeper"):
             raise RbpxError(f"hydra/sweeper={config.hydra.runtime.choices['hydra/sweeper']} is not for rbpx; drop it")
-        params = texts_quoted(asking.schema(True), [f"{k}={v}" for k, v in (sweeper.get("params") or {}).items()])
+        params = texts_quoted(Request, [f"{k}={v}" for k, v in (sweeper.get("params") or {}).items()])
         each = [(_composed(asking, job), job) for job in _jobs([*params, *words])]
         made = [_request_of(asking, one, one.hydra.runtime.choices, job, places) for one, job in each]
         return Jobs(made, None if launcher == _BASIC else launcher)
@@ -107,7 +107,7 @@ def compose_values(asking: Asking, values: Mapping[str, Any], own: Path | None =
     unknown = next((name for name in given if name.partition(".")[0] not in asking.names), None)
     if unknown is not None:
         raise RbpxError(unknown_key(unknown, asking))
-    places = _places(words, own)
+    places = places_of(words, own)
     with _explained(asking, list(given), places), _initialized(asking, words, places):
         config = _composed(asking, words)
         for name, value in given.items():
@@ -129,7 +129,7 @@ def launch(
     """
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come as exceptions, not as printed tracebacks
     words = _checked(asking, overrides)
-    places = _places(words, own)
+    places = places_of(words, own)
     with _explained(asking, overrides, places), _COMPOSING:
         _register(asking, words, places)
         sys.argv = ["rbpx", *flags, *words]
@@ -158,7 +158,7 @@ def restored(record: Mapping[str, Any], names: Sequence[str]) -> Request:
 # ---------------------------------------------------------------------------------------------------------- for Hydra
 
 
-def _places(words: Sequence[str], own: Path | None) -> list[Path]:
+def places_of(words: Sequence[str], own: Path | None) -> list[Path]:
     """The user's folders of configuration: of --config-dir, and of hydra.searchpath."""
     searched = [word for word in words if word.startswith("hydra.searchpath=")]
     named = re.findall(r"file://([^\"',\]]+)", " ".join(searched))
@@ -218,7 +218,7 @@ def _checked(asking: Asking, overrides: Sequence[str], values: Mapping[str, Any]
     hubs = [word for word in words if re.match(r"\+?dataset\.(split|subset|revision)=", word)]
     if hubs and any(re.match(r"\+?dataset\.path=", word) for word in words):
         raise RbpxError(f"{hubs[0]} is for datasets of the hub, and a file has no such parts; drop it")
-    words = texts_quoted(asking.schema(True), words)
+    words = texts_quoted(Request, words)
     keys = [*(word.partition("=")[0].lstrip("+") for word in words), *(values or ())]
     if asking.narrows and "experiment" not in keys:
         for group, inner in (("model=hub", ("revision", "family", "quantise")), ("dataset=file", ("name", "path"))):
@@ -278,7 +278,7 @@ def _request_of(
     for group in ("model", "dataset", "experiment"):
         for path in _files(group, choices.get(group), own):
             place = "" if group == "experiment" else group
-            for (*above, key), said, absolute in said_in(path, place, asking.schema(True)):
+            for (*above, key), said, absolute in said_in(path, place, Request):
                 node: Any = config
                 for name in above:
                     node = None if node is None else node[name]

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from types import NoneType
 from typing import Any, Final, get_args, get_type_hints
@@ -44,14 +45,13 @@ def _quote(found: re.Match[str]) -> str:
     return found[0].replace(bare, quoted(bare)) if _NO_TEXT.fullmatch(bare) else found[0]
 
 
+@cache
 def text_keys(schema: type, within: str = "") -> frozenset[str]:
     """The keys of a schema that hold text, or a list of it; with dots, and * for the name of a size."""
     hints, keys, found = get_type_hints(schema), keys_of(schema), set[str]()
     for each in fields(schema):
         name, kinds = f"{within}{each.name}", [of for of in get_args(hints[each.name]) if of is not NoneType]
-        kind = (
-            kinds[-1] if kinds else hints[each.name]
-        )  # of an optional type, of a list, and of the values of a mapping
+        kind = kinds[-1] if kinds else hints[each.name]  # of an option, of a list, and of the values of a mapping
         if each.metadata.get("is_text") or (each.name in keys and keys[each.name].is_text) or kind is str:
             found.add(name)
         elif is_dataclass(kind):

@@ -13,7 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
-from rbpx.cli.argv import FLAGS
+from rbpx.cli.argv import flags
 from rbpx.cli.registry import Asked, Verb, verbs
 from rbpx.config.model.family import ModelConfig
 from rbpx.config.places import GROUPS, options
@@ -72,7 +72,7 @@ def script(shell: str, own: Sequence[Path] = ()) -> str:
     cases.append(f"    {'|'.join(files)}) ;;")
     inner = [f"{group}.{field}=" for group, kind in _GROUPS.items() for field in (each.name for each in fields(kind))]
     keys = [f"{name}=" for name, key in KEYS.items() if key.help]
-    words = shlex.join((*verbs(), *keys, *inner, *FLAGS))
+    words = shlex.join((*verbs(), *keys, *inner, *flags()))
     made = _SCRIPT.replace("@cases@", "\n".join(cases)).replace("@words@", words)
     return made if shell == "bash" else f"autoload -U +X bashcompinit && bashcompinit\n{made}"
 
