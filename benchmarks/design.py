@@ -75,7 +75,7 @@ def main(draws: int, worlds: list[str]) -> None:
                 along = np.geomspace(runs.S_N.min() / 3, runs.S_N.max() * 30, 400)
                 ln_y = law(world, along, C / 6 / along, runs)
                 best, truth = float(along[ln_y.argmin()]), float(ln_y.min())
-                fits = [fit_surface(runs, form, n_resamples=0) for form in ("chinchilla", "kaplan")]
+                fits = [fit_surface(runs, form, n_replicates=0) for form in ("chinchilla", "kaplan")]
                 for way in SPENT:
                     new = np.array(chosen(way, fits, runs, float(C_N.sum()), rng)).reshape(-1, 2)
                     ln_new = law(world, new[:, 0], new[:, 1], runs) + SCATTER * rng.standard_normal(len(new))
@@ -84,7 +84,7 @@ def main(draws: int, worlds: list[str]) -> None:
                         np.append(runs.D_N, new[:, 1]),
                         np.append(runs.y_N, np.exp(ln_new)),
                     )
-                    again = [fit_surface(after, form, n_resamples=0) for form in ("chinchilla", "kaplan")]
+                    again = [fit_surface(after, form, n_replicates=0) for form in ("chinchilla", "kaplan")]
                     (answer,) = predict_over_forms(again, [(best, C / 6 / best)], ())
                     y, lo, hi = (math.log(each) for each in (answer.y.value, answer.y.lo, answer.y.hi))
                     found[way].append((abs(y - truth), (hi - lo) / 2, lo <= truth <= hi, len(new)))

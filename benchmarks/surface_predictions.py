@@ -205,7 +205,7 @@ def cases(of: Grid) -> Iterator[Case]:
         fitted, held = of.only(C <= C.max() / gap * 1.05), of.only(C > C.max() / 3 * 1.05)
         if len(fitted.S) < 7:
             continue
-        fits = [fit_surface(fitted.runs, form, n_resamples=100) for form in FORMS]
+        fits = [fit_surface(fitted.runs, form, n_replicates=100) for form in FORMS]
         points = list(zip(held.S.tolist(), held.D.tolist(), strict=True))
         (budgets,) = backtest_budgets([(fitted.runs, FORMS)])
         answers = predict_over_forms(fits, points, budgets)

@@ -52,14 +52,14 @@ def exchange_of(
     n_documents: int | None,
     is_local: bool = False,
 ) -> Exchange | None:
-    """The exchange rate at one model; both exponents are refitted to the same resamples, whose noise they share.
+    """The exchange rate at one model; both exponents are refitted to the same replicates, whose noise they share.
 
     Args:
         k_grid: the k of that model.
         y_K: its values.
         alpha_k: the exponent of its law in k; None where there is none.
         of_S: the law in S at k = 1.
-        drawn: under resamples the values of that model, [B, K], and of all sizes at k = 1, [B, N]; None where they are
+        drawn: under replicates the values of that model, [B, K], and of all sizes at k = 1, [B, N]; None where they are
             not known.
         n_documents: that were resampled.
         is_local: whether the law in k bends.
@@ -78,7 +78,7 @@ def exchange_of(
     if factor is None:  # no size is so large
         return None
     about, (_, alpha_sd) = of_S.uncertainty, of_S.alpha_sds
-    if about is None or alpha_sd is None:  # too few resamples for an interval
+    if about is None or alpha_sd is None:  # too few replicates for an interval
         return Exchange(rate, factor, None, None, is_local)
     text = 0.0
     if drawn is not None:

@@ -12,7 +12,7 @@ resampled at all k and sizes together. Its rivals are compared by a likelihood w
 sizes and, within a size, correlated as exp(-|ln k - ln l| / reach), with the reach fitted. What the documents do to all
 sizes alike is not modelled, and may make one law look like `levels`.
 
-Shapes: N sizes, K values of k, P parameters, B resamples of the documents.
+Shapes: N sizes, K values of k, P parameters, B replicates of the documents.
 """
 
 import math
@@ -27,9 +27,9 @@ from scipy.special import stdtrit
 
 from rbpx.laws.intervals.estimate import (
     LEVEL,
-    MIN_RESAMPLES,
+    MIN_REPLICATES,
     Estimate,
-    Resampled,
+    Replicates,
     around,
     document_t,
     half_width,
@@ -56,7 +56,7 @@ def fit_k_law(
     Args:
         k_grid: ranks, increasing.
         y_K: -ln RBP_k.
-        y_BK: the same under resamples of the documents, the same documents at every k; None where they are unknown.
+        y_BK: the same under replicates of the documents, the same documents at every k; None where they are unknown.
         method: how ln y is regressed on ln k.
         n_documents: that were resampled; None where they are not counted.
 
@@ -69,12 +69,12 @@ def fit_k_law(
     Raises:
         ValueError: as in `fit_power_law`.
     """
-    resampled = None if y_BK is None else Resampled.of(y_BK, n_documents)
-    fit = fit_power_law(k_grid, y_K, resampled, method)
+    replicates = None if y_BK is None else Replicates.of(y_BK, n_documents)
+    fit = fit_power_law(k_grid, y_K, replicates, method)
     theta_P, about = fit.theta_P, fit.uncertainty
     if fit.alpha is None or theta_P is None or about is None:
         return with_reasons(fit, [fit.status])
-    sd_P, kind = _standard_deviations(fit, about, k_grid, resampled is not None and resampled.suffices)
+    sd_P, kind = _standard_deviations(fit, about, k_grid, replicates is not None and replicates.suffices)
     reach = document_t(n_documents) if kind == "documents" else student_t(len(y_K) - 2)
     alpha_lo, alpha_hi = (None, None) if kind is None else around(fit.alpha, float(sd_P[1]) * reach)
     ends = Intervals(r2=fit.ends.r2)
@@ -84,7 +84,7 @@ def fit_k_law(
         if fit.offset.value is not None:
             lo, hi = around(fit.offset.value, sd_P[3] * reach)
             ends = ends._replace(E=(max(lo, 0.0), hi))
-    curvature = curvature_of(k_grid, y_K, resampled)
+    curvature = curvature_of(k_grid, y_K, replicates)
     reasons = [fit.status, *trend_doubts(fit.alpha, alpha_lo, alpha_hi)]
     if method is not Method.offset and curvature is not None and curvature.leaves_out_0:
         reasons.append(Status.bends)
@@ -101,7 +101,7 @@ def fit_k_law(
     return with_reasons(judged, reasons)
 
 
-def curvature_of(k_grid: Sequence[int], y_K: Floats, resampled: Resampled | None) -> Estimate | None:
+def curvature_of(k_grid: Sequence[int], y_K: Floats, replicates: Replicates | None) -> Estimate | None:
     """The coefficient of the square of ln k in ln y, by least squares, with its interval; None below 4 ranks."""
     x_K = np.log(np.asarray(k_grid, dtype=np.float64))
     if len(x_K) < 4:
@@ -110,11 +110,11 @@ def curvature_of(k_grid: Sequence[int], y_K: Floats, resampled: Resampled | None
     of_K = np.linalg.pinv(J_KP)[2]
     value = float(of_K @ np.log(y_K))
     half = math.inf
-    if resampled is None:
+    if replicates is None:
         covariance_KK, dof = _scaled(y_K, J_KP)
         half = student_t(dof) * math.sqrt(float(of_K @ covariance_KK @ of_K)) if dof > 0 else math.inf
-    elif resampled.suffices:
-        half = half_width(float(resampled.covariance_of(of_K[None])[0, 0]), n_documents=resampled.n_documents)
+    elif replicates.suffices:
+        half = half_width(float(replicates.covariance_of(of_K[None])[0, 0]), n_documents=replicates.n_documents)
     return Estimate(value, *around(value, half)) if math.isfinite(half) else Estimate(value)
 
 
@@ -249,7 +249,7 @@ def fit_joint_law(
         S: sizes, shape [N], increasing.
         k_grid: increasing.
         y_NK: -ln RBP_k.
-        y_NBK: under resamples of the documents, the same for all sizes and k; None where they are unknown.
+        y_NBK: under replicates of the documents, the same for all sizes and k; None where they are unknown.
         n_documents: that were resampled; None where they are not counted.
 
     Returns:
@@ -260,7 +260,9 @@ def fit_joint_law(
     ln_y_NBK = None
     if y_NBK is not None:
         usable_B = np.all((y_NBK > 0) & np.isfinite(y_NBK), axis=(0, 2))
-        ln_y_NBK = np.log(y_NBK[:, usable_B]) if usable_B.sum() >= MIN_RESAMPLES else np.zeros((len(S), 0, len(k_grid)))
+        ln_y_NBK = (
+            np.log(y_NBK[:, usable_B]) if usable_B.sum() >= MIN_REPLICATES else np.zeros((len(S), 0, len(k_grid)))
+        )
     ln_y_NK, x_K = np.log(y_NK), np.log(np.asarray(k_grid, dtype=np.float64))
     ranges = [(a, b) for a in range(len(x_K)) for b in range(a + MIN_K, len(x_K) + 1)]
     ranges.sort(key=lambda ends: (x_K[ends[0]] - x_K[ends[1] - 1], ends))  # the widest first
@@ -304,10 +306,10 @@ def _fits(
         rows.append(np.linalg.pinv(design_KP)[2])
     fits = []
     for row_K in rows:
-        resampled = None
+        replicates = None
         if ln_y_NBK is not None:
-            resampled = Resampled.of_logarithms((ln_y_NBK[:, :, at] @ row_K).T, n_documents)
-        fits.append(fit_power_law(S, np.exp(ln_y_NK[:, at] @ row_K), resampled, backtests=False))
+            replicates = Replicates.of_logarithms((ln_y_NBK[:, :, at] @ row_K).T, n_documents)
+        fits.append(fit_power_law(S, np.exp(ln_y_NK[:, at] @ row_K), replicates, backtests=False))
     return fits
 
 

@@ -2,7 +2,7 @@
 
 Names of arrays end in a letter for each axis (`y_BN`).
 
-Fitting one law takes little less time than fitting thirty, and a search for one law spends its time on a few resamples
+Fitting one law takes little less time than fitting thirty, and a search for one law spends its time on a few replicates
 that end late. So a law that needs a search is a generator: it yields each `Problem` and is sent its solution, and the
 problems that several laws have at the same time are solved as one (`together`).
 """

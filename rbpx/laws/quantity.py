@@ -1,6 +1,6 @@
 """Quantities of a run that have a law in S, computed from the counts of its ranks and looked up by the name of the law.
 
-Shapes: B is the number of resamples of the documents (1 for what was measured), R of different ranks.
+Shapes: B is the number of replicates of the documents (1 for what was measured), R of different ranks.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from rbpx.laws.numeric import Floats
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often each rank occurs in a run, and in each of its resamples.
+    """How often each rank occurs in a run, and in each of its replicates.
 
     Attributes:
         rank_R: the ranks that occur, from the smallest; multiples of 1/2 under ties=mid.

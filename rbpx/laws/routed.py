@@ -9,7 +9,7 @@ With N the parameters that a token uses, S all of them and E how many times more
 by least squares. The last is the law of arXiv 2202.01169 without its saturation in E: where d is above 0, c below it,
 experts help less the larger a model is. All models saw equally many tokens. Models within 5 % of one N are one size.
 
-Shapes: R models, H of them held out, B resamples, P constants.
+Shapes: R models, H of them held out, B replicates, P constants.
 """
 
 from collections.abc import Sequence
@@ -84,12 +84,12 @@ def sizes_of(N: ArrayLike) -> NDArray[np.int64]:
 
 
 def compare_sizes(
-    N: ArrayLike, S: ArrayLike, E: ArrayLike, y: ArrayLike, n_held_out: int = 2, n_resamples: int = 1000, seed: int = 0
+    N: ArrayLike, S: ArrayLike, E: ArrayLike, y: ArrayLike, n_held_out: int = 2, n_replicates: int = 1000, seed: int = 0
 ) -> Routed | None:
     """Fit each form to the models of the smaller sizes, and foretell those of the largest.
 
-    Intervals are over resamples of E, each power of two with its models of all sizes, fitted and held out alike: models
-    of one E share what a law leaves out. The sizes stay, so they say nothing about sizes beyond those held out.
+    Intervals are over replicates of E, each power of two with its models of all sizes, fitted and held out alike:
+    models of one E share what a law leaves out. The sizes stay, so they say nothing about sizes beyond those held out.
 
     Args:
         N: parameters that a token uses, shape [R], positive.
@@ -97,8 +97,8 @@ def compare_sizes(
         E: how many times more experts there are than a token uses, shape [R]; 1 of a dense model.
         y: the loss of each model, positive.
         n_held_out: how many of the largest sizes are held out.
-        n_resamples: B.
-        seed: of the resamples.
+        n_replicates: B.
+        seed: of the replicates.
 
     Returns:
         None where fewer than three sizes are left to fit, or the models all have one E.
@@ -115,7 +115,7 @@ def compare_sizes(
     }
     is_held_R = size_R >= n_fitted_sizes
     power_R = np.unique(np.rint(ln_E_R / np.log(2)), return_inverse=True)[1]
-    drawn_BR = _resamples(power_R, n_resamples, seed)
+    drawn_BR = _replicate_weights(power_R, n_replicates, seed)
     weights_BR = np.vstack([np.ones(len(size_R)), drawn_BR])  # the models themselves first
     laws, errors, b = [], {}, {}
     for form, X_RP in designs.items():
@@ -141,15 +141,15 @@ def _columns(*terms: Floats) -> Floats:
     return np.column_stack([np.ones(len(terms[0])), *terms])
 
 
-def _resamples(number_R: NDArray[np.int64], n_resamples: int, seed: int) -> Floats:
+def _replicate_weights(number_R: NDArray[np.int64], n_replicates: int, seed: int) -> Floats:
     """[B, R], how often each model is drawn, with all others of its number."""
     n = int(number_R.max()) + 1
-    drawn_BE = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=n_resamples)
+    drawn_BE = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=n_replicates)
     return np.asarray(drawn_BE[:, number_R], np.float64)
 
 
 def _fits(X_RP: Floats, ln_y_R: Floats, weights_BR: Floats) -> Floats:
-    """[B, P], the constants by weighted least squares, of least norm where a resample leaves some open."""
+    """[B, P], the constants by weighted least squares, of least norm where a replicate leaves some open."""
     roots: Sequence[Floats] = list(np.sqrt(weights_BR))
     return np.array([np.linalg.lstsq(X_RP * root[:, None], ln_y_R * root)[0] for root in roots])
 

@@ -8,7 +8,7 @@ Source:
     D. Aigner, C. Lovell and P. Schmidt, Formulation and Estimation of Stochastic Frontier Production Function Models,
     Journal of Econometrics 6 (1977) 21.
 
-Shapes: B resamples of the runs, N points.
+Shapes: B replicates of the runs, N points.
 """
 
 import math
@@ -29,7 +29,7 @@ _LN_SQRT_2PI: Final = math.log(2 * math.pi) / 2
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """Well-tuned runs about a law, of each of B resamples.
+    """Well-tuned runs about a law, of each of B replicates.
 
     Attributes:
         level_B: mean of ln y minus the law.

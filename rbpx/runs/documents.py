@@ -1,11 +1,11 @@
-"""Documents of a text: the ranks of their tokens, how they are resampled, and means over them with their resamples.
+"""Documents of a text: the ranks of their tokens, how they are resampled, and means over them with their replicates.
 
 Documents that were cut from one text, or made of one, depend on each other, and are drawn together. Nothing says what
 else belongs together, as the works of an author do; where such documents are neighbours in their source, a test of
 their losses in that order shows it. Counts by document come in one order, so that sums over them are the same to the
 bit.
 
-Shapes: N runs, D documents, U units (documents, or texts that several of them were cut from), B resamples, T tokens.
+Shapes: N runs, D documents, U units (documents, or texts that several of them were cut from), B replicates, T tokens.
 """
 
 import math
@@ -164,9 +164,9 @@ class Documents:
         """Each document is a unit."""
         return cls(np.arange(n), n)
 
-    def weights(self, n_resamples: int, seed: int) -> Floats:
-        """How often each document is drawn in each resample, [B, D]; those of one unit as often."""
-        weights_BU = document_weights(int(self.unit_D.max()) + 1, n_resamples, seed).astype(np.float64)
+    def weights(self, n_replicates: int, seed: int) -> Floats:
+        """How often each document is drawn in each replicate, [B, D]; those of one unit as often."""
+        weights_BU = document_weights(int(self.unit_D.max()) + 1, n_replicates, seed).astype(np.float64)
         return weights_BU if weights_BU.shape[1] == len(self.unit_D) else weights_BU[:, self.unit_D]
 
     @property
@@ -251,13 +251,13 @@ def means(group: Group, request: Request, counted: pa.Table, total: str, n: str)
 
     Args:
         group: of measured runs.
-        request: how many resamples, and their seed, which all questions share.
+        request: how many replicates, and their seed, which all questions share.
         counted: run_id, doc_id and two columns to sum; documents without a token, which are drawn too, have no row.
         total: the column above.
         n: the column below.
 
     Returns:
-        The mean of each run, shape [N], and under each resample, the same documents for all runs, shape [B, N]; NaN
+        The mean of each run, shape [N], and under each replicate, the same documents for all runs, shape [B, N]; NaN
         where no drawn document has a token.
     """
     weights_BD = group.weights(request)

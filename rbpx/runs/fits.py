@@ -9,7 +9,7 @@ import numpy as np
 
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
-from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Resampled
+from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Replicates
 from rbpx.laws.names import Axis, Method, SizeBy
 from rbpx.laws.numeric import Searching, together
 from rbpx.laws.pins import NO_PINS, NotGiven, Pins
@@ -99,33 +99,33 @@ class _Series:
         points: of one quantity.
         S: its sizes.
         sign: of the law; -1 where a signed quantity is negative.
-        resampled: its resamples, times that sign; None where there are none, or one document.
+        replicates: its replicates, times that sign; None where there are none, or one document.
         unequal: how its runs count; None where they count alike.
     """
 
     points: Points
     S: list[float]
     sign: int
-    resampled: Resampled | None
+    replicates: Replicates | None
     unequal: Unequal | None = None
 
-    def absolute(self) -> Resampled | None:
-        """The resamples whatever their sign."""
-        if self.resampled is None or not self.resampled.n_left_out:
-            return self.resampled
-        return Resampled.of(np.abs(self.resampled.y_BN), self.resampled.n_documents)
+    def absolute(self) -> Replicates | None:
+        """The replicates whatever their sign."""
+        if self.replicates is None or not self.replicates.n_left_out:
+            return self.replicates
+        return Replicates.of(np.abs(self.replicates.y_BN), self.replicates.n_documents)
 
     def law(self, method: Method, pins: Pins) -> Searching[PowerLawFit]:
         """The law of all sizes."""
-        points, signed = (self.S, self.points.y_N, self.resampled, method), _is_signed(self.points.law)
+        points, signed = (self.S, self.points.y_N, self.replicates, method), _is_signed(self.points.law)
         if pins:
             return pinned_law(*points, pins, signed=signed)
         return power_law(*points, signed=signed, unequal=self.unequal)
 
     def smallest(self, m: int, method: Method, given: Mapping[str, float]) -> Searching[Predictor | None]:
         """The law of the m smallest sizes, with some constants held."""
-        # The larger model was measured on the same documents; an offset is slow to fit to all their resamples again.
-        kept = None if self.resampled is None or method is Method.offset else self.resampled.smallest(m)
+        # The larger model was measured on the same documents; an offset is slow to fit to all their replicates again.
+        kept = None if self.replicates is None or method is Method.offset else self.replicates.smallest(m)
         unequal = None if self.unequal is None else self.unequal.only(slice(m))
         return predictor_of(self.S[:m], self.points.y_N[:m], kept, method, self.sign, given, unequal)
 
@@ -141,12 +141,12 @@ def _check_unequal(series: Sequence[Points], method: Method, pins: Pins, over: f
 def _series(points: Points, over: float) -> _Series:
     sign = -1 if _is_signed(points.law) and len(points.y_N) > 0 and points.y_N[0] < 0 else 1
     y_BN = None if points.doubt is Status.one_document else points.y_BN
-    resampled = None if y_BN is None else Resampled.of(sign * y_BN, points.n_documents)
+    replicates = None if y_BN is None else Replicates.of(sign * y_BN, points.n_documents)
     weight_N = points.weight_N
     unequal = None if weight_N is None and over == 1 else Unequal(np.ones(len(points.runs)), over)
     if unequal is not None and weight_N is not None:
         unequal = replace(unequal, weight_N=weight_N)
-    return _Series(points, points.S_N, sign, resampled, unequal)
+    return _Series(points, points.S_N, sign, replicates, unequal)
 
 
 @contextmanager
@@ -245,7 +245,7 @@ def of_one_document(group: Group, fit: PowerLawFit) -> PowerLawFit:
 
 def power_law_of(group: Group, points: Points) -> PowerLawFit:
     """The power law of some points, without the interval that one document cannot give; it is not judged."""
-    return of_one_document(group, fit_power_law(points.S_N, points.y_N, points.resampled))
+    return of_one_document(group, fit_power_law(points.S_N, points.y_N, points.replicates))
 
 
 def with_document_doubts(group: Group, fit: PowerLawFit) -> PowerLawFit:
@@ -336,14 +336,14 @@ def rank_fit_record(run: Run, ties: Ties, fit: RankFit, implied: Record) -> Reco
 
 
 def stands(law: Law) -> bool:
-    """Whether a law holds: a trend that is significant, also over resamples, and no doubt about its form.
+    """Whether a law holds: a trend that is significant, also over replicates, and no doubt about its form.
 
-    0 < RBP_k < 1 at every size, in nearly all resamples too, the interval of alpha lies above 0, and the points do not
+    0 < RBP_k < 1 at every size, in nearly all replicates too, the interval of alpha lies above 0, and the points do not
     bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.predict.verdict`).
     """
     fit = law.fit
     falls = fit.alpha_lo is not None and fit.alpha_lo > 0
-    few = fit.n_resamples_left_out <= MOST_LEFT_OUT * (fit.n_resamples or 0)
+    few = fit.n_replicates_left_out <= MOST_LEFT_OUT * (fit.n_replicates or 0)
     return falls and few and not _AGAINST & set(fit.reasons or ())
 
 

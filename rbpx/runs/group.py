@@ -191,7 +191,7 @@ class Group:
         return self.n_documents if self.documents is None else self.documents.n
 
     def weights(self, request: Request) -> "Floats":
-        """How often each document is drawn in each resample, [B, D]."""
+        """How often each document is drawn in each replicate, [B, D]."""
         # With the statistics of resampling, which a status need not wait for.
         from rbpx.runs.documents import Documents
 

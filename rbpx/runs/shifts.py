@@ -1,7 +1,7 @@
 """Differences of a run and of a law between two measurements of the same documents, with intervals.
 
 Both sides are resampled with the same documents, so what a document does on both sides alike drops out. Shapes: N
-sizes, B resamples.
+sizes, B replicates.
 """
 
 from collections.abc import Sequence
@@ -66,15 +66,15 @@ def shifts_of_run(before: Evidence, after: Evidence, k_grid: Sequence[int], n_do
     shifts = {}
     for (law, k), at in places(k_grid).items():
         values = [float(each.measured[law][at]) for each in (before, after)]
-        resampled = [each.resampled[law].T[at].T for each in (before, after)]
-        shifts[law, k] = shift(values[0], values[1], resampled[0], resampled[1], n_documents)
+        replicates = [each.replicates[law].T[at].T for each in (before, after)]
+        shifts[law, k] = shift(values[0], values[1], replicates[0], replicates[1], n_documents)
     return shifts
 
 
 def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_documents: int) -> Shift:
     """The difference of a quantity with its interval (recipe `expanded`), the same documents drawn on both sides.
 
-    There is no interval where no resample differs: these documents do not show how frequent a change is that
+    There is no interval where no replicate differs: these documents do not show how frequent a change is that
     occurs in none of them.
 
     Args:

@@ -27,7 +27,7 @@ for name, lines in stages.items():
                 import rbpx
                 dir(rbpx)
             elif name == "notebook":
-                rbpx.open(line[0]).fit(k=1, resamples=20).frame()
+                rbpx.open(line[0]).fit(k=1, replicates=20).frame()
             else:
                 from rbpx.__main__ import main
                 assert main(line) == 0, line

@@ -26,7 +26,7 @@ study:
 
 k: 10
 laws: [rbp]
-resamples: 50
+replicates: 50
 analyses: [fit]
 """
 

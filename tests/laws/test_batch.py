@@ -1,4 +1,4 @@
-"""The batch solver of resamples and profiles, against lmfit on the same points."""
+"""The batch solver of replicates and profiles, against lmfit on the same points."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from tests.support.singly import r2_interval
 S = np.logspace(6, 9, 7)
 X = np.log(S) - np.log(S).mean()
 LN_Y = np.log(1.5 + 40 * S**-0.2) + np.random.default_rng(0).normal(0, 0.004, 7)
-RESAMPLED = LN_Y + np.random.default_rng(1).normal(0, 0.004, (25, 7))
+REPLICATES = LN_Y + np.random.default_rng(1).normal(0, 0.004, (25, 7))
 
 
 def minimizer(ln_y_N: Any, start_P: Any, **fixed: float) -> lmfit.Minimizer:
@@ -42,8 +42,8 @@ def by_lmfit(ln_y_N: Any, start_P: Any, scale: float | None = None, **fixed: flo
 def test_the_refits_of_resamples_are_those_of_lmfit(method: Method) -> None:
     sigma_N = np.linspace(0.5, 2, 7) if method is Method.weighted else None
     fit = alone(regress(X, LN_Y, method, sigma_N))
-    refits_BP = alone(refit(fit, method, X, RESAMPLED))
-    for theta_P, ln_y_N in zip(refits_BP, RESAMPLED, strict=True):
+    replicates_BP = alone(refit(fit, method, X, REPLICATES))
+    for theta_P, ln_y_N in zip(replicates_BP, REPLICATES, strict=True):
         if sigma_N is None:
             expected = by_lmfit(ln_y_N, fit.theta_P, fit.scale).params.valuesdict()
         else:
@@ -101,14 +101,14 @@ def test_laws_that_are_searched_together_are_those_that_are_searched_alone() -> 
 
     def searching(ln_y_N: Any, n: int) -> Any:
         fit = yield from regress(X[:n], ln_y_N[:n], Method.offset)
-        refits_BP = yield from refit(fit, Method.offset, X[:n], RESAMPLED[:, :n])
-        return fit.theta_P, refits_BP
+        replicates_BP = yield from refit(fit, Method.offset, X[:n], REPLICATES[:, :n])
+        return fit.theta_P, replicates_BP
 
     cases = [(LN_Y, 7), (powers, 7), (LN_Y, 6), (LN_Y + 0.1, 7)]
-    for (theta_P, refits_BP), case in zip(together([searching(*case) for case in cases]), cases, strict=True):
+    for (theta_P, replicates_BP), case in zip(together([searching(*case) for case in cases]), cases, strict=True):
         alone_P, alone_BP = alone(searching(*case))
         assert theta_P == pytest.approx(alone_P, rel=1e-12)
-        np.testing.assert_allclose(refits_BP, alone_BP, rtol=1e-12)
+        np.testing.assert_allclose(replicates_BP, alone_BP, rtol=1e-12)
     assert together([]) == []
 
 

@@ -46,10 +46,10 @@ def test_one_document_is_always_drawn_once() -> None:
     assert document_weights(1, 4, seed=0).tolist() == [[1]] * 4
 
 
-@pytest.mark.parametrize(("n_documents", "n_resamples"), [(0, 5), (5, 0)])
-def test_no_documents_or_no_resamples_is_a_mistake_of_the_caller(n_documents: int, n_resamples: int) -> None:
+@pytest.mark.parametrize(("n_documents", "n_replicates"), [(0, 5), (5, 0)])
+def test_no_documents_or_no_resamples_is_a_mistake_of_the_caller(n_documents: int, n_replicates: int) -> None:
     with pytest.raises(ValueError, match="at least 1"):
-        document_weights(n_documents, n_resamples, seed=0)
+        document_weights(n_documents, n_replicates, seed=0)
 
 
 # ------------------------------------------------------------------------------------------------- recipes by name
@@ -90,36 +90,36 @@ def test_influences_of_documents_cover_a_share_of_tokens_about_95_times_of_100()
 
 @pytest.mark.parametrize("n_documents", [9, 10**7])
 def test_the_recipes_equal_their_definitions(n_documents: int) -> None:
-    resampled_B, value = np.random.default_rng(6).gamma(2.0, size=999), 1.7
-    mean, sd = resampled_B.mean(), resampled_B.std(ddof=1)
+    replicate_B, value = np.random.default_rng(6).gamma(2.0, size=999), 1.7
+    mean, sd = replicate_B.mean(), replicate_B.std(ddof=1)
     t = math.sqrt(9 / 8) * student_t.ppf(0.975, 8) if n_documents == 9 else 1.959964
-    q = np.quantile(resampled_B, [norm.cdf(-t), norm.cdf(t)])
+    q = np.quantile(replicate_B, [norm.cdf(-t), norm.cdf(t)])
     at = [math.ceil(999 * share) - 1 for share in (norm.cdf(-t), norm.cdf(t))]
     assert at == ([7, 991] if n_documents == 9 else [24, 974])
     expected = {
         Recipe.normal: (2 * value - mean - t * sd, 2 * value - mean + t * sd),
         Recipe.uncentred: (value - t * sd, value + t * sd),
         Recipe.basic: (2 * value - q[1], 2 * value - q[0]),
-        Recipe.percentile: tuple(np.sort(resampled_B)[at]),
+        Recipe.percentile: tuple(np.sort(replicate_B)[at]),
         Recipe.expanded: tuple(q),
     }
     for recipe in Recipe:
-        ends = estimate(value, resampled_B, n_documents, recipe).ends
+        ends = estimate(value, replicate_B, n_documents, recipe).ends
         assert ends == pytest.approx(expected[recipe], rel=1e-6), recipe
     # The number beside an interval is one that it is about: corrected where the interval is.
-    assert estimate(value, resampled_B, 9).value == pytest.approx(2 * value - mean)
+    assert estimate(value, replicate_B, 9).value == pytest.approx(2 * value - mean)
     for recipe in set(Recipe) - {Recipe.normal}:
-        assert estimate(value, resampled_B, 9, recipe).value == value
+        assert estimate(value, replicate_B, 9, recipe).value == value
 
 
 @pytest.mark.parametrize("recipe", list(Recipe))
 def test_one_document_or_few_resamples_have_no_interval_and_unusable_ones_are_left_out(recipe: Recipe) -> None:
-    resampled_B = np.random.default_rng(7).normal(size=30)
-    holes_B = np.append(resampled_B, [np.nan, np.inf])
-    assert estimate(0.1, holes_B, 9, recipe) == estimate(0.1, resampled_B, 9, recipe)
-    assert estimate(0.1, resampled_B, 1, recipe).ends is None
-    assert estimate(0.1, resampled_B[:19], 9, recipe).ends is None
-    assert estimate(np.nan, resampled_B, 9, recipe).value is None
+    replicate_B = np.random.default_rng(7).normal(size=30)
+    holes_B = np.append(replicate_B, [np.nan, np.inf])
+    assert estimate(0.1, holes_B, 9, recipe) == estimate(0.1, replicate_B, 9, recipe)
+    assert estimate(0.1, replicate_B, 1, recipe).ends is None
+    assert estimate(0.1, replicate_B[:19], 9, recipe).ends is None
+    assert estimate(np.nan, replicate_B, 9, recipe).value is None
 
 
 def test_scatter_and_documents_add_up_and_luck_narrows_nothing() -> None:

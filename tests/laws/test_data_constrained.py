@@ -1,4 +1,4 @@
-"""Fits of trainings on repeated text: the least there is, resamples that find theirs, and R_D and R_N that say so."""
+"""Fits of trainings on repeated text: the least there is, replicates that find theirs, and R_D and R_N that say so."""
 
 from collections.abc import Mapping
 
@@ -18,12 +18,12 @@ DESIGNS = {"few sizes": repeats.few_sizes(), "grid": repeats.grid()}
 NEAR = 1.001  # times the least objective that scipy knows
 
 
-def fitted(runs: Runs, n_resamples: int = 0) -> SurfaceFit:
-    return fit_surface(runs, FORM, n_resamples=n_resamples)
+def fitted(runs: Runs, n_replicates: int = 0) -> SurfaceFit:
+    return fit_surface(runs, FORM, n_replicates=n_replicates)
 
 
 def resample(fit: SurfaceFit, b: int) -> Mapping[str, float]:
-    """The constants of one resample."""
+    """The constants of one replicate."""
     assert fit.surface is not None
     return {name: float(value_B[b]) for name, (_, value_B) in fit.surface.constants().items()}
 

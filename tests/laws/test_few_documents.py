@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.estimate import Resampled, document_weights
+from rbpx.laws.intervals.estimate import Replicates, document_weights
 from rbpx.laws.power.law import fit_power_law
 from tests.support.coverage import (
     OF_DOCUMENTS,
@@ -21,13 +21,13 @@ from tests.support.draws import fewest
 
 
 def test_the_interval_of_documents_that_differ_by_their_slope_is_that_of_a_t_test() -> None:
-    """All 256 resamples of four documents, so that nothing is left to chance."""
+    """All 256 replicates of four documents, so that nothing is left to chance."""
     slopes = [0.02, -0.05, 0.11, 0.04]
     moved_DN = -np.outer(slopes, X_OF_DOCUMENTS)
     weights_BD = np.array([np.bincount(drawn, minlength=4) for drawn in itertools.product(range(4), repeat=4)])
     fit = law_of_documents(moved_DN, weights_BD, np.zeros(len(OF_DOCUMENTS)))
     mean = sum(slopes) / 4
-    variance = sum((slope - mean) ** 2 for slope in slopes) / 3 / 4 * 256 / 255  # of 256 resamples as of a sample
+    variance = sum((slope - mean) ** 2 for slope in slopes) / 3 / 4 * 256 / 255  # of 256 replicates as of a sample
     half = student_t.ppf(0.975, 3) * math.sqrt(variance)
     assert fit.alpha == pytest.approx(0.1 + mean)
     assert (fit.alpha_lo, fit.alpha_hi) == pytest.approx((0.1 + mean - half, 0.1 + mean + half))
@@ -61,7 +61,7 @@ def test_many_documents_have_the_normal_interval() -> None:
         5 * OF_DOCUMENTS**-0.1,
         5 * OF_DOCUMENTS**-0.1 * np.exp(0.01 * rng.normal(size=(50, 1)) * X_OF_DOCUMENTS),
     )
-    many, uncounted = (fit_power_law(OF_DOCUMENTS, y_N, Resampled.of(y_BN, n)) for n in (10**7, None))
+    many, uncounted = (fit_power_law(OF_DOCUMENTS, y_N, Replicates.of(y_BN, n)) for n in (10**7, None))
     assert (many.alpha_lo, many.alpha_hi) == pytest.approx((uncounted.alpha_lo, uncounted.alpha_hi), rel=1e-6)
 
 

@@ -175,7 +175,7 @@ def test_the_rest_of_a_surface_is_that_of_least_squares(names: tuple[str, ...]) 
 
     end = least_squares(residual, np.zeros(len(free)), x_scale="jac", ftol=1e-15, xtol=1e-15, gtol=1e-15)
     pins = {name: Pin(GIVEN_SURFACE[name]) for name in names}
-    fit = fit_given(runs, "chinchilla", pins, n_resamples=0, objective=Objective.least_squares)
+    fit = fit_given(runs, "chinchilla", pins, n_replicates=0, objective=Objective.least_squares)
     assert fit.objective == pytest.approx(2 * end.cost, rel=1e-8)
     for name, at in zip(free, end.x, strict=True):
         assert fit.constants[name].value == pytest.approx(GIVEN_SURFACE[name] * math.exp(at), rel=1e-4)
@@ -186,7 +186,7 @@ def test_the_rest_of_a_surface_is_that_of_least_squares(names: tuple[str, ...]) 
 def test_kaplans_constants_may_be_given_in_their_own_unit() -> None:
     S, D = given_surface(0).S_N, given_surface(0).D_N
     y = ((3e13 / S) ** (0.08 / 0.1) + 5e12 / D) ** 0.1
-    fit = fit_given(Runs.of(S, D, y), "kaplan", {"N_c": Pin(3e13), "alpha_D": Pin(0.1)}, n_resamples=0)
+    fit = fit_given(Runs.of(S, D, y), "kaplan", {"N_c": Pin(3e13), "alpha_D": Pin(0.1)}, n_replicates=0)
     assert fit.constants["D_c"].value == pytest.approx(5e12, rel=1e-5)
     assert fit.constants["alpha_N"].value == pytest.approx(0.08, rel=1e-6)
 
@@ -200,12 +200,12 @@ def test_a_surface_doubts_a_true_value_seldom_and_one_far_off_mostly() -> None:
 def test_a_prior_of_a_surface_lies_between_the_pinned_and_the_free() -> None:
     runs = given_surface(3)
     free, prior, pinned = (
-        fit_given(runs, "chinchilla", pins, n_resamples=50) for pins in ({}, {"E": Pin(1.6, 0.03)}, {"E": Pin(1.6)})
+        fit_given(runs, "chinchilla", pins, n_replicates=50) for pins in ({}, {"E": Pin(1.6, 0.03)}, {"E": Pin(1.6)})
     )
     betas = [fit.constants["beta"] for fit in (pinned, prior, free)]
     assert betas[0].value < betas[1].value < betas[2].value
     assert betas[0].hi - betas[0].lo < betas[1].hi - betas[1].lo < betas[2].hi - betas[2].lo
-    assert free.constants == fit_surface(runs, n_resamples=50).constants
+    assert free.constants == fit_surface(runs, n_replicates=50).constants
 
 
 def test_laws_that_meet_every_point_weigh_as_they_did_before() -> None:

@@ -12,7 +12,7 @@ from rbpx.laws.ranks.distribution import fit_distribution
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation, derived_power_law, fit_paper
 from rbpx.status import Status
-from tests.support.singly import derived, resample_paper
+from tests.support.singly import derived, replicates_of_paper
 
 # RBP paper (arXiv 2510.20387): pythia 14m, 160m, 1.4b, 12b on Wikipedia.
 PUBLISHED_MU = [1.19, -3.49, -9.32, -14.29]
@@ -223,7 +223,7 @@ def test_one_step_resamples_agree_with_true_refits() -> None:
     rank, n_tokens = draw(-9.32, 5.18, 20_000, rng)
     fit = fit_paper(rank, n_tokens)
     counts_BR = rng.multinomial(20_000, n_tokens / n_tokens.sum(), size=40)
-    fast_B2 = resample_paper(fit, rank, counts_BR)
+    fast_B2 = replicates_of_paper(fit, rank, counts_BR)
     slow = [fit_paper(rank, counts_R) for counts_R in counts_BR]
     slow_B2 = np.array([[number(one, "mu"), number(one, "sigma")] for one in slow])
     spread = slow_B2.std(axis=0, ddof=1)
@@ -235,7 +235,7 @@ def test_one_step_resamples_agree_with_true_refits() -> None:
 def test_a_resample_equal_to_the_sample_does_not_move() -> None:
     rank, n_tokens = draw(-3.49, 4.43, 5000, np.random.default_rng(7))
     fit = fit_paper(rank, n_tokens)
-    moved = resample_paper(fit, rank, np.stack([n_tokens, 3 * n_tokens]))
+    moved = replicates_of_paper(fit, rank, np.stack([n_tokens, 3 * n_tokens]))
     assert moved == pytest.approx(np.tile([number(fit, "mu"), number(fit, "sigma")], (2, 1)), rel=1e-6)
 
 
@@ -244,7 +244,7 @@ def test_resamples_near_the_limit_stay_finite() -> None:
     rank, n_tokens = draw(-14.29, 5.76, 600, rng)
     fit = fit_paper(rank, n_tokens)
     assert fit.status is Status.ok
-    mu_sigma_B2 = resample_paper(fit, rank, rng.multinomial(600, n_tokens / n_tokens.sum(), size=400))
+    mu_sigma_B2 = replicates_of_paper(fit, rank, rng.multinomial(600, n_tokens / n_tokens.sum(), size=400))
     assert np.isfinite(mu_sigma_B2).all()
     assert (mu_sigma_B2[:, 1] > 0).all()
     assert np.isfinite(derived(mu_sigma_B2[:, 0], mu_sigma_B2[:, 1], 5000).cross_entropy_nats).all()
@@ -253,4 +253,4 @@ def test_resamples_near_the_limit_stay_finite() -> None:
 def test_a_fit_without_mu_and_sigma_cannot_be_resampled() -> None:
     limit = fit_paper([2, 3, 4, 300], [1000, 100, 50, 80])
     with pytest.raises(ValueError, match="power_law_limit"):
-        resample_paper(limit, [2, 3, 4, 300], np.ones((5, 4)))
+        replicates_of_paper(limit, [2, 3, 4, 300], np.ones((5, 4)))

@@ -30,8 +30,8 @@ def noisy(seed: int, scatter: float = 0.02, E: float = 0.0) -> Any:
     return law(3.0, 0.15, E) * np.exp(np.random.default_rng(seed).normal(0, scatter, len(S)))
 
 
-def resampled(seed: int, y: Any, apart: Any = 0.01, shared: float = 0.01, n: int = 300) -> Any:
-    """Resamples whose noise is in part that of each size, in part that of all."""
+def replicates(seed: int, y: Any, apart: Any = 0.01, shared: float = 0.01, n: int = 300) -> Any:
+    """Replicates whose noise is in part that of each size, in part that of all."""
     rng = np.random.default_rng([seed, 7])
     return y * np.exp(rng.normal(0, apart, (n, len(y))) + rng.normal(0, shared, (n, 1)))
 
@@ -46,7 +46,7 @@ def alpha_of(fit: PowerLawFit) -> float:
 
 def test_weights_are_the_variances_over_the_documents() -> None:
     y = noisy(1)
-    y_BN = resampled(1, y, apart=np.linspace(0.005, 0.08, 7))
+    y_BN = replicates(1, y, apart=np.linspace(0.005, 0.08, 7))
     fit = fit_power_law(S, y, y_BN, Method.weighted)
     sigma = np.log(y_BN).std(axis=0, ddof=1)
     slope, intercept = np.polyfit(np.log(S), np.log(y), 1, w=1 / sigma)
@@ -111,7 +111,7 @@ def test_the_robust_law_is_reweighted_least_squares() -> None:
 
 def test_criteria_of_three_methods_have_one_scale() -> None:
     y, n = noisy(4), len(S)
-    y_BN = resampled(4, y)
+    y_BN = replicates(4, y)
     sigma = np.log(y_BN).std(axis=0, ddof=1)
     for method, p in ((Method.ols, 2), (Method.weighted, 2), (Method.offset, 3)):
         fit = fit_power_law(S, y, y_BN, method)
@@ -124,13 +124,13 @@ def test_criteria_of_three_methods_have_one_scale() -> None:
 @pytest.mark.parametrize("method", list(Method))
 def test_a_fit_comes_out_again_from_what_it_carries(method: Method) -> None:
     y = noisy(5, E=0.5)
-    fit = fit_power_law(S, y, resampled(5, y), method)
+    fit = fit_power_law(S, y, replicates(5, y), method)
     params = json.loads(json.dumps(fit.record(), allow_nan=False))
     again = reproduce(params)
     said = {"C": fit.C, "alpha": fit.alpha, "E": fit.offset.value or 0.0}
     assert again == pytest.approx(said, rel=1e-9)
     shuffled = [3, 1, 6, 0, 5, 2, 4]
-    other = fit_power_law(S[shuffled], y[shuffled], resampled(5, y)[:, shuffled], method)
+    other = fit_power_law(S[shuffled], y[shuffled], replicates(5, y)[:, shuffled], method)
     assert alpha_of(other) == pytest.approx(alpha_of(fit), rel=1e-7)
 
 
@@ -155,7 +155,7 @@ def test_an_offset_needs_a_fourth_size() -> None:
 @pytest.mark.parametrize("method", [Method.offset, Method.robust])
 def test_refits_to_resamples_equal_one_fit_each(method: Method) -> None:
     y = noisy(7, 0.03, E=2.0)
-    y_BN = resampled(7, y, apart=0.002, shared=0.01, n=25)
+    y_BN = replicates(7, y, apart=0.002, shared=0.01, n=25)
     fit = fit_power_law(S, y, y_BN, method)
     alphas = []
     for row in y_BN:
@@ -208,7 +208,7 @@ def test_a_law_says_what_limits_it(scatter: float, apart: float, limit: str) -> 
     told = Counter()
     for seed in range(40):
         y = law(3.0, 0.15) * np.exp(np.random.default_rng(seed).normal(0, math.hypot(scatter, apart), 7))
-        told[fit_power_law(S, y, resampled(seed, y, apart, 0.0)).limited_by] += 1
+        told[fit_power_law(S, y, replicates(seed, y, apart, 0.0)).limited_by] += 1
     assert told[limit] >= 34, told
 
 

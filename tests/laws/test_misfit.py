@@ -93,9 +93,9 @@ def test_a_bend_is_one_of_the_forms_and_a_run_that_lies_off_is_none() -> None:
 def test_a_bend_that_documents_alone_would_make_is_no_misfit() -> None:
     rng, curve = np.random.default_rng(3), 0.002 * (X - X.mean()) ** 2
     y = np.exp(1 - 0.1 * X + curve + 1e-4 * rng.normal(size=7))
-    resampled = y * np.exp(rng.normal(size=(400, 1)) * curve)
+    replicates = y * np.exp(rng.normal(size=(400, 1)) * curve)
     assert Status.bends in judge(fit_power_law(np.exp(X), y))
-    assert Status.bends not in judge(fit_power_law(np.exp(X), y), (), resampled)
+    assert Status.bends not in judge(fit_power_law(np.exp(X), y), (), replicates)
     assert Status.bends in judge(fit_power_law(np.exp(X), y), (), y * np.exp(0.1 * rng.normal(size=(400, 1)) * curve))
 
 

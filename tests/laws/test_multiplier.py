@@ -80,7 +80,7 @@ def test_what_has_no_multiplier_says_why(y: tuple[np.ndarray, np.ndarray], statu
 
 
 def test_documents_that_both_share_cancel() -> None:
-    """Resamples that move both laws alike in ln y leave a multiplier of lines alone; those of one side widen it."""
+    """Replicates that move both laws alike in ln y leave a multiplier of lines alone; those of one side widen it."""
     rng = np.random.default_rng(0)
     y = [law(X, E=0), law(2 * X, E=0)]
     shift = np.exp(rng.normal(0, 0.05, (200, 1)))

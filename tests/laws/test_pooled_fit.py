@@ -106,14 +106,14 @@ def test_the_interval_holds_the_truth_however_residuals_go_together(rho: float) 
 
 
 def test_noise_of_the_documents_that_all_share_widens_the_interval() -> None:
-    """Exact laws, resamples that tilt all of them alike: the interval is that of the tilt."""
+    """Exact laws, replicates that tilt all of them alike: the interval is that of the tilt."""
     values, rng = [C * S**-0.1 for C in (5.0, 6.0)], np.random.default_rng(7)
     tilt_B = 0.003 * rng.normal(size=(4000, 1))
     drawn = [y * np.exp(tilt_B * np.log(S)) for y in values]
-    found = pooled(values, y_resampled=drawn)
+    found = pooled(values, y_replicates=drawn)
     lo, hi = numbers(found.alpha_lo, found.alpha_hi)
     assert (hi - lo) / 2 == pytest.approx(1.96 * 0.003, rel=0.05)
-    alone = pooled(values, y_resampled=[drawn[0], None])
+    alone = pooled(values, y_replicates=[drawn[0], None])
     assert numbers(alone.alpha_lo, alone.alpha_hi) == pytest.approx((0.1, 0.1))
 
 

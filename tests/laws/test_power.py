@@ -151,13 +151,13 @@ def test_shapes_that_disagree_are_a_mistake_of_the_caller() -> None:
 def test_a_negative_term_is_fitted_by_its_size_and_remembers_its_sign() -> None:
     S = np.array([1e6, 1e7, 1e8, 1e9])
     term = -2.0 * S**0.1
-    resampled = term * np.random.default_rng(0).uniform(0.9, 1.1, size=(100, 4))
-    resampled[7, 2] = 0.5
-    fit = fit_power_law(S, term, resampled, signed=True)
+    replicates = term * np.random.default_rng(0).uniform(0.9, 1.1, size=(100, 4))
+    replicates[7, 2] = 0.5
+    fit = fit_power_law(S, term, replicates, signed=True)
     assert (fit.C, fit.alpha) == pytest.approx((2.0, -0.1), rel=1e-11)
     assert fit.sign == -1
     assert fit.y == term.tolist()
-    assert fit.n_resamples_left_out == 1
+    assert fit.n_replicates_left_out == 1
 
 
 @pytest.mark.parametrize("term", [[-0.1, 0.1, 0.2, 0.3], [0.2, 0.1, 0.0, 0.1], [0.0, 0.0, 0.0, 0.0]])
@@ -188,8 +188,8 @@ def test_resamples_without_a_logarithm_are_left_out_and_counted() -> None:
     spoiled_BN = np.vstack([y_BN, [[1.0, 1.0, 0.0, 1.0], [1.0, math.nan, 1.0, 1.0], [-1.0, 1.0, 1.0, math.inf]]])
     clean, spoiled = fit_power_law(GPT2_S, GPT2_CE, y_BN), fit_power_law(GPT2_S, GPT2_CE, spoiled_BN)
     assert (spoiled.alpha_lo, spoiled.alpha_hi) == (clean.alpha_lo, clean.alpha_hi)
-    assert spoiled.n_resamples_left_out == 3
-    assert spoiled.n_resamples == 203
+    assert spoiled.n_replicates_left_out == 3
+    assert spoiled.n_replicates == 203
     assert spoiled.interval == "documents and models"
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import least_squares
 from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.estimate import Resampled
+from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import alone
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
@@ -114,7 +114,7 @@ def test_a_negative_term_is_predicted_negative_with_its_ends_in_order(method: st
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_fit_that_knows_no_interval_predicts_none(method: str) -> None:
-    """Five resamples are too few to say anything, and enough for weights: weighted stands back altogether."""
+    """Five replicates are too few to say anything, and enough for weights: weighted stands back altogether."""
     fit = fit_power_law(S, Y, Y_BN[:5], Method(method))
     if method == "weighted":
         assert fit.alpha is None
@@ -142,13 +142,13 @@ def test_a_size_that_is_none_is_a_mistake_of_the_caller(size: float) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("n_resamples", [0, 5, 60])
-def test_an_estimate_predicts_what_its_whole_fit_does(method: str, sign: int, n_resamples: int) -> None:
-    """Also with no resample, or with too few of them."""
-    drawn = Y_BN[:n_resamples] if n_resamples else None
+@pytest.mark.parametrize("n_replicates", [0, 5, 60])
+def test_an_estimate_predicts_what_its_whole_fit_does(method: str, sign: int, n_replicates: int) -> None:
+    """Also with no replicate, or with too few of them."""
+    drawn = Y_BN[:n_replicates] if n_replicates else None
     fit = fit_power_law(S, sign * Y, None if drawn is None else sign * drawn, Method(method), signed=True)
-    resampled = None if drawn is None else Resampled.of(drawn)
-    law, whole = alone(predictor_of(S, sign * Y, resampled, Method(method), sign)), predictor(fit)
+    replicates = None if drawn is None else Replicates.of(drawn)
+    law, whole = alone(predictor_of(S, sign * Y, replicates, Method(method), sign)), predictor(fit)
     if whole is None:
         assert law is None
         assert method == "weighted"
@@ -156,7 +156,7 @@ def test_an_estimate_predicts_what_its_whole_fit_does(method: str, sign: int, n_
     assert law is not None
     for size in (1e5, 1e12):
         there, expected = law.at(size), whole.at(size)
-        assert (there.lo is None) == (n_resamples == 5)
+        assert (there.lo is None) == (n_replicates == 5)
         assert numbers(there) == pytest.approx(numbers(expected), rel=1e-9)
 
 

@@ -1,9 +1,9 @@
-"""Resamples of the documents, and laws that take no more of them than mean and covariance."""
+"""Replicates of the documents, and laws that take no more of them than mean and covariance."""
 
 import numpy as np
 import pytest
 
-from rbpx.laws.intervals.estimate import Resampled
+from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.intervals.lack_of_fit import curvature
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import alone
@@ -18,10 +18,10 @@ DRAWN = Y * np.exp(0.02 * RNG.normal(size=(200, 1)) + 0.01 * RNG.normal(size=(20
 
 
 def test_mean_and_covariance_are_those_of_the_logarithms() -> None:
-    of = Resampled.of(DRAWN)
+    of = Replicates.of(DRAWN)
     np.testing.assert_allclose(of.mean_N, np.log(DRAWN).mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(of.covariance_NN, np.cov(np.log(DRAWN), rowvar=False), rtol=1e-10)
-    again = Resampled.of_logarithms(np.log(DRAWN))
+    again = Replicates.of_logarithms(np.log(DRAWN))
     np.testing.assert_allclose(again.covariance_NN, of.covariance_NN, rtol=1e-10)
     L_KN = RNG.normal(size=(3, 6))
     moved_BK = (np.log(DRAWN) - of.mean_N) @ L_KN.T
@@ -33,7 +33,7 @@ def test_mean_and_covariance_are_those_of_the_logarithms() -> None:
 def test_a_resample_is_left_out_at_the_sizes_where_it_is_unusable(broken: float) -> None:
     y_BN = DRAWN.copy()
     y_BN[3, 4], y_BN[5, 1] = broken, broken
-    of = Resampled.of(y_BN)
+    of = Replicates.of(y_BN)
     assert (of.n_left_out, of.smallest(4).n_left_out, of.smallest(1).n_left_out) == (2, 1, 0)
     np.testing.assert_allclose(
         of.smallest(4).mean_N, np.log(np.delete(y_BN, 5, axis=0)[:, :4]).mean(axis=0), rtol=1e-12
@@ -41,7 +41,7 @@ def test_a_resample_is_left_out_at_the_sizes_where_it_is_unusable(broken: float)
 
 
 def test_the_smallest_sizes_of_usable_resamples_are_those_columns() -> None:
-    part, whole = Resampled.of(DRAWN).smallest(4), Resampled.of(DRAWN[:, :4])
+    part, whole = Replicates.of(DRAWN).smallest(4), Replicates.of(DRAWN[:, :4])
     for name in ("y_BN", "ln_y_BN", "mean_N", "covariance_NN"):
         np.testing.assert_allclose(getattr(part, name), getattr(whole, name), rtol=1e-10)
 
@@ -49,9 +49,9 @@ def test_the_smallest_sizes_of_usable_resamples_are_those_columns() -> None:
 @pytest.mark.parametrize("usable", [0, 1, 19])
 def test_fewer_than_20_resamples_say_nothing(usable: int) -> None:
     y_BN = np.where(np.arange(200)[:, None] < usable, DRAWN, 0.0)
-    assert not Resampled.of(y_BN).suffices
+    assert not Replicates.of(y_BN).suffices
     assert fit_power_law(S, Y, y_BN).alpha_lo is None
-    assert curvature(X, np.log(Y), Resampled.of(y_BN)) == curvature(X, np.log(Y))
+    assert curvature(X, np.log(Y), Replicates.of(y_BN)) == curvature(X, np.log(Y))
 
 
 @pytest.mark.parametrize("method", [Method.ols, Method.weighted])

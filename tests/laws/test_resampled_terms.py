@@ -1,4 +1,4 @@
-"""The terms of resamples from the counts of documents, against the definition on the counts of every resample."""
+"""The terms of replicates from the counts of documents, against the definition on the counts of every replicate."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.intervals.estimate import document_weights
-from rbpx.laws.ranks.error_entropy import decompose, resample_terms
+from rbpx.laws.ranks.error_entropy import decompose, replicate_terms
 
 NAMES = ("error_entropy", "self_alignment", "confidence", "cross_entropy_nats")
 
@@ -23,7 +23,7 @@ def counts(seed: int, n_documents: int, n_ranks: int, n_tokens: int) -> tuple[An
 def assert_as_defined(document: Any, rank: Any, n: Any, logprob: Any, weights_BD: Any, rel: float = 1e-11) -> None:
     dense_DR = np.zeros((2, weights_BD.shape[1], rank.max() + 1))
     dense_DR[:, document, rank] = n, logprob
-    plain, found = decompose(*(weights_BD @ dense_DR)), resample_terms(document, rank, n, logprob, weights_BD)
+    plain, found = decompose(*(weights_BD @ dense_DR)), replicate_terms(document, rank, n, logprob, weights_BD)
     for name in NAMES:
         assert getattr(found, name) == pytest.approx(getattr(plain, name), rel=rel, abs=1e-12)
 
@@ -45,7 +45,9 @@ def test_ranks_that_no_two_documents_share_need_no_product() -> None:
 def test_a_resample_without_a_token_is_unknown() -> None:
     """The third document has none."""
     weights_BD = np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 3.0]])
-    found = resample_terms(np.array([0, 1]), np.array([0, 0]), np.array([2.0, 1.0]), np.array([-1.0, -2.0]), weights_BD)
+    found = replicate_terms(
+        np.array([0, 1]), np.array([0, 0]), np.array([2.0, 1.0]), np.array([-1.0, -2.0]), weights_BD
+    )
     for name in NAMES:
         assert np.isfinite(getattr(found, name)).tolist() == [True, False]
 

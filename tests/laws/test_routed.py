@@ -21,7 +21,7 @@ def drawn(noise: float, seed: int = 0) -> Floats:
 
 
 def test_a_drawn_bilinear_law_is_found_and_foretells_what_is_held_out() -> None:
-    found = compare_sizes(N, N * (1 + E) / 2, E, drawn(0), n_resamples=0)
+    found = compare_sizes(N, N * (1 + E) / 2, E, drawn(0), n_replicates=0)
     assert found is not None
     assert (found.n_fitted, found.n_held_out, found.held_out) == (12, 8, (3e8, 1e9))
     bilinear = found.laws[-1]
@@ -33,7 +33,7 @@ def test_intervals_of_a_drawn_law_hold_it_at_their_rate() -> None:
     """Of four numbers of experts the bootstrap's are narrow: .85; as often in 999 of 1,000 sets of 20 draws."""
     truth, held = {"b": -0.085, "c": -0.08, "d": 0.003}, {"b": 0, "c": 0, "d": 0}
     for seed in range(20):
-        found = compare_sizes(N, N * (1 + E) / 2, E, drawn(0.005, seed), n_resamples=200, seed=seed)
+        found = compare_sizes(N, N * (1 + E) / 2, E, drawn(0.005, seed), n_replicates=200, seed=seed)
         assert found is not None
         for name, value in truth.items():
             constant = found.laws[-1].constants[name]
@@ -55,7 +55,7 @@ def test_too_few_sizes_and_dense_models_alone_have_no_answer() -> None:
 def test_losses_of_the_active_parameters_alone_are_foretold_by_them_and_of_all_by_all() -> None:
     noise = np.exp(0.002 * np.random.default_rng(1).standard_normal(len(N)))
     for size, better in ((N, "active"), (N * E, "total")):
-        found = compare_sizes(N, N * E, E, 12 * size**-0.08 * noise, n_resamples=200)
+        found = compare_sizes(N, N * E, E, 12 * size**-0.08 * noise, n_replicates=200)
         assert found is not None
         assert found.better == better
 
@@ -79,7 +79,7 @@ def published(shared_data: Path, router: str) -> Routed:
     names = ("dense_parameter_count", "total_parameter_count", "num_experts", "loss_validation")
     rows = routed_runs(shared_data, router)
     N_R, S_R, E_R, y_R = (np.array([float(row[name]) for row in rows]) for name in names)
-    found = compare_sizes(N_R, S_R, E_R, y_R, n_resamples=300)
+    found = compare_sizes(N_R, S_R, E_R, y_R, n_replicates=300)
     assert found is not None
     return found
 
@@ -108,7 +108,7 @@ def test_more_experts_help_less_at_larger_size_as_published(shared_data: Path, r
 
 
 def test_the_exponents_differ_by_those_of_two_lines_through_all_models() -> None:
-    found = compare_sizes(N, N * E, E, drawn(0.005), n_resamples=50)
+    found = compare_sizes(N, N * E, E, drawn(0.005), n_replicates=50)
     assert found is not None
     by_N, by_S = (-np.polyfit(np.log(size), np.log(drawn(0.005)), 1)[0] for size in (N, N * E))
     assert found.alpha_difference.value == pytest.approx(by_S - by_N, rel=1e-9)

@@ -35,7 +35,7 @@ def test_the_test_of_the_law_is_that_of_the_means_of_sizes_against_the_spread_wi
     left = ln_y.mean(axis=1) - line.intercept - line.slope * np.log(SIZES)
     F = SEEDS * (left**2).sum() / (len(SIZES) - 2) / within
     fit = fit_power_law(S, y)
-    test = fit.replicates
+    test = fit.pure_error
     assert test.F == pytest.approx(F, rel=1e-9)
     assert test.p == pytest.approx(stats.f.sf(F, len(SIZES) - 2, len(S) - len(SIZES)), rel=1e-9)
     assert test.sd_rest == pytest.approx(within**0.5, rel=1e-9)
@@ -52,7 +52,7 @@ def test_sizes_that_were_trained_once_are_no_scatter_of_seeds() -> None:
     x = np.log(sizes)
     ln_y = np.repeat(1 - 0.1 * x + 0.004 * (x - x.mean()) ** 2, n) + rng.normal(0, 0.005, n.sum())
     within = sum(((ln_y[at : at + 3] - ln_y[at : at + 3].mean()) ** 2).sum() for at in (0, 3)) / 4
-    test = fit_power_law(np.repeat(sizes, n), np.exp(ln_y)).replicates
+    test = fit_power_law(np.repeat(sizes, n), np.exp(ln_y)).pure_error
     assert test.sd_rest == pytest.approx(within**0.5, rel=1e-9)
     means = np.array([*(ln_y[at : at + 3].mean() for at in (0, 3)), *ln_y[6:]])
     weighted = np.polyfit(x, means, 1, w=np.sqrt(n))
@@ -75,7 +75,7 @@ def test_misfit_is_told_apart_from_scatter_by_replicates() -> None:
     close, off = fit_power_law(S, scattered), fit_power_law(S, misfit)
     assert Status.bends not in judge(close)
     assert Status.bends in judge(off)
-    assert off.replicates.sd_rest < 0.1 * off.replicates.sd_about
+    assert off.pure_error.sd_rest < 0.1 * off.pure_error.sd_about
     # The same residuals without replicates do not say which of the two they are.
     assert Status.bends not in judge(fit_power_law(SIZES, misfit[::SEEDS]))
 

@@ -36,7 +36,7 @@ def test_a_line_is_judged_as_one_and_a_grid_is_not() -> None:
 @pytest.mark.parametrize("n", [(2, 8), (8, 2)])
 def test_fewer_than_three_sizes_or_numbers_of_tokens_are_collinear(n: tuple[int, int]) -> None:
     S, D = grid(*n)
-    fit = fit_surface(Runs.of(S, D, law(S, D)), n_resamples=0)
+    fit = fit_surface(Runs.of(S, D, law(S, D)), n_replicates=0)
     assert Status.collinear_design in fit.reasons
     assert fit.design is not None
     assert min(fit.design.n_S, fit.design.n_D) == 2
@@ -45,7 +45,7 @@ def test_fewer_than_three_sizes_or_numbers_of_tokens_are_collinear(n: tuple[int,
 def test_the_condition_is_that_of_the_scaled_derivatives() -> None:
     runs = draw((1,), ratios(6, 4), 0.01).runs
     fit, line = (
-        fit_surface(runs, n_resamples=0),
+        fit_surface(runs, n_replicates=0),
         surface_of("chinchilla", TRUE, Runs.of(*straight(16), law(*straight(16)))),
     )
     assert fit.surface is not None
@@ -89,7 +89,7 @@ def test_two_sizes_have_a_law_in_tokens_at_each_of_them() -> None:
 
 
 def fits_of(runs: Runs) -> list[SurfaceFit]:
-    return [fit_surface(runs, form, n_resamples=0) for form in ("chinchilla", "kaplan")]
+    return [fit_surface(runs, form, n_replicates=0) for form in ("chinchilla", "kaplan")]
 
 
 def test_draws_of_the_surface_are_those_of_its_predictions() -> None:

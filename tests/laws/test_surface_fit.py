@@ -34,7 +34,7 @@ from tests.support.surfaces import (
 @pytest.mark.parametrize("form", FORMS)
 def test_points_on_a_surface_give_its_constants_back(form: str) -> None:
     runs = runs_of(form)
-    fit = fit_surface(runs, form, n_resamples=0)
+    fit = fit_surface(runs, form, n_replicates=0)
     assert fit.status is Status.ok
     for name, value in CONSTANTS[form].items():
         assert fit.constants[name].value == pytest.approx(value, rel=1e-4), name
@@ -89,7 +89,7 @@ def test_likelihood_is_normal_for_squares_and_nearly_laplaces_for_a_small_delta(
 
 def test_refits_of_resamples_are_no_worse_than_those_of_lmfit() -> None:
     runs = draw((3,), grid(5, 4), 0.01).runs
-    fit = fit_surface(runs, n_resamples=25, seed=4)
+    fit = fit_surface(runs, n_replicates=25, seed=4)
     assert fit.surface is not None
     weights = run_weights(20, 25, seed=4)
     S, D, y = runs.S_N / 1e8, runs.D_N / 1e9, runs.y_N
@@ -119,8 +119,8 @@ def test_refits_of_resamples_are_no_worse_than_those_of_lmfit() -> None:
 
 def test_units_of_size_tokens_and_quantity_do_not_matter() -> None:
     runs = draw((5,), ratios(6, 4), 0.01).runs
-    one = fit_surface(runs, n_resamples=20)
-    other = fit_surface(Runs.of(runs.S_N / 1e6, runs.D_N / 1e9, runs.y_N * 1e-3), n_resamples=20)
+    one = fit_surface(runs, n_replicates=20)
+    other = fit_surface(Runs.of(runs.S_N / 1e6, runs.D_N / 1e9, runs.y_N * 1e-3), n_replicates=20)
     assert other.objective == pytest.approx(one.objective, rel=1e-9)
     for name, factor in (("alpha", 1.0), ("beta", 1.0), ("E", 1e-3)):
         a, b = one.constants[name], other.constants[name]
@@ -130,7 +130,7 @@ def test_units_of_size_tokens_and_quantity_do_not_matter() -> None:
 @pytest.mark.parametrize("objective", [Objective.huber, Objective.least_squares])
 def test_objectives_in_y_are_sums_in_the_unit_of_y(objective: Objective) -> None:
     runs = draw((6,), grid(5, 4), 0.01).runs
-    fit = fit_surface(runs, objective=objective, delta=0.02, n_resamples=0)
+    fit = fit_surface(runs, objective=objective, delta=0.02, n_replicates=0)
     assert fit.surface is not None
     r = np.exp(fit.surface.ln_y(runs.S_N, runs.D_N)[0]) - runs.y_N
     plain = np.sum(r**2) if objective is Objective.least_squares else huber(0.02, r).sum()
@@ -140,8 +140,8 @@ def test_objectives_in_y_are_sums_in_the_unit_of_y(objective: Objective) -> None
 
 def test_checkpoints_of_a_run_move_together() -> None:
     drawn = draw((8,), grid(5, 4), 0.01, checkpoints=4)
-    together = fit_surface(drawn.runs, n_resamples=100).constants["E"]
-    apart = fit_surface(Runs.of(drawn.runs.S_N, drawn.runs.D_N, drawn.runs.y_N), n_resamples=100).constants["E"]
+    together = fit_surface(drawn.runs, n_replicates=100).constants["E"]
+    apart = fit_surface(Runs.of(drawn.runs.S_N, drawn.runs.D_N, drawn.runs.y_N), n_replicates=100).constants["E"]
     assert together.value == apart.value
     assert (together.hi - together.lo) > 1.3 * (apart.hi - apart.lo)
 
@@ -149,7 +149,7 @@ def test_checkpoints_of_a_run_move_together() -> None:
 def test_documents_widen_what_runs_leave() -> None:
     runs = draw((9,), grid(5, 4), 0.002).runs
     shared = np.exp(0.02 * np.random.default_rng(0).standard_normal((150, 1)))
-    with_documents = Runs.of(runs.S_N, runs.D_N, runs.y_N, y_resampled=runs.y_N * shared)
+    with_documents = Runs.of(runs.S_N, runs.D_N, runs.y_N, y_replicates=runs.y_N * shared)
     narrow, wide = (fit_surface(each).surface for each in (runs, with_documents))
     assert narrow is not None
     assert wide is not None
@@ -169,14 +169,14 @@ def test_runs_that_hardly_determine_an_exponent_are_said_to() -> None:
 def test_a_surface_without_an_irreducible_part_is_at_its_bound() -> None:
     S, D = grid(5, 4)
     y = 50 * S**-0.2 + 900 * D**-0.3 - 0.02
-    fit = fit_surface(Runs.of(S, D, y), n_resamples=50)
+    fit = fit_surface(Runs.of(S, D, y), n_replicates=50)
     assert (fit.status, fit.at_bound, fit.constants["E"].value) == (Status.at_bound, ("E",), 0.0)
     assert fit.constants["E"].lo == 0.0
 
 
 def test_size_that_does_not_matter_has_no_exponent() -> None:
     S, D = grid(5, 4)
-    fit = fit_surface(Runs.of(S, D, (1.5 + 900 * D**-0.3) * (S / 1e8) ** 0.02), n_resamples=0)
+    fit = fit_surface(Runs.of(S, D, (1.5 + 900 * D**-0.3) * (S / 1e8) ** 0.02), n_replicates=0)
     assert fit.constants["A"].value == 0
     assert fit.constants["alpha"].value is None
     assert set(fit.reasons) == {Status.at_bound, Status.not_identified}
@@ -229,7 +229,7 @@ def test_whatever_the_points_intervals_reach_their_numbers(form: str, objective:
     S, D = 10 ** rng.uniform(5, 11, n), 10 ** rng.uniform(7, 12, n)
     rising = 1e-5 * (0.5 + 0.01 * np.log(S) + 0.02 * np.log(D))
     for y, sizes in ((np.exp(rng.normal(0, 1, n)), S), (rising, np.full(n, 1e8))):
-        fit = fit_surface(Runs.of(sizes, D, y, np.full(n, 1e9)), form, objective, n_resamples=20)
+        fit = fit_surface(Runs.of(sizes, D, y, np.full(n, 1e9)), form, objective, n_replicates=20)
         assert (fit.surface is None) == (fit.objective is None)
         for each in fit.constants.values():
             assert each.lo is None or each.lo <= each.value

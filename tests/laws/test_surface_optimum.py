@@ -45,7 +45,7 @@ def test_a_search_finds_the_optimum_of_any_form_and_cost(form: str, flops_per_to
 
 
 def test_search_and_closed_form_agree_with_their_intervals() -> None:
-    surface = fit_surface(draw((1,), grid(5, 4), 0.01).runs, n_resamples=60).surface
+    surface = fit_surface(draw((1,), grid(5, 4), 0.01).runs, n_replicates=60).surface
     assert surface is not None
     (closed,), (searched,) = optima(surface, [BUDGET]), optima(surface, [BUDGET], lambda S: 6 * S)
     for a, b in ((closed.S, searched.S), (closed.D, searched.D), (closed.y, searched.y)):
@@ -138,7 +138,7 @@ def test_budgets_that_four_sizes_reach_are_found() -> None:
 
 def test_the_envelope_is_the_best_size_of_each_budget() -> None:
     S, D = grid(10, 8)
-    found = envelope(Runs.of(S, D, law(S, D)), n_resamples=30)
+    found = envelope(Runs.of(S, D, law(S, D)), n_replicates=30)
     assert found.law is not None
     for C, best in zip(found.C, found.S, strict=True):
         y_of = {}

@@ -49,7 +49,7 @@ def test_chinchilla_without_its_five_highest_losses() -> None:
 
 
 def test_chinchilla_with_all_points_is_moved_by_five_of_them() -> None:
-    fit = fit_surface(chinchilla_runs(0), n_resamples=0)
+    fit = fit_surface(chinchilla_runs(0), n_replicates=0)
     assert fit.n_points == 245
     assert fit.constants["beta"].value == pytest.approx(0.4530, abs=1e-4)
     assert fit.constants["E"].value == pytest.approx(1.8913, abs=1e-4)
@@ -58,7 +58,7 @@ def test_chinchilla_with_all_points_is_moved_by_five_of_them() -> None:
 def test_gemstones_reach_the_published_objective() -> None:
     of = columns("gemstones_checkpoints.csv")
     S, D, y = (np.array(of[key], float) for key in ("params", "tokens", "loss_nats"))
-    fit = fit_surface(Runs.of(S, D, y, groups=of["run"]), delta=1e-4, n_resamples=0)
+    fit = fit_surface(Runs.of(S, D, y, groups=of["run"]), delta=1e-4, n_replicates=0)
     assert (fit.n_points, fit.n_runs) == (770, 22)
     assert fit.objective == pytest.approx(0.00069233, rel=1e-5)
     assert fit.constants["E"].value == pytest.approx(1.9457, abs=5e-4)
@@ -81,7 +81,7 @@ def test_data_constrained_constants_evaluate_to_the_published_losses() -> None:
 
 def test_without_repeats_what_a_repeat_is_worth_is_not_identified() -> None:
     runs = chinchilla_runs(5)
-    plain, constrained = (fit_surface(runs, form, n_resamples=20) for form in ("chinchilla", "data_constrained"))
+    plain, constrained = (fit_surface(runs, form, n_replicates=20) for form in ("chinchilla", "data_constrained"))
     assert constrained.status is Status.not_identified
     assert constrained.constants["R_D"].value is None
     assert constrained.constants["R_N"].value is None

@@ -10,7 +10,7 @@ from rbpx.laws.names import Objective
 from rbpx.laws.surface.equations import Chinchilla
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import RESAMPLE, Search, minimise
+from rbpx.laws.surface.solve import REPLICATE, Search, minimise
 from tests.support.surfaces import law, straight
 
 DELTA = 1e-3
@@ -30,7 +30,7 @@ def test_no_resample_of_a_power_law_stays_above_the_best_line(E: float) -> None:
     form = Chinchilla(float(np.exp(np.log(y).mean())))
     none = np.zeros(5, dtype=bool)
     at = form, runs.x, Objective.log_huber, DELTA, ln_y[None], weights, start, none
-    found = minimise(Search(*at, end=RESAMPLE))
+    found = minimise(Search(*at, end=REPLICATE))
     assert found.converged_B.all()
     for weight, total in zip(weights, found.total_B, strict=True):
         line = minimize(
@@ -47,6 +47,6 @@ def test_no_resample_of_a_power_law_stays_above_the_best_line(E: float) -> None:
 def test_runs_on_a_line_with_hardly_any_scatter_have_a_surface() -> None:
     S, D = straight(7)
     noise = 1e-6 * np.random.default_rng(0).standard_normal(7)
-    fit = fit_surface(Runs.of(S, D, law(S, D) * np.exp(noise)), n_resamples=0)
+    fit = fit_surface(Runs.of(S, D, law(S, D) * np.exp(noise)), n_replicates=0)
     assert fit.surface is not None
     assert np.exp(fit.surface.ln_y(S, D)[0]) == pytest.approx(law(S, D), rel=1e-5)

@@ -22,15 +22,15 @@ S = np.logspace(6, 10, 7)
 
 
 def family(
-    law: np.ndarray, noise: tuple[float, float, float], rng: np.random.Generator, n_resamples: int = 60
+    law: np.ndarray, noise: tuple[float, float, float], rng: np.random.Generator, n_replicates: int = 60
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """One measured family, and its resamples if its documents are noisy."""
+    """One measured family, and its replicates if its documents are noisy."""
     scatter, own, shared = noise
     n = len(law)
     ln_y = np.log(law) + scatter * rng.normal(size=n) + own * rng.normal(size=n) + shared * rng.normal()
     if own == shared == 0:
         return np.exp(ln_y), None
-    moved_BN = own * rng.normal(size=(n_resamples, n)) + shared * rng.normal(size=(n_resamples, 1))
+    moved_BN = own * rng.normal(size=(n_replicates, n)) + shared * rng.normal(size=(n_replicates, 1))
     return np.exp(ln_y), np.exp(ln_y + moved_BN)
 
 

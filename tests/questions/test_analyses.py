@@ -35,7 +35,7 @@ def test_the_law_in_k_is_the_line_through_counted_shares_and_recovered_at_every_
         assert row["alpha"] == pytest.approx(Truth().beta, abs=0.03)
         worth, of_few = row["params"]["exchange"], without["params"]["exchange"]
         assert worth["lo"] < 10 ** (0.35 / 0.1) < worth["hi"]
-        assert of_few | {"lo": None, "hi": None} == of_few  # too few resamples for an interval leave the factor
+        assert of_few | {"lo": None, "hi": None} == of_few  # too few replicates for an interval leave the factor
         assert of_few["factor"] == pytest.approx(worth["factor"], rel=1e-9)
 
 

@@ -220,7 +220,7 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
 def test_there_is_no_interval_where_the_documents_tell_no_spread() -> None:
     flat, noisy = np.full(100, 0.5), np.random.default_rng(1).normal(0.5, 0.1, 100)
     assert (shift(0.5, 0.5, flat, flat, 9).difference.lo, shift(0.5, 0.6, flat, noisy, 1).difference.hi) == (None, None)
-    assert shift(0.5, 0.6, flat[:10], noisy[:10], 9).difference.lo is None  # too few resamples
+    assert shift(0.5, 0.6, flat[:10], noisy[:10], 9).difference.lo is None  # too few replicates
     known = shift(0.5, 0.6, flat, noisy, 9).difference
     assert known.value == pytest.approx(0.1)
     # Of 9 documents Student's t with 8 degrees of freedom is 2.306; times sqrt(9 / 8), the normal quantile of 0.722 %.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.estimate import Resampled, document_weights
+from rbpx.laws.intervals.estimate import Replicates, document_weights
 from rbpx.laws.power.law import fit_power_law
 from rbpx.runs.documents import Documents
 from tests.support.asking import Rows, ask
@@ -47,7 +47,7 @@ def in_order(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_parts_of_one_text_are_drawn_together(cut: Path) -> None:
-    """The spread of alpha over resamples of texts, from a loop over the tokens."""
+    """The spread of alpha over replicates of texts, from a loop over the tokens."""
     hits_DN = []
     for run in sorted((cut / "runs").glob("[!_]*")):
         tokens = columns_of(run, "tokens")
@@ -137,7 +137,7 @@ def test_intervals_over_texts_hold_the_truth_where_those_over_their_parts_do_not
         moved_DN = -np.outer(slope_D, x)
         for name, documents in (("documents", Documents.alone(120)), ("authors", Documents(authors, 10))):
             y_N, drawn_BN = np.exp(moved_DN.mean(axis=0)), np.exp(documents.weights(100, seed) @ moved_DN / 120)
-            fit = fit_power_law(sizes, y_N, Resampled.of(drawn_BN, documents.n), backtests=False)
+            fit = fit_power_law(sizes, y_N, Replicates.of(drawn_BN, documents.n), backtests=False)
             held[name] += (fit.alpha_lo or 0.0) <= 0 <= (fit.alpha_hi or 0.0)
     assert plausible(held["authors"], n_draws)
     assert held["documents"] < 0.5 * n_draws

@@ -196,7 +196,7 @@ def test_the_document_interval_is_that_of_a_loop_over_the_resamples() -> None:
         ends = [transform(end) for end in getattr(fit, told).ends]
         middle = transform(getattr(plain, name))
         assert ends == pytest.approx([middle - half, middle + half], rel=1e-5)
-    assert (fit.interval, fit.n_resamples, fit.n_resamples_left_out) == (
+    assert (fit.interval, fit.n_replicates, fit.n_replicates_left_out) == (
         "documents and models",
         100,
         1,

@@ -63,7 +63,7 @@ def test_the_exponent_is_that_of_lmfit_on_the_same_likelihood() -> None:
 
 
 def test_the_step_of_each_resample_is_a_refit_by_lmfit() -> None:
-    """The documents' part of the interval rests on one Newton step a resample, with the weights of the fit."""
+    """The documents' part of the interval rests on one Newton step a replicate, with the weights of the fit."""
     drawn = draw(np.random.default_rng(1), 7, model_sd=0.0, resamples=40)
     fit = fit_pooled(sizes(7), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
     again = [by_lmfit(p_MN, fit) for p_MN in drawn.p_BMN]
@@ -208,8 +208,8 @@ def test_a_length_whose_shares_are_all_0_or_1_is_no_error() -> None:
     assert drawn.windows_MN is not None
     never_or_always = np.array([0.0] * 6 + [1.0])
     with_it = np.column_stack([drawn.p_MN, never_or_always])
-    resampled = np.concatenate([drawn.p_BMN, np.tile(never_or_always[:, None], (20, 1, 1))], axis=2)
+    replicates = np.concatenate([drawn.p_BMN, np.tile(never_or_always[:, None], (20, 1, 1))], axis=2)
     windows = np.column_stack([drawn.windows_MN, np.full(7, 1.0)])
-    fit = fit_pooled(sizes(7), [*LENGTHS, 100], with_it, windows, resampled)
+    fit = fit_pooled(sizes(7), [*LENGTHS, 100], with_it, windows, replicates)
     without = fit_pooled(sizes(7), LENGTHS, drawn.p_MN, drawn.windows_MN, drawn.p_BMN)
     assert fit.alpha == pytest.approx(without.alpha, rel=0.02)  # one window weighs little beside thousands

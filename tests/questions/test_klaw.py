@@ -64,6 +64,6 @@ def test_k_where_every_token_is_a_hit_have_no_law() -> None:
 
 
 def test_resamples_whose_loss_is_0_are_left_out_without_a_warning(tmp_path: Path) -> None:
-    """Of eight short documents some resamples hold hits alone at a large k; NumPy would say so on stderr."""
+    """Of eight short documents some replicates hold hits alone at a large k; NumPy would say so on stderr."""
     asked = ask(filled(tmp_path / "store"), "klaw", resamples=100)
     assert len(asked.rows) == 4

@@ -1,4 +1,4 @@
-"""Every question about single tokens, or with few resamples: an answer with its doubts, or one line; no traceback."""
+"""Every question about single tokens, or with few replicates: an answer with its doubts, or one line; no traceback."""
 
 import warnings
 from collections.abc import Iterator

@@ -202,14 +202,14 @@ def test_resamples_that_tell_no_law_take_the_interval_with_them() -> None:
         )
     )
     assert fit.alpha is not None
-    assert fit.n_resamples_left_out > 5
+    assert fit.n_replicates_left_out > 5
     assert (fit.alpha_stderr, fit.alpha_lo, fit.alpha_hi, fit.interval) == (None,) * 4
     assert implied_rbp(fit, 1e6)[1:] == (None, None)
     assert "barely_determined" in fit.reasons
 
 
 def test_resamples_whose_correlation_makes_the_law_impossible_are_left_out() -> None:
-    """Under r = -0.9 a sequence of 5 tokens cannot pass; one resample of 100 has it, and the rest give the interval."""
+    """Under r = -0.9 a sequence of 5 tokens cannot pass; one replicate of 100 has it, the rest give the interval."""
     rng, sizes = np.random.default_rng(1), np.array([1e4, 1e5, 1e6])
     trials = np.full(3, 2000.0)
     passed_BM = rng.binomial(2000, [0.1, 0.2, 0.3], (100, 3)).astype(float)
@@ -218,7 +218,7 @@ def test_resamples_whose_correlation_makes_the_law_impossible_are_left_out() -> 
     one = Outcomes(sizes, np.full(3, 5.0), np.array([200.0, 400.0, 600.0]), trials, passed_BM,
                    np.tile(trials, (100, 1)), np.full(3, 0.01), r_BM)  # fmt: skip
     fit = fit_outcomes(one, Correction.measured)
-    assert fit.n_resamples_left_out == 1
+    assert fit.n_replicates_left_out == 1
     assert fit.alpha_lo is not None
     assert fit.alpha is not None
     assert fit.alpha_hi is not None

@@ -89,7 +89,7 @@ def test_the_gap_is_the_line_through_shares_counted_in_a_loop(drawn: Path, two: 
 
 
 def test_both_slices_are_resampled_by_the_same_documents(drawn: Path, two: Rows) -> None:
-    """The spread of delta over resamples, from a loop that draws each document with all its tokens."""
+    """The spread of delta over replicates, from a loop that draws each document with all its tokens."""
     ln_S, of_size = np.log(list(tokens_of(drawn))), []
     for columns in tokens_of(drawn).values():
         early, hit, doc = columns["position"] <= 20, columns["greater"] == 0, columns["doc_id"]

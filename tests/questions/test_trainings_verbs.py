@@ -41,7 +41,7 @@ def test_predictions_at_points_are_those_of_the_surface_through_the_runs(grid: P
     ]
     runs = sorted((float(record["size"]), record["training_tokens"], record["run_id"]) for record in cell_records(grid))
     nats = [-columns_of(grid / "runs" / run_id, "tokens")["logprob"].mean(dtype=np.float64) for *_, run_id in runs]
-    plain = fit_surface(Runs.of([S for S, *_ in runs], [D for _, D, _ in runs], nats), n_resamples=0)
+    plain = fit_surface(Runs.of([S for S, *_ in runs], [D for _, D, _ in runs], nats), n_replicates=0)
     assert plain.surface is not None
     assert found[1]["y"] == pytest.approx(plain.surface.predict(1e6, 1e8).value, rel=1e-4)
     assert sum(found[0]["weights"].values()) == pytest.approx(1)

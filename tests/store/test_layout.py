@@ -71,7 +71,7 @@ def test_shares_of_a_run_and_of_its_resamples_are_those_of_a_plain_loop(ties: st
     n, logprob = counts["n_tokens"].to_numpy(), counts["sum_logprob"].to_numpy()
     for weights, rbp, entropy in [
         (np.ones(8, int), found.measured["rbp"], found.measured["cross_entropy"]),
-        *zip(weights_BD, found.resampled["rbp"], found.resampled["cross_entropy"], strict=True),
+        *zip(weights_BD, found.replicates["rbp"], found.replicates["cross_entropy"], strict=True),
     ]:
         hits, total, nats = [0] * len(k_grid), 0, 0.0
         for d, r, tokens, sum_logprob in zip(doc, rank, n, logprob, strict=True):

@@ -1,4 +1,4 @@
-"""What a question needs to be asked at all of any store, and with few resamples."""
+"""What a question needs to be asked at all of any store, and with few replicates."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -17,5 +17,5 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def few(verb: str) -> tuple[str, ...]:
-    """Few resamples, of a verb that has any: rows do not depend on how many, the time does."""
+    """Few replicates, of a verb that has any: rows do not depend on how many, the time does."""
     return ("resamples=25",) if "resamples" in asking(verb).keys else ()

@@ -14,7 +14,7 @@ from scipy.stats import linregress, norm
 from benchmarks.prediction_coverage import Truth
 from rbpx.laws.families.multiplier import Offset, fit_multiplier
 from rbpx.laws.in_k import JointLaw, KForm, fit_joint_law
-from rbpx.laws.intervals.estimate import Estimate, Resampled, document_weights
+from rbpx.laws.intervals.estimate import Estimate, Replicates, document_weights
 from rbpx.laws.learning.times import fit_tails
 from rbpx.laws.losses.calibration import calibrate
 from rbpx.laws.losses.curve import CONSTANTS, fit_curve, fit_losses
@@ -87,9 +87,9 @@ X_OF_DOCUMENTS = np.log(OF_DOCUMENTS) - np.log(OF_DOCUMENTS).mean()
 def law_of_documents(moved_DN: Floats, weights_BD: Floats, scatter_N: Floats) -> PowerLawFit:
     """The law, with exponent .1, of the mean over documents that move ln y at each size; models scatter about it."""
     ln_y_N = math.log(5) - 0.1 * X_OF_DOCUMENTS + scatter_N
-    resampled_BN = np.exp(ln_y_N + weights_BD @ moved_DN / len(moved_DN))
+    replicate_BN = np.exp(ln_y_N + weights_BD @ moved_DN / len(moved_DN))
     y_N = np.exp(ln_y_N + moved_DN.mean(axis=0))
-    return fit_power_law(OF_DOCUMENTS, y_N, Resampled.of(resampled_BN, len(moved_DN)), backtests=False)
+    return fit_power_law(OF_DOCUMENTS, y_N, Replicates.of(replicate_BN, len(moved_DN)), backtests=False)
 
 
 def documents_that_move(n_documents: int, own: float, rng: np.random.Generator) -> Floats:
@@ -176,7 +176,7 @@ def of_prior_of_an_offset(n_draws: int) -> tuple[int, float]:
 
 def p_of_given_surface(n_draws: int, E: float) -> Floats:
     """The p of a surface with this E given, true or not."""
-    fits = (fit_given(given_surface(seed), "chinchilla", {"E": Pin(E)}, n_resamples=20) for seed in range(n_draws))
+    fits = (fit_given(given_surface(seed), "chinchilla", {"E": Pin(E)}, n_replicates=20) for seed in range(n_draws))
     return np.array([fit.pinned[0].p for fit in fits])
 
 
@@ -337,7 +337,7 @@ BUDGET = 1e22
 
 def both_forms(runs: Runs) -> list[SurfaceFit]:
     """The fits of both forms."""
-    return [fit_surface(runs, form, n_resamples=0) for form in ("chinchilla", "kaplan")]
+    return [fit_surface(runs, form, n_replicates=0) for form in ("chinchilla", "kaplan")]
 
 
 def true_loss(S: float, D: float) -> float:

@@ -44,13 +44,13 @@ def of_gaps(n_draws: int, text: bool) -> Held:
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)
         a, b = (C * SIZES**-alpha * np.exp(rng.normal(0, 0.01, 5)) for C, alpha in ((9.0, 0.10), (4.0, 0.06)))
-        resampled: tuple[Any, ...] = ()
+        replicates: tuple[Any, ...] = ()
         if text:
             a, b = (y * np.exp(rng.normal(0, 0.01) + rng.normal(0, 0.005, 5)) for y in (a, b))
-            resampled = tuple(
+            replicates = tuple(
                 y * np.exp(rng.normal(0, 0.01, (200, 1)) + rng.normal(0, 0.005, (200, 5))) for y in (a, b)
             )
-        gap = fit_gap(SIZES, a, b, *resampled)
+        gap = fit_gap(SIZES, a, b, *replicates)
         held["delta"] += _holds(gap.delta.lo, gap.delta.hi, -0.04)
         held["ratio"] += _holds(gap.ratio.lo, gap.ratio.hi, 9 / 4 * 1e6**-0.04)
         lo, hi, closed = gap.ln_S_closed.lo, gap.ln_S_closed.hi, math.log(9 / 4) / 0.04
@@ -76,7 +76,7 @@ def curved(u: Floats) -> Floats:
 
 
 def in_k(rng: np.random.Generator, ranks_of: Ranks, resamples: int = 200) -> tuple[Floats, Floats]:
-    """-ln RBP_k of 200 documents of 40 tokens, a part of whose luck is shared, and under resamples of them."""
+    """-ln RBP_k of 200 documents of 40 tokens, a part of whose luck is shared, and under replicates of them."""
     luck = 0.5 * rng.normal(size=(200, 1)) + 0.75**0.5 * rng.normal(size=(200, 40))
     hits_DK = (ranks_of(norm.cdf(luck))[:, :, None] <= np.array(K)).sum(axis=1)
     p_BK = document_weights(200, resamples, int(rng.integers(2**31))) @ hits_DK / 8000

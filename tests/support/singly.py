@@ -13,9 +13,9 @@ from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import Derived, derived_curve, derived_power_law, paper_slopes, step_paper
 
 
-def compared(power: PowerLawFit, y_resampled: ArrayLike | None = None) -> FormVerdict | None:
+def compared(power: PowerLawFit, y_replicates: ArrayLike | None = None) -> FormVerdict | None:
     """What the data say about an offset beside one power law."""
-    (verdict,) = compare_forms([(power, y_resampled)])
+    (verdict,) = compare_forms([(power, y_replicates)])
     return verdict
 
 
@@ -36,7 +36,7 @@ def derived_rbp(beta: ArrayLike, gamma: ArrayLike, V: int, k: ArrayLike) -> Floa
     return derived_curve(beta, gamma, V, list(np.asarray(k)))[0]
 
 
-def resample_paper(fit: RankFit, rank: ArrayLike, n_tokens_BR: ArrayLike) -> Floats:
+def replicates_of_paper(fit: RankFit, rank: ArrayLike, n_tokens_BR: ArrayLike) -> Floats:
     """mu and sigma of resampled counts of each rank, [B, 2]."""
     return step_paper(fit, np.asarray(n_tokens_BR, np.float64) @ paper_slopes(fit, rank))
 

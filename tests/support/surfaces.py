@@ -97,9 +97,9 @@ def draw(
     )
 
 
-def held(drawn: Drawn, n_resamples: int = 200) -> dict[str, bool]:
+def held(drawn: Drawn, n_replicates: int = 200) -> dict[str, bool]:
     """Whether each interval of a fit contains the truth: constants, the optimum of a budget, predictions, a new run."""
-    fit = fit_surface(drawn.runs, n_resamples=n_resamples)
+    fit = fit_surface(drawn.runs, n_replicates=n_replicates)
     assert fit.surface is not None
     of = {name: (fit.constants[name], value) for name, value in TRUE.items()}
     (best,) = optima(fit.surface, [BUDGET])

@@ -17,7 +17,7 @@ _DEPENDENCE = 3  # windows overlap: so many of them are as good as one
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Shares [M, N], those of the resamples [B, M, N], and windows [M, N] (None where nothing is counted)."""
+    """Shares [M, N], those of the replicates [B, M, N], and windows [M, N] (None where nothing is counted)."""
 
     p_MN: np.ndarray
     p_BMN: np.ndarray
@@ -44,7 +44,7 @@ def draw(
     """One draw; `shared` is the part of the variance of a model that all its window lengths have in common.
 
     Documents scatter ln(-ln p) by `document_sd`: a third of its variance is shared by all, a third belongs to a size,
-    a third to a cell. A resample scatters about the sample as the sample does about the truth.
+    a third to a cell. A replicate scatters about the sample as the sample does about the truth.
     """
     shape = (n_sizes, len(constants))
     own = rng.normal(0, model_sd * (1 - shared) ** 0.5, shape)

@@ -26,7 +26,7 @@ from rbpx.ties import Ties
 from rbpx.typed import typed
 
 DEFAULT_K: Final = (1, 10, 100, 500, 1000, 2500, 10000)
-_MOST_RESAMPLES: Final = 100_000  # their weights take 0.8 GB for 1,000 documents
+_MOST_REPLICATES: Final = 100_000  # their weights take 0.8 GB for 1,000 documents
 _MOST_OVER: Final = 1000.0
 _LONGEST_WINDOW: Final = 1_000_000  # tokens in a row
 
@@ -183,7 +183,7 @@ class LawKeys:
         None, "pessimistic (default), optimistic (default for protocol=official) or mid", shown="RULE"
     )
     resamples: int = key(
-        1000, "bootstrap replicates of the documents, for intervals", whole(1, _MOST_RESAMPLES), "1000"
+        1000, "bootstrap replicates of the documents, for intervals", whole(1, _MOST_REPLICATES), "1000"
     )
     laws: Choice = key("all", "all (default), one law, or a list", _laws, "all", values=("all", *LAWS, *IMPORTED))
     method: list[Method] = key(

@@ -5,7 +5,7 @@ benchmark without results for tokens still determines their law, by maximum like
 sequences pass more often: alpha comes out too small where they cluster alike at every size, too large where they
 cluster more the larger the model. Two corrections allow for that.
 
-Shapes: C cells, each one size and one N; P parameters; B resamples of the documents.
+Shapes: C cells, each one size and one N; P parameters; B replicates of the documents.
 """
 
 import math
@@ -43,11 +43,11 @@ class Outcomes:
         N_C: tokens of its sequences.
         passed_C: sequences that passed.
         trials_C: all its sequences.
-        passed_BC: under B resamples of the documents (or tasks), the same ones for every cell; None where the sequences
-            are independent.
+        passed_BC: under B replicates of the documents (or tasks), the same for every cell; None where sequences are
+            independent.
         trials_BC: all sequences, under the same.
         r_C: mean correlation of two hits of a sequence, where it was measured.
-        r_BC: the same under the resamples.
+        r_BC: the same under the replicates.
         n_documents: documents (or tasks) that were resampled; None where they are not counted.
     """
 
@@ -87,15 +87,15 @@ def is_one_sided(one: Outcomes) -> bool:
     return len(sizes) > 2 and len(both) < 3
 
 
-def tally_of(one: Outcomes, correction: Correction, ln_S_ref: float, resampled: bool = False) -> Tally:
-    """The counts, or those of the resamples, as the likelihood takes them."""
-    passed_BC, trials_BC = (one.passed_BC, one.trials_BC) if resampled else (one.passed_C[None], one.trials_C[None])
+def tally_of(one: Outcomes, correction: Correction, ln_S_ref: float, replicates: bool = False) -> Tally:
+    """The counts, or those of the replicates, as the likelihood takes them."""
+    passed_BC, trials_BC = (one.passed_BC, one.trials_BC) if replicates else (one.passed_C[None], one.trials_C[None])
     assert passed_BC is not None and trials_BC is not None  # noqa: PT018
     r_BC: Floats | None = np.zeros_like(passed_BC)
     if correction is Correction.free:
         r_BC = None
     elif correction is Correction.measured:
-        measured = one.r_BC if resampled else one.r_C
+        measured = one.r_BC if replicates else one.r_C
         r_BC = np.broadcast_to(np.asarray(measured, dtype=np.float64), passed_BC.shape)
     return Tally(np.log(one.S_C) - ln_S_ref, one.N_C, passed_BC, trials_BC, r_BC)
 
@@ -127,7 +127,7 @@ _CERTAIN: Final = 1 - 1e-9  # the largest share of hits to start from
 
 @dataclass(frozen=True, eq=False)
 class Recovered:
-    """A law that was found: ln C at S_ref, the geometric mean of the sizes, its errors, and its bias over resamples."""
+    """A law that was found: ln C at S_ref, the geometric mean of sizes, its errors, and its bias over replicates."""
 
     S_ref: float
     ln_C_ref: float
@@ -153,12 +153,12 @@ class OutcomeFit(LawFit):
         n_sequences: of all sizes.
         n_passed: those that passed.
         found: None where there is no fit.
-        n_resamples: of the documents; None where there were none.
-        n_resamples_left_out: those in which there is no maximum.
+        n_replicates: of the documents; None where there were none.
+        n_replicates_left_out: those in which there is no maximum.
         interval: what the intervals include, "documents and models", "sequences and models", "documents" or
             "sequences"; None where there are none.
         reasons: every status that holds; None without a fit.
-        alpha_B: alpha under each resample of the documents, NaN where there is none; None without documents.
+        alpha_B: alpha under each replicate of the documents, NaN where there is none; None without documents.
     """
 
     correction: Correction
@@ -168,8 +168,8 @@ class OutcomeFit(LawFit):
     n_sequences: int
     n_passed: int
     found: Recovered | None = None
-    n_resamples: int | None = None
-    n_resamples_left_out: int = 0
+    n_replicates: int | None = None
+    n_replicates_left_out: int = 0
     interval: str | None = None
     reasons: tuple[Status, ...] | None = None
     alpha_B: Floats | None = None
@@ -190,8 +190,8 @@ class OutcomeFit(LawFit):
         record: dict[str, Any] = {"method": MLE, "equation": EQUATION, "correction": self.correction.value}
         if self.found is None or self.reasons is None:
             return record
-        if self.n_resamples is not None:
-            record |= {"n_resamples": self.n_resamples, "n_resamples_left_out": self.n_resamples_left_out}
+        if self.n_replicates is not None:
+            record |= {"n_resamples": self.n_replicates, "n_resamples_left_out": self.n_replicates_left_out}
         record |= {"S_ref": self.found.S_ref, "ln_C_ref": self.found.ln_C_ref}
         record |= {"uncertainty": as_plain(self.found.scatter), "models_sd": self.models_sd}
         record |= {"bias": self.found.bias_P.tolist(), "interval": self.interval, "tolerances": TOLERANCES}
@@ -242,8 +242,8 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
     fisher_PP = np.zeros((len(theta_P),) * 2)
     fisher_PP[np.ix_(free_P, free_P)] = np.linalg.inv(at.information_BPP[0][np.ix_(free_P, free_P)])
     refits = _refits(one, correction, theta_P, ln_S_ref)
-    scatter = model_scatter(tally.x_C, at, fisher_PP, refits.resampled, one.n_documents)
-    has_interval = one.passed_BC is None or refits.resampled is not None
+    scatter = model_scatter(tally.x_C, at, fisher_PP, refits.replicates, one.n_documents)
+    has_interval = one.passed_BC is None or refits.replicates is not None
     kind = ("sequences" if one.passed_BC is None else "documents") + (" and models" if scatter.dof > 0 else "")
     ends = [_ends(theta_P, scatter, of_P) for of_P in np.eye(len(theta_P))]
     r_ends: tuple[float | None, float | None] = (None, None)
@@ -266,8 +266,8 @@ def fit_outcomes(outcomes: Outcomes, correction: Correction = Correction.none) -
         bic=n_parameters * math.log(n_sequences) - 2 * value,
         status=first_of(reasons),
         found=Recovered(math.exp(ln_S_ref), float(theta_P[0]), scatter, refits.bias_P),
-        n_resamples=None if one.passed_BC is None else len(one.passed_BC),
-        n_resamples_left_out=refits.n_left_out,
+        n_replicates=None if one.passed_BC is None else len(one.passed_BC),
+        n_replicates_left_out=refits.n_left_out,
         interval=kind if has_interval else None,
         reasons=in_order(reasons),
         alpha_B=refits.alpha_B,
@@ -280,15 +280,15 @@ class _Refits:
 
     bias_P: Floats
     alpha_B: Floats | None
-    resampled: tuple[Slopes, Floats] | None
+    replicates: tuple[Slopes, Floats] | None
     n_left_out: int = 0
 
 
 def _refits(one: Outcomes, correction: Correction, theta_P: Floats, ln_S_ref: float) -> _Refits:
-    """Fit again under each resample; nothing is concluded where too many have no maximum."""
+    """Fit again under each replicate; nothing is concluded where too many have no maximum."""
     if one.passed_BC is None:
         return _Refits(np.zeros(len(theta_P)), None, None)
-    again = tally_of(one, correction, ln_S_ref, resampled=True)
+    again = tally_of(one, correction, ln_S_ref, replicates=True)
     at_BP = np.repeat(theta_P[None], len(again.passed_BC), axis=0)
     theta_BP = climb(again, at_BP).theta_BP
     at_law = slopes(at_BP, again)

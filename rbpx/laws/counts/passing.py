@@ -14,7 +14,7 @@ excess; 0 where there is none. Source: DerSimonian and Laird, Controlled Clinica
 few studies, Knapp and Hartung, Statistics in Medicine 22 (2003), 2693.
 
 Shapes: C cells, each one size and one N; P parameters, the constants ln C_ref, alpha and, where it is fitted, r; B sets
-of counts, or resamples; M sizes.
+of counts, or replicates; M sizes.
 """
 
 import math
@@ -326,7 +326,7 @@ def model_scatter(
     x_C: Floats,
     at: Slopes,
     fisher_PP: Floats,
-    resampled: tuple[Slopes, Floats] | None,
+    replicates: tuple[Slopes, Floats] | None,
     n_documents: int | None = None,
 ) -> Scatter:
     """Noise of the sequences and variance of the models about the law, by moments.
@@ -335,7 +335,7 @@ def model_scatter(
         x_C: which size each cell is of.
         at: slopes at the fitted law, one set of counts.
         fisher_PP: inverse of Fisher's information, 0 for a parameter at its bound.
-        resampled: slopes at the same law with the counts of resampled documents, and the covariance of the refits to
+        replicates: slopes at the same law with the counts of resampled documents, and the covariance of the refits to
             them; None if sequences are independent.
         n_documents: that were resampled; None where they are not counted.
     """
@@ -348,13 +348,13 @@ def model_scatter(
     moves_PM = fisher_PP @ cross_MP.T
     left_MM = np.diag(weight_M) - cross_MP @ moves_PM  # covariance of the scores that the law leaves to the sizes
     spread_PP, dof = moves_PM @ moves_PM.T, int(known_M.sum()) - 2
-    sequences_PP = fisher_PP if resampled is None else few_documents(n_documents) * resampled[1]
+    sequences_PP = fisher_PP if replicates is None else few_documents(n_documents) * replicates[1]
     if dof < 1:
         return Scatter(sequences_PP, fisher_PP, spread_PP, None, 0.0, 0, n_documents)
     score_M = (at.error_BC[0] * by_mu_C) @ of_CM
     independent = expected = float((np.diag(left_MM)[known_M] / weight_M[known_M]).sum())
-    if resampled is not None:
-        change_BM = (resampled[0].error_BC * by_mu_C) @ of_CM - score_M - resampled[0].score_BP @ moves_PM
+    if replicates is not None:
+        change_BM = (replicates[0].error_BC * by_mu_C) @ of_CM - score_M - replicates[0].score_BP @ moves_PM
         squares = float((change_BM[:, known_M] ** 2 / weight_M[known_M]).sum(axis=1).mean())
         expected = few_documents(n_documents) * squares
     observed = float((score_M[known_M] ** 2 / weight_M[known_M]).sum())

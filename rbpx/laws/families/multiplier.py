@@ -154,7 +154,7 @@ class _Laws:
 def fit_multiplier(
     x: Sequence[ArrayLike],
     y: Sequence[ArrayLike],
-    y_resampled: Sequence[ArrayLike | None] | None = None,
+    y_replicates: Sequence[ArrayLike | None] | None = None,
     offset: Offset = Offset.shared,
     n_documents: int | None = None,
     E: Pin | None = None,
@@ -164,7 +164,7 @@ def fit_multiplier(
     Args:
         x: compute, size or tokens of (baseline, variant), positive, each of shape [N].
         y: their losses, positive.
-        y_resampled: the same under B resamples of the documents, drawn alike for both, shape [B, N] each.
+        y_replicates: the same under B replicates of the documents, drawn alike for both, shape [B, N] each.
         offset: what the two share.
         n_documents: that were resampled; None where they are not counted.
         E: what is given for both, with offset `given`.
@@ -186,7 +186,7 @@ def fit_multiplier(
         return _without(offset, Status.too_few_sizes)
     if any(np.any(~(each > 0) | ~np.isfinite(each)) for each in values):
         return _without(offset, Status.not_positive)
-    points = stack(sizes, values, y_resampled, n_documents)
+    points = stack(sizes, values, y_replicates, n_documents)
     if offset is Offset.given and E is not None:
         return _with_given(points, E)
     return _found(_fit(points, offset))

@@ -100,7 +100,7 @@ class PooledFit:
 def fit_pooled(
     S: Sequence[ArrayLike],
     y: Sequence[ArrayLike],
-    y_resampled: Sequence[ArrayLike | None] | None = None,
+    y_replicates: Sequence[ArrayLike | None] | None = None,
     method: Method = Method.ols,
     n_documents: int | None = None,
 ) -> PooledFit:
@@ -112,7 +112,7 @@ def fit_pooled(
     Args:
         S: non-embedding parameters of each family, F arrays of shape [N_f]; equal ones are replicates.
         y: the quantity of each, positive.
-        y_resampled: the same under B resamples, the same documents for all families, shape [B, N_f] each.
+        y_replicates: the same under B replicates, the same documents for all families, shape [B, N_f] each.
         method: `ols` or `offset`.
         n_documents: that were resampled; None where they are not counted.
 
@@ -138,7 +138,7 @@ def fit_pooled(
         return _without_numbers(method, len(sizes), Status.not_positive)
     if all(np.all(each == each[0]) for each in values):
         return _without_numbers(method, len(sizes), Status.no_variation)
-    points = stack(sizes, values, y_resampled, n_documents)
+    points = stack(sizes, values, y_replicates, n_documents)
     law = fit_line(points) if method is Method.ols else fit_offset(points)
     if not law.converged:
         return _without_numbers(method, len(sizes), Status.not_converged)

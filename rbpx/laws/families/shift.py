@@ -8,7 +8,7 @@ variant, since a multiplier is extrapolated and may grow or vanish with scale.
 The forms of f are mixed, with bends and misfit, as `rbpx.laws.forms.linearised` says of predictions; both sides share
 the misfit, and whether the constants of f are the variant's too is averaged over in the same way and tested beside it.
 
-Shapes: N points of both sides, B resamples of the documents, T places, P columns.
+Shapes: N points of both sides, B replicates of the documents, T places, P columns.
 """
 
 import math
@@ -136,7 +136,7 @@ def fit_shift(
     """Fit the surface that both share and the shift of the variant along it.
 
     Args:
-        base: the baseline's runs; `y_BN` of both are of the same resamples of the documents.
+        base: the baseline's runs; `y_BN` of both are of the same replicates of the documents.
         variant: the variant's.
         axis: S, D or C.
         forms: of the surface, names in `rbpx.laws.surface.fit.FORMS`.
@@ -210,7 +210,7 @@ class _Pair:
         S, D, y = (np.concatenate([getattr(runs, name) for runs in (base, variant)]) for name in ("S_N", "D_N", "y_N"))
         groups = np.concatenate([base.group_N, variant.group_N + base.n_groups])
         is_variant = np.repeat([0.0, 1.0], [len(base.y_N), len(variant.y_N)])
-        return cls(Runs.of(S, D, y, groups=groups, y_resampled=y_BN), is_variant, axis, common)
+        return cls(Runs.of(S, D, y, groups=groups, y_replicates=y_BN), is_variant, axis, common)
 
     @property
     def ln_y_N(self) -> Floats:
@@ -241,7 +241,7 @@ class _Pair:
     def fit(self, form: str, ln_m: float, slope: float, options: dict[str, Any]) -> SurfaceFit:
         """The surface of all points, those of the variant shifted."""
         S_N, D_N = np.exp(self.x_NA(ln_m, slope)).T
-        return fit_surface(Runs.of(S_N, D_N, self.both.y_N, groups=self.both.group_N), form, n_resamples=0, **options)
+        return fit_surface(Runs.of(S_N, D_N, self.both.y_N, groups=self.both.group_N), form, n_replicates=0, **options)
 
     def ways(self, fits: Sequence[SurfaceFit], ln_m: float, slope: float) -> list[Nearby]:
         """Each form with shared constants and with the variant's own, for ln m at the places and its slope.

@@ -199,7 +199,7 @@ def form_grid(ln_S: tuple[float, ...], given: tuple[Constants, ...] = (Constants
     prior_F, offset_F, bend_F, ratio_F, rounding_F = np.array([form[1:] for form in forms]).T
     u_FN = _bent(x_N, bend_F[:, None], ratio_F[:, None], rounding_F[:, None])
     middle_F = u_FN.mean(axis=1)
-    weights = correlations(is_replicated=len(different) < len(x_N))
+    weights = correlations(has_repeats=len(different) < len(x_N))
     R_RNN = np.array([scatter_of(x_N, *each) for each in weights])
     whiten_RNN, ln_det_R = np.linalg.cholesky(np.linalg.inv(R_RNN)), np.linalg.slogdet(R_RNN)[1]
 

@@ -19,11 +19,11 @@ _CORRELATIONS: Final = {0.0: 0.7, 0.5: 0.2, 0.8: 0.1}  # of two models half a de
 _COMMON: Final = (0.5, 0.8, 0.95, 0.99)  # share of the variance of replicates that they have in common, equally likely
 
 
-def correlations(is_replicated: bool) -> dict[tuple[float, float], float]:
+def correlations(has_repeats: bool) -> dict[tuple[float, float], float]:
     """Correlation, common share, and prior weight; without replicates nothing says that not all is common."""
     weights: dict[tuple[float, float], float] = {}
     for rho, weight in _CORRELATIONS.items():
-        shares = _COMMON if is_replicated and rho else (1.0,)
+        shares = _COMMON if has_repeats and rho else (1.0,)
         weights |= {(rho, common): weight / len(shares) for common in shares}
     return weights
 

@@ -1,9 +1,10 @@
 """95 % intervals: their level and quantiles, how independent sources of noise add up, and the cluster bootstrap.
 
-The bootstrap resamples whole documents; laws that are linear in ln y need no more than the mean and covariance of their
-values over the resamples (`Resampled`). docs/explanation/uncertainty.md says which recipe is used where, and why.
+The bootstrap draws whole documents with replacement; laws that are linear in ln y need no more than the mean and
+covariance of their values over the replicates (`Replicates`). docs/explanation/uncertainty.md says
+which recipe is used where, and why.
 
-Shapes: D documents, B resamples, N sizes, P parameters that are fitted again to each resample, K combinations of ln y.
+Shapes: D documents, B replicates, N sizes, P parameters that are fitted to each replicate, K combinations of ln y.
 """
 
 import math
@@ -94,7 +95,7 @@ def document_t(n_documents: int | None) -> float:
 
 
 def few_documents(n_documents: int | None) -> float:
-    """How many times the variance over resamples of n documents counts: n / (n - 1); once where `document_t` is Z."""
+    """How many times the variance over replicates of n documents counts: n / (n - 1); once where `document_t` is Z."""
     return 1.0 if n_documents is None or n_documents < 2 else n_documents / (n_documents - 1)
 
 
@@ -114,8 +115,8 @@ def half_width(
     """Half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + t_D^2 shared).
 
     Each variance has Student's t of its own: that of the models is estimated from the scatter of a few sizes about
-    their law, that over documents from D of them, D - 1 degrees of freedom, however many resamples are drawn. So added,
-    the interval holds its level or a little more, whatever the share of each. The scatter also includes such noise of
+    their law, that over documents from D of them, D - 1 degrees of freedom, however many replicates are drawn. Added
+    so, it holds its level or a little more, whatever the share of each. The scatter also includes such noise of
     the documents as differs between the sizes (`own`); that part is known whatever the scatter happens to be, so sizes
     that lie close to the law by luck narrow no interval.
 
@@ -186,23 +187,23 @@ def fieller(height: float, slope: float, V: NDArray[np.float64]) -> tuple[float 
     return (float(max(below)) if below else None), (float(min(above)) if above else None)
 
 
-MIN_RESAMPLES: Final = 20  # with fewer that can be used there is no interval
-MOST_LEFT_OUT: Final = 0.05  # of the resamples: with more of them unusable the rest are a selection, not a sample
+MIN_REPLICATES: Final = 20  # with fewer that can be used there is no interval
+MOST_LEFT_OUT: Final = 0.05  # of the replicates: with more of them unusable the rest are a selection, not a sample
 
 
 class Recipe(StrEnum):
-    """How resamples of a number become an interval. `normal` is the default; docs/explanation/uncertainty.md says why.
+    """How replicates of a number become an interval. `normal` is the default; docs/explanation/uncertainty.md says why.
 
-    In each t is Student's of D - 1, and the variance of the resamples counts D / (D - 1) times, as resamples of D
+    In each t is Student's of D - 1, and the variance of the replicates counts D / (D - 1) times, as replicates of D
     documents spread too little. Quantiles q are as far out as t sqrt(D / (D - 1)) is in a normal distribution: 2.5 %
     and 97.5 % for many documents; for a few they are the least and the greatest resample, which may be too near.
 
-    `normal` is value - bias +- t sd, the bias being the mean of the resamples minus the value. The number that belongs
+    `normal` is value - bias +- t sd, the bias being the mean of the replicates minus the value. The number that belongs
     to it is value - bias, its centre, so that is the number of the estimate; the value itself may lie outside.
-    `uncentred` is value +- t sd, for a number whose resamples lean by their linearisation and not by its bias.
-    `basic` is from 2 value - q(97.5 %) to 2 value - q(2.5 %), for a difference whose resamples are skewed.
-    `percentile` is from q(2.5 %) to q(97.5 %), each the value of a resample, for numbers that are ranks or ratios.
-    `expanded` is the same between resamples, for differences.
+    `uncentred` is value +- t sd, for a number whose replicates lean by their linearisation and not by its bias.
+    `basic` is from 2 value - q(97.5 %) to 2 value - q(2.5 %), for a difference whose replicates are skewed.
+    `percentile` is from q(2.5 %) to q(97.5 %), each the value of a replicate, for numbers that are ranks or ratios.
+    `expanded` is the same between replicates, for differences.
     """
 
     normal = "normal"
@@ -212,66 +213,66 @@ class Recipe(StrEnum):
     expanded = "expanded"
 
 
-def document_weights(n_documents: int, n_resamples: int, seed: int) -> NDArray[np.int64]:
+def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[np.int64]:
     """How often each document is drawn when as many documents are drawn with replacement.
 
     The tokens of a document depend on each other, so whole documents are drawn. One table of weights serves every
-    size of a family, which keeps the resamples paired: with counts c of shape [n_documents, n_columns], any sum over
-    tokens under all resamples is `weights @ c`.
+    size of a family, which keeps the replicates paired: with counts c of shape [n_documents, n_columns], any sum over
+    tokens under all replicates is `weights @ c`.
 
     Args:
         n_documents: number of documents.
-        n_resamples: number of resamples B.
+        n_replicates: number of replicates B.
         seed: of numpy's PCG64 generator; the same seed gives the same weights.
 
     Returns:
-        Integers of shape [n_resamples, n_documents]; each row sums to n_documents.
+        Integers of shape [n_replicates, n_documents]; each row sums to n_documents.
 
     Raises:
         ValueError: if either number is below 1.
     """
-    if n_documents < 1 or n_resamples < 1:
-        raise ValueError(f"needs at least 1 document and 1 resample, got {n_documents} and {n_resamples}")
-    document_BD = np.random.default_rng(seed).integers(n_documents, size=(n_resamples, n_documents))
-    document_BD += n_documents * np.arange(n_resamples)[:, None]
-    counts = np.bincount(document_BD.ravel(), minlength=n_resamples * n_documents)
-    return counts.reshape(n_resamples, n_documents).astype(np.int64, copy=False)
+    if n_documents < 1 or n_replicates < 1:
+        raise ValueError(f"needs at least 1 document and 1 resample, got {n_documents} and {n_replicates}")
+    document_BD = np.random.default_rng(seed).integers(n_documents, size=(n_replicates, n_documents))
+    document_BD += n_documents * np.arange(n_replicates)[:, None]
+    counts = np.bincount(document_BD.ravel(), minlength=n_replicates * n_documents)
+    return counts.reshape(n_replicates, n_documents).astype(np.int64, copy=False)
 
 
-def run_weights(n_runs: int, n_resamples: int, seed: int) -> Floats:
+def run_weights(n_runs: int, n_replicates: int, seed: int) -> Floats:
     """How much each run counts when runs are resampled smoothly: exponential weights, scaled to a mean of 1.
 
     A surface needs several sizes and several numbers of tokens, and of 16 to 24 runs drawn with replacement a third are
-    missing, so that some resamples have lost the design. Here each run keeps some weight, with the same variance:
+    missing, so that some replicates have lost the design. Here each run keeps some weight, with the same variance:
     the intervals of drawn surfaces are a sixth narrower and hold the truth at their rate (benchmarks/README.md).
 
     Args:
         n_runs: number of runs; the checkpoints of one have its weight.
-        n_resamples: number of resamples B.
+        n_replicates: number of replicates B.
         seed: of numpy's PCG64 generator.
 
     Returns:
-        Shape [n_resamples, n_runs]; each row sums to n_runs.
+        Shape [n_replicates, n_runs]; each row sums to n_runs.
 
     Source:
         D. B. Rubin, The Bayesian Bootstrap, Annals of Statistics 9, 1981.
     """
-    return np.random.default_rng(seed).dirichlet(np.ones(n_runs), n_resamples) * n_runs
+    return np.random.default_rng(seed).dirichlet(np.ones(n_runs), n_replicates) * n_runs
 
 
-def estimate(value: float, resampled_B: Floats, n_documents: int, recipe: Recipe = Recipe.normal) -> Estimate:
-    """A number with its 95 % interval over documents, from the same number of each resample.
+def estimate(value: float, replicate_B: Floats, n_documents: int, recipe: Recipe = Recipe.normal) -> Estimate:
+    """A number with its 95 % interval over documents, from the same number of each replicate.
 
     Args:
         value: of all documents.
-        resampled_B: of each resample, shape [B]; those that are not finite, such as one that drew no token, are left
+        replicate_B: of each replicate, shape [B]; those that are not finite, such as one that drew no token, are left
             out.
         n_documents: number of documents in the sample. A single document cannot be resampled, so it has no interval.
-        recipe: how the resamples become an interval.
+        recipe: how the replicates become an interval.
 
     Returns:
         The number, which for `normal` is value - bias; without an interval, and uncorrected, for one document or fewer
-        than 20 usable resamples; all None if it is not finite.
+        than 20 usable replicates; all None if it is not finite.
 
     Source:
         `basic`: Davison and Hinkley, Bootstrap Methods and their Application, 1997, eq. 5.6. `expanded`: T. C.
@@ -279,8 +280,8 @@ def estimate(value: float, resampled_B: Floats, n_documents: int, recipe: Recipe
     """
     if not math.isfinite(value):
         return Estimate()
-    usable_B = resampled_B[np.isfinite(resampled_B)]
-    if n_documents < 2 or len(usable_B) < MIN_RESAMPLES:
+    usable_B = replicate_B[np.isfinite(replicate_B)]
+    if n_documents < 2 or len(usable_B) < MIN_REPLICATES:
         return Estimate(float(value))
     lo, hi = _ends(float(value), usable_B, n_documents, recipe)
     number = 2 * float(value) - float(usable_B.mean()) if recipe is Recipe.normal else float(value)
@@ -305,7 +306,7 @@ class Moments:
     """How the parameters of a law move when it is fitted again to resampled documents.
 
     Attributes:
-        bias_P: mean over the resamples minus the fit.
+        bias_P: mean over the replicates minus the fit.
         covariance_PP: over the documents.
     """
 
@@ -314,27 +315,27 @@ class Moments:
 
 
 def moments(theta_P: Floats, theta_BP: Floats, n_documents: int | None = None) -> Moments | None:
-    """Bias and covariance of fitted parameters over resamples; None below 20 of them.
+    """Bias and covariance of fitted parameters over replicates; None below 20 of them.
 
     Args:
         theta_P: of the fit.
         theta_BP: of the refits, finite.
-        n_documents: that were resampled; None where the resamples allow for their number, or it is not known.
+        n_documents: that were resampled; None where the replicates allow for their number, or it is not known.
     """
-    if len(theta_BP) < MIN_RESAMPLES:
+    if len(theta_BP) < MIN_REPLICATES:
         return None
     covariance_PP = few_documents(n_documents) * np.atleast_2d(np.cov(theta_BP, rowvar=False))
     return Moments(theta_BP.mean(axis=0) - theta_P, covariance_PP)
 
 
 @dataclass(frozen=True, eq=False)
-class Resampled:
+class Replicates:
     """A positive quantity at N sizes under resampled documents, the same ones for every size.
 
     Attributes:
         y_BN: all values.
-        ln_y_BN: logarithms of the resamples whose values are all positive and finite, as far from their mean as other
-            documents would be: sqrt(D / (D - 1)) times as far as resamples of D documents are.
+        ln_y_BN: logarithms of the replicates whose values are all positive and finite, as far from their mean as other
+            documents would be: sqrt(D / (D - 1)) times as far as replicates of D documents are.
         mean_N: of these.
         covariance_NN: of these, the sum of squares over their number less 1.
         n_documents: D; None where they are not counted.
@@ -347,21 +348,21 @@ class Resampled:
     n_documents: int | None = None
 
     @classmethod
-    def of(cls, y: ArrayLike, n_documents: int | None = None) -> "Resampled":
-        """Of values [B, N]; resamples with one that is not positive and finite are left out."""
+    def of(cls, y: ArrayLike, n_documents: int | None = None) -> "Replicates":
+        """Of values [B, N]; replicates with one that is not positive and finite are left out."""
         y_BN = np.asarray(y, dtype=np.float64)
         if y_BN.size and y_BN.min() > 0 and y_BN.max() < math.inf:  # quicker than by rows, and nearly always so
             return cls._of_logarithms(y_BN, np.log(y_BN), n_documents)
         return cls._of_logarithms(y_BN, np.log(y_BN[np.all((y_BN > 0) & np.isfinite(y_BN), axis=1)]), n_documents)
 
     @classmethod
-    def of_logarithms(cls, ln_y: ArrayLike, n_documents: int | None = None) -> "Resampled":
-        """Of ln y, [B, N]; resamples with one that is not finite are left out."""
+    def of_logarithms(cls, ln_y: ArrayLike, n_documents: int | None = None) -> "Replicates":
+        """Of ln y, [B, N]; replicates with one that is not finite are left out."""
         ln_y_BN = np.asarray(ln_y, dtype=np.float64)
         return cls._of_logarithms(np.exp(ln_y_BN), ln_y_BN[np.isfinite(ln_y_BN).all(axis=1)], n_documents)
 
     @classmethod
-    def _of_logarithms(cls, y_BN: Floats, ln_y_BN: Floats, n_documents: int | None) -> "Resampled":
+    def _of_logarithms(cls, y_BN: Floats, ln_y_BN: Floats, n_documents: int | None) -> "Replicates":
         if len(ln_y_BN) == 0:
             nothing_N = np.full(y_BN.shape[1], math.nan)
             return cls(y_BN, ln_y_BN, nothing_N, np.full((len(nothing_N),) * 2, math.nan), n_documents)
@@ -374,27 +375,27 @@ class Resampled:
 
     @property
     def n_left_out(self) -> int:
-        """Number of resamples with a value that is not positive and finite."""
+        """Number of replicates with a value that is not positive and finite."""
         return len(self.y_BN) - len(self.ln_y_BN)
 
     @property
     def suffices(self) -> bool:
-        """Whether enough resamples are left for an interval."""
-        return len(self.ln_y_BN) >= MIN_RESAMPLES
+        """Whether enough replicates are left for an interval."""
+        return len(self.ln_y_BN) >= MIN_REPLICATES
 
-    def smallest(self, m: int) -> "Resampled":
+    def smallest(self, m: int) -> "Replicates":
         """The same at the first m sizes."""
         if self.n_left_out:  # one that is unusable may be so at a larger size
-            return Resampled.of(self.y_BN[:, :m], self.n_documents)
+            return Replicates.of(self.y_BN[:, :m], self.n_documents)
         of_m = self.y_BN[:, :m], self.ln_y_BN[:, :m], self.mean_N[:m], self.covariance_NN[:m, :m]
-        return Resampled(*of_m, self.n_documents)
+        return Replicates(*of_m, self.n_documents)
 
     def covariance_of(self, of_KN: Floats) -> Floats:
-        """Covariance over the resamples of linear combinations of ln y, [K, K]."""
+        """Covariance over the replicates of linear combinations of ln y, [K, K]."""
         return np.asarray(of_KN @ self.covariance_NN @ of_KN.T)
 
     def mean_squares_of(self, of_KN: Floats) -> Floats:
-        """Mean square over the resamples of each linear combination about its mean, [K]."""
+        """Mean square over the replicates of each linear combination about its mean, [K]."""
         n = len(self.ln_y_BN)
         squares_K = np.einsum("kn,nm,km->k", of_KN, self.covariance_NN, of_KN) * ((n - 1) / n)
         return np.asarray(np.maximum(squares_K, 0.0))  # rounding of what is exactly 0 may be below it

@@ -7,7 +7,7 @@ Trainings of one shape differ by what training scatters (pure error). What they 
 effect of that size: the law is wrong there, or the shape is. The constants and exponents of each family are taken off
 first, so that families whose laws differ still replicate each other's sizes.
 
-Shapes: N sizes, F families, M points of all families, B resamples of the documents, P and Q columns, G sizes.
+Shapes: N sizes, F families, M points of all families, B replicates of the documents, P and Q columns, G sizes.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtrc
 
-from rbpx.laws.intervals.estimate import Estimate, Resampled, around, half_width
+from rbpx.laws.intervals.estimate import Estimate, Replicates, around, half_width
 from rbpx.laws.numeric import Floats
 
 Whole = NDArray[np.int64]
@@ -84,7 +84,7 @@ def stack_one(ln_S_M: ArrayLike, ln_y_M: ArrayLike, change_BM: Floats | None = N
 def stack(
     S_F: Sequence[ArrayLike],
     y_F: Sequence[ArrayLike],
-    y_resampled_F: Sequence[ArrayLike | None] | None = None,
+    y_replicates_F: Sequence[ArrayLike | None] | None = None,
     n_documents: int | None = None,
 ) -> Stacked:
     """Put families one after the other.
@@ -92,7 +92,7 @@ def stack(
     Args:
         S_F: sizes of each family, shape [N_f].
         y_F: its values, shape [N_f], positive.
-        y_resampled_F: its values under B resamples of the same documents for all families, shape [B, N_f]; those of
+        y_replicates_F: its values under B replicates of the same documents for all families, shape [B, N_f]; those of
             one family alone say nothing. Rows with a value that is not positive and finite are left out.
         n_documents: that were resampled; None where they are not counted.
 
@@ -107,20 +107,20 @@ def stack(
     size_M = np.unique(ln_S_M, return_inverse=True)[1].astype(np.int64)
     ln_S_ref = float(ln_S_M.mean())
     ln_y_M = np.log(y_M)
-    change_BM = _changes(ln_y_M, y_resampled_F, n_documents)
+    change_BM = _changes(ln_y_M, y_replicates_F, n_documents)
     return Stacked(ln_S_M - ln_S_ref, ln_S_ref, ln_y_M, family_M, size_M, change_BM, n_documents)
 
 
 def _changes(
-    ln_y_M: Floats, y_resampled_F: Sequence[ArrayLike | None] | None, n_documents: int | None
+    ln_y_M: Floats, y_replicates_F: Sequence[ArrayLike | None] | None, n_documents: int | None
 ) -> Floats | None:
-    drawn = [None if y is None else np.asarray(y, np.float64) for y in y_resampled_F or [None]]
+    drawn = [None if y is None else np.asarray(y, np.float64) for y in y_replicates_F or [None]]
     known = [y_BN for y_BN in drawn if y_BN is not None]
     if len(known) < len(drawn) or len({len(y_BN) for y_BN in known}) > 1:
         return None
     y_BM = np.concatenate(known, axis=1)
-    resampled = Resampled.of(y_BM, n_documents)
-    return resampled.ln_y_BN - ln_y_M if resampled.suffices else None
+    replicates = Replicates.of(y_BM, n_documents)
+    return replicates.ln_y_BN - ln_y_M if replicates.suffices else None
 
 
 _FEWEST_FOR_RUNS: Final = 6  # sizes; with fewer, even the smoothest residuals are not rare
@@ -129,7 +129,7 @@ _STEP: Final = 0.1
 _LOG_FREQUENCY: Final = np.arange(-45.0, 90.0, _STEP)  # beyond both ends the integrand is below rounding
 
 
-def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | Resampled | None = None) -> Estimate:
+def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | Replicates | None = None) -> Estimate:
     """The coefficient q of ln y = a + b x + q x^2, x = ln(S / S_ref), by least squares.
 
     A power law has q = 0; an offset, or a law that flattens, has q > 0. The value at S = 10^n S_ref lies
@@ -138,13 +138,13 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | Resampl
     Args:
         ln_S_N: logarithms of the sizes, shape [N], in any order.
         ln_y_N: logarithms of the values, shape [N].
-        ln_y_BN: the same under B resamples of the documents, the same documents for every size, shape [B, N], or y as
-            `Resampled`. Rows with a value that is not finite are left out; fewer than 20 say nothing.
+        ln_y_BN: the same under B replicates of the documents, the same documents for every size, shape [B, N], or y as
+            `Replicates`. Rows with a value that is not finite are left out; fewer than 20 say nothing.
 
     Returns:
         q per (ln S)^2 with its 95 % interval, which includes the scatter of the models (Student's t of N - 3 degrees
         of freedom) and the noise of the documents that all sizes share, by the recipe of `half_width`. Where there are
-        resamples, their bias is taken off the number, which so stays in the middle of its interval. Without ends for
+        replicates, their bias is taken off the number, which so stays in the middle of its interval. Without ends for
         fewer than 4 sizes, all None for fewer than 3.
     """
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
@@ -159,13 +159,13 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | Resampl
     dof, unit = len(x_N) - 3, float(of_q_N @ of_q_N)
     text, explained, n_documents = 0.0, 0.0, None
     if ln_y_BN is not None:
-        resampled = ln_y_BN if isinstance(ln_y_BN, Resampled) else Resampled.of_logarithms(ln_y_BN)
-        n_documents = resampled.n_documents
-        if resampled.suffices:
-            value -= float(of_q_N @ (resampled.mean_N - y_N))
-            text = float(resampled.covariance_of(of_q_N[None])[0, 0])
+        replicates = ln_y_BN if isinstance(ln_y_BN, Replicates) else Replicates.of_logarithms(ln_y_BN)
+        n_documents = replicates.n_documents
+        if replicates.suffices:
+            value -= float(of_q_N @ (replicates.mean_N - y_N))
+            text = float(replicates.covariance_of(of_q_N[None])[0, 0])
             if dof > 0:
-                explained = float(resampled.mean_squares_of(np.eye(len(x_N)) - J_NP @ L_PN).sum()) / dof
+                explained = float(replicates.mean_squares_of(np.eye(len(x_N)) - J_NP @ L_PN).sum()) / dof
     if dof <= 0:
         return Estimate(value)
     scatter = float(np.sqrt(left_N @ left_N / dof))

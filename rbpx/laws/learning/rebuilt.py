@@ -4,7 +4,7 @@ Interior points are left out a third at a time, so that no two neighbours are, a
 and each of its neighbours the slope (L_j - L_i) / (x_j - x_i) is compared with the same difference of the curves that
 were fitted without that point; a difference between both neighbours would not contain the left-out point at all.
 
-Shapes: M tokens, T points, J = T - 2 points that are left out, G = 2 J gaps beside them, D documents, B resamples.
+Shapes: M tokens, T points, J = T - 2 points that are left out, G = 2 J gaps beside them, D documents, B replicates.
 """
 
 from dataclasses import dataclass

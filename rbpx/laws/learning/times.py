@@ -9,7 +9,7 @@ The tail of the times: from some point on the share that is not learned yet fall
 
 Source: B. W. Turnbull, JRSS B 38 (1976), 290, for the shares of cells.
 
-Shapes: T points, M tokens, C = T + 1 cells, B resamples.
+Shapes: T points, M tokens, C = T + 1 cells, B replicates.
 """
 
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ def turnbull(n_CC: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Tails:
-    """The tail of the times under each resample.
+    """The tail of the times under each replicate.
 
     Attributes:
         c_B: exponent per unit of x; NaN where no time lies in the tail.

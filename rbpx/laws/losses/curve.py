@@ -8,7 +8,7 @@ C_xx), and dr = -d(ln f) / sqrt(...) by a constant, since the error there is nor
 
 Where x = E_x + A S^-a and y = E_y + B S^-b, kappa = b / a and K = B A^-kappa.
 
-Shapes: N models, B resamples of the documents, P constants in the order (level, kappa, E_x, E_y).
+Shapes: N models, B replicates of the documents, P constants in the order (level, kappa, E_x, E_y).
 
 Source:
     D. Brandfonbrener et al., Loss-to-Loss Prediction: Scaling Laws for All Datasets, arXiv 2411.12925, eq. 5; for errors
@@ -356,7 +356,7 @@ def _ridge(curve: Curve, place: int) -> tuple[Floats, Floats]:
 
 
 def _over_documents(curve: Curve, free: list[int], z_BN2: Floats | None, n_documents: int | None) -> Floats:
-    """Half of the interval over documents of each constant: by how much a resample moves it, linearised."""
+    """Half of the interval over documents of each constant: by how much a replicate moves it, linearised."""
     half_P = np.zeros(4)
     if z_BN2 is None or len(z_BN2) < 2:
         return half_P

@@ -3,7 +3,7 @@
 Only the shape of the covariance counts, the ratio of both variances and the correlation: how large the errors are is
 seen from the points themselves.
 
-Shapes: N models, B resamples of the documents; the last axis of z has ln x and ln y.
+Shapes: N models, B replicates of the documents; the last axis of z has ln x and ln y.
 """
 
 from collections.abc import Sequence
@@ -81,9 +81,9 @@ def _of_seeds(z_N2: Floats, model_N: Sequence[object]) -> Noise | None:
 
 
 def _of_documents(z_N2: Floats, z_BN2: Floats | None, is_same_text: bool) -> Noise | None:
-    """What documents do to one model and not to all alike: a resample that moves all by a line in ln x moves the curve.
+    """What documents do to one model and not to all alike: a replicate that moves all by a line in ln x moves the law.
 
-    Such a line is taken out of each resample.
+    Such a line is taken out of each replicate.
     """
     n, dof = len(z_N2), len(z_N2) - 2
     if z_BN2 is None or dof < _FEWEST or np.ptp(z_N2[:, 0]) == 0:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import fdtrc
 
 from rbpx.laws.forms.t_mixture import TMixture
-from rbpx.laws.intervals.estimate import TAILS, Estimate, Resampled, Z
+from rbpx.laws.intervals.estimate import TAILS, Estimate, Replicates, Z
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Searching, at_once
 from rbpx.laws.pins import Given, Pins, given_values
@@ -29,7 +29,7 @@ _LONG: Final = 10_000  # degrees of freedom of a component that is taken as norm
 def pinned_law(
     S: ArrayLike,
     y: ArrayLike,
-    y_resampled: Resampled | None,
+    y_replicates: Replicates | None,
     method: Method,
     pins: Pins,
     backtests: bool = True,
@@ -40,7 +40,7 @@ def pinned_law(
     Args:
         S: as all that follow but pins in `rbpx.laws.power.law.power_law`.
         y: there.
-        y_resampled: there.
+        y_replicates: there.
         method: ols or offset.
         pins: constants of the method, `rbpx.laws.power.pinned.PINNABLE`.
         backtests: there.
@@ -52,14 +52,14 @@ def pinned_law(
     Raises:
         NotGiven: a constant cannot be what is given: an E that is not below every y, a C that is not positive.
     """
-    free = yield from power_law(S, y, y_resampled, method, backtests, signed)
+    free = yield from power_law(S, y, y_replicates, method, backtests, signed)
     if free.found is None:
         return free
     told = {"E": free.offset, "alpha": free.exponent, "C": free.constant}
     chosen = values_of(pins, free.y, told)
     laws = []
     for each in chosen:
-        laws.append((yield from power_law(S, y, y_resampled, method, backtests, signed, each.values)))
+        laws.append((yield from power_law(S, y, y_replicates, method, backtests, signed, each.values)))
     if any(law.found is None for law in laws):
         return next(law for law in laws if law.found is None)
     regressions = [law.found.regression for law in laws if law.found is not None]

@@ -1,9 +1,9 @@
-"""Finds a power law from its points and their resamples: parameters, intervals, R2, information criteria and p values.
+"""Finds a power law from its points and their replicates: parameters, intervals, R2, information criteria and p values.
 
 An interval over documents and models is not that of one distribution (`half_width`), so a p value is found from the
 interval itself: the level at which it would just reach 0. Below 0.05 the 95 % interval leaves 0 out.
 
-Shapes: N sizes, B resamples of the documents, P parameters, L laws, G steps along a valley, T tests.
+Shapes: N sizes, B replicates of the documents, P parameters, L laws, G steps along a valley, T tests.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy.special import gammaincinv, ncfdtr, ndtri, stdtrit
 
-from rbpx.laws.intervals.estimate import TAILS, Moments, Resampled, moments, reaching, student_t
+from rbpx.laws.intervals.estimate import TAILS, Moments, Replicates, moments, reaching, student_t
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, Problem, Searching, exp_or_none, roots
 from rbpx.laws.power.pinned import NOTHING, refit_pinned, regress_pinned
@@ -35,7 +35,7 @@ class FoundLaw:
         regression: of ln y on x.
         spread: its uncertainty.
         sigma_N: standard deviation of each ln y; None unless it weighs.
-        has_interval: not where resamples were given, of which too few are usable.
+        has_interval: not where replicates were given, of which too few are usable.
         unequal: how runs count; None where they count alike.
     """
 
@@ -52,7 +52,7 @@ class FoundLaw:
 def estimate(
     S_N: Floats,
     y_N: Floats,
-    resampled: Resampled | None,
+    replicates: Replicates | None,
     method: Method,
     given: Mapping[str, float] = NOTHING,
     unequal: Unequal | None = None,
@@ -65,7 +65,7 @@ def estimate(
         return Status.no_variation
     ln_S_ref = float(np.log(S_N).mean())
     x_N, ln_y_N = np.log(S_N) - ln_S_ref, np.log(y_N)
-    used = resampled if resampled is not None and resampled.suffices else None
+    used = replicates if replicates is not None and replicates.suffices else None
     sigma_N = None
     if method is Method.weighted:
         # The standard deviation of equal values is rounding, not 0.
@@ -84,30 +84,34 @@ def estimate(
     if unequal is not None and unequal.over > 1:
         spread = uncertainty_over(x_N, ln_y_N, unequal, used)
         return FoundLaw(
-            ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, resampled is None or used is not None, unequal
+            ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, replicates is None or used is not None, unequal
         )
     spread = yield from _spread(regression, method, x_N, used)
-    return FoundLaw(ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, resampled is None or spread.knows_text, unequal)
+    return FoundLaw(
+        ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, replicates is None or spread.knows_text, unequal
+    )
 
 
-def _spread(regression: Regression, method: Method, x_N: Floats, resampled: Resampled | None) -> Searching[Uncertainty]:
-    """The uncertainty of a regression; resamples whose refit does not converge are left out."""
-    if resampled is None:
+def _spread(
+    regression: Regression, method: Method, x_N: Floats, replicates: Replicates | None
+) -> Searching[Uncertainty]:
+    """The uncertainty of a regression; replicates whose refit does not converge are left out."""
+    if replicates is None:
         return uncertainty(regression, None, x_N)
     if regression.is_linear(method):  # mean and covariance of the refits, without these
         L_PN = regression.sensitivity_PN
-        text: Moments | None = Moments(L_PN @ resampled.mean_N - regression.theta_P, resampled.covariance_of(L_PN))
-        return uncertainty(regression, (text, resampled), x_N)
+        text: Moments | None = Moments(L_PN @ replicates.mean_N - regression.theta_P, replicates.covariance_of(L_PN))
+        return uncertainty(regression, (text, replicates), x_N)
     if regression.free_PF is not None:
-        theta_BP = refit_pinned(regression, x_N, resampled.ln_y_BN)
+        theta_BP = refit_pinned(regression, x_N, replicates.ln_y_BN)
     else:
-        theta_BP = yield from refit(regression, method, x_N, resampled.ln_y_BN)
+        theta_BP = yield from refit(regression, method, x_N, replicates.ln_y_BN)
     ended_B = np.isfinite(theta_BP).all(axis=1)
     text = moments(regression.theta_P, theta_BP[ended_B])
     if not ended_B.all():
-        ended = Resampled.of_logarithms(resampled.ln_y_BN[ended_B])
-        resampled = replace(ended, n_documents=resampled.n_documents)
-    return uncertainty(regression, (text, resampled), x_N)
+        ended = Replicates.of_logarithms(replicates.ln_y_BN[ended_B])
+        replicates = replace(ended, n_documents=replicates.n_documents)
+    return uncertainty(regression, (text, replicates), x_N)
 
 
 def doubt(S_N: Floats, y_N: Floats, method: Method, given: Mapping[str, float] = NOTHING) -> Status | None:

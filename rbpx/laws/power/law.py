@@ -2,7 +2,7 @@
 
 The same law serves -ln RBP_k and cross-entropy.
 
-Shapes: N sizes, B resamples of the documents, P parameters.
+Shapes: N sizes, B replicates of the documents, P parameters.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.estimate import Estimate, Resampled
+from rbpx.laws.intervals.estimate import Estimate, Replicates
 from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_one
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, Searching, alone, at_once, exp_or_none, together
@@ -99,8 +99,8 @@ class PowerLawFit(LawFit):
         y: the quantity at each size, which may be NaN or infinite where there is no law.
         sign: of y; None where it has both.
         found: the law as it was found; None where there is none, or all y are equal.
-        n_resamples: of the documents; None where there were none.
-        n_resamples_left_out: those with a value that has no logarithm.
+        n_replicates: of the documents; None where there were none.
+        n_replicates_left_out: those with a value that has no logarithm.
         interval: what the intervals include, "documents and models" or "models"; of a law in k "documents" or "nested
             counts"; None where there are none.
         limited_by: what to collect more of, "models" or "text"; None where no documents were resampled.
@@ -114,8 +114,8 @@ class PowerLawFit(LawFit):
     y: Sequence[float]
     sign: int | None
     found: FoundLaw | None = None
-    n_resamples: int | None = None
-    n_resamples_left_out: int = 0
+    n_replicates: int | None = None
+    n_replicates_left_out: int = 0
     interval: str | None = None
     limited_by: str | None = None
     bend: Bend | None = None
@@ -155,7 +155,7 @@ class PowerLawFit(LawFit):
         return [] if self.found is None else list(self.found.regression.residual_N.tolist())
 
     @property
-    def replicates(self) -> NestedTest | None:
+    def pure_error(self) -> NestedTest | None:
         """The test of the law against what models of one size differ by; None without replicates."""
         if self.found is None or len(set(self.S)) == len(self.S):
             return None
@@ -194,12 +194,12 @@ class PowerLawFit(LawFit):
         if found is None:
             record |= {"interval": None} | at
         else:
-            if self.n_resamples is not None:
-                record |= {"n_resamples": self.n_resamples, "n_resamples_left_out": self.n_resamples_left_out}
+            if self.n_replicates is not None:
+                record |= {"n_resamples": self.n_replicates, "n_resamples_left_out": self.n_replicates_left_out}
             record |= {"sigma_ln": None if found.sigma_N is None else found.sigma_N.tolist()} | at
             record |= {"residuals_ln": self.residuals_ln}
             if len(set(self.S)) < len(self.S):
-                record["replicates"] = None if self.replicates is None else vars(self.replicates)
+                record["replicates"] = None if self.pure_error is None else vars(self.pure_error)
             record |= {"huber_scale_ln": found.regression.scale, "starts": [*map(list, found.regression.starts)]}
             record |= {"tolerances": TOLERANCES, "gradient": found.regression.gradient_P.tolist()}
             record |= {"interval": self.interval}
@@ -229,7 +229,7 @@ def finite_or_none(values: Floats) -> list[float | None]:
 def power_law(
     S: ArrayLike,
     y: ArrayLike,
-    y_resampled: ArrayLike | Resampled | None = None,
+    y_replicates: ArrayLike | Replicates | None = None,
     method: Method = Method.ols,
     backtests: bool = True,
     signed: bool = False,
@@ -240,15 +240,15 @@ def power_law(
 
     The fit runs at a reference size, ln y = ln_C_ref - alpha * ln(S / S_ref) with S_ref the geometric mean of the
     sizes, where constant and exponent are uncorrelated. `offset` adds E >= 0, an irreducible part of y; `weighted`
-    takes the variances of ln y over the resamples; `robust` uses Huber's loss, for outlying sizes.
+    takes the variances of ln y over the replicates; `robust` uses Huber's loss, for outlying sizes.
 
     Args:
         S: non-embedding parameters of each model, shape [N], positive, in any order; equal ones are replicates of one
             size, models that were trained more than once.
         y: -ln RBP_k, or cross-entropy in nats, or any positive quantity, or a signed one that is nowhere 0, shape [N].
-        y_resampled: the same quantity under B resamples of the documents, the same documents for every size, shape
+        y_replicates: the same quantity under B replicates of the documents, the same documents for every size, shape
             [B, N]. Rows with a value that is not finite or has another sign are left out and counted. There is no
-            interval if fewer than 20 rows are left. Or |y| as `Resampled`, negative where a sign differs.
+            interval if fewer than 20 rows are left. Or |y| as `Replicates`, negative where a sign differs.
         method: how ln y is regressed on ln S.
         backtests: whether to fit once more without the largest size, and to find the interval of R2, as for a law that
             is shown; if not, these are None.
@@ -259,7 +259,7 @@ def power_law(
     Returns:
         The fit. Its status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not
         positive and finite, no_variation if all y are equal (alpha is 0 then, and the rest is unknown), no_variances if
-        `weighted` has no resamples to weigh by, not_converged if the regression fails its own check, sign_change if a
+        `weighted` has no replicates to weigh by, not_converged if the regression fails its own check, sign_change if a
         signed y has both signs, or is 0; with numbers, ok, or at_bound where E is 0.
 
     Raises:
@@ -278,8 +278,8 @@ def power_law(
             return replace(law, status=Status.sign_change, sign=None)
         sign = -1 if len(signs) and signs[0] < 0 else 1
         law = replace(law, sign=sign)
-    y_N, resampled = sign * given_N, _usable(y_resampled, len(S_N), sign)
-    found = yield from estimate(S_N, y_N, resampled, method, given, unequal)
+    y_N, replicates = sign * given_N, _usable(y_replicates, len(S_N), sign)
+    found = yield from estimate(S_N, y_N, replicates, method, given, unequal)
     if found is Status.no_variation:  # the same at every size: alpha is 0, R2 and intervals are undefined
         return replace(law, status=found, C=float(y_N[0]), alpha=0.0)
     if isinstance(found, Status):
@@ -308,8 +308,8 @@ def power_law(
         status=Status.at_bound if regression.at_bound else Status.ok,
         ends=ends,
         found=found,
-        n_resamples=None if resampled is None else len(resampled.y_BN),
-        n_resamples_left_out=0 if resampled is None else resampled.n_left_out,
+        n_replicates=None if replicates is None else len(replicates.y_BN),
+        n_replicates_left_out=0 if replicates is None else replicates.n_left_out,
         given=given,
         interval=("documents and models" if spread.knows_text else "models") if found.has_interval else None,
         limited_by=spread.limit(np.eye(len(regression.theta_P))[1]) if found.has_interval else None,
@@ -319,8 +319,8 @@ def power_law(
 fit_power_law = at_once(power_law)
 
 
-def fit_offsets(points: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike | Resampled | None]]) -> list[PowerLawFit]:
-    """The laws with an offset of many (S, y, y_resampled), each as `fit_power_law` without backtests; faster."""
+def fit_offsets(points: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike | Replicates | None]]) -> list[PowerLawFit]:
+    """The laws with an offset of many (S, y, y_replicates), each as `fit_power_law` without backtests; faster."""
     return together([power_law(*each, Method.offset, backtests=False) for each in points])
 
 
@@ -386,10 +386,10 @@ def _checked(S: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
     return S_N, y_N
 
 
-def _usable(resampled: ArrayLike | Resampled | None, n_sizes: int, sign: int) -> Resampled | None:
-    if resampled is None or isinstance(resampled, Resampled):
-        return resampled
-    y_BN = np.asarray(resampled, dtype=np.float64)
+def _usable(replicates: ArrayLike | Replicates | None, n_sizes: int, sign: int) -> Replicates | None:
+    if replicates is None or isinstance(replicates, Replicates):
+        return replicates
+    y_BN = np.asarray(replicates, dtype=np.float64)
     if y_BN.ndim != 2 or y_BN.shape[1] != n_sizes:
         raise ValueError(f"y_resampled has shape {y_BN.shape}, expected [B, {n_sizes}]")
-    return Resampled.of(sign * y_BN)
+    return Replicates.of(sign * y_BN)

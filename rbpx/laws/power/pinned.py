@@ -82,7 +82,7 @@ def regress_pinned(
 
 
 def refit_pinned(regression: Regression, x_N: Floats, ln_y_BN: Floats) -> Floats:
-    """The same on each of B resamples, [B, P]."""
+    """The same on each of B replicates, [B, P]."""
     free_PF, theta_P = regression.free_PF, regression.theta_P
     assert free_PF is not None  # of `regress_pinned`
     return _search(x_N, ln_y_BN, np.tile(theta_P, (len(ln_y_BN), 1)), theta_P, free_PF)

@@ -1,6 +1,6 @@
-"""Regression of ln y on ln S for a law in size, of the points and of all their resamples at once.
+"""Regression of ln y on ln S for a law in size, of the points and of all their replicates at once.
 
-Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), B resamples of the documents.
+Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), B replicates of the documents.
 """
 
 from dataclasses import dataclass, replace
@@ -280,11 +280,11 @@ def _best_offset(x_N: Floats, ln_y_N: Floats, start_GP: Floats) -> Searching[tup
     return tuple(end_GP[best].tolist())
 
 
-# ------------------------------------------------------------------------------------------------------- resamples
+# ------------------------------------------------------------------------------------------------------- replicates
 
 
 def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) -> Searching[Floats]:
-    """The same regression on each resample, all at once; starts at the fit and keeps its weights and its scale.
+    """The same regression on each replicate, all at once; starts at the fit and keeps its weights and its scale.
 
     Returns:
         Parameters, shape [B, P]. NaN where the search for an offset did not end.
@@ -294,7 +294,7 @@ def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) 
     if regression.scale:
         return huber_lines(x_N, ln_y_BN, regression.theta_P, regression.scale)
     start_P = regression.theta_P.copy()
-    if regression.at_bound:  # a resample may need an offset where the data did not
+    if regression.at_bound:  # a replicate may need an offset where the data did not
         start_P[2] = 0.1 * float(np.exp(ln_y_BN.min()))
     theta_BP: Floats = yield Search(x_N, ln_y_BN, np.tile(start_P, (len(ln_y_BN), 1)))
     return theta_BP

@@ -8,7 +8,7 @@ Two trainings of one shape stand above or below a law together: their residuals 
 and width, or the misfit of the law there). So residuals are e = u(size) + v, with variances tau^2 and omega^2, and one
 more family does not narrow an interval by what it repeats.
 
-Shapes: N sizes, M points of several families, P parameters, B resamples of the documents.
+Shapes: N sizes, M points of several families, P parameters, B replicates of the documents.
 """
 
 import math
@@ -20,7 +20,7 @@ import numpy as np
 from rbpx.laws.intervals.estimate import (
     Estimate,
     Moments,
-    Resampled,
+    Replicates,
     around,
     document_t,
     half_width,
@@ -88,7 +88,7 @@ def shared_error(points: Stacked, jacobian_MP: Floats, residual_M: Floats, at: i
     as independent.
 
     Args:
-        points: of all families, with their resamples.
+        points: of all families, with their replicates.
         jacobian_MP: derivatives of ln y; of full rank.
         residual_M: ln y, measured minus fitted.
         at: number of the parameter.
@@ -159,7 +159,7 @@ class Uncertainty:
 
     Attributes:
         text_PP: covariance over documents; zeros where there are none.
-        bias_P: mean over resamples minus the fit.
+        bias_P: mean over replicates minus the fit.
         spread_PP: covariance of the parameters for points that scatter about the law with variance 1 in ln y (times
             their own variance, in a weighted fit).
         scatter: standard deviation of the points about the law, in ln y (of their own standard deviations).
@@ -167,7 +167,7 @@ class Uncertainty:
         dof: degrees of freedom of the scatter; no whole number where sizes were trained more than once.
         knows_text: whether documents were resampled.
         point: variance of a new point in units of scatter^2; in a weighted fit the mean over the points.
-        n_documents: whose resamples say so; None where they are not counted, as in fits of earlier versions.
+        n_documents: whose replicates say so; None where they are not counted, as in fits of earlier versions.
     """
 
     text_PP: Floats
@@ -184,7 +184,7 @@ class Uncertainty:
         """95 % interval over documents and models of a function of the parameters, by its gradient.
 
         value - bias +- `half_width`. A plug-in quantity such as an entropy is biased once in the data and about as much
-        again in each resample, so the interval is centred on the value minus the bias of its resamples; and it always
+        again in each replicate, so the interval is centred on the value minus the bias of its replicates; and it always
         reaches to the value itself, which is the number that stands beside it.
 
         Args:
@@ -238,18 +238,18 @@ class Uncertainty:
 
 
 def uncertainty(
-    regression: Regression, refits: tuple[Moments | None, Resampled] | None, x_N: Floats | None = None
+    regression: Regression, refits: tuple[Moments | None, Replicates] | None, x_N: Floats | None = None
 ) -> Uncertainty:
     """Variances of a fit from its residuals and, where there are documents, from its refits.
 
     The residual variance contains the scatter of the models and the noise of the documents; the latter is the mean over
-    resamples of the squares that the change of ln y leaves about its own refit, divided by the degrees of freedom.
+    replicates of the squares that the change of ln y leaves about its own refit, divided by the degrees of freedom.
     Points that count by their own variances are taken to scatter in proportion to these.
 
     Args:
         regression: of the points.
         refits: bias and covariance of the parameters over resampled documents, None where these are too few, and ln y
-            under the same resamples.
+            under the same replicates.
         x_N: ln S. Models of one size that were trained more than once may err alike there, the law being wrong: what
             they have in common counts once, and the scatter is the one that independent points would need to have
             for alpha to be as uncertain (`rbpx.laws.power.uncertainty`). None if no two sizes are equal.
@@ -262,15 +262,15 @@ def uncertainty(
         spread_PP, point = (L_PN / w_N) @ L_PN.T, float(np.mean(1 / w_N))
     total = float(w_N @ regression.residual_N**2) / dof
     text_PP, bias_P, explained = np.zeros((len(theta_P),) * 2), np.zeros(len(theta_P)), 0.0
-    text, resampled = (None, None) if refits is None else refits
-    n_documents = None if resampled is None else resampled.n_documents
-    if resampled is not None and text is not None:
+    text, replicates = (None, None) if refits is None else refits
+    n_documents = None if replicates is None else replicates.n_documents
+    if replicates is not None and text is not None:
         text_PP, bias_P = text.covariance_PP, text.bias_P
-        explained = float(w_N @ resampled.mean_squares_of(np.eye(len(J_NP)) - J_NP @ L_PN)) / dof
+        explained = float(w_N @ replicates.mean_squares_of(np.eye(len(J_NP)) - J_NP @ L_PN)) / dof
     scatter, text_scatter = total**0.5, explained**0.5
     if x_N is not None and len(set(x_N.tolist())) < len(x_N) and regression.free_PF is None:
         root_N = np.sqrt(w_N)
-        changes = None if resampled is None or text is None else (resampled.ln_y_BN - resampled.mean_N) * root_N
+        changes = None if replicates is None or text is None else (replicates.ln_y_BN - replicates.mean_N) * root_N
         points = stack_one(x_N, np.zeros(len(x_N)), changes)
         J_MP, residual_M = regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N
         error = shared_error(points, J_MP, residual_M, at=1)

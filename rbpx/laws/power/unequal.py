@@ -4,7 +4,7 @@ With weights a run scatters by 1 / sqrt(weight) times what one of weight 1 does.
 the line count that many times less, and the line is raised to the level of well-tuned runs (`rbpx.laws.tuned`); scatter
 is theirs, and the constants vary as over resampled runs, and documents where those are known.
 
-Shapes: N sizes, B resamples, P parameters.
+Shapes: N sizes, B replicates, P parameters.
 """
 
 from dataclasses import dataclass, replace
@@ -13,13 +13,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.intervals.estimate import Resampled, run_weights
+from rbpx.laws.intervals.estimate import Replicates, run_weights
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.regression import Regression, line, regression_at
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.tuned import Tuned, tuned
 
-_RESAMPLES: Final = 400
+_REPLICATES: Final = 400
 _STEPS: Final = 100
 
 
@@ -51,15 +51,15 @@ def regress_unequal(x_N: Floats, ln_y_N: Floats, unequal: Unequal) -> Regression
     return replace(regression, theta_P=raised_P, residual_N=regression.residual_N - about.level_B[0])
 
 
-def uncertainty_over(x_N: Floats, ln_y_N: Floats, unequal: Unequal, resampled: Resampled | None) -> Uncertainty:
+def uncertainty_over(x_N: Floats, ln_y_N: Floats, unequal: Unequal, replicates: Replicates | None) -> Uncertainty:
     """The uncertainty of a line of well-tuned runs, for `over` above 1."""
     weight_N = unequal.weight_N / unequal.weight_N.mean()
     _, about = _lowest(x_N, ln_y_N, weight_N, unequal.over)
     n, P = len(x_N), 2
-    weight_BN = run_weights(n, _RESAMPLES, 0) * weight_N
+    weight_BN = run_weights(n, _REPLICATES, 0) * weight_N
     ln_y_BN = np.broadcast_to(ln_y_N, weight_BN.shape)
-    if resampled is not None:
-        ln_y_BN = resampled.ln_y_BN[np.random.default_rng(0).integers(len(resampled.ln_y_BN), size=_RESAMPLES)]
+    if replicates is not None:
+        ln_y_BN = replicates.ln_y_BN[np.random.default_rng(0).integers(len(replicates.ln_y_BN), size=_REPLICATES)]
     theta_BP = _lines(x_N, ln_y_BN, weight_BN, unequal.over)
     left_BN = ln_y_BN - theta_BP[:, :1] + theta_BP[:, 1:] * x_N
     theta_BP[:, 0] += tuned(left_BN, weight_BN).level_B

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from rbpx.laws.forms.candidates import Constants, FormFits, Shape, fit_forms
 from rbpx.laws.forms.departing import predicting_grid
 from rbpx.laws.forms.t_mixture import TMixture
-from rbpx.laws.intervals.estimate import LEVEL, Estimate, Resampled, Z, of_share
+from rbpx.laws.intervals.estimate import LEVEL, Estimate, Replicates, Z, of_share
 from rbpx.laws.intervals.estimate import TAILS as ENDS
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, Searching, exp_or_none, roots
@@ -103,7 +103,7 @@ def predictor(fit: PowerLawFit) -> Predictor | None:
 def predictor_of(
     S: ArrayLike,
     y: ArrayLike,
-    resampled: Resampled | None,
+    replicates: Replicates | None,
     method: Method,
     sign: int = 1,
     given: Mapping[str, float] = NOTHING,
@@ -114,14 +114,14 @@ def predictor_of(
     Args:
         S: as in `rbpx.laws.power.law.fit_power_law`.
         y: the values; where their law is that of |y|, values of the other sign have none.
-        resampled: of |y|.
+        replicates: of |y|.
         method: how ln |y| is regressed on ln S.
         sign: of the law.
         given: constants that are held.
         unequal: how runs count.
     """
     S_N, y_N = np.asarray(S, dtype=np.float64), sign * np.asarray(y, dtype=np.float64)
-    found = yield from estimate(S_N, y_N, resampled, method, given, unequal)
+    found = yield from estimate(S_N, y_N, replicates, method, given, unequal)
     S_ref = math.exp(float(np.log(S_N).mean()))
     if found is Status.no_variation:
         return Predictor(np.array([math.log(y_N[0]), 0.0]), S_ref, sign, S_N.tolist(), None)

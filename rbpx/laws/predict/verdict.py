@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from rbpx.laws.intervals.estimate import TAILS, Resampled, document_t, student_t
+from rbpx.laws.intervals.estimate import TAILS, Replicates, document_t, student_t
 from rbpx.laws.intervals.lack_of_fit import line_residuals
 from rbpx.laws.intervals.misfit import Departure, Misfit, misfit
 from rbpx.laws.names import Method
@@ -86,18 +86,18 @@ class FormVerdict:
     bic_power_less_offset: float | None
 
 
-def compare_forms(laws: Sequence[tuple[PowerLawFit, ArrayLike | Resampled | None]]) -> list[FormVerdict | None]:
+def compare_forms(laws: Sequence[tuple[PowerLawFit, ArrayLike | Replicates | None]]) -> list[FormVerdict | None]:
     """Compare power laws with the same laws and an offset, both by ordinary least squares of ln y.
 
     Args:
-        laws: each power law, and its resamples as in `fit_power_law`.
+        laws: each power law, and its replicates as in `fit_power_law`.
 
     Returns:
         The verdicts; None where no law falls with size, or there are fewer than the 4 sizes that an offset needs.
     """
     falls = [power.status is Status.ok and power.alpha is not None and power.alpha > 0 for power, _ in laws]
     falling = [law for law, does in zip(laws, falls, strict=True) if does]
-    offsets = iter(fit_offsets([(power.S, _positive(power), resampled) for power, resampled in falling]))
+    offsets = iter(fit_offsets([(power.S, _positive(power), replicates) for power, replicates in falling]))
     return [_verdict(power, next(offsets)) if does else None for (power, _), does in zip(laws, falls, strict=True)]
 
 
@@ -208,7 +208,7 @@ _SAYS: Final = {
 def judge(
     fit: PowerLawFit,
     backtests: Sequence[Backtest] = (),
-    y_resampled: ArrayLike | Resampled | None = None,
+    y_replicates: ArrayLike | Replicates | None = None,
     tokens: Sequence[float | None] | None = None,
 ) -> tuple[Status, ...]:
     """Every status that holds for a fitted law, in the order of `Status`; none where the law stands.
@@ -216,12 +216,12 @@ def judge(
     Args:
         fit: a law; the status it has already is one of those returned, unless it is ok.
         backtests: of the same law, by the same method (`rbpx.laws.predict.verdict`).
-        y_resampled: as in `rbpx.laws.power.law.fit_power_law`.
+        y_replicates: as in `rbpx.laws.power.law.fit_power_law`.
         tokens: that each model was trained on, None where they are not known.
     """
     if fit.alpha is None or fit.status is Status.no_variation:
         return in_order([fit.status])
-    of_form = _of_form(fit, y_resampled)
+    of_form = _of_form(fit, y_replicates)
     against = _of_last(fit.S, fit.y, backtests) if Status.intervals_missed in of_form else []
     against += [Status.undertrained] if is_undertrained(fit.S, tokens) else []
     against += [Status.given_refused] if any(each.is_refused for each in fit.pinned) else []
@@ -284,12 +284,12 @@ def _of_exponent(fit: PowerLawFit) -> list[Status]:
     return trend_doubts(alpha, -math.inf if lo is None else lo, math.inf if hi is None else hi)
 
 
-def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | Resampled | None) -> list[Status]:
-    replicates, level, statuses = fit.replicates, SIGNIFICANT, []
-    if replicates is not None:
+def _of_form(fit: PowerLawFit, y_replicates: ArrayLike | Replicates | None) -> list[Status]:
+    pure_error, level, statuses = fit.pure_error, SIGNIFICANT, []
+    if pure_error is not None:
         level /= 2
-        statuses += [Status.bends] if replicates.p < level else []
-    test = _misfit(fit, _absolute(y_resampled), level)
+        statuses += [Status.bends] if pure_error.p < level else []
+    test = _misfit(fit, _absolute(y_replicates), level)
     found = [] if test is None else test.found
     ln_S_N, ln_y_N = np.log(fit.S), np.log(np.abs(fit.y))
     slope_at_ends = np.polyval(np.polyder(np.polyfit(ln_S_N, ln_y_N, 2)), [ln_S_N.min(), ln_S_N.max()])
@@ -298,16 +298,16 @@ def _of_form(fit: PowerLawFit, y_resampled: ArrayLike | Resampled | None) -> lis
     return [*statuses, *(_SAYS[departure] for departure in found)]
 
 
-def _misfit(fit: PowerLawFit, resampled: Resampled | None, level: float) -> Misfit | None:
+def _misfit(fit: PowerLawFit, replicates: Replicates | None, level: float) -> Misfit | None:
     """The test of the law by the means of its sizes; None where documents alone move them as far from it."""
     of_size_GN = np.equal.outer(np.unique(fit.S), fit.S).astype(np.float64)
     mean_GN = of_size_GN / np.sqrt(of_size_GN.sum(axis=1, keepdims=True))  # times the root of how many there are
     residual_N, J_NP = _about(fit)
     test = misfit(np.log(np.unique(fit.S)), mean_GN @ residual_N, mean_GN @ J_NP, level)
-    if test is None or resampled is None or not resampled.suffices:
+    if test is None or replicates is None or not replicates.suffices:
         return test
-    variance = float(resampled.covariance_of((test.direction_N @ mean_GN)[None])[0, 0])
-    return test if test.length**2 > document_t(resampled.n_documents) ** 2 * variance else None
+    variance = float(replicates.covariance_of((test.direction_N @ mean_GN)[None])[0, 0])
+    return test if test.length**2 > document_t(replicates.n_documents) ** 2 * variance else None
 
 
 def _about(fit: PowerLawFit) -> tuple[Floats, Floats]:
@@ -324,10 +324,10 @@ def _about(fit: PowerLawFit) -> tuple[Floats, Floats]:
     return ln_y_N - np.log(E + power_N), np.column_stack([of_power_N, x_N * of_power_N, 1 / (E + power_N)])
 
 
-def _absolute(y_resampled: ArrayLike | Resampled | None) -> Resampled | None:
-    if y_resampled is None or isinstance(y_resampled, Resampled):
-        return y_resampled
-    return Resampled.of(np.abs(np.asarray(y_resampled, dtype=np.float64)))
+def _absolute(y_replicates: ArrayLike | Replicates | None) -> Replicates | None:
+    if y_replicates is None or isinstance(y_replicates, Replicates):
+        return y_replicates
+    return Replicates.of(np.abs(np.asarray(y_replicates, dtype=np.float64)))
 
 
 def _last(S: Sequence[float], backtests: Sequence[Backtest]) -> list[Backtest]:

@@ -1,15 +1,15 @@
 """Decomposition of cross-entropy by rank into three terms that add up to it.
 
-`resample_terms` gives the same numbers as `decompose` of the counts of every resample of the documents, from far fewer
-of them. With n_e tokens of rank e and S_e = exp(L_e / n_e), all that a resample needs are sum n_e, sum L_e,
+`resample_terms` gives the same numbers as `decompose` of the counts of every replicate of the documents, from far fewer
+of them. With n_e tokens of rank e and S_e = exp(L_e / n_e), all that a replicate needs are sum n_e, sum L_e,
 sum n_e ln n_e and sum S_e. The first two are sums over documents. A rank that occurs in a single document, drawn w
 times, has n_e = w c and the S_e that it has there, so that of these ranks the other two are sums over documents too.
 What is left are the ranks of several documents; the frequent ones, which many documents have, are a product of dense
 matrices, the others of sparse ones.
 
 Source: What Scales in Cross-Entropy Scaling Law? (arXiv 2510.04067). Shapes: E is the number of ranks, ... any
-leading axes (resamples); N different pairs of document and rank, D documents, B resamples, R ranks, b and r parts of B
-and R that fit in the cache of a core.
+leading axes (replicates); N different pairs of document and rank, D documents, B replicates, R ranks, b and r parts of
+B and R that fit in the cache of a core.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ EQUATION: Final = "CE = H(P) + KL(P || Q) - ln(sum_e S_e)"
 SOURCE: Final = "arXiv 2510.04067"
 Indices = NDArray[np.intp]
 _DENSE: Final = 0.2  # of the documents: a rank that more of them have is cheaper in a dense matrix
-_RESAMPLES, _RANKS = 256, 128  # at a time: 256 KiB
+_REPLICATES, _RANKS = 256, 128  # at a time: 256 KiB
 _TOO_SMALL: Final = 1e-250  # a sum of scores, relative to the largest score of any document, that may have underflowed
 
 
@@ -99,20 +99,20 @@ def rank_counts(n_tokens: ArrayLike) -> Floats:
     return n_E
 
 
-def resample_terms(
+def replicate_terms(
     document_N: Indices, rank_N: Indices, n_tokens_N: Floats, sum_logprob_N: Floats, weights_BD: Floats
 ) -> Terms:
-    """The terms of each resample.
+    """The terms of each replicate.
 
     Args:
         document_N: of each count, from 0.
         rank_N: which rank, numbered from 0 without gaps.
         n_tokens_N: tokens of that rank in that document, above 0.
         sum_logprob_N: sum of their log-probabilities, nats.
-        weights_BD: how often each document is drawn in each resample, whole numbers.
+        weights_BD: how often each document is drawn in each replicate, whole numbers.
 
     Returns:
-        Terms of shape [B]; NaN for a resample without a token.
+        Terms of shape [B]; NaN for a replicate without a token.
     """
     D = weights_BD.shape[1]
     n_B, logprob_B = (weights_BD @ np.bincount(document_N, sums_N, D) for sums_N in (n_tokens_N, sum_logprob_N))
@@ -165,10 +165,10 @@ def _shared_ranks(
             block = slice(first, min(first + _RANKS, ranks.stop))
             blocks.append([each[block].toarray() if is_dense else each[block] for each in both_RD])
     sums_B2 = np.zeros((len(weights_BD), 2))
-    for begin in range(0, len(weights_BD), _RESAMPLES):
-        weights_Db = np.ascontiguousarray(weights_BD[begin : begin + _RESAMPLES].T)
+    for begin in range(0, len(weights_BD), _REPLICATES):
+        weights_Db = np.ascontiguousarray(weights_BD[begin : begin + _REPLICATES].T)
         for block_2rD in blocks:
-            sums_B2[begin : begin + _RESAMPLES] += _sums(*(np.asarray(each_rD @ weights_Db) for each_rD in block_2rD))
+            sums_B2[begin : begin + _REPLICATES] += _sums(*(np.asarray(each_rD @ weights_Db) for each_rD in block_2rD))
     return sums_B2
 
 

@@ -4,7 +4,7 @@ Everything is written in t = ln(rank) and in the natural parameters theta = (bet
 beta = 1 - mu / sigma^2 and gamma = 1 / (2 sigma^2), because the power law is then the plain boundary gamma = 0 and
 not a place where mu and sigma run away.
 
-Shapes: R different ranks, B resamples or pairs of parameters, V the vocabulary, Q ranks that sums are evaluated at,
+Shapes: R different ranks, B replicates or pairs of parameters, V the vocabulary, Q ranks that sums are evaluated at,
 K values of k.
 """
 
@@ -241,7 +241,7 @@ def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
 
 
 def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:
-    """First and second derivatives of ln p_x at the fit: what a resample needs is their sum over its tokens.
+    """First and second derivatives of ln p_x at the fit: what a replicate needs is their sum over its tokens.
 
     Args:
         fit: result of `fit_paper`, status ok.
@@ -261,14 +261,14 @@ def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:
 
 
 def step_paper(fit: RankFit, sums_B6: Floats) -> Floats:
-    """One Newton step for each resample, as `resample_paper`, from the sums of `paper_slopes` over its tokens.
+    """One Newton step for each replicate, as `resample_paper`, from the sums of `paper_slopes` over its tokens.
 
     Args:
         fit: result of `fit_paper` on the whole sample, status ok.
         sums_B6: shape [B, 6].
 
     Returns:
-        (mu, sigma), shape [B, 2]; NaN where a resample has too few different ranks for a step.
+        (mu, sigma), shape [B, 2]; NaN where a replicate has too few different ranks for a step.
 
     Raises:
         ValueError: if the fit has no mu and sigma.

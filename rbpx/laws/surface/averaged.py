@@ -163,7 +163,7 @@ def backtest_budgets(
     """
     cuts = [_cuts(runs) for runs, _ in several]
     asked = [
-        fitting_given(runs.only(fitted_N), form, pins, n_resamples=0, is_tested=False, **options)
+        fitting_given(runs.only(fitted_N), form, pins, n_replicates=0, is_tested=False, **options)
         for (runs, forms), of_runs in zip(several, cuts, strict=True)
         for _, fitted_N, _ in of_runs
         for form in forms

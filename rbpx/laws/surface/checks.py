@@ -21,7 +21,7 @@ from rbpx.laws.surface.given import fitting_given
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import Surface
 
-_RESAMPLES: Final = 100  # of the runs that are left, for the interval of one new run
+_REPLICATES: Final = 100  # of the runs that are left, for the interval of one new run
 _SAME: Final = 0.01  # of a logarithm: runs that are within it of the largest are as large
 _LEVELS: Final = 3  # sizes, or numbers of tokens: a term of a surface has as many constants
 
@@ -82,7 +82,7 @@ def largest(runs: Runs, axis: Axis) -> NDArray[np.bool_]:
 
 def compare_each(
     several: Sequence[tuple[Runs, Sequence[str]]],
-    n_resamples: int = 200,
+    n_replicates: int = 200,
     same_documents: bool = False,
     pins: Pins = NO_PINS,
     **options: Any,
@@ -91,18 +91,18 @@ def compare_each(
 
     Args:
         several: the points of each, and names in `FORMS`.
-        n_resamples: of the runs, for the intervals of all of it.
+        n_replicates: of the runs, for the intervals of all of it.
         same_documents: whether to fit each form without resampled documents too.
         pins: constants of the forms that are given.
         options: objective and delta of `fit_surface`.
     """
     outs = [{axis: largest(runs, axis) for axis in AXES} for runs, _ in several]
     rests = [_without(runs, out) for (runs, _), out in zip(several, outs, strict=True)]
-    few, asked = min(n_resamples, _RESAMPLES), []
+    few, asked = min(n_replicates, _REPLICATES), []
     for (runs, forms), rest in zip(several, rests, strict=True):
         whole = [runs] if runs.y_BN is None or not same_documents else [runs, replace(runs, y_BN=None)]
         for form in forms:
-            asked += [fitting_given(each, form, pins, n_resamples, **options) for each in whole]
+            asked += [fitting_given(each, form, pins, n_replicates, **options) for each in whole]
             asked += [fitting_given(each, form, pins, few, is_tested=False, **options) for each in rest.values()]
     fits = iter(together(asked))
 

@@ -1,6 +1,6 @@
 """Fits of a surface y(S, D): constants with intervals over runs, what they minimise, and a status.
 
-Each point fit searches from many starts, each resample of the runs from the fit. Shapes: N points, B resamples, P
+Each point fit searches from many starts, each replicate of the runs from the fit. Shapes: N points, B replicates, P
 numbers of theta.
 """
 
@@ -20,7 +20,7 @@ from rbpx.laws.surface.data_constrained import DataConstrained
 from rbpx.laws.surface.design import Design, judge
 from rbpx.laws.surface.equations import Chinchilla, Form, Kaplan
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import RESAMPLE, Search
+from rbpx.laws.surface.solve import REPLICATE, Search
 from rbpx.laws.surface.step import ln_likelihood, loss
 from rbpx.laws.surface.surface import Surface, exponential
 from rbpx.laws.tuned import Tuned, tuned
@@ -35,9 +35,9 @@ _FINALISTS: Final = 16
 _MANY_STEPS: Final = 300  # of each finalist; the best is searched to the end
 _SAME: Final = 1e-4  # of an objective: searches that are so close are on the same way, or have one end
 _MOST_STEPS: Final = 2000
-_MOST_STEPS_OF_RESAMPLE: Final = 1000
-_MOST_WAYS: Final = 8  # for a resample
-_WORSE: Final = 1.3  # times the objective: from a worse end a resample is not searched
+_MOST_STEPS_OF_REPLICATE: Final = 1000
+_MOST_WAYS: Final = 8  # for a replicate
+_WORSE: Final = 1.3  # times the objective: from a worse end a replicate is not searched
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,7 +57,7 @@ class SurfaceFit:
         at_bound: constants at their least value.
         design: what the points can tell; None without points.
         reasons: all statuses that hold.
-        n_left_out: resamples that were not fitted.
+        n_left_out: replicates that were not fitted.
         surface: the numbers to compute with; None without a fit.
         runs: the points.
         pinned: the constants that were given.
@@ -98,7 +98,7 @@ def fitting(
     form: str = "chinchilla",
     objective: Objective = Objective.log_huber,
     delta: float = DELTA,
-    n_resamples: int = 200,
+    n_replicates: int = 200,
     seed: int = 0,
     given: Mapping[str, float] = NOTHING,
     over: float = 1.0,
@@ -110,8 +110,8 @@ def fitting(
         form: a name in `FORMS`.
         objective: what is minimised.
         delta: where Huber's loss becomes linear, in ln y for `log_huber`, in the unit of y for `huber`.
-        n_resamples: resamples of the runs, whole; with `y_BN` each also takes y under a resample of the documents.
-        seed: of the resamples.
+        n_replicates: replicates of the runs, whole; with `y_BN` each also takes y under a replicate of the documents.
+        seed: of the replicates.
         given: constants of the form that are held; none where `over` is not 1.
         over: by what the loss of points above the surface is divided; it is then raised to the level of well-tuned runs
             (`rbpx.laws.tuned`), and its intervals are theirs.
@@ -179,7 +179,7 @@ def fitting(
         return without(Status.not_converged)
     about, theta_P = _levelled(whole, end_WP[:1])
     theta_P = theta_P[0]
-    theta_BP = yield from _refit(whole, runs, end_WP, n_resamples, seed)
+    theta_BP = yield from _refit(whole, runs, end_WP, n_replicates, seed)
     ln_fit_1N, J_1PN = equation.evaluate(x, theta_P[None])
     surface = Surface(equation, x, theta_P, theta_BP, runs.n_groups, n_free, ln_fit_1N[0] - ln_y_N, fixed_P)
     surface = replace(
@@ -190,7 +190,7 @@ def fitting(
     judged = judge(runs.S_N, runs.D_N, J_1PN[0][[name not in given for name in kind.names]])
     constants = {name: of_constant(surface, name, name in unidentified) for name in kind.names}
     reasons = {
-        Status.barely_determined: n_resamples > 0
+        Status.barely_determined: n_replicates > 0
         and any(
             _is_open(constants[name], name in kind.saturating)
             for name in (*kind.exponents, *kind.saturating)
@@ -254,20 +254,20 @@ def _different(total_B: Floats) -> NDArray[np.int64]:
     return np.asarray(order_B[np.append(True, ordered_B[1:] > ordered_B[:-1] * (1 + _SAME))])
 
 
-def _refit(whole: Search, runs: Runs, end_WP: Floats, n_resamples: int, seed: int) -> Searching[Floats]:
-    """Theta of each resample of the runs, [B, P]; NaN where one has too little in it, or no end was found.
+def _refit(whole: Search, runs: Runs, end_WP: Floats, n_replicates: int, seed: int) -> Searching[Floats]:
+    """Theta of each replicate of the runs, [B, P]; NaN where one has too little in it, or no end was found.
 
-    An objective with several minima may have another least one for each resample, so each is searched from the fit and
+    An objective with several minima may have another least one for each replicate, so each is searched from the fit and
     from all other ends that are nearly its best.
     """
-    theta_BP = np.full((n_resamples, end_WP.shape[1]), np.nan)
-    if n_resamples == 0 or runs.n_groups < 2:
+    theta_BP = np.full((n_replicates, end_WP.shape[1]), np.nan)
+    if n_replicates == 0 or runs.n_groups < 2:
         return theta_BP
-    weight_BN = run_weights(runs.n_groups, n_resamples, seed)[:, runs.group_N] * whole.weight_BN
+    weight_BN = run_weights(runs.n_groups, n_replicates, seed)[:, runs.group_N] * whole.weight_BN
     ln_y_BN = np.broadcast_to(whole.ln_y_BN, weight_BN.shape)
-    usable_B = np.full(n_resamples, True)
+    usable_B = np.full(n_replicates, True)
     if runs.y_BN is not None:
-        drawn_B = np.random.default_rng(seed).integers(len(runs.y_BN), size=n_resamples)
+        drawn_B = np.random.default_rng(seed).integers(len(runs.y_BN), size=n_replicates)
         with np.errstate(divide="ignore", invalid="ignore"):
             ln_y_BN = np.log(runs.y_BN[drawn_B] / whole.form.y_ref)
         usable_B = np.asarray(np.isfinite(ln_y_BN).all(axis=1))
@@ -276,19 +276,19 @@ def _refit(whole: Search, runs: Runs, end_WP: Floats, n_resamples: int, seed: in
     how = whole.objective, whole.delta
     of_ways = [loss(*how, ln_fit_N, ln_y_BN, whole.over).value_BN for ln_fit_N in ln_fit_WN]
     at_BW = np.stack([(value_BN * weight_BN).sum(axis=1) for value_BN in of_ways], axis=1)
-    resample_F, end_F = np.nonzero(
+    replicate_F, end_F = np.nonzero(
         (at_BW <= _WORSE * at_BW.min(axis=1, keepdims=True)) | (np.arange(at_BW.shape[1]) == 0)
     )
-    ways = replace(whole, ln_y_BN=ln_y_BN[resample_F], weight_BN=weight_BN[resample_F], start_BP=end_WP[end_F])
-    found = yield replace(ways, most_steps=_MOST_STEPS_OF_RESAMPLE, end=RESAMPLE)
-    best_B = np.lexsort((found.total_B, resample_F))[np.searchsorted(resample_F, np.arange(len(at_BW)))]
+    ways = replace(whole, ln_y_BN=ln_y_BN[replicate_F], weight_BN=weight_BN[replicate_F], start_BP=end_WP[end_F])
+    found = yield replace(ways, most_steps=_MOST_STEPS_OF_REPLICATE, end=REPLICATE)
+    best_B = np.lexsort((found.total_B, replicate_F))[np.searchsorted(replicate_F, np.arange(len(at_BW)))]
     _, best_BP = _levelled(replace(whole, ln_y_BN=ln_y_BN, weight_BN=weight_BN), found.theta_BP[best_B])
     theta_BP[usable_B] = np.where(found.converged_B[best_B, None], best_BP, np.nan)
     return theta_BP
 
 
 def _levelled(search: Search, theta_BP: Floats) -> tuple[Tuned | None, Floats]:
-    """What each resample says of well-tuned runs, and its surface at their level; as it is where `over` is 1."""
+    """What each replicate says of well-tuned runs, and its surface at their level; as it is where `over` is 1."""
     if search.over == 1:
         return None, theta_BP
     about = tuned(search.ln_y_BN - search.form.evaluate(search.x, theta_BP)[0], search.weight_BN)

@@ -1,7 +1,7 @@
 """A surface with constants that are given, pinned or with a prior, and how the runs speak of these.
 
 A prior is several values (`rbpx.laws.pins`): the surface is fitted with each of them held, weighed by prior times
-likelihood, in which the checkpoints of a run count as one point; the resamples that intervals are made of are taken
+likelihood, in which the checkpoints of a run count as one point; the replicates that intervals are made of are taken
 from each in proportion. A given value is tested by how much larger the objective is with it than without, all other
 constants free, beside the same for 199 draws in which it is true: the residuals about the surface with it, those of a
 run with one random sign (the wild bootstrap; C. Wu, Annals of Statistics 14 (1986) 1261).
@@ -22,7 +22,7 @@ from rbpx.laws.power.pinned import Pinned
 from rbpx.laws.surface.equations import STEEPEST, Kaplan
 from rbpx.laws.surface.fit import FORMS, SurfaceFit, fitting, of_constant
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.solve import RESAMPLE, Search
+from rbpx.laws.surface.solve import REPLICATE, Search
 
 _DRAWS: Final = 199
 _STEPS: Final = 300
@@ -35,7 +35,7 @@ def has_constants(form: str, pins: Pins) -> bool:
 
 
 def fitting_given(
-    runs: Runs, form: str, pins: Pins, n_resamples: int = 200, is_tested: bool = True, **options: Any
+    runs: Runs, form: str, pins: Pins, n_replicates: int = 200, is_tested: bool = True, **options: Any
 ) -> Searching[SurfaceFit]:
     """Fit a form with given constants.
 
@@ -43,7 +43,7 @@ def fitting_given(
         runs: the points.
         form: a name in `FORMS`, which has these constants.
         pins: what is given; N_c and D_c have no prior.
-        n_resamples: of the runs.
+        n_replicates: of the runs.
         is_tested: whether to test the values.
         options: objective, delta and seed of `fit_surface`.
 
@@ -54,17 +54,17 @@ def fitting_given(
         NotGiven: a constant cannot be what is given.
     """
     if not pins:
-        return (yield from fitting(runs, form, n_resamples=n_resamples, **options))
+        return (yield from fitting(runs, form, n_replicates=n_replicates, **options))
     wide = [name for name, pin in pins.items() if pin.sd and name in Kaplan.logarithmic]
     if wide:
         raise NotGiven(f"{wide[0]}={pins[wide[0]]} is a prior; {wide[0]} can be pinned to a value")
-    free = yield from fitting(runs, form, n_resamples=n_resamples if is_tested else 0, **options)
+    free = yield from fitting(runs, form, n_replicates=n_replicates if is_tested else 0, **options)
     if free.surface is None:
         return free
     chosen = _values(pins, free)
     fits = []
     for given in chosen:
-        fits.append((yield from fitting(runs, form, n_resamples=n_resamples, given=given.values, **options)))
+        fits.append((yield from fitting(runs, form, n_replicates=n_replicates, given=given.values, **options)))
     failed = next((fit for fit in fits if fit.surface is None), None)
     if failed is not None:
         return failed
@@ -73,8 +73,8 @@ def fitting_given(
     told = []
     for name, pin in pins.items():
         p = None
-        if is_tested and n_resamples:
-            at = yield from fitting(runs, form, n_resamples=0, given={name: pin.value}, **options)
+        if is_tested and n_replicates:
+            at = yield from fitting(runs, form, n_replicates=0, given={name: pin.value}, **options)
             p = yield from _p(free, at, options)
         told.append(Pinned(name, pin, p, free.constants[name], fit.constants[name]))
     return replace(fit, pinned=tuple(told))
@@ -110,7 +110,7 @@ def _weights(fits: Sequence[SurfaceFit], chosen: Sequence[Given]) -> Floats:
 
 
 def _together(fits: Sequence[SurfaceFit], weights: Floats, prior: Sequence[float]) -> SurfaceFit:
-    """The likeliest of fits that differ in the values of given constants, with the resamples of all."""
+    """The likeliest of fits that differ in the values of given constants, with the replicates of all."""
     best = fits[int(np.argmax(weights))]
     surfaces = [fit.surface for fit in fits if fit.surface is not None]
     ways = tuple(zip(surfaces, prior, strict=True))
@@ -140,7 +140,7 @@ def _p(free: SurfaceFit, at: SurfaceFit, options: dict[str, Any]) -> Searching[f
         start_BP = np.tile(of.theta_P, (_DRAWS, 1))
         found = yield Search(
             of.form, of.x, objective, free.delta / unit, ln_y_BN, np.ones((1, len(runs.y_N))), start_BP, of.fixed_P,
-            _STEPS, RESAMPLE,
+            _STEPS, REPLICATE,
         )  # fmt: skip
         totals.append(found.total_B)
     drawn_B = np.log(np.maximum(totals[0], _TINY)) - np.log(np.maximum(totals[1], _TINY))

@@ -163,13 +163,13 @@ def reached_budgets(runs: Runs, n: int = 5, C_N: Floats | None = None) -> tuple[
     return tuple(math.exp(each) for each in sorted(nearest))
 
 
-def envelope(runs: Runs, n_resamples: int = 200, seed: int = 0, C_N: Floats | None = None) -> Envelope:
+def envelope(runs: Runs, n_replicates: int = 200, seed: int = 0, C_N: Floats | None = None) -> Envelope:
     """The lower envelope over sizes, each interpolated between its own runs, and a power law of the best size in C.
 
     Args:
         runs: as in `isoflop`.
-        n_resamples: resamples of the runs, at least 1.
-        seed: of the resamples.
+        n_replicates: replicates of the runs, at least 1.
+        seed: of the replicates.
         C_N: training FLOPs of each point; None for 6 S D.
 
     Source:
@@ -182,7 +182,7 @@ def envelope(runs: Runs, n_resamples: int = 200, seed: int = 0, C_N: Floats | No
     if len(np.unique(ln_S_G)) >= 3:
         middle = float(at_G.mean())
         value = _slope_and_level(at_G, ln_S_G, middle)
-        count_BG = document_weights(runs.n_groups, n_resamples, seed)
+        count_BG = document_weights(runs.n_groups, n_replicates, seed)
         of_B2 = np.full((len(count_BG), 2), np.nan)
         for b, weight_N in enumerate(count_BG[:, runs.group_N]):
             again_G, ln_S_again_G, _ = _best(_curves(runs, ln_C_N, weight_N), ln_C_G)
@@ -194,10 +194,10 @@ def envelope(runs: Runs, n_resamples: int = 200, seed: int = 0, C_N: Floats | No
     return Envelope(C, S, y, law)
 
 
-def _over_runs(value: float, resampled_B: Floats, n_runs: int) -> Estimate:
-    if np.isfinite(resampled_B).sum() < (1 - MOST_LEFT_OUT) * len(resampled_B):
+def _over_runs(value: float, replicate_B: Floats, n_runs: int) -> Estimate:
+    if np.isfinite(replicate_B).sum() < (1 - MOST_LEFT_OUT) * len(replicate_B):
         return Estimate(value)
-    ends = estimate(value, resampled_B, n_runs, Recipe.percentile).ends
+    ends = estimate(value, replicate_B, n_runs, Recipe.percentile).ends
     return Estimate(value, *((None, None) if ends is None else reaching(value, ends)))
 
 

@@ -66,7 +66,7 @@ def outliers(runs: Runs) -> tuple[Outlier, ...]:
         return ()
     out_N = np.isin(runs.group_N, list(suspects))
     rest = runs.only(~out_N)
-    fits = [fit_surface(rest, form, n_resamples=0) for form in forms_to_mix(rest)]
+    fits = [fit_surface(rest, form, n_replicates=0) for form in forms_to_mix(rest)]
     points = list(zip(runs.S_N[out_N].tolist(), runs.D_N[out_N].tolist(), strict=True))
     of: dict[int, list[tuple[float, float, float]]] = {run: [] for run in suspects}
     for at, answer in zip(np.flatnonzero(out_N).tolist(), predict_over_forms(fits, points, ()), strict=True):
@@ -94,7 +94,7 @@ def _of_several(p: float, n: int) -> float:
 def _suspects(runs: Runs) -> dict[int, float]:
     """The p of each run that lies too far from the law of the others."""
     form, G = "data_constrained" if runs.repeats else "chinchilla", runs.n_groups
-    surface = fit_surface(runs, form, n_resamples=0).surface
+    surface = fit_surface(runs, form, n_replicates=0).surface
     if surface is None:
         return {}
     off_G, J_GP = _about(surface, runs)
@@ -106,7 +106,7 @@ def _suspects(runs: Runs) -> dict[int, float]:
         in_G[np.argmax(np.where(in_G, np.abs(_deleted(off_G, J_GP, in_G)[0]), -1))] = False
     out = list(dict.fromkeys([*np.flatnonzero(~in_G), *np.argsort(-np.abs(off_G))[:most]]))
     in_G = ~np.isin(np.arange(G), out[: G - np.linalg.matrix_rank(J_GP) - _FEWEST])
-    without = fit_surface(runs.only(in_G[runs.group_N]), form, n_resamples=0).surface
+    without = fit_surface(runs.only(in_G[runs.group_N]), form, n_replicates=0).surface
     off_G, J_GP = _about(without or surface, runs)
     steps = []
     n_steps = int((~in_G).sum())

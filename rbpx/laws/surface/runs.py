@@ -92,7 +92,7 @@ class Runs:
         y: ArrayLike,
         U: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        y_resampled: ArrayLike | None = None,
+        y_replicates: ArrayLike | None = None,
         weights: ArrayLike | None = None,
     ) -> "Runs":
         """Check and collect points.
@@ -103,7 +103,7 @@ class Runs:
             y: the quantity, shape [N]; what has no law (not positive and finite) is a status of the fit.
             U: unique tokens, shape [N] or one number, positive; NaN stands for D.
             groups: an id of the run of each point, shape [N], of any type; without it each point is a run.
-            y_resampled: y under B resamples of the documents, shape [B, N].
+            y_replicates: y under B replicates of the documents, shape [B, N].
             weights: how much each counts, shape [N], positive.
 
         Raises:
@@ -121,10 +121,10 @@ class Runs:
                     f"{name} must be positive and finite, got {each[~((each > 0) & np.isfinite(each))][0]}"
                 )
         ids = np.arange(len(S_N)) if groups is None else np.asarray(groups)
-        y_BN = None if y_resampled is None else np.asarray(y_resampled, np.float64)
+        y_BN = None if y_replicates is None else np.asarray(y_replicates, np.float64)
         if ids.shape != S_N.shape or (y_BN is not None and y_BN.shape[1:] != S_N.shape):
-            of_resamples = None if y_BN is None else y_BN.shape
-            raise ValueError(f"groups and resamples need {len(S_N)} points, got {ids.shape} and {of_resamples}")
+            of_replicates = None if y_BN is None else y_BN.shape
+            raise ValueError(f"groups and resamples need {len(S_N)} points, got {ids.shape} and {of_replicates}")
         group_N = np.unique(ids, return_inverse=True)[1].reshape(-1).astype(np.int64)
         weight_N = None if weights is None else np.asarray(weights, np.float64)
         return cls(S_N, D_N, y_N, U_N, group_N, y_BN, weight_N)

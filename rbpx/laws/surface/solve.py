@@ -1,4 +1,4 @@
-"""Batch solver of a surface: many starts, or many resamples of the runs, all at once.
+"""Batch solver of a surface: many starts, or many replicates of the runs, all at once.
 
 Newton's method within bounds (`step`) for a sum of losses that may be nearly that of absolute values. What fits of one
 form at the same points ask at once is solved as one (`Search`). Shapes: B searches, N points, P numbers.
@@ -43,7 +43,7 @@ class End:
 
 POINT: Final = End(1e-9, 1e-12, 30)
 # A ten-millionth of the objective of 20 points is a few thousandths of a standard deviation of a constant.
-RESAMPLE: Final = End(1e-7, 1e-7, 10)
+REPLICATE: Final = End(1e-7, 1e-7, 10)
 # Of an objective for each point: y is the surface's to a millionth, which is closer than any y is known. A search that
 # still halves what is left is about to end by itself; one that creeps along a valley would take thousands of steps.
 

@@ -3,7 +3,7 @@
 The optimum is the size and the number of tokens that reach the least y under a budget of compute: in closed form for
 chinchilla's form and C = 6 S D, otherwise by a search along each budget.
 
-Shapes: N points, B resamples or sets of constants, P numbers of theta, G points of a grid.
+Shapes: N points, B replicates or sets of constants, P numbers of theta, G points of a grid.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.intervals.estimate import MIN_RESAMPLES, MOST_LEFT_OUT, Estimate, around, half_width
+from rbpx.laws.intervals.estimate import MIN_REPLICATES, MOST_LEFT_OUT, Estimate, around, half_width
 from rbpx.laws.numeric import Floats
 from rbpx.laws.surface.equations import Chinchilla, Form
 from rbpx.laws.surface.runs import Coordinates, six_S
@@ -22,13 +22,13 @@ from rbpx.laws.surface.runs import Coordinates, six_S
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """A surface with given constants, and the same of each resample of the runs.
+    """A surface with given constants, and the same of each replicate of the runs.
 
     Attributes:
         form: its equation.
         x: the coordinates of the points that it was fitted to.
         theta_P: its constants as the search counts them.
-        theta_BP: those of the resamples; NaN where one could not be fitted.
+        theta_BP: those of the replicates; NaN where one could not be fitted.
         n_runs: that were resampled.
         n_free: constants that were fitted.
         residual_N: ln y_fit - ln y of each point.
@@ -49,7 +49,7 @@ class Surface:
     sd: float | None = None
 
     def ln_y(self, S: ArrayLike, D: ArrayLike, U: ArrayLike | None = None) -> tuple[Floats, Floats]:
-        """Ln y of the fit [N] and of each resample [B, N] at other points.
+        """Ln y of the fit [N] and of each replicate [B, N] at other points.
 
         Args:
             S: sizes, [N].
@@ -57,35 +57,35 @@ class Surface:
             U: unique tokens among them; None where all are.
         """
         theta = np.vstack([self.theta_P, self.theta_BP])
-        with np.errstate(invalid="ignore"):  # resamples that were not fitted
+        with np.errstate(invalid="ignore"):  # replicates that were not fitted
             ln_y = self.form.evaluate(self.x.at(S, D, U), theta)[0] + math.log(self.form.y_ref)
         return ln_y[0], ln_y[1:]
 
     def constants(self) -> dict[str, tuple[float, Floats]]:
-        """Each constant of the fit, and of each resample [B]."""
+        """Each constant of the fit, and of each replicate [B]."""
         of_all = self.form.constants(self.x, np.vstack([self.theta_P, self.theta_BP]))
         return {name: (float(each[0]), each[1:]) for name, each in of_all.items()}
 
-    def estimate(self, value: float, resampled_B: Floats, of_run: float = 0.0) -> Estimate:
+    def estimate(self, value: float, replicate_B: Floats, of_run: float = 0.0) -> Estimate:
         """A number with its 95 % interval over runs: Student's t, with as many degrees of freedom as runs leave.
 
-        There is no interval where more than 5 % of the resamples do not have the number, or no freedom is left.
+        There is no interval where more than 5 % of the replicates do not have the number, or no freedom is left.
 
         Args:
             value: of the fit.
-            resampled_B: of each resample; those that are not finite do not have it.
+            replicate_B: of each replicate; those that are not finite do not have it.
             of_run: standard deviation of one run about the surface, for the value of a run that is not among them.
         """
         if not math.isfinite(value):
             return Estimate()
-        usable_B = resampled_B[np.isfinite(resampled_B)]
+        usable_B = replicate_B[np.isfinite(replicate_B)]
         dof = self.n_runs - self.n_free
-        if len(usable_B) < max(MIN_RESAMPLES, (1 - MOST_LEFT_OUT) * len(resampled_B)) or dof < 1:
+        if len(usable_B) < max(MIN_REPLICATES, (1 - MOST_LEFT_OUT) * len(replicate_B)) or dof < 1:
             return Estimate(value)
         # Exponential weights give a mean of n numbers (n - 1) / (n + 1) of the variance that an unbiased estimate has.
-        with np.errstate(over="ignore"):  # a constant that no resample determines has no end
-            of_resamples = float(usable_B.var(ddof=1)) * (self.n_runs + 1) / (self.n_runs - 1)
-        sd = math.sqrt(of_resamples + of_run**2)
+        with np.errstate(over="ignore"):  # a constant that no replicate determines has no end
+            of_replicates = float(usable_B.var(ddof=1)) * (self.n_runs + 1) / (self.n_runs - 1)
+        sd = math.sqrt(of_replicates + of_run**2)
         if not math.isfinite(sd):
             return Estimate(value)
         return Estimate(value, *around(value, half_width(scatter=sd, dof=dof)))
@@ -168,7 +168,7 @@ def optima(
     Returns:
         An optimum for each budget. S, D and y are None where A, B, alpha or beta is at its bound, or no minimum lies
         within a factor of 1e6 of the sizes of the runs; their ends are None where that holds for more than 5 % of
-        the resamples.
+        the replicates.
 
     Raises:
         ValueError: if a budget is not positive and finite.

@@ -19,7 +19,7 @@ _LARGEST_P: Final = 0.1  # at most up to here
 _ROUNDING: Final = 1e-9
 _ROUNDS: Final = 300
 _ROUNDS_AGAIN: Final = 60
-_RESAMPLES: Final = 200
+_REPLICATES: Final = 200
 
 
 def discrete_tail(items: Items, weights_BI: npt.NDArray[np.int64]) -> tuple[Estimate, tuple[float, float]]:
@@ -51,7 +51,7 @@ def discrete_tail(items: Items, weights_BI: npt.NDArray[np.int64]) -> tuple[Esti
         likelihood_IG = np.exp(ln_IG - ln_IG.max(axis=1, keepdims=True))
         of_all = _masses(likelihood_IG, np.ones((1, len(ln_IG))), np.full((1, len(p_G)), 1 / len(p_G)), _ROUNDS)
         drawn = _masses(
-            likelihood_IG, weights_BI[:_RESAMPLES].astype(np.float64), of_all + 1 / 50 / len(p_G), _ROUNDS_AGAIN
+            likelihood_IG, weights_BI[:_REPLICATES].astype(np.float64), of_all + 1 / 50 / len(p_G), _ROUNDS_AGAIN
         )
     else:
         p_G, n = np.exp(items.ln_p_I), len(items.names)

@@ -94,8 +94,8 @@ def _reference(side: _Side, request: Request, k_grid: Sequence[int]) -> Way:
     """What the reference itself gives."""
     (group, evidence), of_largest, of_laws = side, list[_Number](), list[_Number]()
     for (law, k), at in places(k_grid).items():
-        value, resampled_B = float(evidence[-1].measured[law][at]), evidence[-1].resampled[law].T[at].T
-        of_largest.append((law, k, estimate(value, resampled_B, group.n_resampled, Recipe.expanded), {}))
+        value, replicate_B = float(evidence[-1].measured[law][at]), evidence[-1].replicates[law].T[at].T
+        of_largest.append((law, k, estimate(value, replicate_B, group.n_resampled, Recipe.expanded), {}))
     for points in size_points(group, evidence, request, k_grid, LAWS) if group.n_sizes >= 3 else ():
         fit = fit_points(points, Method.ols).fit
         of_laws.append((points.law, points.k, fit.exponent, {"status": fit.status.value}))

@@ -30,7 +30,7 @@ from rbpx.laws.surface.next_runs import (
 )
 from rbpx.laws.surface.runs import Runs, six_S
 from rbpx.runs.points.outliers import outlier_rows, tested_quantities
-from rbpx.runs.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, refuse_routed
+from rbpx.runs.points.surfaces import MOST_REPLICATES, Trained, doubts_of_points, refuse_routed
 from rbpx.runs.select.trainings import TrainingGroup, plain_beside
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
@@ -89,8 +89,8 @@ def _decide(group: TrainingGroup, trained: Trained, plain: Trained | None, reque
     refuse_routed(trained)
     runs, seed, points = trained.runs, request.seed, request.points_to_predict()
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
-    forms, n_resamples = forms_to_mix(runs), min(request.resamples, MOST_RESAMPLES)
-    fits = [fit_surface(runs, form, n_resamples=n_resamples, **options) for form in forms]
+    forms, n_replicates = forms_to_mix(runs), min(request.resamples, MOST_REPLICATES)
+    fits = [fit_surface(runs, form, n_replicates=n_replicates, **options) for form in forms]
     form = min(fits, key=lambda fit: math.inf if fit.bic is None else fit.bic)
     (foretold,) = backtest_budgets([(runs, forms)], **options)
     reasons = doubts_of_points(group, trained, form)

@@ -42,7 +42,7 @@ from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
 _FEWEST_FREE: Final = 2  # points of step 2 beyond its constants; with fewer the curve nearly goes through the points
-_RESAMPLES: Final = 200  # of the trainings, for the interval of a surface
+_REPLICATES: Final = 200  # of the trainings, for the interval of a surface
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ class _First:
             how: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
             runs = Runs.of(S, D, x_T)
             forms = request.form if "form" in request.typed else forms_to_mix(runs)
-            more = how | {"n_resamples": min(request.resamples, _RESAMPLES), "seed": request.seed}
+            more = how | {"n_replicates": min(request.resamples, _REPLICATES), "seed": request.seed}
             surfaces = [fit_surface(runs, form, **more) for form in forms]
             (budgets,) = backtest_budgets([(runs, forms)], **how) if len(forms) > 1 else [()]
             return cls(S, D, surfaces[0].reasons, surfaces, budgets)

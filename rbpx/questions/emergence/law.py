@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.intervals.estimate import Resampled, around, few_documents, half_width, moments
+from rbpx.laws.intervals.estimate import Replicates, around, few_documents, half_width, moments
 from rbpx.laws.numeric import Floats, exp_or_none, line, neg_ln
 from rbpx.laws.power.intervals import Ends, Intervals
 from rbpx.laws.power.law import LawFit, PowerLawFit, fit_power_law
@@ -72,8 +72,8 @@ class JointFit(WindowsFit):
 
     Attributes:
         constant_at_ref: None without a fit.
-        n_resamples: of the documents; None where there were none.
-        n_resamples_left_out: those in which a share that was fitted is 0, 1 or NaN.
+        n_replicates: of the documents; None where there were none.
+        n_replicates_left_out: those in which a share that was fitted is 0, 1 or NaN.
         n_documents: how many were resampled; None where they are not counted.
         document_22: covariance of (ln_C_ref, alpha) over documents; None where it is not known.
     """
@@ -81,8 +81,8 @@ class JointFit(WindowsFit):
     alpha_within: float | None = None
     r2_p: float | None = None
     constant_at_ref: JointConstant | None = None
-    n_resamples: int | None = None
-    n_resamples_left_out: int = 0
+    n_replicates: int | None = None
+    n_replicates_left_out: int = 0
     n_documents: int | None = None
     document_22: Floats | None = None
 
@@ -93,22 +93,22 @@ class JointFit(WindowsFit):
         record |= {"C_lo": self.constant.lo, "C_hi": self.constant.hi, "r2_lnln": self.r2}
         record |= {name: getattr(self, name) for name in ("alpha_within", "r2_p", "n_left_out", "n_sizes")}
         record |= {} if self.constant_at_ref is None else vars(self.constant_at_ref)
-        if self.n_resamples is not None:
-            record |= {"n_resamples": self.n_resamples, "n_resamples_left_out": self.n_resamples_left_out}
+        if self.n_replicates is not None:
+            record |= {"n_resamples": self.n_replicates, "n_resamples_left_out": self.n_replicates_left_out}
         if self.document_22 is not None:
             record |= {"n_documents": self.n_documents, "document_covariance": self.document_22.tolist()}
         return record | {"reasons": [reason.value for reason in self.reasons]}
 
 
 def fit_windows(
-    S: ArrayLike, p: ArrayLike, p_resampled: ArrayLike | None = None, n_documents: int | None = None
+    S: ArrayLike, p: ArrayLike, p_replicates: ArrayLike | None = None, n_documents: int | None = None
 ) -> PowerLawFit:
     """Fit -ln p_N = C_N * S^(-alpha_N) at one window length N, as figure 7 of the paper does.
 
     Args:
         S: non-embedding parameters, shape [M].
         p: measured share of windows of hits at each size, shape [M].
-        p_resampled: the same under B resamples of the documents, shape [B, M].
+        p_replicates: the same under B replicates of the documents, shape [B, M].
         n_documents: how many were resampled; None where they are not counted.
 
     Returns:
@@ -120,8 +120,8 @@ def fit_windows(
     Source:
         RBP paper (arXiv 2510.20387), eq. 8 and figure 7.
     """
-    resampled = None if p_resampled is None else Resampled.of(neg_ln(p_resampled), n_documents)
-    return fit_power_law(S, neg_ln(p), resampled)
+    replicates = None if p_replicates is None else Replicates.of(neg_ln(p_replicates), n_documents)
+    return fit_power_law(S, neg_ln(p), replicates)
 
 
 def fit_joint(
@@ -216,8 +216,8 @@ def fit_joint(
         r2_p=_r2(np.exp(-y_MN[used_MN]), np.exp(-np.exp(ln_fitted_P))),
         status=Status.ok,
         constant_at_ref=JointConstant(math.exp(ln_S_ref), float(line_2[0]), math.sqrt(covariance_22[0, 0])),
-        n_resamples=None if y_BMN is None else len(y_BMN),
-        n_resamples_left_out=n_left_out,
+        n_replicates=None if y_BMN is None else len(y_BMN),
+        n_replicates_left_out=n_left_out,
         n_documents=n_documents,
         document_22=None if interval != "documents and models" else document_22,
         interval=interval,

@@ -217,9 +217,9 @@ def _scatter(cells: MeasuredShares, at: Slopes, theta_P: Floats, fisher_PP: Floa
     if cells.p_BC is None:  # nothing is known but the scatter, so all of it is that of models
         return model_scatter(cells.x_C, at, fisher_PP, (at, np.zeros_like(fisher_PP)))
     again = slopes(np.repeat(theta_P[None], len(cells.p_BC), axis=0), tally_of(cells, cells.p_BC, count_C))
-    refits_BP = again.score_BP @ fisher_PP
-    resampled = again, np.cov(refits_BP, rowvar=False)
-    return model_scatter(cells.x_C, at, fisher_PP, resampled, cells.n_documents)
+    replicates_BP = again.score_BP @ fisher_PP
+    replicates = again, np.cov(replicates_BP, rowvar=False)
+    return model_scatter(cells.x_C, at, fisher_PP, replicates, cells.n_documents)
 
 
 def _constants(theta_P: Floats, scatter: Scatter | None, ln_S_ref: float, used: Sequence[int]) -> dict[int, Estimate]:

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr
 
 from rbpx.laws.counts.passing import Tally, climb
-from rbpx.laws.intervals.estimate import LEVEL, MIN_RESAMPLES, Estimate, around, few_documents, half_width, student_t
+from rbpx.laws.intervals.estimate import LEVEL, MIN_REPLICATES, Estimate, around, few_documents, half_width, student_t
 from rbpx.laws.numeric import Floats
 from rbpx.questions.emergence.law import checked
 
@@ -253,7 +253,7 @@ def measured_shares(
     if p_BMN is not None:
         p_BC = np.asarray(p_BMN, dtype=np.float64)[:, size_C, n_C]
         p_BC = p_BC[np.isfinite(p_BC).all(axis=1)]
-        p_BC = p_BC if len(p_BC) >= MIN_RESAMPLES else None
+        p_BC = p_BC if len(p_BC) >= MIN_REPLICATES else None
     windows_C = None if total_MN is None else total_MN[size_C, n_C]
     length_C = np.searchsorted(used, n_C)
     p_C = p_MN[size_C, n_C]
@@ -344,8 +344,8 @@ def points_of(cells: MeasuredShares, theta_P: Floats, tau2: float, of_documents_
     of_documents_C = _excess(cells) if of_documents_C is None else of_documents_C
     p_C, change_C = _law(cells, theta_P)
     weight_C = change_C**2 / _variance(cells, theta_P, tau2, of_documents_C)
-    resampled_BC = None if cells.p_BC is None else (cells.p_BC - cells.p_C) / change_C
+    replicate_BC = None if cells.p_BC is None else (cells.p_BC - cells.p_C) / change_C
     fitted_C = theta_P[cells.length_C] - theta_P[-1] * cells.x_C
     residual_C = (cells.p_C - p_C) / change_C
-    of_documents = resampled_BC, cells.n_documents
+    of_documents = replicate_BC, cells.n_documents
     return Cells(cells.x_C, cells.length_C, cells.size_C, fitted_C, residual_C, weight_C, *of_documents)

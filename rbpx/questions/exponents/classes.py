@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 
 from rbpx.config.request import Request
-from rbpx.laws.intervals.estimate import Resampled, by_name, student_t
+from rbpx.laws.intervals.estimate import Replicates, by_name, student_t
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import fit_power_law
 from rbpx.runs.group import Group
@@ -35,8 +35,8 @@ def of_classes(connection: duckdb.DuckDBPyConnection, group: Group, request: Req
     for name, by_document in zip(("improving", "others"), sums_23ND, strict=True):
         n_N, hits_N, nats_N = by_document.sum(axis=2)
         ratio_BN = _ratio(*(weights_BD @ each.T for each in by_document))
-        resampled = Resampled.of(ratio_BN, group.n_resampled)
-        fit = fit_power_law(S, _ratio(n_N, hits_N, nats_N), resampled, backtests=False)
+        replicates = Replicates.of(ratio_BN, group.n_resampled)
+        fit = fit_power_law(S, _ratio(n_N, hits_N, nats_N), replicates, backtests=False)
         loss = fit_power_law(S, nats_N / n_N, backtests=False)
         shown = {"tokens": name, "share": float(n_N[0]) / total, "alpha_cross_entropy": loss.alpha}
         yield shown | by_name(difference=fit.exponent)

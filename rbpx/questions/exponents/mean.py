@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.intervals.estimate import Estimate, Resampled, around, half_width, student_t
+from rbpx.laws.intervals.estimate import Estimate, Replicates, around, half_width, student_t
 from rbpx.laws.numeric import Floats
 from rbpx.runs.points.sizes import Points
 
@@ -82,9 +82,9 @@ def _in_common(points: Sequence[Points], ways: Sequence[Sequence[Hashable]], one
         squared = student_t(dof) ** 2 * tau2 * float(influence_M @ same_MM @ influence_M)
     drawn = [each.y_BN for each in points if each.y_BN is not None]
     if one_text and len(drawn) == len(points):
-        resampled = Resampled.of(np.concatenate(drawn, axis=1), points[0].n_documents)
-        if resampled.suffices:
-            shared = float(resampled.covariance_of(influence_M[None])[0, 0])
+        replicates = Replicates.of(np.concatenate(drawn, axis=1), points[0].n_documents)
+        if replicates.suffices:
+            shared = float(replicates.covariance_of(influence_M[None])[0, 0])
             squared += half_width(shared, n_documents=points[0].n_documents) ** 2
     return squared
 

@@ -90,9 +90,9 @@ def _law(groups: tuple[Group, ...], points: Sequence[Points]) -> PooledLaw:
     own = tuple(fit_points(each, Method.ols).fit for each in points)
     lone = any(each.doubt is Status.one_document for each in points)
     # The documents of one text are drawn alike for all families, so their resamples belong together.
-    resampled = None if lone else [each.y_BN for each in points]
+    replicates = None if lone else [each.y_BN for each in points]
     sizes, values = [each.S_N for each in points], [each.y_N for each in points]
-    fits = [fit_pooled(sizes, values, resampled, method, points[0].n_documents) for method in _METHODS]
+    fits = [fit_pooled(sizes, values, replicates, method, points[0].n_documents) for method in _METHODS]
     if lone:
         fits = [replace(fit, alpha_lo=None, alpha_hi=None, E_lo=None, E_hi=None) for fit in fits]
         fits = [replace(fit, status=Status.one_document) if fit.status is Status.ok else fit for fit in fits]

@@ -109,7 +109,7 @@ def _point(result: Laws, law: Law, at: int, value: float, y: Scale, key: str) ->
     """A point with its 95 % interval over documents; without an interval where no documents were resampled."""
     run, within = law.runs[at], Estimate(value)
     if result.evidence and not result.cells and result.group.n_resampled > 1 and law.law in _BOUNDED:
-        y_B = result.evidence[at].resampled[law.law]
+        y_B = result.evidence[at].replicates[law.law]
         if law.k is not None:
             with np.errstate(divide="ignore"):  # a resample without a hit is infinite, and left out
                 y_B = -np.log(y_B[:, result.k_grid.index(law.k)])

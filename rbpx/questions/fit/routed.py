@@ -59,7 +59,7 @@ def routed(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         runs = [run for run, is_known in zip(points.runs, is_known_N, strict=True) if is_known]
         N, S = (np.array([getattr(run, name) for run in runs]) for name in ("used_params", "non_embedding_params"))
         y = points.y_N[is_known_N]
-        compared = compare_sizes(N, S, S / N, y, n_resamples=request.resamples, seed=request.seed)
+        compared = compare_sizes(N, S, S / N, y, n_replicates=request.resamples, seed=request.seed)
         found += [] if compared is None else [(points.law, points.k, compared)]
     rows = _rows(group, found)
     table = LAWS.table("Larger models foretold by size", rows, group.title)

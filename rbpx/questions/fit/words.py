@@ -154,7 +154,7 @@ def _limits(laws: Sequence[Law]) -> Iterator[str]:
 
 def _replicates(laws: Sequence[Law]) -> Iterator[str]:
     """By how much models of one size differ, and how far off the laws are; nothing where no size was trained twice."""
-    tests = [test for law in laws if (test := law.fit.replicates) is not None]
+    tests = [test for law in laws if (test := law.fit.pure_error) is not None]
     if tests:
         within, off = [test.sd_rest for test in tests], [test.sd_about for test in tests]
         misfit = sum(test.p < SIGNIFICANT for test in tests)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Resampled, fieller, flat
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, Replicates, fieller, flat
 from rbpx.laws.power.intervals import ALPHA, p_of_zero
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
@@ -132,8 +132,8 @@ def fit_gap(
     S: ArrayLike,
     loss_a: ArrayLike,
     loss_b: ArrayLike,
-    a_resampled: ArrayLike | None = None,
-    b_resampled: ArrayLike | None = None,
+    a_replicates: ArrayLike | None = None,
+    b_replicates: ArrayLike | None = None,
     n_documents: int | None = None,
 ) -> Gap:
     """Fit the ratio of two losses by least squares of its logarithm on ln S.
@@ -144,27 +144,27 @@ def fit_gap(
         S: non-embedding parameters, shape [N].
         loss_a: cross-entropy or -ln RBP_k on the first text, shape [N], positive.
         loss_b: on the second.
-        a_resampled: of the first, under resampled documents, shape [B, N].
-        b_resampled: of the second; its documents are drawn independently of the first's.
+        a_replicates: of the first, under resampled documents, shape [B, N].
+        b_replicates: of the second; its documents are drawn independently of the first's.
         n_documents: that were resampled, of the text with fewer; None where they are not counted.
 
     Raises:
         ValueError: as in `fit_power_law`.
     """
     sides = [np.asarray(each, dtype=np.float64) for each in (loss_a, loss_b)]
-    drawn = None if a_resampled is None or b_resampled is None else np.stack([a_resampled, b_resampled])
+    drawn = None if a_replicates is None or b_replicates is None else np.stack([a_replicates, b_replicates])
     with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit says so
         ratio_N = sides[0] / sides[1]
         swapped = -math.inf < float(np.log(ratio_N).mean()) < 0
         turn = -1 if swapped else 1
-        resampled = None if drawn is None else Resampled.of((drawn[0] / drawn[1]) ** turn, n_documents)
-        fit = fit_power_law(S, ratio_N**turn, resampled)
+        replicates = None if drawn is None else Replicates.of((drawn[0] / drawn[1]) ** turn, n_documents)
+        fit = fit_power_law(S, ratio_N**turn, replicates)
     if fit.alpha is None or fit.r2 is None or fit.theta_P is None:
         return Gap(swapped, fit)
     ln_G, S_N, delta = float(fit.theta_P[0]), np.asarray(fit.S), fit.exponent.times(-1)
     a_N, b_N = sides[::turn]
     offset = offset_ratio(S_N, a_N, b_N, None if drawn is None else drawn[::turn], n_documents)
-    bent = curvature(S_N, np.log(fit.y), resampled)
+    bent = curvature(S_N, np.log(fit.y), replicates)
     if (about := fit.uncertainty) is None:
         gap = Gap(swapped, fit, fit.S_ref, Estimate(math.exp(ln_G)), delta, curvature=bent, offset=offset)
         return settle(gap, None)

@@ -14,7 +14,15 @@ from typing import Final
 
 import numpy as np
 
-from rbpx.laws.intervals.estimate import MIN_RESAMPLES, NO_ESTIMATE, Estimate, Resampled, document_t, moments, student_t
+from rbpx.laws.intervals.estimate import (
+    MIN_REPLICATES,
+    NO_ESTIMATE,
+    Estimate,
+    Replicates,
+    document_t,
+    moments,
+    student_t,
+)
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.intervals import p_of_zero
@@ -42,13 +50,13 @@ class Curvature(Estimate):
     turns: bool = False
 
 
-def curvature(S_N: Floats, ln_ratio_N: Floats, resampled: Resampled | None) -> Curvature | None:
+def curvature(S_N: Floats, ln_ratio_N: Floats, replicates: Replicates | None) -> Curvature | None:
     """Test whether ln(L_A / L_B) is a straight line in ln S, against a parabola; None below 4 sizes.
 
     Args:
         S_N: sizes.
         ln_ratio_N: logarithms of the ratios.
-        resampled: the ratios under resampled documents.
+        replicates: the ratios under resampled documents.
     """
     if len(np.unique(S_N)) < 4:
         return None
@@ -61,7 +69,7 @@ def curvature(S_N: Floats, ln_ratio_N: Floats, resampled: Resampled | None) -> C
     theta_P = L_PN @ ln_ratio_N
     residual_N, nothing_P = ln_ratio_N - J_NP @ theta_P, np.zeros(3)
     parabola = Regression(theta_P, J_NP, np.ones(len(x_N)), residual_N, None, False, True, nothing_P, ())
-    refits = None if resampled is None else (moments(theta_P, resampled.ln_y_BN @ L_PN.T), resampled)
+    refits = None if replicates is None else (moments(theta_P, replicates.ln_y_BN @ L_PN.T), replicates)
     about, bend, of_bend_P = uncertainty(parabola, refits), float(theta_P[2]), np.array([0.0, 0.0, 1.0])
     turns = _slope(theta_P, float(x_N.min()), about) * _slope(theta_P, float(x_N.max()), about) < 0
     return Curvature(bend, *about.interval(bend, of_bend_P), p=p_of_zero(bend, of_bend_P, about), turns=turns)
@@ -113,11 +121,11 @@ def offset_ratio(
     Returns:
         The ratio; None below 4 sizes or where one of the fits does not converge.
     """
-    drawn: list[Resampled] = []
+    drawn: list[Replicates] = []
     if drawn_2BN is not None:
         usable_B = np.all((drawn_2BN > 0) & np.isfinite(drawn_2BN), axis=(0, 2))
-        if usable_B.sum() >= MIN_RESAMPLES:
-            drawn = [Resampled.of(y_BN[usable_B], n_documents) for y_BN in drawn_2BN]
+        if usable_B.sum() >= MIN_REPLICATES:
+            drawn = [Replicates.of(y_BN[usable_B], n_documents) for y_BN in drawn_2BN]
     sides = (a_N, b_N)
     laws = [_law(tuple(S_N.tolist()), tuple(y_N.tolist())) for y_N in sides if not drawn]  # a text is in many pairs
     laws += [fit_power_law(S_N, y_N, of, Method.offset, backtests=False) for y_N, of in zip(sides, drawn, strict=False)]

@@ -40,10 +40,10 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
         if not (np.isfinite(above_I).all() and np.isfinite(below_I).all()):
             return NO_ESTIMATE
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):  # a resample may draw none of them
-            value, resampled_B = above_I.sum() / below_I.sum(), (drawn_BI @ above_I) / (drawn_BI @ below_I)
+            value, replicate_B = above_I.sum() / below_I.sum(), (drawn_BI @ above_I) / (drawn_BI @ below_I)
             if exponentiated:
-                value, resampled_B = np.exp(value), np.exp(resampled_B)
-        return estimate(float(value), resampled_B, n_items, Recipe.percentile)
+                value, replicate_B = np.exp(value), np.exp(replicate_B)
+        return estimate(float(value), replicate_B, n_items, Recipe.percentile)
 
     acc, has_choices = share(right_I), n_items > 0 and bool(np.isfinite(chance_I).all())
     scores: Record = {"n_items": n_items, "chance": None, "p_chance": None, "acc": acc, "acc_stderr": None}

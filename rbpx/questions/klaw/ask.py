@@ -20,7 +20,7 @@ from rbpx.display.view import Table, View, decimal, place, share, state, text, w
 from rbpx.display.vocabulary import decimals, rough, significant
 from rbpx.laws.exchange import STEP, exchange_of
 from rbpx.laws.in_k import JointLaw, fit_joint_law, fit_k_law
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Resampled, by_name
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, Replicates, by_name
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import neg_ln
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
@@ -89,7 +89,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
         evidence = weigh_group(connection, group, request, k_grid, ())
         y_NK = neg_ln(np.array([e.measured["rbp"] for e in evidence]))
         if group.n_resampled != 1:
-            y_NBK = neg_ln(np.stack([e.resampled["rbp"] for e in evidence]))
+            y_NBK = neg_ln(np.stack([e.replicates["rbp"] for e in evidence]))
     else:
         shared = set.intersection(*({k for k, n in run.observed if n == 1} for run in group.runs))
         k_grid = sorted(shared if request.k.is_log else shared & set(request.k.listed(PAPER_K)))
@@ -97,8 +97,8 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
     S, of_S = [run.x for run in group.runs if run.x is not None], None
     if 1 in k_grid:
         first = k_grid.index(1)
-        resampled = None if y_NBK is None else Resampled.of(y_NBK[:, :, first].T, group.n_resampled)
-        of_S = fit_power_law(S, y_NK[:, first], resampled)
+        replicates = None if y_NBK is None else Replicates.of(y_NBK[:, :, first].T, group.n_resampled)
+        of_S = fit_power_law(S, y_NK[:, first], replicates)
     fits, rows, drawn_laws = list[Record](), list[Record](), list[tuple[str, PowerLawFit]]()
     n_documents = group.n_resampled if group.is_measured else None
     for at, (run, label) in enumerate(zip(group.runs, labels_of(group.runs), strict=True)):

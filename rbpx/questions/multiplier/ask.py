@@ -71,10 +71,10 @@ def _along(connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, r
     rows: list[Record] = []
     for pair in pairs:
         law, k, runs = pair[1].law, pair[1].k, sorted(pair[1].runs, key=lambda run: run.x or 0.0)
-        x, y, resampled = ([getattr(points, name) for points in pair] for name in ("S_N", "y_N", "y_BN"))
+        x, y, replicates = ([getattr(points, name) for points in pair] for name in ("S_N", "y_N", "y_BN"))
         for offset in offsets:
             with naming(f"{base.title}: {law}"):
-                fitted = fit_multiplier(x, y, resampled, offset, pair[0].n_documents, request.E)
+                fitted = fit_multiplier(x, y, replicates, offset, pair[0].n_documents, request.E)
             rows += _rows({**names, "law": law, "k": k, "offset": offset.value}, fitted, runs)
     overall = [row for row in rows if row["kind"] == "overall"]
     models = [row for row in rows if (row["kind"], row["offset"]) == ("at", offsets[0].value)]

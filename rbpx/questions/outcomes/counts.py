@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from rbpx.config.request import Request
 from rbpx.laws.counts.fit import Outcomes
-from rbpx.laws.intervals.estimate import Resampled, document_weights
+from rbpx.laws.intervals.estimate import Replicates, document_weights
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.predict.verdict import judged
@@ -106,15 +106,15 @@ def counts_of(
     for k, counts_4MLD in zip(k_grid, np.stack(of_runs, axis=2).swapaxes(0, 1), strict=True):
         total_4ML = counts_4MLD.sum(axis=-1)
         rbp_M, S = total_4ML[2, :, 0] / total_4ML[0, :, 0], names[1]
-        drawn_2BML = r_BML = resampled = alpha_B = None
+        drawn_2BML = r_BML = replicates = alpha_B = None
         if weights_BD is not None:
-            drawn_4BML = _resampled(counts_4MLD, weights_BD)
+            drawn_4BML = _replicates_of(counts_4MLD, weights_BD)
             drawn_2BML, r_BML = drawn_4BML[:2, ..., at], _correlation(drawn_4BML[..., at], lengths)
             with np.errstate(invalid="ignore", divide="ignore"):  # a resample without a token has no share: left out
                 y_BM = neg_ln(drawn_4BML[2, :, :, 0] / drawn_4BML[0, :, :, 0])
                 alpha_B = np.asarray(line(np.log(S), np.log(y_BM))[:, 1])
-            resampled = Resampled.of(y_BM, group.n_resampled)
-        law = judged(of_one_document(group, fit_power_law(S, neg_ln(rbp_M), resampled)))
+            replicates = Replicates.of(y_BM, group.n_resampled)
+        law = judged(of_one_document(group, fit_power_law(S, neg_ln(rbp_M), replicates)))
         tokens = Tokens(rbp_M, of_dependent_documents(group, law), alpha_B)
         r_ML = _correlation(total_4ML[..., at], lengths)
         yield k, Counts(*names, total_4ML[:2, :, at], drawn_2BML, r_ML, r_BML, group.n_resampled), tokens
@@ -149,7 +149,7 @@ def cut_sequences(
     return counts_4KLD
 
 
-def _resampled(counts_MLD: Floats, weights_BD: Any) -> Floats:
+def _replicates_of(counts_MLD: Floats, weights_BD: Any) -> Floats:
     return np.moveaxis(counts_MLD @ weights_BD.T.astype(np.float64), -1, 1)
 
 
@@ -176,5 +176,5 @@ def counts_of_trials(trials: Sequence[Trial], request: Request) -> Counts:
             counts_2MLD[(slice(None), *at)] += (one.trials, one.passed)
     n_2BML = None
     if len(groups) > 1:
-        n_2BML = _resampled(counts_2MLD, document_weights(len(groups), request.resamples, request.seed))
+        n_2BML = _replicates_of(counts_2MLD, document_weights(len(groups), request.resamples, request.seed))
     return Counts(tuple(names.values()), S, lengths, counts_2MLD.sum(axis=-1), n_2BML, None, None, len(groups))

@@ -47,7 +47,7 @@ from rbpx.runs.fits import alike, naming
 from rbpx.runs.group import labels_of
 from rbpx.runs.points.frontier import said_of_points
 from rbpx.runs.points.outliers import outlier_rows, said_of_outliers, tested_quantities
-from rbpx.runs.points.surfaces import MOST_RESAMPLES, Trained, doubts_of_points, surface_record, with_constants
+from rbpx.runs.points.surfaces import MOST_REPLICATES, Trained, doubts_of_points, surface_record, with_constants
 from rbpx.runs.select.trainings import TrainingGroup
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
@@ -100,8 +100,8 @@ def over_surface(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, re
     for _, names in several:
         with_constants(names, request.pins)
     with naming(group.title):
-        n_resamples = min(request.resamples, MOST_RESAMPLES)
-        compared = compare_each(several, n_resamples, same_documents=True, pins=request.pins, **options)
+        n_replicates = min(request.resamples, MOST_REPLICATES)
+        compared = compare_each(several, n_replicates, same_documents=True, pins=request.pins, **options)
         foretold = backtest_budgets(several, request.pins, **options)
     laws = [_Quantity(*each) for each in zip(quantities, compared, foretold, strict=True)]
     records = [{form.fit.form: _record(group, of.trained, form) for form in of.forms} for of in laws]

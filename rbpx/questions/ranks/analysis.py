@@ -175,8 +175,8 @@ def _derived(
     curves = [rival.curve for rival in rivals if rival.curve is not None]
     if len(curves) < len(rivals):
         return
-    resampled = [rival.curve_B for rival in rivals if rival.curve_B is not None]
-    derived_NK, derived_BNK = np.array(curves), np.stack(resampled, axis=1) if len(resampled) == len(rivals) else None
+    replicates = [rival.curve_B for rival in rivals if rival.curve_B is not None]
+    derived_NK, derived_BNK = np.array(curves), np.stack(replicates, axis=1) if len(replicates) == len(rivals) else None
     approximated, name = _approximated([rival.fit for rival in rivals]), rivals[0].fit.distribution
     for of in measured:
         at = len(k_grid) if of.k is None else k_grid.index(of.k)
@@ -221,12 +221,12 @@ def _trends(rivals: Sequence[Rival], like: Points, group: Group) -> Iterator[Rec
     """The lines of mu and sigma on ln S, fitted as power laws of exp(mu) and exp(sigma)."""
     if any(rival.fit.params.get("mu") is None for rival in rivals):
         return
-    resampled = [rival.mu_sigma_B2 for rival in rivals if rival.mu_sigma_B2 is not None]
+    replicates = [rival.mu_sigma_B2 for rival in rivals if rival.mu_sigma_B2 is not None]
     for at, name in enumerate(("mu", "sigma")):
         y_N, y_BN = np.exp([float(rival.fit.params[name] or 0.0) for rival in rivals]), None
-        if len(resampled) == len(rivals):
+        if len(replicates) == len(rivals):
             with np.errstate(over="ignore"):  # a resample whose mu is beyond all sizes is infinite, and left out
-                y_BN = np.exp(np.column_stack([each[:, at] for each in resampled]))
+                y_BN = np.exp(np.column_stack([each[:, at] for each in replicates]))
         trend = power_law_of(group, replace(like, y_N=y_N, y_BN=y_BN))
         params = trend.record() | {"equation": f"exp({name}) = C * S^(-alpha)", "distribution": PAPER}
         row = record_of(group, f"lognormal_{name}", trend, group.run_ids, Method.ols, params=params)

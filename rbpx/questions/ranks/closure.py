@@ -82,7 +82,7 @@ def _measured(evidence: Sequence[Evidence], n_resampled: int) -> tuple[Floats, F
     wider = 0.0 if n_resampled == 1 else math.sqrt(few_documents(n_resampled))
     rows, sds = [], []
     for each in evidence:
-        counted, of = each.measured, each.resampled
+        counted, of = each.measured, each.replicates
         plug_in = float(counted["error_entropy"])
         corrected = estimate(plug_in, of["error_entropy"], n_resampled, Recipe.normal).value or plug_in
         rows.append([*neg_ln(counted["rbp"]), corrected, float(counted["cross_entropy"])])

@@ -18,7 +18,7 @@ from rbpx.config.request import Request
 from rbpx.display.law_columns import backtest, constant, determination, points_of
 from rbpx.display.view import Cell, Column, View, magnitude, whole
 from rbpx.display.vocabulary import AXES
-from rbpx.laws.intervals.estimate import Resampled, flat
+from rbpx.laws.intervals.estimate import Replicates, flat
 from rbpx.questions.question import of_each
 from rbpx.questions.regimes.figures import ALPHA, BY_NOISE, K, figures
 from rbpx.questions.regimes.noise import AtK, noise_model, predict_noise
@@ -75,7 +75,7 @@ def _regime(points: Points, law: Law) -> Record:
         n_misses = round(largest.n_tokens * (1 - share))
         binomial_sd = math.sqrt((1 - share) / (share * largest.n_tokens)) / y
     if points.y_BN is not None and points.doubt is None:
-        usable_B = Resampled.of(points.y_BN[:, -1:], points.n_documents).ln_y_BN
+        usable_B = Replicates.of(points.y_BN[:, -1:], points.n_documents).ln_y_BN
         document_sd = float(usable_B.std(ddof=1)) if len(usable_B) > 1 else None
     if fit.alpha is not None:
         signal = fit.alpha * math.log(max(points.S_N) / min(points.S_N))
@@ -103,7 +103,7 @@ def _at_k(points: Points, law: Law) -> AtK:
     with np.errstate(divide="ignore", invalid="ignore"):  # a count of 0 has no logarithm, and is left out
         ln_y_N = np.log(points.y_N)
         if points.y_BN is not None:
-            ln_y_BN = Resampled.of(points.y_BN, points.n_documents).ln_y_BN
+            ln_y_BN = Replicates.of(points.y_BN, points.n_documents).ln_y_BN
     about = fit.uncertainty
     models = 0.0 if about is None else max(about.scatter**2 - about.text_scatter**2, 0.0) ** 0.5
     return AtK(ln_y_N, ln_y_BN, fit.alpha, fit.r2, models, stands(law))

@@ -24,7 +24,7 @@ from rbpx.laws.surface.surface import Optimum, optima, split
 from rbpx.runs.fits import naming
 from rbpx.runs.points.outliers import tested_quantities
 from rbpx.runs.points.surfaces import (
-    MOST_RESAMPLES,
+    MOST_REPLICATES,
     Trained,
     doubts_of_points,
     flops_as_stated,
@@ -96,7 +96,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     with_constants(request.form, pins)
     with naming(group.title):
         several = [(each.runs, request.form) for each in quantities]
-        compared = compare_each(several, _resamples(request), pins=pins, over=request.over, **options)
+        compared = compare_each(several, _replicate_weights(request), pins=pins, over=request.over, **options)
         mixed = [(each.runs, forms_to_mix(each.runs, pins)) for each in quantities]
         # The engine of predictions has no badly tuned runs.
         foretold = backtest_budgets(mixed, pins, **options) if request.over == 1 else [()] * len(mixed)
@@ -108,8 +108,8 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: TrainingGroup, request
     return laws
 
 
-def _resamples(request: Request) -> int:
-    return min(request.resamples, MOST_RESAMPLES)
+def _replicate_weights(request: Request) -> int:
+    return min(request.resamples, MOST_REPLICATES)
 
 
 def compute(trained: Trained) -> str:
@@ -181,7 +181,7 @@ def _form(group: TrainingGroup, trained: Trained, compared: Compared, ways: Reco
     # What is left of badly tuned runs says nothing of the form.
     against = () if surface is None or fit.over != 1 else against_axes(surface, trained.runs)
     more: Record = {
-        "resamples": _resamples(request),
+        "resamples": _replicate_weights(request),
         "unique_tokens": request.unique_tokens,
         "against": [vars(of) | {"slope": listed(of.slope), "curvature": listed(of.curvature)} for of in against],
         "exponents_of_optimum": None if a is NO_ESTIMATE else {"a": listed(a), "b": listed(b)},

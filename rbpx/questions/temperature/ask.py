@@ -113,7 +113,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Request
 
 def _tempered(group: Group, run: Run, curves: Curves, weights_BD: Floats) -> Tempered:
     beta_J, n = curves.beta_J, group.n_resampled
-    loss_13J, loss_B3J = curves.resampled(np.ones((1, len(curves.n_D)))), curves.resampled(weights_BD)
+    loss_13J, loss_B3J = curves.replicates(np.ones((1, len(curves.n_D)))), curves.replicates(weights_BD)
     beta, best = (float(value[0]) for value in minimum(loss_13J, beta_J))
     beta_B, best_B = minimum(loss_B3J, beta_J)
     (one,) = np.flatnonzero(beta_J == 1)

@@ -83,8 +83,8 @@ def express(
 
     def ratio(above_D: Floats, below_D: Floats) -> Estimate:
         with np.errstate(invalid="ignore"):  # a resample may draw no token
-            resampled_B = (weights_BD @ above_D) / (weights_BD @ below_D)
-            return estimate(above_D.sum() / below_D.sum(), resampled_B, n_resampled, Recipe.percentile)
+            replicate_B = (weights_BD @ above_D) / (weights_BD @ below_D)
+            return estimate(above_D.sum() / below_D.sum(), replicate_B, n_resampled, Recipe.percentile)
 
     said = {
         "nats_per_token": ratio(nats_D, tokens_D),
@@ -120,9 +120,9 @@ def _rank_quantiles(
 
     rows = max(1, _BLOCK_BYTES // (8 * len(rank_R)))
     blocks = [quantiles(weights_BD[begin : begin + rows]) for begin in range(0, len(weights_BD), rows)]
-    (measured,), resampled = quantiles(np.ones((1, D), np.int64)), np.concatenate(blocks)
+    (measured,), replicates = quantiles(np.ones((1, D), np.int64)), np.concatenate(blocks)
     return {
-        percent: estimate(measured[at], resampled[:, at], n_resampled, Recipe.percentile)
+        percent: estimate(measured[at], replicates[:, at], n_resampled, Recipe.percentile)
         for at, percent in enumerate(PERCENTS)
     }
 

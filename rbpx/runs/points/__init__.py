@@ -1,1 +1,1 @@
-"""The values that laws are fitted to, with their resamples, for the runs of a group."""
+"""The values that laws are fitted to, with their replicates, for the runs of a group."""

@@ -1,4 +1,4 @@
-"""The points of loss to loss: a quantity of models on one text, and what the axis names on another, with resamples."""
+"""The points of loss to loss: a quantity of models on one text, and what the axis names on another, with replicates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -179,7 +179,7 @@ def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
     x_N, y_N = x.y_N[of_x], y.y_N[of_y]
     fitted_N = y_N if chance is None else odds(y_N, chance)
     z_N2 = np.log(np.stack([x_N, fitted_N], axis=1))
-    z_BN2, n_documents = _resampled(x, y, of_x, of_y)
+    z_BN2, n_documents = _replicates_of(x, y, of_x, of_y)
     return Pairs(
         law=y.law,
         k=y.k,
@@ -204,8 +204,8 @@ def _pairs(group: PairedGroup, y: Points, x: Points) -> Pairs:
     )
 
 
-def _resampled(x: Points, y: Points, of_x: Sequence[int], of_y: Sequence[int]) -> tuple[Floats | None, int | None]:
-    """The logarithms under resamples, those in which all are positive; None where either has none."""
+def _replicates_of(x: Points, y: Points, of_x: Sequence[int], of_y: Sequence[int]) -> tuple[Floats | None, int | None]:
+    """The logarithms under replicates, those in which all are positive; None where either has none."""
     if x.y_BN is None or y.y_BN is None or Status.one_document in (x.doubt, y.doubt):
         return None, None
     with np.errstate(divide="ignore", invalid="ignore"):

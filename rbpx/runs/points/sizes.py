@@ -1,8 +1,8 @@
-"""The points that laws in size are fitted to: one quantity at every size of a group, with its resamples.
+"""The points that laws in size are fitted to: one quantity at every size of a group, with its replicates.
 
 The counts of the ranks of each run give its curves, as measured and for resampled documents.
 
-Shapes: D documents, R different ranks, K values of k, B resamples of the documents, N sizes.
+Shapes: D documents, R different ranks, K values of k, B replicates of the documents, N sizes.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -21,12 +21,12 @@ from scipy.sparse import csr_array
 from rbpx.config.keys.laws import DEFAULT_K
 from rbpx.config.request import Request
 from rbpx.cores import n_cores
-from rbpx.laws.intervals.estimate import Resampled
+from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import IMPORTED, LAWS
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.quantity import Counts, Quantity, quantity
 from rbpx.laws.ranks.distribution import fit_distribution
-from rbpx.laws.ranks.error_entropy import decompose, resample_terms
+from rbpx.laws.ranks.error_entropy import decompose, replicate_terms
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation, derived_power_law, fit_paper, paper_slopes, step_paper
 from rbpx.runs.documents import distinct_ranks, document_ranks
@@ -34,7 +34,7 @@ from rbpx.runs.group import Group, Run
 from rbpx.status import Status
 
 Curves = dict[str, Floats]
-"""Quantities of one run by the name of their law; `rbp` has a last axis [K], and those of resamples a first one [B]."""
+"""Quantities of one run by the name of their law; `rbp` has a last axis [K], those of replicates a first one [B]."""
 
 # Of resampled counts at a time, for each run; larger blocks take new memory from the system each time.
 _BLOCK_BYTES = 8 * 2**20
@@ -51,14 +51,14 @@ class Evidence:
         measured: rbp (shares), cross_entropy (nats) and, where they were asked for, the terms of the error-entropy
             decomposition (nats, they add up to cross_entropy) and the curves derived from the rank model (nats, NaN
             where there is none).
-        resampled: the same of its resamples; NaN for a resample without a token.
+        replicates: the same of its replicates; NaN for a replicate without a token.
         paper: lognormal fitted to the ranks from 2 up, as published; None where it was not asked for.
         full: the same family fitted to all ranks.
         approximated: (-ln RBP_1, cross-entropy) of `paper` by the paper's own approximation; None without mu, sigma.
     """
 
     measured: Curves
-    resampled: Curves
+    replicates: Curves
     paper: RankFit | None = None
     full: RankFit | None = None
     approximated: tuple[float, float] | None = None
@@ -72,11 +72,11 @@ def weigh(
     laws: Collection[str],
     kept: dict[str, Evidence] | None = None,
 ) -> Evidence:
-    """Turn the rank counts of each document (`document_ranks`) into the curves of a run and of its resamples.
+    """Turn the rank counts of each document (`document_ranks`) into the curves of a run and of its replicates.
 
     Args:
         counts: doc_id, rank, n_tokens, sum_logprob.
-        weights_BD: how often each document is drawn in each resample, whole numbers of any type.
+        weights_BD: how often each document is drawn in each replicate, whole numbers of any type.
         k_grid: the k of RBP.
         vocab_size: V, where the rank models end.
         laws: those that need more than RBP and cross-entropy are computed if they are named here.
@@ -93,10 +93,10 @@ def weigh(
         kept |= _whole(doc, rank, tokens.astype(np.float64), logprob, weights_BD, vocab_size, missing)
     parts += [kept[name] for name in needed]
     model = next((each for each in parts if each.paper is not None), parts[0])
-    measured, resampled = (
-        {k: v for each in parts for k, v in getattr(each, of).items()} for of in ("measured", "resampled")
+    measured, replicates = (
+        {k: v for each in parts for k, v in getattr(each, of).items()} for of in ("measured", "replicates")
     )
-    return Evidence(measured, resampled, model.paper, model.full, model.approximated)
+    return Evidence(measured, replicates, model.paper, model.full, model.approximated)
 
 
 def _whole(
@@ -110,7 +110,7 @@ def _whole(
     if "lognormal" in names:
         paper, full = fit_paper(rank_R, tokens_R), fit_distribution("lognormal_full", rank_R, tokens_R, vocab_size)
         theta = _derive(_parameter(paper, "beta"), _parameter(paper, "gamma"), vocab_size)
-        theta_B = _resampled_theta(paper, rank_R, csr_array((tokens, (doc, column)), shape), weights_BD)
+        theta_B = _replicate_theta(paper, rank_R, csr_array((tokens, (doc, column)), shape), weights_BD)
         parts["lognormal"] = Evidence(
             {name: curve[0] for name, curve in zip(_LOGNORMAL, theta, strict=True)},
             dict(zip(_LOGNORMAL, _derive(*theta_B, vocab_size), strict=True)),
@@ -119,20 +119,20 @@ def _whole(
             _approximate(paper),
         )
     if "terms" in names:
-        measured, resampled = (
+        measured, replicates = (
             {name: np.asarray(getattr(terms, name)) for name in _TERMS}
             for terms in (
                 decompose(tokens_R, logprob_R),
-                resample_terms(doc, column, tokens, logprob, weights_BD),
+                replicate_terms(doc, column, tokens, logprob, weights_BD),
             )
         )
-        parts["terms"] = Evidence(measured, resampled)
+        parts["terms"] = Evidence(measured, replicates)
     more = {law: definition for law in names if (definition := quantity(law)) is not None}
     if more:
         measured = _values(more, Counts(rank_R, tokens_R[None], logprob_R[None], vocab_size))
         tokens_DR, logprob_DR = (csr_array((each, (doc, column)), shape) for each in (tokens, logprob))
-        resampled = _resampled_values(more, rank_R, tokens_DR, logprob_DR, weights_BD, vocab_size)
-        parts |= {law: Evidence({law: measured[law][0]}, {law: resampled[law]}) for law in more}
+        replicates = _replicate_values(more, rank_R, tokens_DR, logprob_DR, weights_BD, vocab_size)
+        parts |= {law: Evidence({law: measured[law][0]}, {law: replicates[law]}) for law in more}
     return parts
 
 
@@ -150,11 +150,11 @@ def _shares(
     measured = {"rbp": total_C[:-2] / total_C[-2], "cross_entropy": np.asarray(-total_C[-1] / total_C[-2])}
     drawn_BC = weights_BD.astype(np.float64, copy=False) @ sums_DC
     n_B = drawn_BC[:, -2]
-    n_B[n_B == 0] = np.nan  # a resample that drew only documents without a token says nothing
+    n_B[n_B == 0] = np.nan  # a replicate that drew only documents without a token says nothing
     return measured, {"rbp": drawn_BC[:, :-2] / n_B[:, None], "cross_entropy": -drawn_BC[:, -1] / n_B}
 
 
-def _resampled_values(
+def _replicate_values(
     more: dict[str, Quantity], rank_R: Floats, tokens_DR: csr_array, logprob_DR: csr_array, weights_BD: Floats, V: int
 ) -> Curves:
     rows, blocks = max(1, _BLOCK_BYTES // (8 * len(rank_R))), []
@@ -165,12 +165,12 @@ def _resampled_values(
 
 
 def _values(more: dict[str, Quantity], counts: Counts) -> Curves:
-    """Quantities defined in `rbpx.laws.quantities`; NaN where a resample contains no token."""
+    """Quantities defined in `rbpx.laws.quantities`; NaN where a replicate contains no token."""
     says_B = counts.tokens_BR.sum(axis=1) > 0
-    resampled = Counts(counts.rank_R, counts.tokens_BR[says_B], counts.sum_logprob_BR[says_B], counts.vocab_size)
+    replicates = Counts(counts.rank_R, counts.tokens_BR[says_B], counts.sum_logprob_BR[says_B], counts.vocab_size)
     filled = {law: np.full(len(says_B), np.nan) for law in more}
     for law, definition in more.items():
-        filled[law][says_B] = definition.value(resampled)
+        filled[law][says_B] = definition.value(replicates)
     return filled
 
 
@@ -190,8 +190,8 @@ def _derive(beta: Any, gamma: Any, vocab_size: int) -> tuple[Floats, Floats]:
     return rbp1_B, cross_entropy_B
 
 
-def _resampled_theta(paper: RankFit, rank_R: Floats, tokens_DR: csr_array, weights_BD: Floats) -> tuple[Floats, Floats]:
-    """(beta, gamma) refitted to each resample; NaN where the fit itself has no mu and sigma to step from."""
+def _replicate_theta(paper: RankFit, rank_R: Floats, tokens_DR: csr_array, weights_BD: Floats) -> tuple[Floats, Floats]:
+    """(beta, gamma) refitted to each replicate; NaN where the fit itself has no mu and sigma to step from."""
     if paper.status is not Status.ok:
         unknown_B = np.full(len(weights_BD), np.nan)
         return unknown_B, unknown_B
@@ -244,13 +244,13 @@ class Points:
         return None if np.all(weights == 1) else weights
 
     @property
-    def resampled(self) -> Resampled | None:
-        """The resamples as laws take them; None where there are none, or those of one document."""
+    def replicates(self) -> Replicates | None:
+        """The replicates as laws take them; None where there are none, or those of one document."""
         without = self.y_BN is None or self.doubt is Status.one_document
-        return None if without else Resampled.of(np.asarray(self.y_BN), self.n_documents)
+        return None if without else Replicates.of(np.asarray(self.y_BN), self.n_documents)
 
     def over(self, other: "Points") -> "Points":
-        """Their ratio to others at the same sizes and under the same resamples; its fit says where there is none."""
+        """Their ratio to others at the same sizes and under the same replicates; its fit says where there is none."""
         with np.errstate(divide="ignore", invalid="ignore"):
             y_BN = None if self.y_BN is None or other.y_BN is None else self.y_BN / other.y_BN
             return replace(self, y_N=self.y_N / other.y_N, y_BN=y_BN)
@@ -312,12 +312,12 @@ def size_points(
         if law == "rbp" and law in laws:
             for at, k in enumerate(k_grid):
                 y_N = neg_ln(np.array([e.measured["rbp"][at] for e in evidence]))
-                y_BN = neg_ln(np.column_stack([e.resampled["rbp"][:, at] for e in evidence]))
+                y_BN = neg_ln(np.column_stack([e.replicates["rbp"][:, at] for e in evidence]))
                 points.append(Points(law, k, group.runs, y_N, y_BN, doubt, n_documents))
             points += [_unknown(group, k, Status.beyond_vocabulary) for k in request.k.beyond(group.vocab_size)]
         elif law in laws:
             y_N = np.array([e.measured[law] for e in evidence])
-            y_BN = np.column_stack([e.resampled[law] for e in evidence])
+            y_BN = np.column_stack([e.replicates[law] for e in evidence])
             ranks = [e.paper.status for e in evidence if e.paper is not None and law.startswith("lognormal")]
             doubts = [status for status in ranks if status is not Status.ok]
             points.append(Points(law, None, group.runs, y_N, y_BN, doubts[0] if doubts else doubt, n_documents))

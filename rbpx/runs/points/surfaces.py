@@ -34,7 +34,7 @@ from rbpx.store.store import Record
 DEFAULT_K: Final = (1, 10, 100)
 _DEFAULT_LAWS: Final = ("rbp", "cross_entropy", "error_entropy", *IMPORTED)
 _SAME: Final = 0.01  # of C: FLOPs that a source states to two digits
-MOST_RESAMPLES: Final = 200  # of the runs; intervals of surfaces hold the truth at their rate with so many
+MOST_REPLICATES: Final = 200  # of the runs; intervals of surfaces hold the truth at their rate with so many
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def trained_quantities(connection: duckdb.DuckDBPyConnection, group: TrainingGro
     With `frontier` the best of the runs of each size and number of tokens is one point.
     """
     chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
-    request = request.but(resamples=min(request.resamples, MOST_RESAMPLES))  # a resample of runs takes one of each
+    request = request.but(resamples=min(request.resamples, MOST_REPLICATES))  # a replicate of runs takes one of each
     points = known_points(connection, group, request, chosen, DEFAULT_K)
     chosen_points = [each for each in points if request.laws.by_name or each.doubt is not Status.not_known]
     averaged = [_averaged(each) if group.averaged else each for each in chosen_points]
@@ -176,7 +176,7 @@ def trained_of(points: Points, cells: tuple[Cell, ...] = ()) -> Trained:
 
 
 def _as_few(y_BN: Floats, points: Points) -> Floats:
-    """Resamples as far from their mean as intervals over so many documents reach, in normal standard deviations."""
+    """Replicates as far from their mean as intervals over so many documents reach, in normal standard deviations."""
     reach = math.sqrt(few_documents(points.n_documents)) * document_t(points.n_documents) / Z
     with np.errstate(divide="ignore", invalid="ignore"):  # those that are not positive are left out by the search
         ln_y_BN = np.log(y_BN)
@@ -328,7 +328,7 @@ def refitted(record: Record) -> dict[str, float | None] | None:
     how: dict[str, Any] = {"objective": Objective(record["objective_name"]), "delta": record["delta"]}
     how |= {"over": params["over"]} if "over" in params else {}
     pins = {name: Pin(pin["value"], pin["sd"]) for name, pin in (params.get("pins") or {}).items()}
-    fit = fit_given(runs, record["form"], pins, n_resamples=0, **how)
+    fit = fit_given(runs, record["form"], pins, n_replicates=0, **how)
     return {"objective": fit.objective, **{name: each.value for name, each in fit.constants.items()}}
 
 

@@ -1,7 +1,7 @@
-"""Features and success of the runs of one task, for each run and each resample of the items.
+"""Features and success of the runs of one task, for each run and each replicate of the items.
 
 Every feature falls as models get better and is 0 for a perfect one: shares are -ln share. Shapes: R runs, I items, B
-resamples of them.
+replicates of them.
 """
 
 import math
@@ -34,7 +34,7 @@ class FeatureValues:
         name: of the feature.
         k: None where it has none.
         x_R: of each run; NaN where it is not known, infinite for a share of 0.
-        x_BR: under each resample of the items; None where there are none.
+        x_BR: under each replicate of the items; None where there are none.
     """
 
     name: str
@@ -51,7 +51,7 @@ class TaskValues:
         group: the runs.
         chance: success of guessing; None where no success is known.
         success_R: share of the items that each run gets right; NaN where it is not known.
-        success_BR: under each resample of the items; None where there are none.
+        success_BR: under each replicate of the items; None where there are none.
         n_items: how many; None where that is not known.
         features: those that are known of any run.
         lengths_I: tokens of each target, where there are no choices; None elsewhere.
@@ -119,7 +119,7 @@ def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Requ
         return None
     n_items = len(answers[0].nats_I)
     drawn_BI = document_weights(n_items, min(request.resamples, 200), request.seed).astype(np.float64)
-    weights_BI = np.vstack([np.ones(n_items), drawn_BI])  # all items once, then the resamples
+    weights_BI = np.vstack([np.ones(n_items), drawn_BI])  # all items once, then the replicates
     k_grid = request.k.grid(min(run.vocab_size or 2 for run in group.runs), DEFAULT_K)
     features = []
     for name in request.features.names:
@@ -166,7 +166,7 @@ _SHARES: Final[dict[str, tuple[_Above, _Below]]] = {
 
 
 def _feature(name: str, answers: Answers, weights_BI: Floats, k: int) -> Floats:
-    """A feature of all items, and of resamples of them, [B]."""
+    """A feature of all items, and of replicates of them, [B]."""
     if name == "error_entropy":
         return _error_entropy(answers, weights_BI)
     above, below = (_LOSSES | _SHARES)[name]

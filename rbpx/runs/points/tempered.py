@@ -23,8 +23,8 @@ class Curves:
     sums_D3J: Floats
     beta_J: Floats
 
-    def resampled(self, weights_BD: Floats) -> Floats:
-        """Mean loss, slope and curvature of each resample, [B, 3, J]; NaN for one without a token."""
+    def replicates(self, weights_BD: Floats) -> Floats:
+        """Mean loss, slope and curvature of each replicate, [B, 3, J]; NaN for one without a token."""
         n_B = weights_BD @ self.n_D
         n_B[n_B == 0] = np.nan
         sums = weights_BD @ self.sums_D3J.reshape(len(self.n_D), -1)

@@ -19,12 +19,12 @@ DESIGNS = {"few sizes": repeats.few_sizes(), "grid": repeats.grid()}
 NEAR = 1.001  # times the least objective that scipy knows
 
 
-def fitted(runs: Runs, n_resamples: int = 0) -> SurfaceFit:
-    return fit_surface(runs, FORM, n_resamples=n_resamples)
+def fitted(runs: Runs, n_replicates: int = 0) -> SurfaceFit:
+    return fit_surface(runs, FORM, n_replicates=n_replicates)
 
 
 def resample(fit: SurfaceFit, b: int) -> Mapping[str, float]:
-    """The constants of one resample."""
+    """The constants of one replicate."""
     assert fit.surface is not None
     return {name: float(value_B[b]) for name, (_, value_B) in fit.surface.constants().items()}
 
@@ -35,7 +35,7 @@ def resample(fit: SurfaceFit, b: int) -> Mapping[str, float]:
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_no_search_from_many_starts_finds_less(truth: str, design: str, kind: Objective, seed: int) -> None:
     runs = repeats.draw(repeats.TRUTHS[truth], DESIGNS[design], seed)
-    found = fit_surface(runs, FORM, kind, n_resamples=0).objective
+    found = fit_surface(runs, FORM, kind, n_replicates=0).objective
     assert found is not None
     assert found <= NEAR * repeats.least_by_scipy(runs, kind)
 

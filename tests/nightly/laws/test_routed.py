@@ -18,7 +18,7 @@ def test_intervals_of_a_drawn_law_hold_it_at_their_rate() -> None:
     truth, held = {"b": -0.085, "c": -0.08, "d": 0.003}, {"b": 0, "c": 0, "d": 0}
     n_draws = 100
     for seed in range(n_draws):
-        found = compare_sizes(N, N * (1 + E) / 2, E, drawn(0.005, seed), n_resamples=200, seed=seed)
+        found = compare_sizes(N, N * (1 + E) / 2, E, drawn(0.005, seed), n_replicates=200, seed=seed)
         assert found is not None
         for name, value in truth.items():
             lo, hi = found.laws[-1].constants[name].ends or (np.nan, np.nan)

@@ -12,7 +12,7 @@ from tests.support.surfaces import draw, law, ratios, true_optimum
 
 
 def fits_of(runs: Runs) -> list[SurfaceFit]:
-    return [fit_surface(runs, form, n_resamples=0) for form in ("chinchilla", "kaplan")]
+    return [fit_surface(runs, form, n_replicates=0) for form in ("chinchilla", "kaplan")]
 
 
 def test_chosen_runs_narrow_more_than_as_many_flops_at_random() -> None:

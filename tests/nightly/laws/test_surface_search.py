@@ -19,9 +19,9 @@ def test_fits_side_by_side_are_those_of_each_alone() -> None:
         (one, "chinchilla", Objective.huber),
         (other, "chinchilla", Objective.huber),  # another delta in units of its y
     ]
-    fits = together([fitting(*each, n_resamples=20) for each in asked])
+    fits = together([fitting(*each, n_replicates=20) for each in asked])
     for each, beside in zip(asked, fits, strict=True):
-        alone = fit_surface(*each, n_resamples=20)
+        alone = fit_surface(*each, n_replicates=20)
         assert alone.surface is not None
         assert beside.surface is not None
         assert (alone.objective, alone.aic, alone.reasons) == (beside.objective, beside.aic, beside.reasons)
