@@ -1,0 +1,248 @@
+"""Minimises an objective for many sets of points at once: damped Newton's steps within bounds.
+
+Each search moves by the step that solves (H + damping M) step = -g, with H the second derivatives (or what stands in
+for them, as J'J in least squares) and M their scale. A step that does not descend, or a matrix that is not positive
+definite, is tried again with a larger damping (Levenberg and Marquardt). A parameter that meets a bound stops there
+and the others move on with it.
+
+Shapes: B searches, P parameters, N points. B is the last axis, so that the algebra of small matrices is that of rows.
+
+Source: J. J. Moré, The Levenberg-Marquardt algorithm, Lecture Notes in Mathematics 630 (1978) 105.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rbpx.laws.numeric import Floats
+
+Sets = NDArray[np.intp]
+_FREE: Final = 1e-2  # damping that hardly shortens a step
+_LEAST_PIVOT: Final = 1e-14  # of a diagonal element: below it a matrix counts as singular
+_MOST_DAMPING: Final = 1e12
+_ROUNDING: Final = 1e-12  # of an objective, a sum of squares that are small beside the values
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """The objective of each search near a place.
+
+    Attributes:
+        value_B: the objective; not finite where it does not exist, and no step leads there.
+        slope_PB: its derivatives.
+        curve_PPB: its second derivatives, or what stands in for them.
+        scale_PPB: what damping adds to these: positive definite.
+        rounding_B: what of a value is rounding; None for a 10^-12 of it.
+    """
+
+    value_B: Floats
+    slope_PB: Floats
+    curve_PPB: Floats
+    scale_PPB: Floats
+    rounding_B: Floats | None = None
+
+    def only(self, sets: Sets) -> "Local":
+        """Of some of the searches."""
+        return Local(**{name: each[..., sets] for name, each in self._known()})
+
+    def where(self, holds_B: NDArray[np.bool_], other: "Local") -> "Local":
+        """This one where that holds, else the other."""
+        return Local(**{name: np.where(holds_B, each, getattr(other, name)) for name, each in self._known()})
+
+    def _known(self) -> list[tuple[str, Floats]]:
+        return [(name, each) for name, each in vars(self).items() if each is not None]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Where searches ended.
+
+    Attributes:
+        theta_PB: the parameters.
+        value_B: the objective there.
+        converged_B: whether a step would gain next to nothing more.
+    """
+
+    theta_PB: Floats
+    value_B: Floats
+    converged_B: NDArray[np.bool_]
+
+    @property
+    def best(self) -> int:
+        """The search with the least objective."""
+        return int(np.argmin(self.value_B))
+
+
+@dataclass(frozen=True)
+class End:
+    """When a search has ended.
+
+    Attributes:
+        step: share of each parameter: a free step that is shorter ends it.
+        gain: share of the objective: a free step that promises less ends it.
+        idle: share of the objective: a step that gains less gains nothing.
+        most_idle: steps in a row that gain nothing, which end it.
+        most_left: share of the objective: it has converged if no more is left to gain where it ends.
+        most_steps: of all.
+    """
+
+    step: float = 1e-7
+    gain: float = 0.0
+    idle: float = 0.0
+    most_idle: int = 30
+    most_left: float = 0.0
+    most_steps: int = 300
+
+
+Objective = Callable[[Floats, Sets], Local]
+"""Parameters [P, B] of some sets, and which sets these are, in."""
+
+
+def squares(residual_NB: Floats, jacobian_PNB: Floats) -> Local:
+    """Half the sum of squares, by Gauss's and Newton's matrix J'J."""
+    curve_PPB = np.einsum("pnb,qnb->pqb", jacobian_PNB, jacobian_PNB)
+    slope_PB = np.einsum("pnb,nb->pb", jacobian_PNB, residual_NB)
+    return Local(np.einsum("nb,nb->b", residual_NB, residual_NB) / 2, slope_PB, curve_PPB, diagonal(curve_PPB))
+
+
+def diagonal(matrix_PPB: Floats) -> Floats:
+    """The diagonal of matrices alone; where it is 0, a trifle of the largest of each."""
+    P = len(matrix_PPB)
+    on_PB = matrix_PPB[range(P), range(P)]
+    scale_PPB = np.zeros_like(matrix_PPB)
+    scale_PPB[range(P), range(P)] = np.maximum(on_PB, 1e-10 * on_PB.max(axis=0) + 1e-300)
+    return scale_PPB
+
+
+def minimise(
+    objective: Objective,
+    start_PB: Floats,
+    lower_P: ArrayLike = -np.inf,
+    upper_P: ArrayLike = np.inf,
+    end: End = End(),
+    damping: float = 0.0,
+    unit: float = 1e-3,
+    at_once: int = 8192,
+) -> Found:
+    """Minimise the objective of each search, downhill at every step.
+
+    Args:
+        objective: of some of the sets.
+        start_PB: where each search starts.
+        lower_P: bounds from below, [P] or [P, B].
+        upper_P: bounds from above; a parameter whose bounds are equal is held.
+        end: when a search has ended.
+        damping: of the first step.
+        unit: a parameter below it counts as that in the length of a step.
+        at_once: searches whose points are in memory at once.
+    """
+    n = start_PB.shape[1]
+    lower_PB, upper_PB = (np.broadcast_to(np.asarray(each, float).T, start_PB.T.shape).T for each in (lower_P, upper_P))
+    theta_PB = np.clip(start_PB, lower_PB, upper_PB)
+    found = Found(theta_PB, np.full(n, np.inf), np.zeros(n, dtype=bool))
+    with np.errstate(all="ignore"):  # a step too far has no objective, and is not taken
+        for first in range(0, n, at_once):
+            of_B = np.arange(first, min(first + at_once, n))
+            _descend(objective, of_B, found, lower_PB, upper_PB, end, damping, unit)
+    return found
+
+
+def _descend(
+    objective: Objective,
+    of_B: Sets,
+    found: Found,
+    lower_PB: Floats,
+    upper_PB: Floats,
+    end: End,
+    damping: float,
+    unit: float,
+) -> None:
+    """Move some searches to their ends, and put these down."""
+    theta_PB, lower_PB, upper_PB = found.theta_PB[:, of_B], lower_PB[:, of_B], upper_PB[:, of_B]
+    at = objective(theta_PB, of_B)
+    damping_B, idle_B = np.full(len(of_B), damping), np.zeros(len(of_B), dtype=np.intp)
+    for _ in range(end.most_steps):
+        step_PB, gain_B = _step(at, theta_PB, lower_PB, upper_PB, damping_B)
+        length_B = (np.abs(step_PB) / (unit + np.abs(theta_PB))).max(axis=0)
+        is_free_B = damping_B <= _FREE
+        new_PB = np.clip(theta_PB + step_PB, lower_PB, upper_PB)
+        new = objective(new_PB, of_B)
+        rounding_B = _ROUNDING * np.abs(at.value_B) if at.rounding_B is None else at.rounding_B
+        gained_B = at.value_B - new.value_B
+        better_B = gained_B >= -rounding_B
+        idle_B = np.where(gained_B > end.idle * np.abs(at.value_B), 0, idle_B + 1)
+        left_B = gain_B * (1 + damping_B / _FREE)  # a damped step is shorter than one to the end
+        near_B = is_free_B & ((length_B <= end.step) | (better_B & (gained_B <= rounding_B)))
+        near_B |= left_B <= end.gain * np.abs(at.value_B)
+        done_B = near_B | (idle_B > end.most_idle) | (damping_B > _MOST_DAMPING)
+        near_B |= left_B <= end.most_left * np.abs(at.value_B)
+        theta_PB = np.where(better_B, new_PB, theta_PB)
+        at = new.where(better_B, at)
+        less_B = np.where(damping_B < _FREE / 1000, 0.0, damping_B / 8)
+        damping_B = np.where(better_B, less_B, np.maximum(damping_B * 8, _FREE))
+        if done_B.any():
+            _put(found, of_B[done_B], theta_PB[:, done_B], at.value_B[done_B], near_B[done_B])
+            rest = np.flatnonzero(~done_B)
+            of_B, damping_B, idle_B = of_B[rest], damping_B[rest], idle_B[rest]
+            theta_PB, lower_PB, upper_PB = theta_PB[:, rest], lower_PB[:, rest], upper_PB[:, rest]
+            at = at.only(rest)
+            if not len(rest):
+                return
+    _put(found, of_B, theta_PB, at.value_B, np.zeros(len(of_B), dtype=bool))
+
+
+def _step(at: Local, theta_PB: Floats, lower_PB: Floats, upper_PB: Floats, damping_B: Floats) -> tuple[Floats, Floats]:
+    """The step to the least of each damped quadratic within the bounds, NaN where there is none, and what it gains."""
+    matrix_PPB = at.curve_PPB + damping_B * at.scale_PPB
+    down_PB, up_PB = lower_PB - theta_PB, upper_PB - theta_PB
+    stopped_PB = ((down_PB >= 0) & (at.slope_PB >= 0)) | ((up_PB <= 0) & (at.slope_PB <= 0)) | (lower_PB == upper_PB)
+    step_PB = np.zeros_like(theta_PB)
+    for _ in range(len(theta_PB)):
+        step_PB = _solve(matrix_PPB, -at.slope_PB, stopped_PB, step_PB)
+        out_PB = (step_PB < down_PB) | (step_PB > up_PB)
+        if not out_PB.any():
+            break
+        step_PB = np.where(out_PB, np.clip(step_PB, down_PB, up_PB), step_PB)
+        stopped_PB = stopped_PB | out_PB
+    gain_B = -(at.slope_PB * step_PB).sum(axis=0) / 2
+    return step_PB, gain_B
+
+
+def _solve(matrix_PPB: Floats, right_PB: Floats, stopped_PB: NDArray[np.bool_], step_PB: Floats) -> Floats:
+    """The steps of those that are not stopped, by L D L'; NaN where a matrix is not positive definite."""
+    P = len(right_PB)
+    if stopped_PB.any():
+        free_PB = ~stopped_PB
+        right_PB = np.where(stopped_PB, step_PB, right_PB - np.einsum("pqb,qb->pb", matrix_PPB, step_PB * stopped_PB))
+        matrix_PPB = np.where(free_PB[:, None] & free_PB[None], matrix_PPB, 0.0)
+        matrix_PPB[range(P), range(P)] += stopped_PB
+    lower: list[list[Floats]] = [[] for _ in range(P)]
+    pivot: list[Floats] = []
+    solved: list[Floats] = []
+    for i in range(P):
+        for j in range(i):
+            left = matrix_PPB[i, j]
+            for m in range(j):
+                left = left - lower[i][m] * lower[j][m] * pivot[m]
+            lower[i].append(left / pivot[j])
+        left = matrix_PPB[i, i]
+        for m in range(i):
+            left = left - lower[i][m] ** 2 * pivot[m]
+        pivot.append(np.where(left > _LEAST_PIVOT * matrix_PPB[i, i], left, np.nan))
+        z = right_PB[i]
+        for m in range(i):
+            z = z - lower[i][m] * solved[m]
+        solved.append(z)
+    for i in reversed(range(P)):
+        z = solved[i] / pivot[i]
+        for m in range(i + 1, P):
+            z = z - lower[m][i] * solved[m]
+        solved[i] = z
+    return np.stack(solved)
+
+
+def _put(found: Found, of_B: Sets, theta_PB: Floats, value_B: Floats, converged_B: NDArray[np.bool_]) -> None:
+    found.theta_PB[:, of_B], found.value_B[of_B], found.converged_B[of_B] = theta_PB, value_B, converged_B
