@@ -23,7 +23,7 @@ def curves(theta_PB: Floats) -> tuple[Floats, Floats]:
 def drawn(n: int) -> Floats:
     """Values [N, B] about curves, some of which end below 0."""
     rng = np.random.default_rng(0)
-    theta_PB = np.stack([rng.uniform(0.5, 3, n), rng.uniform(0.5, 2, n), rng.uniform(-1, 1, n)])
+    theta_PB = np.stack([rng.uniform(0.5, 3, n), rng.uniform(0.5, 2, n), rng.uniform(-0.1, 1, n)])
     return curves(theta_PB)[0] + 0.02 * rng.standard_normal((len(X), n))
 
 
