@@ -11,14 +11,13 @@ from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Replicates
 from rbpx.laws.names import Axis, Method, SizeBy
-from rbpx.laws.numeric import Searching, together
 from rbpx.laws.pins import NO_PINS, NotGiven, Pins
-from rbpx.laws.power.given import pinned_law
-from rbpx.laws.power.law import LawFit, PowerLawFit, fit_power_law, power_law
+from rbpx.laws.power.given import fit_pinned_law
+from rbpx.laws.power.law import LawFit, PowerLawFit, fit_power_law
 from rbpx.laws.power.pinned import PINNABLE
 from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.predict.prediction import Predictor, predictor_of
-from rbpx.laws.predict.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, whole_sizes, with_reasons
+from rbpx.laws.predict.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, with_reasons
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.sweeps import Cell
@@ -77,18 +76,20 @@ def fit_all(
     """
     method = pinning(method, pins)
     _check_unequal(series, method, pins, over)
-    is_known = [points.doubt not in (Status.not_known, Status.beyond_vocabulary) for points in series]
-    known = [_series(points, over) for points, knows in zip(series, is_known, strict=True) if knows]
+    compares = compares and method is Method.ols and not pins and over == 1
+    compares = compares and all(points.weight_N is None for points in series)
     with naming(f"{series[0].runs[0].family} on {series[0].runs[0].dataset}" if series else ""):
-        fits = together([each.law(method, pins) for each in known])
-    choices: list[FormVerdict | None] = [None] * len(known)
-    if compares and method is Method.ols and not pins and not any(each.unequal for each in known):
-        choices = compare_forms([(fit, each.absolute()) for fit, each in zip(fits, known, strict=True)])
-    fitted = iter(zip(known, fits, choices, _backtests(known, fits, method), strict=True))
-    return [
-        _judged(*next(fitted), method) if knows else _unfitted(points, method)
-        for points, knows in zip(series, is_known, strict=True)
-    ]
+        return [_fit(points, method, pins, over, compares) for points in series]
+
+
+def _fit(points: Points, method: Method, pins: Pins, over: float, compares: bool) -> Law:
+    if points.doubt in (Status.not_known, Status.beyond_vocabulary):
+        return _unfitted(points, method)
+    series = _series(points, over)
+    fit = series.law(method, pins)
+    choice = compare_forms(fit, series.absolute()) if compares else None
+    tests = backtest(lambda m: series.smallest(m, method, fit.given), series.S, points.y_N.tolist())
+    return _judged(series, fit, choice, tests, method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,14 +116,14 @@ class _Series:
             return self.replicates
         return Replicates.of(np.abs(self.replicates.y_BN), self.replicates.n_documents)
 
-    def law(self, method: Method, pins: Pins) -> Searching[PowerLawFit]:
+    def law(self, method: Method, pins: Pins) -> PowerLawFit:
         """The law of all sizes."""
         points, signed = (self.S, self.points.y_N, self.replicates, method), _is_signed(self.points.law)
         if pins:
-            return pinned_law(*points, pins, signed=signed)
-        return power_law(*points, signed=signed, unequal=self.unequal)
+            return fit_pinned_law(*points, pins, signed=signed)
+        return fit_power_law(*points, signed=signed, unequal=self.unequal)
 
-    def smallest(self, m: int, method: Method, given: Mapping[str, float]) -> Searching[Predictor | None]:
+    def smallest(self, m: int, method: Method, given: Mapping[str, float]) -> Predictor | None:
         """The law of the m smallest sizes, with some constants held."""
         # The larger model was measured on the same documents; an offset is slow to fit to all their replicates again.
         kept = None if self.replicates is None or method is Method.offset else self.replicates.smallest(m)
@@ -177,16 +178,6 @@ def pinning(method: Method, pins: Pins) -> Method:
         methods = "; ".join(f"method={each.value} has {', '.join(names)}" for each, names in PINNABLE.items())
         raise RbpxError(f"{', '.join(foreign)} is no constant that can be given with method={chosen.value}; {methods}")
     return chosen
-
-
-def _backtests(known: Sequence[_Series], fits: Sequence[PowerLawFit], method: Method) -> list[tuple[Backtest, ...]]:
-    """The backtests of each, with the laws of all of them fitted side by side, constants held as in the fit."""
-    smallest = [(at, m) for at, each in enumerate(known) for m in whole_sizes(each.S)]
-    fitted = together([known[at].smallest(m, method, fits[at].given) for at, m in smallest])
-    laws: list[dict[int, Predictor | None]] = [{} for _ in known]
-    for (at, m), law in zip(smallest, fitted, strict=True):
-        laws[at][m] = law
-    return [backtest(of.__getitem__, each.S, each.points.y_N.tolist()) for of, each in zip(laws, known, strict=True)]
 
 
 def _unfitted(points: Points, method: Method) -> Law:

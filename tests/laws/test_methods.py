@@ -10,13 +10,13 @@ import pytest
 from scipy.optimize import least_squares
 
 from rbpx.laws.names import Method
+from rbpx.laws.power.intervals import r2_interval
 from rbpx.laws.power.law import PowerLawFit, fit_power_law, reproduce
 from rbpx.laws.predict.prediction import predict
-from rbpx.laws.predict.verdict import Form
+from rbpx.laws.predict.verdict import Form, compare_forms
 from rbpx.status import Status
 from tests.support.coverage import of_power_law
 from tests.support.draws import fewest
-from tests.support.singly import compared, r2_interval
 
 S = np.array([3_000, 8_000, 25_000, 80_000, 200_000, 1_000_000, 3_000_000], dtype=float)
 X = np.log(S) - np.log(S).mean()
@@ -216,7 +216,7 @@ def test_a_law_says_what_limits_it(scatter: float, apart: float, limit: str) -> 
 
 
 def test_a_power_law_is_told_where_every_offset_would_be_seen() -> None:
-    choice = compared(fit_power_law(S, noisy(9, 1e-5)))
+    choice = compare_forms(fit_power_law(S, noisy(9, 1e-5)), None)
     assert choice is not None
     assert choice.form is Form.power
     assert choice.E_hi is not None
@@ -233,5 +233,5 @@ def test_the_interval_of_r2_is_one_function_at_any_r2() -> None:
 
 
 def test_there_is_no_choice_below_four_sizes_or_without_a_law_that_falls() -> None:
-    assert compared(fit_power_law(S[:3], noisy(1)[:3])) is None
-    assert compared(fit_power_law(S, 1 / noisy(1))) is None
+    assert compare_forms(fit_power_law(S[:3], noisy(1)[:3])) is None
+    assert compare_forms(fit_power_law(S, 1 / noisy(1))) is None

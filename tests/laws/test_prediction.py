@@ -10,7 +10,6 @@ from scipy.stats import t as student_t
 
 from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import alone
 from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.predict.prediction import Prediction, predict, predictor, predictor_of
 
@@ -148,7 +147,7 @@ def test_an_estimate_predicts_what_its_whole_fit_does(method: str, sign: int, n_
     drawn = Y_BN[:n_replicates] if n_replicates else None
     fit = fit_power_law(S, sign * Y, None if drawn is None else sign * drawn, Method(method), signed=True)
     replicates = None if drawn is None else Replicates.of(drawn)
-    law, whole = alone(predictor_of(S, sign * Y, replicates, Method(method), sign)), predictor(fit)
+    law, whole = predictor_of(S, sign * Y, replicates, Method(method), sign), predictor(fit)
     if whole is None:
         assert law is None
         assert method == "weighted"
@@ -161,8 +160,8 @@ def test_an_estimate_predicts_what_its_whole_fit_does(method: str, sign: int, n_
 
 
 def test_an_estimate_of_equal_values_predicts_them_and_one_without_numbers_nothing() -> None:
-    flat = alone(predictor_of(S, [-2.0] * 7, None, Method.ols, -1))
+    flat = predictor_of(S, [-2.0] * 7, None, Method.ols, -1)
     assert flat is not None
     assert vars(flat.at(1e11)) == vars(predict(fit_power_law(S, [-2.0] * 7, signed=True), 1e11))
-    assert alone(predictor_of(S, [-1.0, *Y[1:]], None, Method.ols)) is None
-    assert alone(predictor_of(S[:2], Y[:2], None, Method.ols)) is None
+    assert predictor_of(S, [-1.0, *Y[1:]], None, Method.ols) is None
+    assert predictor_of(S[:2], Y[:2], None, Method.ols) is None

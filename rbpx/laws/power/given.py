@@ -17,16 +17,15 @@ from scipy.special import fdtrc
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Replicates, Z
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Searching, at_once
 from rbpx.laws.pins import Given, Pins, given_values
-from rbpx.laws.power.law import PowerLawFit, power_law
+from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.power.pinned import Pinned
 
 _TINY: Final = 1e-12
 _LONG: Final = 10_000  # degrees of freedom of a component that is taken as normal
 
 
-def pinned_law(
+def fit_pinned_law(
     S: ArrayLike,
     y: ArrayLike,
     y_replicates: Replicates | None,
@@ -34,11 +33,11 @@ def pinned_law(
     pins: Pins,
     backtests: bool = True,
     signed: bool = False,
-) -> Searching[PowerLawFit]:
+) -> PowerLawFit:
     """Fit a power law with given constants.
 
     Args:
-        S: as all that follow but pins in `rbpx.laws.power.law.power_law`.
+        S: as all that follow but pins in `rbpx.laws.power.law.fit_power_law`.
         y: there.
         y_replicates: there.
         method: ols or offset.
@@ -52,14 +51,12 @@ def pinned_law(
     Raises:
         NotGiven: a constant cannot be what is given: an E that is not below every y, a C that is not positive.
     """
-    free = yield from power_law(S, y, y_replicates, method, backtests, signed)
+    free = fit_power_law(S, y, y_replicates, method, backtests, signed)
     if free.found is None:
         return free
     told = {"E": free.offset, "alpha": free.exponent, "C": free.constant}
     chosen = values_of(pins, free.y, told)
-    laws = []
-    for each in chosen:
-        laws.append((yield from power_law(S, y, y_replicates, method, backtests, signed, each.values)))
+    laws = [fit_power_law(S, y, y_replicates, method, backtests, signed, each.values) for each in chosen]
     if any(law.found is None for law in laws):
         return next(law for law in laws if law.found is None)
     regressions = [law.found.regression for law in laws if law.found is not None]
@@ -75,7 +72,7 @@ def pinned_law(
         now["E"] = mixed([Estimate(E) for E in values], weights, step)
     about = []
     for name, pin in pins.items():
-        at = yield from power_law(S, y, None, method, False, signed, {name: pin.value})
+        at = fit_power_law(S, y, None, method, False, signed, {name: pin.value})
         about.append(Pinned(name, pin, p_of_given(free, at), told[name], now[name]))
     return replace(
         best,
@@ -88,9 +85,6 @@ def pinned_law(
     )
 
 
-fit_pinned_law = at_once(pinned_law)
-
-
 def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Given]:
     """The values that given constants of a law may have together.
 
@@ -100,7 +94,7 @@ def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Gi
         told: what the points say of each constant without.
 
     Raises:
-        NotGiven: as in `pinned_law`.
+        NotGiven: as in `fit_pinned_law`.
     """
     smallest = float(np.min(np.abs(y)))
     spread = {name: known for name, each in told.items() if (known := _spread(each)) is not None}

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from rbpx.laws.intervals.estimate import Estimate, Replicates
 from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_one
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, Searching, alone, at_once, exp_or_none, together
+from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.intervals import NO_INTERVALS, Ends, FoundLaw, Intervals, doubt, estimate, intervals, quality
 from rbpx.laws.power.pinned import NOTHING, Pinned, regress_pinned
 from rbpx.laws.power.regression import EQUATIONS, NAMES, TOLERANCES, regress
@@ -24,7 +24,7 @@ from rbpx.laws.power.uncertainty import Uncertainty, as_plain
 from rbpx.laws.power.unequal import Unequal, regress_unequal
 from rbpx.status import Status
 
-__all__ = ["LawFit", "PowerLawFit", "fit_offsets", "fit_power_law", "power_law", "reproduce"]
+__all__ = ["LawFit", "PowerLawFit", "fit_power_law", "reproduce"]
 
 SOURCE: Final = "RBP paper, arXiv 2510.20387, eq. 5"
 
@@ -226,7 +226,7 @@ def finite_or_none(values: Floats) -> list[float | None]:
     return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
-def power_law(
+def fit_power_law(
     S: ArrayLike,
     y: ArrayLike,
     y_replicates: ArrayLike | Replicates | None = None,
@@ -235,7 +235,7 @@ def power_law(
     signed: bool = False,
     given: Mapping[str, float] = NOTHING,
     unequal: Unequal | None = None,
-) -> Searching[PowerLawFit]:
+) -> PowerLawFit:
     """Fit y = C * S^(-alpha) by least squares of ln y on ln S, as the paper does, or by another method.
 
     The fit runs at a reference size, ln y = ln_C_ref - alpha * ln(S / S_ref) with S_ref the geometric mean of the
@@ -279,7 +279,7 @@ def power_law(
         sign = -1 if len(signs) and signs[0] < 0 else 1
         law = replace(law, sign=sign)
     y_N, replicates = sign * given_N, _usable(y_replicates, len(S_N), sign)
-    found = yield from estimate(S_N, y_N, replicates, method, given, unequal)
+    found = estimate(S_N, y_N, replicates, method, given, unequal)
     if found is Status.no_variation:  # the same at every size: alpha is 0, R2 and intervals are undefined
         return replace(law, status=found, C=float(y_N[0]), alpha=0.0)
     if isinstance(found, Status):
@@ -293,7 +293,7 @@ def power_law(
     alpha_ends: Ends = (None, None)
     ends = NO_INTERVALS
     if found.has_interval:
-        alpha_ends, ends = yield from intervals(found, r2 if backtests else None, method)
+        alpha_ends, ends = intervals(found, r2 if backtests else None, method)
     return replace(
         law,
         C=exp_or_none(ln_C_ref + alpha * ln_S_ref),
@@ -304,7 +304,7 @@ def power_law(
         r2=r2,
         aic=aic,
         bic=bic,
-        backtest_error=(yield from _backtest_error(S_N, y_N, method, sigma_N, given, unequal)) if backtests else None,
+        backtest_error=_backtest_error(S_N, y_N, method, sigma_N, given, unequal) if backtests else None,
         status=Status.at_bound if regression.at_bound else Status.ok,
         ends=ends,
         found=found,
@@ -314,14 +314,6 @@ def power_law(
         interval=("documents and models" if spread.knows_text else "models") if found.has_interval else None,
         limited_by=spread.limit(np.eye(len(regression.theta_P))[1]) if found.has_interval else None,
     )
-
-
-fit_power_law = at_once(power_law)
-
-
-def fit_offsets(points: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike | Replicates | None]]) -> list[PowerLawFit]:
-    """The laws with an offset of many (S, y, y_replicates), each as `fit_power_law` without backtests; faster."""
-    return together([power_law(*each, Method.offset, backtests=False) for each in points])
 
 
 def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
@@ -340,7 +332,7 @@ def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
     elif given:
         regression = regress_pinned(x_N, ln_y_N, method, given, ln_S_ref)
     else:
-        regression = alone(regress(x_N, ln_y_N, method, sigma_N))
+        regression = regress(x_N, ln_y_N, method, sigma_N)
     theta = dict(zip(NAMES, regression.theta_P.tolist(), strict=False))
     ln_C = theta["ln_C_ref"] + theta["alpha"] * ln_S_ref
     return {"C": exp_or_none(ln_C), "alpha": theta["alpha"], "E": theta.get("E", 0.0)}
@@ -353,7 +345,7 @@ def _backtest_error(
     sigma_N: Floats | None,
     given: Mapping[str, float],
     unequal: Unequal | None,
-) -> Searching[float | None]:
+) -> float | None:
     rest, largest = np.flatnonzero(S_N < S_N.max()), np.flatnonzero(S_N == S_N.max())
     rest = rest[np.argsort(S_N[rest])]
     if doubt(S_N[rest], y_N[rest], method, given) is not None or np.all(y_N[rest] == y_N[rest[0]]):
@@ -366,7 +358,7 @@ def _backtest_error(
     elif given:
         regression = regress_pinned(x_N, ln_y_N, method, given, ln_S_ref)
     else:
-        regression = yield from regress(x_N, ln_y_N, method, sigma_of_rest)
+        regression = regress(x_N, ln_y_N, method, sigma_of_rest)
     if not regression.converged:
         return None
     x = math.log(S_N.max()) - ln_S_ref

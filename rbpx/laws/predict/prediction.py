@@ -27,7 +27,7 @@ from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, Replicates, Z, of_share
 from rbpx.laws.intervals.estimate import TAILS as ENDS
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, Searching, exp_or_none, roots
+from rbpx.laws.numeric import Floats, exp_or_none, roots
 from rbpx.laws.pins import Given
 from rbpx.laws.power.intervals import estimate
 from rbpx.laws.power.law import PowerLawFit
@@ -108,7 +108,7 @@ def predictor_of(
     sign: int = 1,
     given: Mapping[str, float] = NOTHING,
     unequal: Unequal | None = None,
-) -> Searching[Predictor | None]:
+) -> Predictor | None:
     """The same of the fit to these points, without the rest of it.
 
     Args:
@@ -121,7 +121,7 @@ def predictor_of(
         unequal: how runs count.
     """
     S_N, y_N = np.asarray(S, dtype=np.float64), sign * np.asarray(y, dtype=np.float64)
-    found = yield from estimate(S_N, y_N, replicates, method, given, unequal)
+    found = estimate(S_N, y_N, replicates, method, given, unequal)
     S_ref = math.exp(float(np.log(S_N).mean()))
     if found is Status.no_variation:
         return Predictor(np.array([math.log(y_N[0]), 0.0]), S_ref, sign, S_N.tolist(), None)

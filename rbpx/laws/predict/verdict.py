@@ -43,7 +43,7 @@ from rbpx.laws.intervals.misfit import Departure, Misfit, misfit
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Given
-from rbpx.laws.power.law import PowerLawFit, fit_offsets
+from rbpx.laws.power.law import PowerLawFit, fit_power_law
 from rbpx.laws.predict.calibration import in_sd, widening
 from rbpx.laws.predict.doubts import departure_over_forms, is_undertrained
 from rbpx.laws.predict.prediction import Averaged, Prediction, Predictor, outside, predict_over_forms, predictor
@@ -86,19 +86,20 @@ class FormVerdict:
     bic_power_less_offset: float | None
 
 
-def compare_forms(laws: Sequence[tuple[PowerLawFit, ArrayLike | Replicates | None]]) -> list[FormVerdict | None]:
-    """Compare power laws with the same laws and an offset, both by ordinary least squares of ln y.
+def compare_forms(power: PowerLawFit, y_replicates: ArrayLike | Replicates | None = None) -> FormVerdict | None:
+    """Compare a power law with the same law and an offset, both by ordinary least squares of ln y.
 
     Args:
-        laws: each power law, and its replicates as in `fit_power_law`.
+        power: the power law.
+        y_replicates: of |y|, as in `fit_power_law`.
 
     Returns:
-        The verdicts; None where no law falls with size, or there are fewer than the 4 sizes that an offset needs.
+        The verdict; None where the law does not fall with size, or there are fewer than the 4 sizes that an offset
+        needs.
     """
-    falls = [power.status is Status.ok and power.alpha is not None and power.alpha > 0 for power, _ in laws]
-    falling = [law for law, does in zip(laws, falls, strict=True) if does]
-    offsets = iter(fit_offsets([(power.S, _positive(power), replicates) for power, replicates in falling]))
-    return [_verdict(power, next(offsets)) if does else None for (power, _), does in zip(laws, falls, strict=True)]
+    if power.status is not Status.ok or power.alpha is None or power.alpha <= 0:
+        return None
+    return _verdict(power, fit_power_law(power.S, _positive(power), y_replicates, Method.offset, backtests=False))
 
 
 def _positive(power: PowerLawFit) -> list[float]:
