@@ -291,10 +291,11 @@ def _of_form(fit: PowerLawFit, y_replicates: ArrayLike | Replicates | None) -> l
         statuses += [Status.bends] if pure_error.p < level else []
     test = _misfit(fit, _absolute(y_replicates), level)
     found = [] if test is None else test.found
-    ln_S_N, ln_y_N = np.log(fit.S), np.log(np.abs(fit.y))
-    slope_at_ends = np.polyval(np.polyder(np.polyfit(ln_S_N, ln_y_N, 2)), [ln_S_N.min(), ln_S_N.max()])
-    if Departure.bend in found and slope_at_ends[0] * slope_at_ends[1] < 0:
-        statuses.append(Status.not_monotone)
+    if Departure.bend in found:
+        ln_S_N = np.log(fit.S)
+        curve = np.polyfit(ln_S_N, np.log(np.abs(fit.y)), 2)
+        if np.prod(np.polyval(np.polyder(curve), [ln_S_N.min(), ln_S_N.max()])) < 0:
+            statuses.append(Status.not_monotone)
     return [*statuses, *(_SAYS[departure] for departure in found)]
 
 

@@ -104,7 +104,7 @@ def _verdict(laws: Laws) -> str:
 
 
 def _of_laws(laws: Laws) -> Iterator[str]:
-    if laws.unshown:
+    if laws.n_unshown:
         yield _verdict(laws)
         return
     first = [law for law in laws.headline if law is not None]
