@@ -301,10 +301,11 @@ def _of_form(fit: PowerLawFit, y_replicates: ArrayLike | Replicates | None) -> l
 
 def _misfit(fit: PowerLawFit, replicates: Replicates | None, level: float) -> Misfit | None:
     """The test of the law by the means of its sizes; None where documents alone move them as far from it."""
-    of_size_GN = np.equal.outer(np.unique(fit.S), fit.S).astype(np.float64)
+    S_G = np.unique(fit.S)
+    of_size_GN = np.equal.outer(S_G, fit.S).astype(np.float64)
     mean_GN = of_size_GN / np.sqrt(of_size_GN.sum(axis=1, keepdims=True))  # times the root of how many there are
     residual_N, J_NP = _about(fit)
-    test = misfit(np.log(np.unique(fit.S)), mean_GN @ residual_N, mean_GN @ J_NP, level)
+    test = misfit(np.log(S_G), mean_GN @ residual_N, mean_GN @ J_NP, level)
     if test is None or replicates is None or not replicates.suffices:
         return test
     variance = float(replicates.covariance_of((test.direction_N @ mean_GN)[None])[0, 0])
