@@ -46,7 +46,7 @@ def test_the_numbers_are_those_of_plain_regressions() -> None:
     assert [fit.kappa.value, fit.alpha.alpha.value, fit.drift.value] == pytest.approx(plain.tolist(), rel=1e-9)
     close = fit_joint_law(S_OF_K.tolist(), K, y_NK * np.exp(np.random.default_rng(9).normal(0, 1e-6, y_NK.shape)), None)
     assert close is not None
-    assert (close.alpha.alpha, close.kappa.value) == (pytest.approx(0.1, abs=1e-5), pytest.approx(0.3, abs=1e-5))
+    assert (close.alpha.alpha.value, close.kappa.value) == (pytest.approx(0.1, abs=1e-5), pytest.approx(0.3, abs=1e-5))
     assert close.C == pytest.approx(5, rel=1e-4)
 
 
