@@ -32,6 +32,8 @@ from rbpx.laws.intervals.estimate import (
     Replicates,
     around,
     document_t,
+    from_half_width,
+    from_stderr,
     half_width,
     student_t,
 )
@@ -109,13 +111,13 @@ def curvature_of(k_grid: Sequence[int], y_K: Floats, replicates: Replicates | No
     J_KP = np.column_stack([np.ones(len(x_K)), x_K - x_K.mean(), (x_K - x_K.mean()) ** 2])
     of_K = np.linalg.pinv(J_KP)[2]
     value = float(of_K @ np.log(y_K))
-    half = math.inf
     if replicates is None:
         covariance_KK, dof = _scaled(y_K, J_KP)
-        half = student_t(dof) * math.sqrt(float(of_K @ covariance_KK @ of_K)) if dof > 0 else math.inf
-    elif replicates.suffices:
-        half = half_width(float(replicates.covariance_of(of_K[None])[0, 0]), n_documents=replicates.n_documents)
-    return Estimate(value, *around(value, half)) if math.isfinite(half) else Estimate(value)
+        return from_stderr(value, math.sqrt(float(of_K @ covariance_KK @ of_K)), dof)
+    if not replicates.suffices:
+        return Estimate(value)
+    shared = float(replicates.covariance_of(of_K[None])[0, 0])
+    return from_half_width(value, half_width(shared, n_documents=replicates.n_documents))
 
 
 def nested_covariance(y_K: Floats) -> Floats:
@@ -269,7 +271,7 @@ def fit_joint_law(
     found: slice | None = None
     for begin, end in ranges:
         fits = _fits(S, x_K, ln_y_NK, ln_y_NBK, n_documents, slice(begin, end))
-        if not any(_rejects(each, len(S)) for each in (_slope_of(fits[1]), *map(_level_of, fits[2:]))):
+        if not any(_rejects(each, len(S)) for each in (fits[1].exponent.times(-1), *map(_level_of, fits[2:]))):
             found = slice(begin, end)
             break
     else:  # the law is rejected over every range, and fitted to all k
@@ -287,10 +289,10 @@ def fit_joint_law(
         of_range,
         level,
         kappa,
-        _slope_of(drift),
+        drift.exponent.times(-1),
         _level_of(bend[0]) if bend else None,
         _compare(np.log(np.asarray(S, dtype=np.float64)), x_K, ln_y_NK[:, at]),
-        None if ln_C is None or abs(ln_C) > 700 else float(np.exp(ln_C)),
+        exp_or_none(ln_C),
     )
 
 
@@ -311,14 +313,6 @@ def _fits(
             replicates = Replicates.of_logarithms((ln_y_NBK[:, :, at] @ row_K).T, n_documents)
         fits.append(fit_power_law(S, np.exp(ln_y_NK[:, at] @ row_K), replicates, backtests=False))
     return fits
-
-
-def _slope_of(fit: PowerLawFit) -> Estimate:
-    """Change of a quantity for each ln S, from the power law of its exponential."""
-    if fit.alpha is None:
-        return Estimate()
-    lo, hi = fit.alpha_lo, fit.alpha_hi
-    return Estimate(-fit.alpha, None if hi is None else -hi, None if lo is None else -lo)
 
 
 def _level_of(fit: PowerLawFit) -> Estimate:

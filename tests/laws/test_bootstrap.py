@@ -99,13 +99,15 @@ def test_the_recipes_equal_their_definitions(n_documents: int) -> None:
     expected = {
         Recipe.normal: (2 * value - mean - t * sd, 2 * value - mean + t * sd),
         Recipe.uncentred: (value - t * sd, value + t * sd),
-        Recipe.basic: (2 * value - q[1], 2 * value - q[0]),
         Recipe.percentile: tuple(np.sort(replicate_B)[at]),
         Recipe.expanded: tuple(q),
     }
     for recipe in Recipe:
         ends = estimate(value, replicate_B, n_documents, recipe).ends
         assert ends == pytest.approx(expected[recipe], rel=1e-6), recipe
+        stderr = estimate(value, replicate_B, n_documents, recipe).stderr
+        has_one = recipe in (Recipe.normal, Recipe.uncentred)
+        assert stderr == (pytest.approx(sd * (math.sqrt(9 / 8) if n_documents == 9 else 1)) if has_one else None)
     # The number beside an interval is one that it is about: corrected where the interval is.
     assert estimate(value, replicate_B, 9).value == pytest.approx(2 * value - mean)
     for recipe in set(Recipe) - {Recipe.normal}:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtrc
 
-from rbpx.laws.intervals.estimate import Estimate, Replicates, around, half_width
+from rbpx.laws.intervals.estimate import Estimate, Replicates, from_stderr
 from rbpx.laws.numeric import Floats
 
 Whole = NDArray[np.int64]
@@ -34,7 +34,7 @@ class Stacked:
         ln_y_M: logarithms of the values.
         family_M: 0 .. F-1.
         size_M: number of the size; equal where S is.
-        change_BM: change of ln y under resampled documents, drawn alike for all families; None where that is not known.
+        change_BM: change of ln y under replicates of the documents, the same for all families; None where not known.
         n_documents: that were resampled; None where they are not counted.
     """
 
@@ -129,7 +129,25 @@ _STEP: Final = 0.1
 _LOG_FREQUENCY: Final = np.arange(-45.0, 90.0, _STEP)  # beyond both ends the integrand is below rounding
 
 
-def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | Replicates | None = None) -> Estimate:
+def coefficient(J_NP: Floats, y_N: Floats, at: int) -> Estimate:
+    """One coefficient of y = J theta by least squares, with its interval from the scatter about the fit.
+
+    var theta_p = s^2 |l_p|^2, s^2 = sum r^2 / (N - P), with r the residuals and l the rows of the pseudoinverse of J;
+    Student's t of N - P. Without an interval where no degree of freedom is left.
+
+    Args:
+        J_NP: what y is linear in, of full rank.
+        y_N: values.
+        at: number of the coefficient.
+    """
+    L_PN, dof = np.linalg.pinv(J_NP), J_NP.shape[0] - J_NP.shape[1]
+    theta_P = L_PN @ y_N
+    left_N = y_N - J_NP @ theta_P
+    stderr = float(np.linalg.norm(left_N) * np.linalg.norm(L_PN[at])) / dof**0.5 if dof > 0 else None
+    return from_stderr(float(theta_P[at]), stderr, dof)
+
+
+def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
     """The coefficient q of ln y = a + b x + q x^2, x = ln(S / S_ref), by least squares.
 
     A power law has q = 0; an offset, or a law that flattens, has q > 0. The value at S = 10^n S_ref lies
@@ -138,39 +156,16 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike, ln_y_BN: ArrayLike | Replica
     Args:
         ln_S_N: logarithms of the sizes, shape [N], in any order.
         ln_y_N: logarithms of the values, shape [N].
-        ln_y_BN: the same under B replicates of the documents, the same documents for every size, shape [B, N], or y as
-            `Replicates`. Rows with a value that is not finite are left out; fewer than 20 say nothing.
 
     Returns:
-        q per (ln S)^2 with its 95 % interval, which includes the scatter of the models (Student's t of N - 3 degrees
-        of freedom) and the noise of the documents that all sizes share, by the recipe of `half_width`. Where there are
-        replicates, their bias is taken off the number, which so stays in the middle of its interval. Without ends for
-        fewer than 4 sizes, all None for fewer than 3.
+        q per (ln S)^2 with its 95 % interval over models (Student's t of N - 3 degrees of freedom); 0 where the points
+        lie on a line to within rounding. Without ends for fewer than 4 sizes, all None for fewer than 3.
     """
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
     if len(set(x_N.tolist())) < 3:
         return Estimate()
-    J_NP = np.column_stack([np.ones(len(x_N)), x_N, x_N**2])
-    L_PN = np.linalg.pinv(J_NP)
-    of_q_N = L_PN[2]
     straight = is_rounding(line_residuals(ln_S_N, ln_y_N), y_N)
-    value = 0.0 if straight else float(of_q_N @ y_N)
-    left_N = np.zeros(len(x_N)) if straight else y_N - J_NP @ (L_PN @ y_N)
-    dof, unit = len(x_N) - 3, float(of_q_N @ of_q_N)
-    text, explained, n_documents = 0.0, 0.0, None
-    if ln_y_BN is not None:
-        replicates = ln_y_BN if isinstance(ln_y_BN, Replicates) else Replicates.of_logarithms(ln_y_BN)
-        n_documents = replicates.n_documents
-        if replicates.suffices:
-            value -= float(of_q_N @ (replicates.mean_N - y_N))
-            text = float(replicates.covariance_of(of_q_N[None])[0, 0])
-            if dof > 0:
-                explained = float(replicates.mean_squares_of(np.eye(len(x_N)) - J_NP @ L_PN).sum()) / dof
-    if dof <= 0:
-        return Estimate(value)
-    scatter = float(np.sqrt(left_N @ left_N / dof))
-    shared = max(text - explained * unit, 0.0)
-    return Estimate(value, *around(value, half_width(shared, scatter, dof, explained**0.5, unit, n_documents)))
+    return coefficient(np.column_stack([np.ones(len(x_N)), x_N, x_N**2]), np.zeros(len(x_N)) if straight else y_N, 2)
 
 
 def runs_p(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> float | None:

@@ -217,7 +217,7 @@ class PowerLawFit(LawFit):
             record |= {"pins": {each.name: each.record() for each in self.pinned}, "given": dict(self.given)}
         if self.bend is not None:
             curvature = self.bend.curvature
-            record |= vars(self.bend) | {"curvature": None if curvature is None else vars(curvature)}
+            record |= vars(self.bend) | {"curvature": None if curvature is None else curvature.record()}
         return record if self.reasons is None else record | {"reasons": [reason.value for reason in self.reasons]}
 
 

@@ -134,4 +134,4 @@ def _rows(
         for law, k, value, more in numbers:
             if k in (None, *k_grid):
                 named = {"kind": kind, **group.names(), **of, "quantity": f"{sign}{law}", "k": k}
-                yield {**named, **vars(value), "status": Status.ok.value, **more}
+                yield {**named, **value.record(), "status": Status.ok.value, **more}

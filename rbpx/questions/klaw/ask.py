@@ -137,9 +137,9 @@ def _joint_fit(group: Group, joint: JointLaw) -> Record:
         "k": list(joint.of_range),
         "range": None if joint.range is None else list(joint.range),
         "n_ranges": joint.n_ranges,
-        "kappa": vars(joint.kappa),
-        "drift": vars(joint.drift),
-        "bend": None if joint.bend is None else vars(joint.bend),
+        "kappa": joint.kappa.record(),
+        "drift": joint.drift.record(),
+        "bend": None if joint.bend is None else joint.bend.record(),
         "forms": [vars(form) for form in joint.forms],
     }
     return record_of(group, "joint_law", fit, group.run_ids, Method.ols, params=params | about_axis(group))

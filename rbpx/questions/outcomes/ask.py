@@ -155,7 +155,7 @@ def _laws(of_k: Sequence[Record], of_tokens: Mapping[int | None, PowerLawFit]) -
         yield {"law": name, **by_name(alpha=law.exponent, bias=NO_ESTIMATE, r=NO_ESTIMATE), "status": law.status}
     for row in of_k:
         name = f"{'all N' if row['n'] is None else 'N = ' + str(row['n'])}, {_ASSUMED[row['correction']]}"
-        bias = row["params"]["bias_against_tokens"] or vars(NO_ESTIMATE)
+        bias = row["params"]["bias_against_tokens"] or NO_ESTIMATE.record()
         yield row | {"law": _of_k(row, name), "bias": bias["value"], "bias_lo": bias["lo"], "bias_hi": bias["hi"]}
 
 

@@ -71,7 +71,7 @@ def _params(fit: OutcomeFit, counts: Counts, tokens: Tokens | None) -> Record:
     """What a fit has beyond the columns of any law."""
     bias = None if tokens is None else _bias(fit, tokens, counts.n_documents)
     more: Record = {name: getattr(fit, name) for name in ("r", "r_lo", "r_hi", "n_sequences", "n_passed")}
-    more |= {"S": list(counts.S), "bias_against_tokens": None if bias is None else vars(bias)}
+    more |= {"S": list(counts.S), "bias_against_tokens": None if bias is None else bias.record()}
     return fit.record() | more
 
 
