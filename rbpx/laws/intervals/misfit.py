@@ -28,7 +28,7 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rbpx.laws.intervals.lack_of_fit import is_rounding
 from rbpx.laws.numeric import Floats
@@ -149,11 +149,12 @@ def misfit(x_N: Floats, ln_y_N: ArrayLike, J_NP: Floats, level: float = LEVEL) -
     w_Q = basis_QN @ y_N
     if len(basis_QN) < _FEWEST or is_rounding(w_Q, y_N):
         return None
-    own_K = _Likelihoods.of(x_N, basis_QN).of_kinds(w_Q[None])[0]
-    null = _null(_rounded((x_N - x_N[0]) / (x_N[-1] - x_N[0])), tuple(_rounded(column) for column in J_NP.T))
-    p_K = null.p(own_K[None])[0]
-    length = float(np.sqrt(w_Q @ w_Q))
-    return Misfit(dict(zip(Departure, p_K.tolist(), strict=True)), null.cut(level), basis_QN.T @ w_Q / length, length)
+    columns = tuple(_rounded(column) for column in J_NP.T)
+    null_BK, least_B = _null(_rounded((x_N - x_N[0]) / (x_N[-1] - x_N[0])), columns)
+    (p_K,) = _p(null_BK, _ln_likelihoods(x_N, basis_QN, w_Q[None]))
+    cut = float(np.nextafter(least_B[int(level * len(least_B))], 0))  # a share of draws of at most the level is below
+    length = float(np.linalg.norm(w_Q))
+    return Misfit(dict(zip(Departure, p_K.tolist(), strict=True)), cut, basis_QN.T @ w_Q / length, length)
 
 
 def likeliest(of: tuple[Covariance, ...], weight_A: Floats) -> Departure:
@@ -172,70 +173,31 @@ def _rounded(column_N: Floats) -> tuple[float, ...]:
     return tuple(np.round(column_N / np.abs(column_N).max(), _DIGITS).tolist())
 
 
-@dataclass(frozen=True, eq=False)
-class _Likelihoods:
-    """The departures, seen in what the parameters leave.
-
-    Attributes:
-        ln_weight_A: prior times |W R W'|^(-1/2), its logarithm.
-        inverse_AQQ: of W R W'.
-        kind_A: the kind of each.
-    """
-
-    ln_weight_A: Floats
-    inverse_AQQ: Floats
-    kind_A: NDArray[np.str_]
-
-    @classmethod
-    def of(cls, x_N: Floats, basis_QN: Floats) -> "_Likelihoods":
-        each = departures(x_N)
-        R_AQQ = basis_QN @ np.array([departure.R_NN for departure in each]) @ basis_QN.T
-        ln_prior_A = np.log([departure.prior for departure in each])
-        return cls(
-            ln_prior_A - np.linalg.slogdet(R_AQQ)[1] / 2,
-            np.linalg.inv(R_AQQ),
-            np.array([departure.kind for departure in each]),
-        )
-
-    def of_kinds(self, w_BQ: Floats) -> Floats:
-        """Logarithm of the mean likelihood of each kind, [B, K]."""
-        form_BA = np.einsum("baq,bq->ba", np.einsum("bq,aqr->bar", w_BQ, self.inverse_AQQ), w_BQ)
-        ln_BA = self.ln_weight_A - w_BQ.shape[1] / 2 * np.log(form_BA / (w_BQ**2).sum(axis=1)[:, None])
-        return np.stack([np.logaddexp.reduce(ln_BA[:, self.kind_A == kind], axis=1) for kind in Departure], axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class _Null:
-    """The statistics of draws from a law.
-
-    Attributes:
-        sorted_BK: each in increasing order.
-        least_B: the least p of each draw, divided by the share of its kind, in increasing order.
-    """
-
-    sorted_BK: Floats
-    least_B: Floats
-
-    def p(self, ln_MK: Floats) -> Floats:
-        """How often the draws have as large a statistic, [M, K]; no less than once."""
-        return _p(self.sorted_BK, ln_MK)
-
-    def cut(self, level: float) -> float:
-        """What the least of a draw is at or below in such a share of them, at most."""
-        at = int(level * len(self.least_B))
-        return float(np.nextafter(self.least_B[at], 0))
+def _ln_likelihoods(x_N: Floats, basis_QN: Floats, w_BQ: Floats) -> Floats:
+    """Logarithm of the mean likelihood of each kind of departure, seen in what the parameters leave, [B, K]."""
+    each = departures(x_N)
+    R_AQQ = basis_QN @ np.array([departure.R_NN for departure in each]) @ basis_QN.T
+    ln_weight_A = np.log([departure.prior for departure in each]) - np.linalg.slogdet(R_AQQ)[1] / 2
+    form_BA = np.einsum("baq,bq->ba", np.einsum("bq,aqr->bar", w_BQ, np.linalg.inv(R_AQQ)), w_BQ)
+    ln_BA = ln_weight_A - w_BQ.shape[1] / 2 * np.log(form_BA / (w_BQ**2).sum(axis=1)[:, None])
+    kind_A = np.array([departure.kind for departure in each])
+    return np.stack([np.logaddexp.reduce(ln_BA[:, kind_A == kind], axis=1) for kind in Departure], axis=1)
 
 
 def _p(sorted_BK: Floats, ln_MK: Floats) -> Floats:
+    """How often the draws have as large a statistic, [M, K]; no less than once."""
     below_MK = [np.searchsorted(null_B, ln_M) for null_B, ln_M in zip(sorted_BK.T, ln_MK.T, strict=True)]
     return np.asarray(1 + len(sorted_BK) - np.stack(below_MK, axis=1)) / (1 + len(sorted_BK))
 
 
 @lru_cache(maxsize=1024)
-def _null(t: tuple[float, ...], columns: tuple[tuple[float, ...], ...]) -> _Null:
-    """Draws of normal scatter about a law."""
+def _null(t: tuple[float, ...], columns: tuple[tuple[float, ...], ...]) -> tuple[Floats, Floats]:
+    """The statistics of normal scatter about a law, each in increasing order, [B, K], and the least p of each draw.
+
+    Each p is divided by the share of its kind in the level; they increase, [B].
+    """
     basis_QN = _rest(np.array(columns).T)
     drawn_BQ = np.random.default_rng(_SEED).standard_normal((_DRAWS, len(basis_QN)))
-    ln_BK = _Likelihoods.of(np.array(t), basis_QN).of_kinds(drawn_BQ)
+    ln_BK = _ln_likelihoods(np.array(t), basis_QN, drawn_BQ)
     sorted_BK = np.sort(ln_BK, axis=0)
-    return _Null(sorted_BK, np.sort((_p(sorted_BK, ln_BK) / [*_SHARE.values()]).min(axis=1)))
+    return sorted_BK, np.sort((_p(sorted_BK, ln_BK) / [*_SHARE.values()]).min(axis=1))
