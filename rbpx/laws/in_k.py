@@ -30,7 +30,6 @@ from rbpx.laws.intervals.estimate import (
     MIN_REPLICATES,
     Estimate,
     Replicates,
-    around,
     document_t,
     from_half_width,
     from_stderr,
@@ -78,26 +77,22 @@ def fit_k_law(
         return with_reasons(fit, [fit.status])
     sd_P, kind = _standard_deviations(fit, about, k_grid, replicates is not None and replicates.suffices)
     reach = document_t(n_documents) if kind == "documents" else student_t(len(y_K) - 2)
-    alpha_lo, alpha_hi = (None, None) if kind is None else around(fit.alpha, float(sd_P[1]) * reach)
-    ends = Intervals(r2=fit.ends.r2)
-    if kind is not None:
-        ln_C_lo, ln_C_hi = around(float(theta_P[0]) + fit.alpha * math.log(fit.S_ref), sd_P[2] * reach)
-        ends = ends._replace(C=(exp_or_none(ln_C_lo), exp_or_none(ln_C_hi)))
-        if fit.offset.value is not None:
-            lo, hi = around(fit.offset.value, sd_P[3] * reach)
-            ends = ends._replace(E=(max(lo, 0.0), hi))
+    ln_C, E = float(theta_P[0]) + fit.alpha * math.log(fit.S_ref), fit.offset
+    alpha, C = from_half_width(fit.alpha, float(sd_P[1]) * reach), from_half_width(ln_C, float(sd_P[2]) * reach).exp()
+    if E.value is not None:
+        E = from_half_width(E.value, float(sd_P[3]) * reach).through(lambda end: max(end, 0.0))
     curvature = curvature_of(k_grid, y_K, replicates)
-    reasons = [fit.status, *trend_doubts(fit.alpha, alpha_lo, alpha_hi)]
+    reasons = [fit.status, *trend_doubts(fit.alpha, alpha.lo, alpha.hi)]
     if method is not Method.offset and curvature is not None and curvature.leaves_out_0:
         reasons.append(Status.bends)
     judged = replace(
         fit,
         alpha_stderr=None if kind is None else float(sd_P[1]),
-        alpha_lo=alpha_lo,
-        alpha_hi=alpha_hi,
+        alpha_lo=alpha.lo,
+        alpha_hi=alpha.hi,
         interval=kind,
         limited_by=None if kind is None else "text",
-        ends=ends,
+        ends=Intervals((C.lo, C.hi), (E.lo, E.hi), fit.ends.r2),
         bend=Bend(_autocorrelation(np.array(fit.residuals_ln)), curvature),
     )
     return with_reasons(judged, reasons)

@@ -299,15 +299,10 @@ def correlations(points: Stacked, residual_M: Floats) -> list[list[float | None]
     Models of one size and family count by their mean. Residuals are about 0 already, so it is sum r s / sqrt(sum r^2
     sum s^2).
     """
-    families = range(points.n_families)
-    by_size = [
-        {
-            int(size): float(residual_M[(points.family_M == f) & (points.size_M == size)].mean())
-            for size in np.unique(points.size_M[points.family_M == f])
-        }
-        for f in families
-    ]
-    return [[_correlation(by_size[f], by_size[g]) for g in families] for f in families]
+    n_FG = points.of_family_MF.T @ points.of_size_MG
+    with np.errstate(invalid="ignore"):  # a family without a size
+        mean_FG = (points.of_family_MF * residual_M[:, None]).T @ points.of_size_MG / n_FG
+    return [[_correlation(one_G, other_G) for other_G in mean_FG] for one_G in mean_FG]
 
 
 def effective_families(matrix_FF: list[list[float | None]]) -> tuple[float | None, float | None]:
@@ -323,11 +318,11 @@ def effective_families(matrix_FF: list[list[float | None]]) -> tuple[float | Non
     return mean, n / (1 + (n - 1) * max(mean, 0.0))
 
 
-def _correlation(one: dict[int, float], other: dict[int, float]) -> float | None:
-    shared = sorted(one.keys() & other.keys())
-    if len(shared) < _FEWEST_SHARED:
+def _correlation(one_G: Floats, other_G: Floats) -> float | None:
+    shared_G = np.isfinite(one_G + other_G)
+    if shared_G.sum() < _FEWEST_SHARED:
         return None
-    a, b = (np.array([each[size] for size in shared]) for each in (one, other))
+    a, b = one_G[shared_G], other_G[shared_G]
     length = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(np.clip(a @ b / length, -1, 1)) if length > 0 else None
 

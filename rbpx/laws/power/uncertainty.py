@@ -1,6 +1,6 @@
-"""Uncertainty of a fitted law, from its residuals and from its refits to resampled documents.
+"""Uncertainty of a fitted law, from its residuals and from replicates of the documents.
 
-A fitted law has two sources of error. The choice of documents (text) is estimated from refits to resampled documents.
+A fitted law has two sources of error. The choice of documents (text) is estimated from replicates of the documents.
 The choice of models (models) is estimated from the scatter of the sizes about the law, minus the part of that scatter
 that the documents explain. The two are kept separate, so that a law can say which of them to collect more of.
 
@@ -217,18 +217,18 @@ class Uncertainty:
 
 
 def uncertainty(
-    regression: Regression, refits: tuple[Moments | None, Replicates] | None, x_N: Floats | None = None
+    regression: Regression, documents: tuple[Moments | None, Replicates] | None, x_N: Floats | None = None
 ) -> Uncertainty:
-    """Variances of a fit from its residuals and, where there are documents, from its refits.
+    """Variances of a fit from its residuals and, where there are documents, from their replicates.
 
     The residual variance contains the scatter of the models and the noise of the documents; the latter is the mean over
-    replicates of the squares that the change of ln y leaves about its own refit, divided by the degrees of freedom.
+    replicates of the squares that the change of ln y leaves about its own fit, divided by the degrees of freedom.
     Points that count by their own variances are taken to scatter in proportion to these.
 
     Args:
         regression: of the points.
-        refits: bias and covariance of the parameters over resampled documents, None where these are too few, and ln y
-            under the same replicates.
+        documents: bias and covariance of the parameters over replicates of the documents, None where these are too
+            few, and ln y under the same replicates.
         x_N: ln S. Models of one size that were trained more than once may err alike there, the law being wrong: what
             they have in common counts once, and the scatter is the one that independent points would need to have
             for alpha to be as uncertain (`rbpx.laws.power.uncertainty`). None if no two sizes are equal.
@@ -241,7 +241,7 @@ def uncertainty(
         spread_PP, point = (L_PN / w_N) @ L_PN.T, float(np.mean(1 / w_N))
     total = float(w_N @ regression.residual_N**2) / dof
     text_PP, bias_P, explained = np.zeros((len(theta_P),) * 2), np.zeros(len(theta_P)), 0.0
-    text, replicates = (None, None) if refits is None else refits
+    text, replicates = documents or (None, None)
     n_documents = None if replicates is None else replicates.n_documents
     if replicates is not None and text is not None:
         text_PP, bias_P = text.covariance_PP, text.bias_P
