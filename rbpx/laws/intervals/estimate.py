@@ -363,12 +363,10 @@ class Replicates:
         """Of values [B, N]; replicates with one that is not positive and finite are left out."""
         y_BN = np.asarray(y, dtype=np.float64)
         ln_y_BN = np.log(y_BN[np.all((y_BN > 0) & np.isfinite(y_BN), axis=1)])
-        if len(ln_y_BN) == 0:
-            nothing_N = np.full(y_BN.shape[1], math.nan)
-            return cls(y_BN, ln_y_BN, nothing_N, np.full((len(nothing_N),) * 2, math.nan), n_documents)
-        mean_N = ln_y_BN.mean(axis=0)
+        n = len(ln_y_BN) or math.nan  # of none nothing is known
+        mean_N = ln_y_BN.sum(axis=0) / n
         about_BN = (ln_y_BN - mean_N) * math.sqrt(few_documents(n_documents))
-        covariance_NN = about_BN.T @ about_BN / max(len(about_BN) - 1, 1)
+        covariance_NN = about_BN.T @ about_BN / max(n - 1, 1)
         return cls(y_BN, mean_N + about_BN, mean_N, covariance_NN, n_documents)
 
     @classmethod

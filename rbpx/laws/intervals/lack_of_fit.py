@@ -11,7 +11,7 @@ Shapes: N sizes, F families, M points of all families, B replicates of the docum
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -62,12 +62,6 @@ class Stacked:
         return np.asarray(self.size_M[:, None] == np.unique(self.size_M), np.float64)
 
     @property
-    def of_shared_size_MG(self) -> Floats:
-        """1 where a point is of a size; only the G sizes that were trained more than once."""
-        sizes, counts = np.unique(self.size_M, return_counts=True)
-        return np.asarray(self.size_M[:, None] == sizes[counts > 1], np.float64)
-
-    @property
     def same_size_MM(self) -> Floats:
         """1 where two points have the same size."""
         return np.asarray(self.size_M[:, None] == self.size_M, np.float64)
@@ -102,25 +96,13 @@ def stack(
     sizes, values = ([np.asarray(each, np.float64) for each in of] for of in (S_F, y_F))
     if len(sizes) != len(values) or any(S.shape != y.shape or S.ndim != 1 for S, y in zip(sizes, values, strict=False)):
         raise ValueError("each family needs as many values as sizes")
-    ln_S_M, y_M = np.log(np.concatenate(sizes)), np.concatenate(values)
-    family_M = np.repeat(np.arange(len(sizes)), [len(S) for S in sizes])
-    size_M = np.unique(ln_S_M, return_inverse=True)[1].astype(np.int64)
-    ln_S_ref = float(ln_S_M.mean())
-    ln_y_M = np.log(y_M)
-    change_BM = _changes(ln_y_M, y_replicates_F, n_documents)
-    return Stacked(ln_S_M - ln_S_ref, ln_S_ref, ln_y_M, family_M, size_M, change_BM, n_documents)
-
-
-def _changes(
-    ln_y_M: Floats, y_replicates_F: Sequence[ArrayLike | None] | None, n_documents: int | None
-) -> Floats | None:
-    drawn = [None if y is None else np.asarray(y, np.float64) for y in y_replicates_F or [None]]
-    known = [y_BN for y_BN in drawn if y_BN is not None]
-    if len(known) < len(drawn) or len({len(y_BN) for y_BN in known}) > 1:
-        return None
-    y_BM = np.concatenate(known, axis=1)
-    replicates = Replicates.of(y_BM, n_documents)
-    return replicates.ln_y_BN - ln_y_M if replicates.suffices else None
+    y_M, family_M = np.concatenate(values), np.repeat(np.arange(len(sizes)), [len(S) for S in sizes])
+    known, change_BM = [np.asarray(y, np.float64) for y in y_replicates_F or () if y is not None], None
+    if len(known) == len(sizes) and len({len(y_BN) for y_BN in known}) == 1:
+        replicates = Replicates.of(np.concatenate(known, axis=1), n_documents)
+        change_BM = replicates.ln_y_BN - np.log(y_M) if replicates.suffices else None
+    points = stack_one(np.log(np.concatenate(sizes)), np.log(y_M), change_BM)
+    return replace(points, family_M=family_M, n_documents=n_documents)
 
 
 _FEWEST_FOR_RUNS: Final = 6  # sizes; with fewer, even the smoothest residuals are not rare
@@ -284,7 +266,7 @@ def exponents_test(points: Stacked, shared_MP: Floats, own_MQ: Floats, residual_
     Families are compared at the sizes that they share, so that an effect of a size, which all have in common, is no
     difference and no error (exact whatever the correlation). Where they share too few, residuals count as independent.
     """
-    sizes_MG = points.of_shared_size_MG
+    sizes_MG = points.of_size_MG[:, points.of_size_MG.sum(axis=0) > 1]
     wanted = _rank(own_MQ) - _rank(shared_MP)
     small_MP, large_MQ = (np.column_stack([J, sizes_MG]) for J in (shared_MP, own_MQ))
     paired = _nested(points, small_MP, large_MQ, residual_M)
