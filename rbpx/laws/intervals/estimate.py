@@ -26,14 +26,7 @@ Z: Final = float(ndtri(TAILS[1]))  # the normal quantile of an interval of that 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its 95 % interval; None where the number, or an end, is not known.
-
-    Attributes:
-        value: the number.
-        lo: the lower end.
-        hi: the upper end.
-        stderr: the standard error that the interval was made from; None where it was made otherwise.
-    """
+    """A number with its 95 % interval and standard error; None where one of these is not known."""
 
     value: float | None = None
     lo: float | None = None

@@ -63,7 +63,7 @@ class PooledConstants:
 class PooledFit(WindowsFit):
     """A law -ln p_N = C_N * S^(-alpha) with one exponent; numbers are None where the status says that there is no fit.
 
-    alpha_lo and alpha_hi are a 95 % interval that includes document sampling (where documents are known) and the
+    The interval of alpha includes document sampling (where documents are known) and the
     scatter of the models: the windows of one size count as one observation of its model. It is centred on alpha.
 
     Attributes:
@@ -197,10 +197,7 @@ def fit_pooled(
     ln_C_ref = dict(zip(used, theta_P[:-1].tolist(), strict=True))
     return replace(
         without,
-        alpha=alpha,
-        alpha_stderr=math.sqrt(scatter.variance_of(of_alpha_P)),
-        alpha_lo=lo,
-        alpha_hi=hi,
+        alpha=Estimate(alpha, lo, hi, math.sqrt(scatter.variance_of(of_alpha_P))),
         constants=_constants(theta_P, scatter if has_interval else None, ln_S_ref, used),
         alphas=alphas,
         contrasts=tuple(contrasts),
