@@ -28,7 +28,7 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.intervals.lack_of_fit import is_rounding
 from rbpx.laws.numeric import Floats
