@@ -31,7 +31,6 @@ _MOST_STARTS: Final = 196
 _FEW_POINTS: Final = 400  # of thousands, enough to say which starts are worth more steps
 _FEW_STEPS: Final = 20  # of each start
 _FINALISTS: Final = 16
-_MANY_STEPS: Final = 300  # of each finalist; the best is searched to the end
 _SAME: Final = 1e-4  # of an objective: searches that are so close are on the same way, or have one end
 _MOST_WAYS: Final = 8  # for a replicate
 _WORSE: Final = 1.3  # times the objective: from a worse end a replicate is not searched
@@ -228,10 +227,9 @@ def _search(whole: Loss, held_P: Floats) -> tuple[Floats, float, bool]:
     start_BP[:, whole.fixed_P] = held_P[whole.fixed_P]
     first = at_few.minimise(np.unique(start_BP, axis=0), replace(POINT, most_steps=_FEW_STEPS))
     finalist_BP = first.theta_PB.T[_different(first.value_B)[:_FINALISTS]]
-    second = whole.minimise(finalist_BP, replace(POINT, most_steps=_MANY_STEPS))
-    end_WP = second.theta_PB.T[_different(second.value_B)]
-    last = whole.minimise(end_WP[:1])
-    return np.vstack([last.theta_PB.T, end_WP[1:]]), float(last.value_B[0]), bool(last.converged_B[0])
+    last = whole.minimise(finalist_BP)
+    end_W = _different(last.value_B)
+    return last.theta_PB.T[end_W], float(last.value_B[end_W[0]]), bool(last.converged_B[end_W[0]])
 
 
 def _different(total_B: Floats) -> NDArray[np.int64]:
