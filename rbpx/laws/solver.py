@@ -174,7 +174,8 @@ def _descend(
         gained_B = at.value_B - new.value_B
         better_B = gained_B >= -rounding_B
         idle_B = np.where(gained_B > end.idle * np.abs(at.value_B), 0, idle_B + 1)
-        left_B = gain_B * (1 + damping_B / _FREE)  # a damped step is shorter than one to the end
+        # A damped step is shorter than one to the end; one that does not descend says nothing.
+        left_B = np.where(gain_B >= 0, gain_B * (1 + damping_B / _FREE), np.inf)
         near_B = is_free_B & ((length_B <= end.step) | (better_B & (gained_B <= rounding_B)))
         near_B |= left_B <= end.gain * np.abs(at.value_B)
         done_B = near_B | (idle_B > end.most_idle) | (damping_B > _MOST_DAMPING)
@@ -205,8 +206,12 @@ def _step(at: Local, theta_PB: Floats, lower_PB: Floats, upper_PB: Floats, dampi
         out_PB = (step_PB < down_PB) | (step_PB > up_PB)
         if not out_PB.any():
             break
-        step_PB = np.where(out_PB, np.clip(step_PB, down_PB, up_PB), step_PB)
-        stopped_PB = stopped_PB | out_PB
+        # The first bound on the way stops its parameter; to stop all that are out would lead uphill along a valley.
+        bound_PB = np.clip(step_PB, down_PB, up_PB)
+        share_PB = np.where(out_PB, bound_PB / np.where(out_PB, step_PB, 1.0), np.inf)
+        first_PB = out_PB & (share_PB <= share_PB.min(axis=0))
+        step_PB, stopped_PB = np.where(first_PB, bound_PB, step_PB), stopped_PB | first_PB
+    step_PB = np.clip(step_PB, down_PB, up_PB)
     gain_B = -(at.slope_PB * step_PB).sum(axis=0) / 2
     return step_PB, gain_B
 
