@@ -1,4 +1,4 @@
-"""Mathematics that several laws need: arrays, logarithms, roots, maxima, least squares, and searches side by side.
+"""Mathematics that several laws need: arrays, logarithms, maxima, least squares, and searches side by side.
 
 Names of arrays end in a letter for each axis (`y_BN`).
 
@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable, Sequence
 from functools import wraps
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,62 +53,6 @@ def ln_sum_exp(exponent: Floats, axis: int) -> Floats:
     top[np.isinf(top)] = 0.0
     with np.errstate(divide="ignore"):
         return np.asarray(top + np.log(np.exp(exponent - top).sum(axis=axis, keepdims=True)))
-
-
-_STEPS: Final = 200  # halving alone takes some 60
-_ROUNDING: Final = 4 * float(np.finfo(np.float64).eps)
-
-
-def roots(of: Callable[[Floats], Floats], lo: ArrayLike, hi: ArrayLike, close: float) -> Floats:
-    """Where each of R functions passes 0: as safe as halving, and as fast as interpolation.
-
-    Args:
-        of: the values of all functions, each at an argument of its own, [R] in and out; of opposite signs (or 0) at the
-            two ends of a bracket.
-        lo: one end of each bracket, shape [R].
-        hi: the other.
-        close: how far a root may be from the one that is returned, beside rounding.
-
-    Returns:
-        A root of each, shape [R].
-
-    Raises:
-        ValueError: if a function has the same sign at both ends.
-
-    Source:
-        T. R. Chandrupatla, A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function
-        without using derivatives, Advances in Engineering Software 28 (1997).
-    """
-    # The root is between a, the newest argument, and b; c is the one that was replaced last.
-    a, b = np.array(lo, dtype=np.float64), np.array(hi, dtype=np.float64)
-    if len(a) == 0:
-        return a
-    of_a, of_b = of(a), of(b)
-    if np.any(np.sign(of_a) * np.sign(of_b) > 0):
-        raise ValueError("a function has the same sign at both ends of its bracket")
-    best, share = np.where(np.abs(of_a) < np.abs(of_b), a, b), np.full(len(a), 0.5)
-    for _ in range(_STEPS):
-        at = a + share * (b - a)
-        of_at = of(at)
-        same = np.sign(of_at) == np.sign(of_a)
-        c, of_c = np.where(same, a, b), np.where(same, of_a, of_b)
-        b, of_b = np.where(same, b, a), np.where(same, of_b, of_a)
-        a, of_a = at, of_at
-        nearer = np.abs(of_a) < np.abs(of_b)
-        best, of_best = np.where(nearer, a, b), np.where(nearer, of_a, of_b)
-        width = np.abs(b - a)
-        tolerance = _ROUNDING * np.abs(best) + close
-        done = (width <= tolerance) | (of_best == 0)
-        if done.all():
-            break
-        with np.errstate(divide="ignore", invalid="ignore"):  # of those that are done
-            place, height = (a - b) / (c - b), (of_a - of_b) / (of_c - of_b)
-            quadratic = of_a / (of_b - of_a) * of_c / (of_b - of_c)
-            quadratic += (c - a) / (b - a) * of_a / (of_c - of_a) * of_b / (of_c - of_b)
-            fits = (height**2 < place) & ((1 - height) ** 2 < 1 - place)
-            edge = np.minimum(tolerance / 2 / width, 0.5)
-        share = np.where(done, 0.0, np.clip(np.where(fits, quadratic, 0.5), edge, 1 - edge))
-    return best
 
 
 Objective = Callable[[Floats], tuple[float, Floats, Floats]]
