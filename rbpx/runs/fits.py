@@ -11,14 +11,13 @@ from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 from rbpx.laws.intervals.estimate import MOST_LEFT_OUT, Replicates
 from rbpx.laws.names import Axis, Method, SizeBy
-from rbpx.laws.numeric import Searching, together
 from rbpx.laws.pins import NO_PINS, NotGiven, Pins
-from rbpx.laws.power.given import pinned_law
-from rbpx.laws.power.law import LawFit, PowerLawFit, fit_power_law, power_law
+from rbpx.laws.power.given import fit_pinned_law
+from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
 from rbpx.laws.power.pinned import PINNABLE
 from rbpx.laws.power.unequal import Unequal
 from rbpx.laws.predict.prediction import Predictor, predictor_of
-from rbpx.laws.predict.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, whole_sizes, with_reasons
+from rbpx.laws.predict.verdict import Backtest, FormVerdict, backtest, compare_forms, judge, with_reasons
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.sweeps import Cell
@@ -50,7 +49,7 @@ class Law:
     law: str
     k: int | None
     method: Method
-    fit: PowerLawFit
+    fit: PowerLaw
     choice: FormVerdict | None
     runs: tuple[Run, ...]
     backtests: tuple[Backtest, ...] = ()
@@ -77,18 +76,20 @@ def fit_all(
     """
     method = pinning(method, pins)
     _check_unequal(series, method, pins, over)
-    is_known = [points.doubt not in (Status.not_known, Status.beyond_vocabulary) for points in series]
-    known = [_series(points, over) for points, knows in zip(series, is_known, strict=True) if knows]
+    compares = compares and method is Method.ols and not pins and over == 1
+    compares = compares and all(points.weight_N is None for points in series)
     with naming(f"{series[0].runs[0].family} on {series[0].runs[0].dataset}" if series else ""):
-        fits = together([each.law(method, pins) for each in known])
-    choices: list[FormVerdict | None] = [None] * len(known)
-    if compares and method is Method.ols and not pins and not any(each.unequal for each in known):
-        choices = compare_forms([(fit, each.absolute()) for fit, each in zip(fits, known, strict=True)])
-    fitted = iter(zip(known, fits, choices, _backtests(known, fits, method), strict=True))
-    return [
-        _judged(*next(fitted), method) if knows else _unfitted(points, method)
-        for points, knows in zip(series, is_known, strict=True)
-    ]
+        return [_fit(points, method, pins, over, compares) for points in series]
+
+
+def _fit(points: Points, method: Method, pins: Pins, over: float, compares: bool) -> Law:
+    if points.doubt in (Status.not_known, Status.beyond_vocabulary):
+        return _unfitted(points, method)
+    series = _series(points, over)
+    fit = series.law(method, pins)
+    choice = compare_forms(fit, series.absolute()) if compares else None
+    tests = backtest(lambda m: series.smallest(m, method, fit.given), series.S, points.y_N.tolist())
+    return _judged(series, fit, choice, tests, method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,14 +116,14 @@ class _Series:
             return self.replicates
         return Replicates.of(np.abs(self.replicates.y_BN), self.replicates.n_documents)
 
-    def law(self, method: Method, pins: Pins) -> Searching[PowerLawFit]:
+    def law(self, method: Method, pins: Pins) -> PowerLaw:
         """The law of all sizes."""
         points, signed = (self.S, self.points.y_N, self.replicates, method), _is_signed(self.points.law)
         if pins:
-            return pinned_law(*points, pins, signed=signed)
-        return power_law(*points, signed=signed, unequal=self.unequal)
+            return fit_pinned_law(*points, pins, signed=signed)
+        return fit_power_law(*points, signed=signed, unequal=self.unequal)
 
-    def smallest(self, m: int, method: Method, given: Mapping[str, float]) -> Searching[Predictor | None]:
+    def smallest(self, m: int, method: Method, given: Mapping[str, float]) -> Predictor | None:
         """The law of the m smallest sizes, with some constants held."""
         # The larger model was measured on the same documents; an offset is slow to fit to all their replicates again.
         kept = None if self.replicates is None or method is Method.offset else self.replicates.smallest(m)
@@ -179,30 +180,20 @@ def pinning(method: Method, pins: Pins) -> Method:
     return chosen
 
 
-def _backtests(known: Sequence[_Series], fits: Sequence[PowerLawFit], method: Method) -> list[tuple[Backtest, ...]]:
-    """The backtests of each, with the laws of all of them fitted side by side, constants held as in the fit."""
-    smallest = [(at, m) for at, each in enumerate(known) for m in whole_sizes(each.S)]
-    fitted = together([known[at].smallest(m, method, fits[at].given) for at, m in smallest])
-    laws: list[dict[int, Predictor | None]] = [{} for _ in known]
-    for (at, m), law in zip(smallest, fitted, strict=True):
-        laws[at][m] = law
-    return [backtest(of.__getitem__, each.S, each.points.y_N.tolist()) for of, each in zip(laws, known, strict=True)]
-
-
 def _unfitted(points: Points, method: Method) -> Law:
     fit = with_reasons(fit_power_law(points.S_N, points.y_N), (points.doubt,) if points.doubt else ())
     return Law(points.law, points.k, method, fit, None, points.runs)
 
 
 def _judged(
-    series: _Series, fit: PowerLawFit, choice: FormVerdict | None, tests: tuple[Backtest, ...], method: Method
+    series: _Series, fit: PowerLaw, choice: FormVerdict | None, tests: tuple[Backtest, ...], method: Method
 ) -> Law:
     points = series.points
     reasons = judge(fit, tests, series.absolute(), [run.training_tokens for run in points.runs])
     if points.doubt is not None:
         reasons = in_order([*reasons, points.doubt])
     if points.doubt is Status.one_document:
-        fit = replace(fit, alpha_lo=None, alpha_hi=None)
+        fit = replace(fit, alpha=replace(fit.alpha, lo=None, hi=None))
     return Law(points.law, points.k, method, with_reasons(fit, reasons), choice, points.runs, tests)
 
 
@@ -211,21 +202,21 @@ def doubted(group: Group, law: Law) -> Law:
     return replace(law, fit=_with_more(of_dependent_documents(group, law.fit), group.doubts))
 
 
-def of_dependent_documents(group: Group, fit: PowerLawFit) -> PowerLawFit:
+def of_dependent_documents(group: Group, fit: PowerLaw) -> PowerLaw:
     """A fit with a status that says where its documents depend on each other more than its interval allows for."""
     return _with_more(fit, document_doubts(group, fit))
 
 
-def document_doubts(group: Group, fit: PowerLawFit) -> list[Status]:
+def document_doubts(group: Group, fit: PowerLaw) -> list[Status]:
     """dependent_documents where the interval of alpha is too narrow for documents that depend on each other."""
     sd, _ = fit.alpha_sds
-    if group.documents is None or sd is None or fit.alpha_lo is None or fit.alpha_hi is None:
+    if group.documents is None or sd is None or fit.alpha.lo is None or fit.alpha.hi is None:
         return []
-    narrow = group.documents.leave_too_narrow((fit.alpha_hi - fit.alpha_lo) / 2, sd**2)
+    narrow = group.documents.leave_too_narrow((fit.alpha.hi - fit.alpha.lo) / 2, sd**2)
     return [Status.dependent_documents] if narrow else []
 
 
-def _with_more(fit: PowerLawFit, reasons: Sequence[Status]) -> PowerLawFit:
+def _with_more(fit: PowerLaw, reasons: Sequence[Status]) -> PowerLaw:
     if not reasons:
         return fit
     return with_reasons(fit, [*(fit.reasons or ()), fit.status, *reasons])
@@ -236,19 +227,19 @@ def _is_signed(law: str) -> bool:
     return law.startswith(_SIGNED) if own is None else own.signed
 
 
-def of_one_document(group: Group, fit: PowerLawFit) -> PowerLawFit:
+def of_one_document(group: Group, fit: PowerLaw) -> PowerLaw:
     """Remove the interval, with a status that says so, where a group has one document, which cannot be resampled."""
-    if group.n_resampled != 1 or fit.alpha is None:
+    if group.n_resampled != 1 or fit.alpha.value is None:
         return fit
-    return replace(_with_more(fit, [Status.one_document]), alpha_lo=None, alpha_hi=None)
+    return replace(_with_more(fit, [Status.one_document]), alpha=replace(fit.alpha, lo=None, hi=None))
 
 
-def power_law_of(group: Group, points: Points) -> PowerLawFit:
+def power_law_of(group: Group, points: Points) -> PowerLaw:
     """The power law of some points, without the interval that one document cannot give; it is not judged."""
     return of_one_document(group, fit_power_law(points.S_N, points.y_N, points.replicates))
 
 
-def with_document_doubts(group: Group, fit: PowerLawFit) -> PowerLawFit:
+def with_document_doubts(group: Group, fit: PowerLaw) -> PowerLaw:
     """A fit without the interval that one document cannot give, and with what dependent ones do to that of many."""
     return of_dependent_documents(group, of_one_document(group, fit))
 
@@ -305,11 +296,9 @@ def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], metho
     params = more.get("params") or {}
     apart += [name for name in ("frontier",) if params.get(name)]
     apart += [{name: params[name]} for name in ("over", "weights", "T") if name in params]
-    is_unjudged = isinstance(fit, PowerLawFit) and fit.reasons is None and fit.status is Status.ok
     values: Record = {
         **names,
-        **vars(fit),
-        "status": None if is_unjudged else fit.status,
+        **fit.columns(),
         "fit_id": digest([law, str(method), *shared, *apart, sorted(run_ids)]),
         "law": law,
         "method": str(method),
@@ -342,7 +331,7 @@ def stands(law: Law) -> bool:
     bend, turn round, defy the backtest or leave alpha open (`rbpx.laws.predict.verdict`).
     """
     fit = law.fit
-    falls = fit.alpha_lo is not None and fit.alpha_lo > 0
+    falls = fit.alpha.lo is not None and fit.alpha.lo > 0
     few = fit.n_replicates_left_out <= MOST_LEFT_OUT * (fit.n_replicates or 0)
     return falls and few and not _AGAINST & set(fit.reasons or ())
 

@@ -1,6 +1,5 @@
 """The batch solver of replicates and profiles, against lmfit on the same points."""
 
-from dataclasses import replace
 from typing import Any
 
 import lmfit
@@ -8,11 +7,9 @@ import numpy as np
 import pytest
 
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import alone, together
-from rbpx.laws.power.intervals import R2, offset_ends
+from rbpx.laws.power.intervals import offset_ends
 from rbpx.laws.power.regression import HUBER, NAMES, TOLERANCES, profile_offset, refit, regress
 from rbpx.laws.power.uncertainty import uncertainty
-from tests.support.singly import r2_interval
 
 S = np.logspace(6, 9, 7)
 X = np.log(S) - np.log(S).mean()
@@ -41,8 +38,8 @@ def by_lmfit(ln_y_N: Any, start_P: Any, scale: float | None = None, **fixed: flo
 @pytest.mark.parametrize("method", [Method.ols, Method.weighted, Method.offset, Method.robust])
 def test_the_refits_of_resamples_are_those_of_lmfit(method: Method) -> None:
     sigma_N = np.linspace(0.5, 2, 7) if method is Method.weighted else None
-    fit = alone(regress(X, LN_Y, method, sigma_N))
-    replicates_BP = alone(refit(fit, method, X, REPLICATES))
+    fit = regress(X, LN_Y, method, sigma_N)
+    replicates_BP = refit(fit, method, X, REPLICATES)
     for theta_P, ln_y_N in zip(replicates_BP, REPLICATES, strict=True):
         if sigma_N is None:
             expected = by_lmfit(ln_y_N, fit.theta_P, fit.scale).params.valuesdict()
@@ -57,7 +54,7 @@ def test_the_refits_of_resamples_are_those_of_lmfit(method: Method) -> None:
 def test_an_offset_is_that_of_lmfit_and_found_without_it(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rbpx.laws.power.regression._search", lambda *_: pytest.fail("lmfit was asked"))
     ln_y_N = LN_Y + np.random.default_rng(seed + 2).normal(0, 0.01, 7)
-    fit = alone(regress(X, ln_y_N, Method.offset))
+    fit = regress(X, ln_y_N, Method.offset)
     assert fit.converged
     assert np.abs(fit.gradient_P).max() < 1e-13
     expected = by_lmfit(ln_y_N, 1.001 * fit.theta_P)
@@ -65,21 +62,10 @@ def test_an_offset_is_that_of_lmfit_and_found_without_it(seed: int, monkeypatch:
     assert float(fit.residual_N @ fit.residual_N) <= expected.chisqr * (1 + 1e-12)
 
 
-def test_what_the_batch_solver_does_not_end_is_left_to_lmfit(monkeypatch: pytest.MonkeyPatch) -> None:
-    polished = alone(regress(X, LN_Y, Method.offset))
-    monkeypatch.setattr(
-        "rbpx.laws.power.regression._polished", lambda x_N, ln_y_N, end_P: replace(polished, converged=False)
-    )
-    searched = alone(regress(X, LN_Y, Method.offset))
-    assert searched.converged
-    assert searched.theta_P == pytest.approx(polished.theta_P, rel=1e-6)
-    assert searched.starts == polished.starts
-
-
 def test_the_profile_of_an_offset_is_that_of_lmfit_with_the_exponent_fixed() -> None:
-    theta_P = alone(regress(X, LN_Y, Method.offset)).theta_P
+    theta_P = regress(X, LN_Y, Method.offset).theta_P
     alpha_G = theta_P[1] * np.array([0.8, 0.95, 1.1, 1.3])
-    theta_GP, squares_G = alone(profile_offset(X, LN_Y, theta_P, alpha_G))
+    theta_GP, squares_G = profile_offset(X, LN_Y, theta_P, alpha_G)
     for alpha, at_P, squares in zip(alpha_G, theta_GP, squares_G, strict=True):
         expected = by_lmfit(LN_Y, theta_P, alpha=alpha)
         assert squares == pytest.approx(expected.chisqr, rel=1e-6)
@@ -87,42 +73,9 @@ def test_the_profile_of_an_offset_is_that_of_lmfit_with_the_exponent_fixed() -> 
 
 
 def test_the_interval_of_the_exponent_of_an_offset_is_lmfits_conf_interval() -> None:
-    regression = alone(regress(X, LN_Y, Method.offset))
+    regression = regress(X, LN_Y, Method.offset)
     about = uncertainty(regression, None)
-    ends = alone(offset_ends(X, LN_Y, regression.theta_P, about, float(np.log(S).mean()))).alpha
+    ends = offset_ends(X, LN_Y, regression.theta_P, about, float(np.log(S).mean())).alpha
     search = minimizer(LN_Y, regression.theta_P)
     table = lmfit.conf_interval(search, search.leastsq(), p_names=["alpha"], sigmas=[0.95])["alpha"]
     assert ends == pytest.approx((table[0][1], table[-1][1]), rel=1e-5)
-
-
-def test_laws_that_are_searched_together_are_those_that_are_searched_alone() -> None:
-    """Of other points, of fewer sizes, and at the bound, in any order."""
-    powers = np.log(40 * S**-0.2) + np.random.default_rng(2).normal(0, 0.004, 7)
-
-    def searching(ln_y_N: Any, n: int) -> Any:
-        fit = yield from regress(X[:n], ln_y_N[:n], Method.offset)
-        replicates_BP = yield from refit(fit, Method.offset, X[:n], REPLICATES[:, :n])
-        return fit.theta_P, replicates_BP
-
-    cases = [(LN_Y, 7), (powers, 7), (LN_Y, 6), (LN_Y + 0.1, 7)]
-    for (theta_P, replicates_BP), case in zip(together([searching(*case) for case in cases]), cases, strict=True):
-        alone_P, alone_BP = alone(searching(*case))
-        assert theta_P == pytest.approx(alone_P, rel=1e-12)
-        np.testing.assert_allclose(replicates_BP, alone_BP, rtol=1e-12)
-    assert together([]) == []
-
-
-def test_problems_of_several_kinds_are_solved_each_with_its_own() -> None:
-    """R2 with few and with many sizes, certain and not, beside the search for an offset."""
-
-    def searching(value: float, n: int) -> Any:
-        first = yield R2(value, n)
-        fit = yield from regress(X, LN_Y, Method.offset)
-        second = yield R2(value / 2, n)
-        return first, fit.theta_P, second
-
-    cases = [(0.0, 4), (0.3, 7), (0.95, 5), (1 - 1e-9, 7), (0.999, 30)]
-    theta_P = alone(regress(X, LN_Y, Method.offset)).theta_P
-    for (first, of_law_P, second), (value, n) in zip(together([searching(*c) for c in cases]), cases, strict=True):
-        assert (first, second) == (r2_interval(value, n), r2_interval(value / 2, n))
-        assert of_law_P == pytest.approx(theta_P, rel=1e-9)

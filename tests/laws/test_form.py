@@ -11,8 +11,7 @@ from scipy.optimize import least_squares
 
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.predict.verdict import NEGLIGIBLE, Form, FormVerdict
-from tests.support.singly import compared
+from rbpx.laws.predict.verdict import NEGLIGIBLE, Form, FormVerdict, compare_forms
 
 S = np.logspace(6, 10, 7)
 OFFSET = 1.7 + 200 * S**-0.3
@@ -21,7 +20,7 @@ PURE = 700 * S**-0.3
 
 def chosen(law: np.ndarray, scatter: float, seed: int, sizes: np.ndarray = S) -> FormVerdict:
     y = law * np.exp(scatter * np.random.default_rng(seed).normal(size=len(sizes)))
-    choice = compared(fit_power_law(sizes, y))
+    choice = compare_forms(fit_power_law(sizes, y))
     assert choice is not None
     return choice
 
@@ -59,10 +58,10 @@ def test_a_power_law_is_called_for_where_the_offset_is_bounded_near_zero(seed: i
 def test_the_form_says_what_the_interval_of_the_offset_says(scatter: float) -> None:
     for law in (PURE, OFFSET - 1.6, 0.02 + PURE):
         y = law * np.exp(scatter * np.random.default_rng(3).normal(size=7))
-        choice, offset = compared(fit_power_law(S, y)), fit_power_law(S, y, None, Method.offset)
+        choice, offset = compare_forms(fit_power_law(S, y)), fit_power_law(S, y, None, Method.offset)
         assert choice is not None
-        E_lo, E_hi = offset.offset.lo, offset.offset.hi
-        assert (choice.E, choice.E_lo, choice.E_hi) == (offset.offset.value, E_lo, E_hi)
+        E_lo, E_hi = offset.E.lo, offset.E.hi
+        assert (choice.E, choice.E_lo, choice.E_hi) == (offset.E.value, E_lo, E_hi)
         calls_for_offset = E_lo is not None and E_lo > 0
         bounded = E_hi is not None and E_hi <= NEGLIGIBLE * y.min()
         expected = Form.offset if calls_for_offset else Form.power if bounded else Form.either
@@ -89,7 +88,7 @@ def best_squares_with(E: float, y: np.ndarray) -> float:
 
 def test_the_differences_of_the_criteria_equal_their_closed_forms() -> None:
     y = (1.7 + 50 * S**-0.2) * np.exp(0.01 * np.random.default_rng(4).normal(size=7))
-    choice = compared(fit_power_law(S, y))
+    choice = compare_forms(fit_power_law(S, y))
     assert choice is not None
     assert choice.E is not None
     gain = 7 * math.log(best_squares_with(0.0, y) / best_squares_with(choice.E, y))
@@ -99,7 +98,7 @@ def test_the_differences_of_the_criteria_equal_their_closed_forms() -> None:
 
 
 def test_an_offset_that_would_be_negative_is_not_called_for() -> None:
-    choice = compared(fit_power_law(S, -0.5 + 7 * S**-0.1))
+    choice = compare_forms(fit_power_law(S, -0.5 + 7 * S**-0.1))
     assert choice is not None
     assert choice.form is not Form.offset
     assert (choice.E, choice.E_lo) == (0, 0)
@@ -111,22 +110,22 @@ def test_noisy_documents_can_leave_open_what_the_points_alone_would_decide() -> 
     y = (0.05 + 7 * S**-0.1) * np.exp(1e-5 * np.random.default_rng(5).normal(size=7))
     tilt = np.random.default_rng(6).normal(size=(60, 1)) * np.linspace(-1, 1, 7) ** 2
     power = fit_power_law(S, y)
-    alone, noisy = compared(power), compared(power, y * np.exp(0.05 * tilt))
+    alone, noisy = compare_forms(power), compare_forms(power, y * np.exp(0.05 * tilt))
     assert alone is not None
     assert noisy is not None
     assert (alone.form, noisy.form) == (Form.offset, Form.either)
 
 
 def test_a_negative_term_is_judged_by_its_size() -> None:
-    mirrored = compared(fit_power_law(S, -OFFSET * (1 + 1e-4 * np.cos(np.arange(7))), signed=True))
-    assert mirrored == compared(fit_power_law(S, OFFSET * (1 + 1e-4 * np.cos(np.arange(7)))))
+    mirrored = compare_forms(fit_power_law(S, -OFFSET * (1 + 1e-4 * np.cos(np.arange(7))), signed=True))
+    assert mirrored == compare_forms(fit_power_law(S, OFFSET * (1 + 1e-4 * np.cos(np.arange(7)))))
     assert mirrored is not None
     assert mirrored.form is Form.offset
 
 
 @pytest.mark.parametrize("y", [OFFSET[:3], [1.0, math.nan, 2.0, 3.0], [2.0] * 4], ids=["three", "nan", "flat"])
 def test_there_is_no_choice_without_a_law_or_with_three_sizes(y: Any) -> None:
-    assert compared(fit_power_law(S[: len(y)], y)) is None
+    assert compare_forms(fit_power_law(S[: len(y)], y)) is None
 
 
 def test_a_choice_can_be_written() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares, minimize_scalar
 
-from rbpx.laws.power.offset_search import offset_residuals, search_offsets
+from rbpx.laws.power.offset import offset_residuals, search_offsets
 
 RNG = np.random.default_rng(0)
 X = np.linspace(-3.4, 3.4, 7)

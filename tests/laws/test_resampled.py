@@ -6,7 +6,6 @@ import pytest
 from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.intervals.lack_of_fit import curvature
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import alone
 from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.power.regression import refit, regress
 
@@ -50,7 +49,7 @@ def test_the_smallest_sizes_of_usable_resamples_are_those_columns() -> None:
 def test_fewer_than_20_resamples_say_nothing(usable: int) -> None:
     y_BN = np.where(np.arange(200)[:, None] < usable, DRAWN, 0.0)
     assert not Replicates.of(y_BN).suffices
-    assert fit_power_law(S, Y, y_BN).alpha_lo is None
+    assert fit_power_law(S, Y, y_BN).alpha.lo is None
     assert curvature(X, np.log(Y), Replicates.of(y_BN)) == curvature(X, np.log(Y))
 
 
@@ -59,8 +58,8 @@ def test_the_uncertainty_of_a_linear_law_is_that_of_its_refits(method: Method) -
     about = fit_power_law(S, Y, DRAWN, method).uncertainty
     ln_y_BN = np.log(DRAWN)
     sigma_N = ln_y_BN.std(axis=0, ddof=1) if method is Method.weighted else None
-    regression = alone(regress(X, np.log(Y), method, sigma_N))
-    theta_BP = alone(refit(regression, method, X, ln_y_BN))
+    regression = regress(X, np.log(Y), method, sigma_N)
+    theta_BP = refit(regression, method, X, ln_y_BN)
     np.testing.assert_allclose(about.bias_P, theta_BP.mean(axis=0) - regression.theta_P, rtol=1e-9)
     np.testing.assert_allclose(about.text_PP, np.cov(theta_BP, rowvar=False), rtol=1e-9)
     centred_BN = ln_y_BN - ln_y_BN.mean(axis=0)

@@ -6,23 +6,8 @@ from numpy.typing import ArrayLike
 from rbpx.laws.forms.candidates import fit_forms
 from rbpx.laws.forms.departing import predicting_grid
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.intervals import R2
-from rbpx.laws.power.law import PowerLawFit
-from rbpx.laws.predict.verdict import FormVerdict, compare_forms
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import Derived, derived_curve, derived_power_law, paper_slopes, step_paper
-
-
-def compared(power: PowerLawFit, y_replicates: ArrayLike | None = None) -> FormVerdict | None:
-    """What the data say about an offset beside one power law."""
-    (verdict,) = compare_forms([(power, y_replicates)])
-    return verdict
-
-
-def r2_interval(r2: float, n: int) -> tuple[float, float]:
-    """The 95 % interval of one R2 of a regression on n sizes."""
-    (ends,) = R2.solve([R2(r2, n)])
-    return ends
 
 
 def derived(mu: ArrayLike, sigma: ArrayLike, V: int) -> Derived:

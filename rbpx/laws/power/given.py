@@ -17,16 +17,15 @@ from scipy.special import fdtrc
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Replicates, Z
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Searching, at_once
 from rbpx.laws.pins import Given, Pins, given_values
-from rbpx.laws.power.law import PowerLawFit, power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.pinned import Pinned
 
 _TINY: Final = 1e-12
 _LONG: Final = 10_000  # degrees of freedom of a component that is taken as normal
 
 
-def pinned_law(
+def fit_pinned_law(
     S: ArrayLike,
     y: ArrayLike,
     y_replicates: Replicates | None,
@@ -34,11 +33,11 @@ def pinned_law(
     pins: Pins,
     backtests: bool = True,
     signed: bool = False,
-) -> Searching[PowerLawFit]:
+) -> PowerLaw:
     """Fit a power law with given constants.
 
     Args:
-        S: as all that follow but pins in `rbpx.laws.power.law.power_law`.
+        S: as all that follow but pins in `rbpx.laws.power.law.fit_power_law`.
         y: there.
         y_replicates: there.
         method: ols or offset.
@@ -52,43 +51,30 @@ def pinned_law(
     Raises:
         NotGiven: a constant cannot be what is given: an E that is not below every y, a C that is not positive.
     """
-    free = yield from power_law(S, y, y_replicates, method, backtests, signed)
+    free = fit_power_law(S, y, y_replicates, method, backtests, signed)
     if free.found is None:
         return free
-    told = {"E": free.offset, "alpha": free.exponent, "C": free.constant}
+    told = {"E": free.E, "alpha": free.alpha, "C": free.C}
     chosen = values_of(pins, free.y, told)
-    laws = []
-    for each in chosen:
-        laws.append((yield from power_law(S, y, y_replicates, method, backtests, signed, each.values)))
+    laws = [fit_power_law(S, y, y_replicates, method, backtests, signed, each.values) for each in chosen]
     if any(law.found is None for law in laws):
         return next(law for law in laws if law.found is None)
     regressions = [law.found.regression for law in laws if law.found is not None]
     squares = [float(each.residual_N @ each.residual_N) for each in regressions]
     weights = weights_of(squares, regressions[0].dof, chosen)
     best = laws[int(np.argmax(weights))]
-    alpha = mixed([law.exponent for law in laws], weights)
-    C = mapped(math.exp, mixed([mapped(math.log, law.constant) for law in laws], weights))
-    now = {"E": best.offset, "alpha": alpha, "C": C}
+    alpha = mixed([law.alpha for law in laws], weights)
+    C = mapped(math.exp, mixed([mapped(math.log, law.C) for law in laws], weights))
+    now = {"E": best.E, "alpha": alpha, "C": C}
     if "E" in pins and pins["E"].sd:
         values = [each.values["E"] for each in chosen]
         step = float(np.diff(sorted(set(values))).mean())
         now["E"] = mixed([Estimate(E) for E in values], weights, step)
     about = []
     for name, pin in pins.items():
-        at = yield from power_law(S, y, None, method, False, signed, {name: pin.value})
+        at = fit_power_law(S, y, None, method, False, signed, {name: pin.value})
         about.append(Pinned(name, pin, p_of_given(free, at), told[name], now[name]))
-    return replace(
-        best,
-        C=C.value,
-        alpha=alpha.value,
-        alpha_lo=alpha.lo,
-        alpha_hi=alpha.hi,
-        ends=best.ends._replace(C=(C.lo, C.hi), E=(now["E"].lo, now["E"].hi)),
-        pinned=tuple(about),
-    )
-
-
-fit_pinned_law = at_once(pinned_law)
+    return replace(best, C=C, alpha=replace(alpha, stderr=best.alpha.stderr), E=now["E"], pinned=tuple(about))
 
 
 def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Given]:
@@ -100,14 +86,14 @@ def values_of(pins: Pins, y: ArrayLike, told: Mapping[str, Estimate]) -> list[Gi
         told: what the points say of each constant without.
 
     Raises:
-        NotGiven: as in `pinned_law`.
+        NotGiven: as in `fit_pinned_law`.
     """
     smallest = float(np.min(np.abs(y)))
     spread = {name: known for name, each in told.items() if (known := _spread(each)) is not None}
     return given_values(pins, {"E": (0.0, smallest), "C": (_TINY, math.inf)}, spread)
 
 
-def p_of_given(free: PowerLawFit, given: PowerLawFit) -> float | None:
+def p_of_given(free: PowerLaw, given: PowerLaw) -> float | None:
     """How often a law with this constant would be as far from its points: F of the squares; None where nothing says.
 
     Args:

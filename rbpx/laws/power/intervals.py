@@ -7,16 +7,17 @@ Shapes: N sizes, B replicates of the documents, P parameters, L laws, G steps al
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import gammaincinv, ncfdtr, ndtri, stdtrit
 
-from rbpx.laws.intervals.estimate import TAILS, Moments, Replicates, moments, reaching, student_t
+from rbpx.laws.intervals.estimate import NO_ESTIMATE, TAILS, Estimate, Moments, Replicates, moments, reaching, student_t
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, Problem, Searching, exp_or_none
+from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.pinned import NOTHING, refit_pinned, regress_pinned
 from rbpx.laws.power.regression import Regression, profile_offset, refit, regress
 from rbpx.laws.power.uncertainty import Uncertainty, uncertainty
@@ -56,7 +57,7 @@ def estimate(
     method: Method,
     given: Mapping[str, float] = NOTHING,
     unequal: Unequal | None = None,
-) -> Searching[FoundLaw | Status]:
+) -> FoundLaw | Status:
     """The law, or the status that says why there is none: no_variation where all y are equal."""
     reason = doubt(S_N, y_N, method, given)
     if reason is not None:
@@ -78,7 +79,7 @@ def estimate(
     elif given:
         regression = regress_pinned(x_N, ln_y_N, method, given, ln_S_ref)
     else:
-        regression = yield from regress(x_N, ln_y_N, method, sigma_N)
+        regression = regress(x_N, ln_y_N, method, sigma_N)
     if not regression.converged:
         return Status.not_converged
     if unequal is not None and unequal.over > 1:
@@ -86,15 +87,13 @@ def estimate(
         return FoundLaw(
             ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, replicates is None or used is not None, unequal
         )
-    spread = yield from _spread(regression, method, x_N, used)
+    spread = _spread(regression, method, x_N, used)
     return FoundLaw(
         ln_S_ref, x_N, ln_y_N, regression, spread, sigma_N, replicates is None or spread.knows_text, unequal
     )
 
 
-def _spread(
-    regression: Regression, method: Method, x_N: Floats, replicates: Replicates | None
-) -> Searching[Uncertainty]:
+def _spread(regression: Regression, method: Method, x_N: Floats, replicates: Replicates | None) -> Uncertainty:
     """The uncertainty of a regression; replicates whose refit does not converge are left out."""
     if replicates is None:
         return uncertainty(regression, None, x_N)
@@ -105,7 +104,7 @@ def _spread(
     if regression.free_PF is not None:
         theta_BP = refit_pinned(regression, x_N, replicates.ln_y_BN)
     else:
-        theta_BP = yield from refit(regression, method, x_N, replicates.ln_y_BN)
+        theta_BP = refit(regression, method, x_N, replicates.ln_y_BN)
     ended_B = np.isfinite(theta_BP).all(axis=1)
     text = moments(regression.theta_P, theta_BP[ended_B])
     if not ended_B.all():
@@ -124,56 +123,39 @@ def doubt(S_N: Floats, y_N: Floats, method: Method, given: Mapping[str, float] =
 
 
 _NUMERATOR_CERTAIN: Final = 1e6
+_LAST_DIGITS: Final = 4 * float(np.finfo(np.float64).eps)  # the least tolerance that brentq takes
 Ends = tuple[float | None, float | None]
 _REACH: Final = np.linspace(-8, 24, 161)  # half widths of the linear interval, to either side of the fit
 _STEEPEST: Final = 4.0  # exponents beyond it are a step between two sizes, no power law
 
 
-@dataclass(frozen=True)
-class R2(Problem):
-    """The R2 of a regression, whose interval is wanted.
+def r2_interval(r2: float, n: int) -> tuple[float, float]:
+    """R2's 95 % interval: the noncentralities under which F, 1 and n - 2 degrees of freedom, is at its quantiles.
 
-    Attributes:
-        value: in [0, 1).
+    Args:
+        r2: in [0, 1), of a regression with one slope.
         n: number of sizes, above 2.
+
+    Source:
+        M. L. Smithson, Correct Confidence Intervals for Various Regression Effect Sizes, Educational and Psychological
+        Measurement 61 (2001) 605.
     """
-
-    value: float
-    n: int
-
-    def kind(self) -> Hashable:
-        """All are alike."""
-        return None
-
-    @staticmethod
-    def solve(alike: Sequence["R2"]) -> list[tuple[float, float]]:
-        """The interval of each, that of `r2_interval`."""
-        value_L, n_L = np.array([(each.value, each.n) for each in alike], dtype=np.float64).T
-        dof_L = n_L - 2
-        F_L = dof_L * value_L / (1 - value_L)
-        lo_hi_2L = np.empty((2, len(alike)))
-        certain_L = F_L > _NUMERATOR_CERTAIN
-        for end, tail in enumerate(TAILS):
-            by_dof_L = 2 * gammaincinv(dof_L[certain_L] / 2, tail) / dof_L[certain_L]
-            lo_hi_2L[end, certain_L] = F_L[certain_L] * by_dof_L
-            lo_hi_2L[end, ~certain_L] = _noncentrality(F_L[~certain_L], dof_L[~certain_L], 1 - tail)
-        lo_hi_2L /= lo_hi_2L + n_L
-        return [(lo, hi) for lo, hi in lo_hi_2L.T.tolist()]
+    dof = n - 2
+    F = dof * r2 / (1 - r2)
+    lo, hi = (_noncentrality(F, dof, tail) for tail in TAILS)
+    return lo / (lo + n), hi / (hi + n)
 
 
-def _noncentrality(F_L: Floats, dof_L: Floats, tail: float) -> Floats:
-    """The noncentrality of which F has this probability of being at most as large; 0 where none is."""
-    from scipy.optimize.elementwise import find_root  # a fifth of a second, which only intervals of R2 need
-
-    found_L, high_L = np.zeros(len(F_L)), np.maximum(F_L, 1.0)
-    some_L = tail < ncfdtr(1, dof_L, 0.0, F_L)  # else even no noncentrality at all leaves F below its quantile
-    while (low_L := ncfdtr(1, dof_L, high_L, F_L) > tail).any():
-        high_L[low_L] *= 2
-    zero_L, F_L, dof_L = np.zeros(int(some_L.sum())), F_L[some_L], dof_L[some_L]
-    found_L[some_L] = find_root(
-        lambda nc, *of: ncfdtr(1, of[0], nc, of[1]) - tail, (zero_L, high_L[some_L]), args=(dof_L, F_L)
-    ).x
-    return found_L
+def _noncentrality(F: float, dof: int, tail: float) -> float:
+    """The noncentrality under which F has this probability of being at least as large; 0 where none is."""
+    if F > _NUMERATOR_CERTAIN:
+        return F * 2 * float(gammaincinv(dof / 2, tail)) / dof
+    if 1 - tail >= ncfdtr(1, dof, 0.0, F):  # even no noncentrality at all leaves F below its quantile
+        return 0.0
+    high = max(F, 1.0)
+    while ncfdtr(1, dof, high, F) > 1 - tail:
+        high *= 2
+    return float(brentq(lambda nc: ncfdtr(1, dof, nc, F) - (1 - tail), 0.0, high, xtol=1e-300, rtol=_LAST_DIGITS))
 
 
 @dataclass(frozen=True)
@@ -191,9 +173,7 @@ class OffsetEnds:
     E: Ends
 
 
-def offset_ends(
-    x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, ln_S_ref: float
-) -> Searching[OffsetEnds]:
+def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, ln_S_ref: float) -> OffsetEnds:
     """The intervals of alpha, ln C and E.
 
     Args:
@@ -211,7 +191,7 @@ def offset_ends(
     alpha_G = alpha + width * _REACH
     alpha_G = alpha_G[(np.abs(alpha_G) <= max(_STEEPEST, abs(alpha))) | (_REACH == 0)]
     best = int(np.argmin(np.abs(alpha_G - alpha)))
-    theta_GP, ss_G = yield from profile_offset(x_N, ln_y_N, theta_P, alpha_G)
+    theta_GP, ss_G = profile_offset(x_N, ln_y_N, theta_P, alpha_G)
     limit = spread.scatter**2 * (spread.dof + student_t(spread.dof) ** 2)
     down, up = _crossing(ss_G[best::-1], limit), _crossing(ss_G[best:], limit)
     of_alpha, of_ln_C, of_E = (
@@ -251,43 +231,40 @@ def _crossing(ss_G: Floats, limit: float) -> float | None:
     return at - 1 + float((wanted - before) / (after - before))
 
 
-class Intervals(NamedTuple):
-    """The 95 % intervals of a law beside that of alpha; an end is None where it is not known."""
-
-    C: Ends = (None, None)
-    E: Ends = (None, None)
-    r2: Ends = (None, None)
-
-
-NO_INTERVALS: Final = Intervals()
-
-
-def intervals(found: FoundLaw, r2: float | None, method: Method) -> Searching[tuple[Ends, Intervals]]:
-    """The 95 % interval of alpha, and the others; without an r2 there is none of it."""
+def numbers(found: FoundLaw, r2: float | None, method: Method, backtests: bool) -> dict[str, Any]:
+    """C, alpha, E and r2 of a law with their 95 % intervals; without backtests r2 has none."""
     regression, spread, ln_S_ref = found.regression, found.spread, found.ln_S_ref
-    n_more = len(regression.theta_P) - 2
-    of_alpha_P, of_ln_C_P = np.array([0.0, 1.0, *[0.0] * n_more]), np.array([1.0, ln_S_ref, *[0.0] * n_more])
-    alpha, ln_C = float(regression.theta_P[1]), float(of_ln_C_P @ regression.theta_P)
-    ends: Ends = spread.interval(alpha, of_alpha_P)
-    ln_C_ends: Ends = spread.interval(ln_C, of_ln_C_P)
-    E_lo: float | None = None
-    E_hi: float | None = None
-    if method is Method.offset and regression.free_PF is not None:
-        if np.any(regression.free_PF[2]):
-            E_lo, E_hi = spread.interval(float(regression.theta_P[2]), np.array([0.0, 0.0, 1.0]))
-    elif method is Method.offset:
-        valley = yield from offset_ends(found.x_N, found.ln_y_N, regression.theta_P, spread, ln_S_ref)
-        ends, ln_C_ends = valley.alpha, valley.ln_C
-        E_lo, E_hi = valley.E
-        if None not in ln_C_ends:  # the valley may turn, so that an end of alpha is none of C
-            ln_C_ends = reaching(ln_C, (ln_C_ends[0], ln_C_ends[1]))  # type: ignore[arg-type]
-        if E_hi is not None:
-            E_lo, E_hi = reaching(float(regression.theta_P[2]), (E_lo or 0.0, E_hi))
-    C_ends = exp_or_none(ln_C_ends[0]), exp_or_none(ln_C_ends[1])
+    of_alpha_P, of_ln_C_P, of_E_P = np.eye(3)[1], np.array([1.0, ln_S_ref, 0.0]), np.eye(3)[2]
+    theta_P = np.append(regression.theta_P, 0.0)[:3]
+    P = len(regression.theta_P)
+    alpha, ln_C, E = (float(of_P @ theta_P) for of_P in (of_alpha_P, of_ln_C_P, of_E_P))
+    ends: Ends = (None, None)
+    ln_C_ends: Ends = (None, None)
+    E_ends: Ends = (None, None)
     r2_ends: Ends = (None, None)
-    if method in (Method.ols, Method.weighted) and r2 is not None and 0 <= r2 < 1 and regression.free_PF is None:
-        r2_ends = reaching(r2, (yield R2(r2, len(regression.residual_N))))
-    return ends, Intervals(C_ends, (None if E_lo is None else max(E_lo, 0.0), E_hi), r2_ends)
+    if found.has_interval:
+        ends, ln_C_ends = (spread.interval(at, of_P[:P]) for at, of_P in ((alpha, of_alpha_P), (ln_C, of_ln_C_P)))
+        if P == 3 and regression.free_PF is None:
+            valley = offset_ends(found.x_N, found.ln_y_N, regression.theta_P, spread, ln_S_ref)
+            ends, ln_C_ends, E_ends = valley.alpha, _reaching(ln_C, valley.ln_C), valley.E
+            E_ends = E_ends if E_ends[1] is None else reaching(E, (E_ends[0] or 0.0, E_ends[1]))
+        elif P == 3 and np.any(regression.free_PF[2]):  # type: ignore[index]
+            E_ends = spread.interval(E, of_E_P)
+        if backtests and method in (Method.ols, Method.weighted) and regression.free_PF is None:
+            r2_ends = (None, None) if r2 is None or not 0 <= r2 < 1 else reaching(r2, r2_interval(r2, len(found.x_N)))
+    E_lo, E_hi = E_ends
+    return {
+        "C": Estimate(*map(exp_or_none, (ln_C, *ln_C_ends))),
+        "alpha": Estimate(alpha, *ends, spread.scatter * math.sqrt(float(spread.spread_PP[1, 1]))),
+        "E": Estimate(E, None if E_lo is None else max(E_lo, 0.0), E_hi) if P == 3 else NO_ESTIMATE,
+        "r2": Estimate(r2, *r2_ends),
+    }
+
+
+def _reaching(value: float, ends: Ends) -> Ends:
+    """Both ends, if there are two, extended to the number: a valley may turn, so that an end of alpha is none of C."""
+    lo, hi = ends
+    return ends if lo is None or hi is None else reaching(value, (lo, hi))
 
 
 def quality(
@@ -334,9 +311,7 @@ def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
         return 0.0 if distance > 0 else 1.0
     if distance == 0:
         return 1.0
-    from scipy.optimize import brentq  # a fifth of a second, which only tests need
-
-    return math.exp(brentq(left, math.log(_SMALLEST), 0.0, xtol=1e-14))
+    return math.exp(brentq(left, math.log(_SMALLEST), 0.0, xtol=1e-14, rtol=_LAST_DIGITS))
 
 
 def holm(p_T: Sequence[float]) -> list[float]:

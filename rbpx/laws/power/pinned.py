@@ -1,7 +1,7 @@
 """Fits a power law some of whose constants are given.
 
-With theta = (ln C_ref, alpha, E), given constants leave theta = origin + free phi, and phi is searched by steps of
-Gauss and Newton in ln y.
+With theta = (ln C_ref, alpha, E), given constants leave theta = origin + free phi, and phi is searched for by the batch
+solver.
 
 Shapes: N sizes, P parameters, F free numbers, B series.
 """
@@ -17,13 +17,13 @@ from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.pins import Pin
 from rbpx.laws.power.regression import AT_BOUND, SHARES_OF_OFFSET, Regression, jacobian, line, ln_law, regression_at
+from rbpx.laws.solver import End, Local, Sets, minimise, squares
 
 PINNABLE: Final = {Method.ols: ("C", "alpha"), Method.offset: ("C", "alpha", "E")}
 """The constants of each method that can be given."""
 
 NOTHING: Final[Mapping[str, float]] = {}
-_STEPS: Final = 200
-_CLOSE: Final = 1e-14  # of a number
+_CLOSE: Final = 1e-12  # of a number
 _AGAINST: Final = 0.05  # a smaller p speaks against a value
 
 
@@ -102,34 +102,15 @@ def _span(method: Method, given: Mapping[str, float], ln_S_ref: float) -> tuple[
 
 
 def _search(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, origin_P: Floats, free_PF: Floats) -> Floats:
-    """Steps of Gauss and Newton of each series until none gains; one that does not descend is halved."""
-    phi_BF: Floats = np.asarray(np.linalg.lstsq(free_PF, (start_BP - origin_P).T, rcond=None)[0].T)
+    """The best theta of each series, [B, P]."""
+    if not free_PF.size:
+        return np.tile(origin_P, (len(ln_y_BN), 1))
 
-    def at(phi_BF: Floats) -> tuple[Floats, Floats, Floats]:
-        theta_BP = origin_P + phi_BF @ free_PF.T
-        with np.errstate(all="ignore"):  # a step too far has no sum of squares, and is not taken
-            left_BN = ln_y_BN - ln_law(x_N, theta_BP)
-            squares_B = (left_BN**2).sum(axis=1)
-        return theta_BP, left_BN, np.where(np.isfinite(squares_B), squares_B, np.inf)
+    def objective(phi_FB: Floats, sets: Sets) -> Local:
+        theta_BP = origin_P + (free_PF @ phi_FB).T
+        left_BN, J_BNP = ln_law(x_N, theta_BP) - ln_y_BN[sets], jacobian(x_N, theta_BP)
+        return squares(left_BN.T, np.moveaxis(J_BNP @ free_PF, 0, -1).swapaxes(0, 1))
 
-    theta_BP, left_BN, squares_B = at(phi_BF)
-    damping_B = np.zeros(len(phi_BF))
-    for _ in range(_STEPS if free_PF.size else 0):
-        J_BNF = jacobian(x_N, theta_BP) @ free_PF
-        unit_BF = np.linalg.norm(J_BNF, axis=1)
-        unit_BF = np.where(unit_BF > 0, unit_BF, 1.0)
-        J_BNF = J_BNF / unit_BF[:, None]
-        A_BFF = J_BNF.swapaxes(1, 2) @ J_BNF + (damping_B[:, None, None] + 1e-15) * np.eye(free_PF.shape[1])
-        step_BF = np.linalg.solve(A_BFF, J_BNF.swapaxes(1, 2) @ left_BN[..., None])[..., 0] / unit_BF
-        new_theta_BP, new_left_BN, new_squares_B = at(phi_BF + step_BF)
-        better_B = new_squares_B <= squares_B
-        moves_B = (np.abs(step_BF) > _CLOSE * np.maximum(np.abs(phi_BF), _CLOSE)).any(axis=1)
-        gains_B = better_B & (squares_B - new_squares_B > _CLOSE * squares_B)
-        phi_BF = np.where(better_B[:, None], phi_BF + step_BF, phi_BF)
-        theta_BP = np.where(better_B[:, None], new_theta_BP, theta_BP)
-        left_BN = np.where(better_B[:, None], new_left_BN, left_BN)
-        squares_B = np.where(better_B, new_squares_B, squares_B)
-        damping_B = np.where(better_B, damping_B / 8, np.maximum(8 * damping_B, 1e-3))
-        if not np.any(gains_B | (moves_B & ~better_B & (damping_B < 1e6))):
-            break
-    return theta_BP
+    phi_FB: Floats = np.asarray(np.linalg.lstsq(free_PF, (start_BP - origin_P).T, rcond=None)[0])
+    found = minimise(objective, phi_FB, end=End(step=_CLOSE))
+    return np.asarray(origin_P + (free_PF @ found.theta_PB).T)

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, Searching, least_squares
-from rbpx.laws.power.offset_search import Search, offset_residuals
+from rbpx.laws.numeric import Floats, least_squares
+from rbpx.laws.power.offset import offset_residuals, search_offsets
 
 NAMES: Final = ("ln_C_ref", "alpha", "E")
 HUBER: Final = 1.345  # in units of the scale: 95 % of the efficiency of least squares on normal residuals
@@ -19,8 +19,6 @@ TOLERANCES: Final[dict[str, Any]] = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15
 _GRADIENT_TOLERANCE: Final = 1e-6  # of the largest product of a column of the Jacobian with the values to explain
 _WORST_CONDITION: Final = 1e8  # of the Jacobian: beyond it half of the digits of a parameter are noise
 SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
-_MOST_STEPS: Final = 20  # of Newton's, which double the digits of each other
-_LAST_STEP: Final = 1e-13  # of each parameter
 AT_BOUND: Final = 1e-7  # of the smallest y: an offset below it is 0
 
 
@@ -90,7 +88,7 @@ class Regression:
         return np.asarray(free_PF @ np.linalg.solve((J.T * self.weight_N) @ J, J.T * self.weight_N))
 
 
-def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None = None) -> Searching[Regression]:
+def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None = None) -> Regression:
     """Fit ln y = ln(E + exp(ln_C_ref - alpha x)), E = 0 unless the method is `offset`.
 
     Args:
@@ -100,8 +98,8 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         sigma_N: standard deviation of each ln y, for `weighted` only.
 
     Returns:
-        The regression: a line in closed form; an offset by the batch solver, and by lmfit where that does not end at a
-        minimum; Huber's loss by lmfit. Its gradient is checked here, since lmfit reports success too easily.
+        The regression: a line in closed form, an offset by the batch solver, Huber's loss by lmfit. Its
+        gradient is checked here, since lmfit reports success too easily.
 
     Raises:
         ValueError: `weighted` without sigma_N.
@@ -115,14 +113,9 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         )
     if method is Method.offset:
         starts = tuple(_offset_starts(x_N, ln_y_N))
-        end = yield from _best_offset(x_N, ln_y_N, np.array(starts))
-        smallest_E = AT_BOUND * float(np.exp(ln_y_N.min()))
-        if end[2] > smallest_E:
-            best = _polished(x_N, ln_y_N, np.array(end))
-            if not best.converged:  # where the points hardly decide, lmfit has the word
-                best = _search(x_N, ln_y_N, end)
-            if best.theta_P[2] > smallest_E:
-                return replace(best, starts=starts)
+        end_P = _best_offset(x_N, ln_y_N, np.array(starts))
+        if end_P[2] > AT_BOUND * float(np.exp(ln_y_N.min())):
+            return regression_at(x_N, ln_y_N, end_P, np.ones(len(x_N)), starts=starts)
         plain = regression_at(x_N, ln_y_N, np.array(line(x_N, ln_y_N)), np.ones(len(x_N)))  # the same with E fixed at 0
         return replace(
             plain,
@@ -137,38 +130,6 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, sigma_N: Floats | None 
         return _search(x_N, ln_y_N, start, scale=_scale(x_N, ln_y_N, start))
     through = line(x_N, ln_y_N)
     return regression_at(x_N, ln_y_N, np.array(through), np.ones(len(x_N)), starts=(through,))
-
-
-def _polished(x_N: Floats, ln_y_N: Floats, end_P: Floats) -> Regression:
-    """The end of a batch search, followed to its last digits by Newton's steps; E stays above 0."""
-    theta_P = end_P
-    for _ in range(_MOST_STEPS):
-        unit_P = np.array([1.0, 1.0, theta_P[2]])
-        gradient_P, hessian_PP = _half_squares(x_N, ln_y_N, theta_P)
-        try:
-            factor_PP = np.linalg.cholesky(hessian_PP * unit_P * unit_P[:, None])
-        except np.linalg.LinAlgError:  # no valley here
-            break
-        step_P = unit_P * np.linalg.solve(factor_PP.T, np.linalg.solve(factor_PP, -gradient_P * unit_P))
-        if not theta_P[2] + step_P[2] > 0:
-            break
-        theta_P = theta_P + step_P
-        if np.all(np.abs(step_P) <= _LAST_STEP * np.maximum(np.abs(theta_P), unit_P)):
-            break
-    return regression_at(x_N, ln_y_N, theta_P, np.ones(len(x_N)))
-
-
-def _half_squares(x_N: Floats, ln_y_N: Floats, theta_P: Floats) -> tuple[Floats, Floats]:
-    """Gradient and Hessian of half the sum of squares of ln y about a law with an offset, by theta."""
-    residual_N, jacobian_NP = ln_y_N - ln_law(x_N, theta_P), jacobian(x_N, theta_P)
-    share_N, per_E_N = jacobian_NP[:, 0], jacobian_NP[:, 2]
-    # Second derivatives of ln(E + exp(u)), u = ln_C_ref - alpha x, whose derivatives are 1 and -x.
-    of_u_NP = np.column_stack([np.ones(len(x_N)), -x_N])
-    bend_PP = np.empty((3, 3))
-    bend_PP[:2, :2] = of_u_NP.T @ (of_u_NP * (residual_N * share_N * (1 - share_N))[:, None])
-    bend_PP[:2, 2] = bend_PP[2, :2] = -of_u_NP.T @ (residual_N * share_N * per_E_N)
-    bend_PP[2, 2] = -residual_N @ per_E_N**2
-    return -jacobian_NP.T @ residual_N, jacobian_NP.T @ jacobian_NP - bend_PP
 
 
 def _search(x_N: Floats, ln_y_N: Floats, start: tuple[float, ...], scale: float | None = None) -> Regression:
@@ -271,19 +232,17 @@ def _offset_starts(x_N: Floats, ln_y_N: Floats) -> list[tuple[float, float, floa
     return starts
 
 
-def _best_offset(x_N: Floats, ln_y_N: Floats, start_GP: Floats) -> Searching[tuple[float, ...]]:
+def _best_offset(x_N: Floats, ln_y_N: Floats, start_GP: Floats) -> Floats:
     """The best result of the searches from all starts; one that did not converge is replaced by its start."""
-    ln_y_GN = np.tile(ln_y_N, (len(start_GP), 1))
-    end_GP = yield Search(x_N, ln_y_GN, start_GP)
+    end_GP = search_offsets(x_N, np.tile(ln_y_N, (len(start_GP), 1)), start_GP)
     end_GP = np.where(np.isnan(end_GP), start_GP, end_GP)
-    best = int(np.argmin((offset_residuals(x_N, ln_y_GN, end_GP) ** 2).sum(axis=1)))
-    return tuple(end_GP[best].tolist())
+    return np.asarray(end_GP[np.argmin((offset_residuals(x_N, ln_y_N, end_GP) ** 2).sum(axis=1))])
 
 
 # ------------------------------------------------------------------------------------------------------- replicates
 
 
-def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) -> Searching[Floats]:
+def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) -> Floats:
     """The same regression on each replicate, all at once; starts at the fit and keeps its weights and its scale.
 
     Returns:
@@ -296,11 +255,10 @@ def refit(regression: Regression, method: Method, x_N: Floats, ln_y_BN: Floats) 
     start_P = regression.theta_P.copy()
     if regression.at_bound:  # a replicate may need an offset where the data did not
         start_P[2] = 0.1 * float(np.exp(ln_y_BN.min()))
-    theta_BP: Floats = yield Search(x_N, ln_y_BN, np.tile(start_P, (len(ln_y_BN), 1)))
-    return theta_BP
+    return search_offsets(x_N, ln_y_BN, np.tile(start_P, (len(ln_y_BN), 1)))
 
 
-def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats) -> Searching[tuple[Floats, Floats]]:
+def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats) -> tuple[Floats, Floats]:
     """The best law of `offset` for each of G exponents.
 
     Returns:
@@ -313,7 +271,7 @@ def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats
     with np.errstate(divide="ignore", invalid="ignore"):
         E_G = C * np.where(alpha_G * slope > 0, np.maximum(alpha_G / slope - 1, 0.0), np.inf)
     start_GP = np.column_stack([np.full(len(alpha_G), theta_P[0]), alpha_G, E_G])
-    theta_GP = yield Search(x_N, np.tile(ln_y_N, (len(alpha_G), 1)), start_GP, holds_alpha=True)
+    theta_GP = search_offsets(x_N, np.tile(ln_y_N, (len(alpha_G), 1)), start_GP, holds_alpha=True)
     return theta_GP, np.asarray((offset_residuals(x_N, ln_y_N, theta_GP) ** 2).sum(axis=1))
 
 

@@ -20,6 +20,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize.elementwise import find_root
 
 from rbpx.laws.forms.candidates import Constants, FormFits, Shape, fit_forms
 from rbpx.laws.forms.departing import predicting_grid
@@ -27,10 +28,10 @@ from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, Replicates, Z, of_share
 from rbpx.laws.intervals.estimate import TAILS as ENDS
 from rbpx.laws.names import Method
-from rbpx.laws.numeric import Floats, Searching, exp_or_none
+from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.pins import Given
 from rbpx.laws.power.intervals import estimate
-from rbpx.laws.power.law import PowerLawFit
+from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.power.pinned import NOTHING
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.power.unequal import Unequal
@@ -93,7 +94,7 @@ class Predictor:
         return Prediction(S, self.sign * y, ends[0], ends[1], outside(S, self.S))
 
 
-def predictor(fit: PowerLawFit) -> Predictor | None:
+def predictor(fit: PowerLaw) -> Predictor | None:
     """What a fit predicts from; None if it has no numbers."""
     if fit.theta_P is None:
         return None
@@ -108,7 +109,7 @@ def predictor_of(
     sign: int = 1,
     given: Mapping[str, float] = NOTHING,
     unequal: Unequal | None = None,
-) -> Searching[Predictor | None]:
+) -> Predictor | None:
     """The same of the fit to these points, without the rest of it.
 
     Args:
@@ -121,7 +122,7 @@ def predictor_of(
         unequal: how runs count.
     """
     S_N, y_N = np.asarray(S, dtype=np.float64), sign * np.asarray(y, dtype=np.float64)
-    found = yield from estimate(S_N, y_N, replicates, method, given, unequal)
+    found = estimate(S_N, y_N, replicates, method, given, unequal)
     S_ref = math.exp(float(np.log(S_N).mean()))
     if found is Status.no_variation:
         return Predictor(np.array([math.log(y_N[0]), 0.0]), S_ref, sign, S_N.tolist(), None)
@@ -131,7 +132,7 @@ def predictor_of(
     return Predictor(found.regression.theta_P, S_ref, sign, S_N.tolist(), about)
 
 
-def predict(fit: PowerLawFit, S: float) -> Prediction:
+def predict(fit: PowerLaw, S: float) -> Prediction:
     """The value of the law at another size, with an interval for a single model of that size.
 
     Raises:
@@ -148,7 +149,7 @@ def outside(S: float, sizes: Sequence[float]) -> float:
     return max(S / max(sizes), min(sizes) / S, 1.0)
 
 
-def along(fit: PowerLawFit, n: int) -> list[Prediction]:
+def along(fit: PowerLaw, n: int) -> list[Prediction]:
     """The predictions of a law that has numbers at n sizes from its smallest to its largest, evenly spaced in ln S."""
     return [predict(fit, float(S)) for S in np.geomspace(min(fit.S), max(fit.S), n)]
 
@@ -365,8 +366,6 @@ def reach_over_forms(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> lis
     Returns:
         One a level; None where `rbpx.laws.predict.prediction.average_forms` has no prediction, or y is negative.
     """
-    from scipy.optimize.elementwise import find_root  # a fifth of a second, which only few questions need
-
     fits = fit_over_forms(S, y)
     if fits is None or np.any(np.asarray(y) < 0):
         return None

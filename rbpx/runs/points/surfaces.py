@@ -298,11 +298,8 @@ def surface_record(
         **({} if runs.weight_N is None else {"weights": runs.weight_N.tolist()}),
         **more,
     }
-    alpha = fit.constants.get("alpha", Estimate())
     law = LawFit(
-        alpha=alpha.value,
-        alpha_lo=alpha.lo,
-        alpha_hi=alpha.hi,
+        alpha=fit.constants.get("alpha", Estimate()),
         aic=fit.aic,
         bic=fit.bic,
         n_points=fit.n_points,
