@@ -23,7 +23,8 @@ from tests.support.draws import plausible
 from tests.support.filled import filled
 
 NUMBERS = attrgetter(
-    "C", "constant.lo", "constant.hi", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "alpha_within", "r2", "r2_p"
+    *("C.value", "C.lo", "C.hi", "alpha.value", "alpha.stderr", "alpha.lo", "alpha.hi"),
+    *("alpha_within", "r2.value", "r2_p"),
 )
 
 
@@ -105,8 +106,8 @@ def test_points_left_out_at_small_sizes_bend_alpha_and_alpha_within_tells() -> N
     assert (whole.alpha.value, whole.alpha_within) == pytest.approx((0.1, 0.1), rel=1e-10)
     p_MN[:3, 3:] = 0.0
     bent = fit_joint(S, LENGTHS, p_MN)
-    assert bent.alpha is not None
-    assert bent.alpha > 0.13
+    assert bent.alpha.value is not None
+    assert bent.alpha.value > 0.13
     assert bent.alpha_within == pytest.approx(0.1, rel=1e-10)
 
 
@@ -120,9 +121,10 @@ def test_no_window_length_at_two_sizes_leaves_alpha_within_unknown() -> None:
 def test_one_window_length_gives_the_law_of_that_length() -> None:
     p_M = law(3.0, 0.2, np.random.default_rng(0).normal(0, 0.1, (6, 5)))[:, 2]
     joint, single = fit_joint(S, [10], p_M[:, None]), fit_power_law(S, -np.log(p_M))
-    assert single.C is not None
-    expected = [single.C / 10, single.alpha, single.alpha_stderr, single.alpha_lo, single.alpha_hi, single.r2]
-    found = [joint.C.value, joint.alpha.value, joint.alpha.stderr, joint.alpha.lo, joint.alpha.hi, joint.r2.value]
+    assert single.C.value is not None
+    about, alpha = joint.alpha, single.alpha
+    expected = [single.C.value / 10, alpha.value, alpha.stderr, alpha.lo, alpha.hi, single.r2.value]
+    found = [joint.C.value, about.value, about.stderr, about.lo, about.hi, joint.r2.value]
     assert found == pytest.approx(expected, rel=1e-9)
     a, b = joint_crossing(joint, 10, 0.5), windows_crossing(single, 0.5)
     assert [a.ln_S, a.ln_lo, a.ln_hi] == pytest.approx([b.ln_S, b.ln_lo, b.ln_hi], rel=1e-9)
@@ -187,9 +189,9 @@ def test_the_document_interval_is_that_of_a_loop_over_the_resamples() -> None:
     z_BMN = np.log(-np.log(np.delete(p_BMN, 7, axis=0))) - np.log([1, 5, 10])
     scatter = squares(np.log(-np.log(p_MN)) - np.log([1, 5, 10]))
     own = float(np.mean([squares(z_MN - z_BMN.mean(axis=0)) for z_MN in z_BMN]))
-    for name, told, transform in (("alpha", "exponent", float), ("C", "constant", math.log)):
-        values = np.array([transform(getattr(one, name)) for one in again])
-        low, high = (transform(end) for end in getattr(plain, told).ends)
+    for name, transform in (("alpha", float), ("C", math.log)):
+        values = np.array([transform(getattr(one, name).value) for one in again])
+        low, high = (transform(end) for end in getattr(plain, name).ends)
         unit = ((high - low) / 2 / student_t.ppf(0.975, 4)) ** 2 / scatter  # variance if the sizes scattered by 1
         reach = max(student_t.ppf(0.975, 4) * scatter**0.5, 1.959964 * own**0.5)
         half = math.sqrt(reach**2 * unit + 1.959964**2 * max(values.var(ddof=1) - own * unit, 0))

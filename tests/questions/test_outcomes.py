@@ -86,8 +86,8 @@ def test_gathered_hits_bias_the_exponent_and_a_correlation_takes_it_away() -> No
         exact = Outcomes(S_C, N_C, 1e6 * shares(S_C, N_C, 0.1), np.full(len(S_C), 1e6), r_C=np.full(len(S_C), 0.1))
         biased, fit = fit_outcomes(exact), fit_outcomes(exact, Correction.measured)
         assert (fit.alpha.value, fit.C.value) == pytest.approx((ALPHA, C), rel=1e-6)
-        assert biased.alpha is not None
-        biases.append(biased.alpha - ALPHA)
+        assert biased.alpha.value is not None
+        biases.append(biased.alpha.value - ALPHA)
     assert 0 > biases[0] > biases[1] > biases[2]  # the longer, the further off
     assert biases[2] < -0.015
     fit = fit_outcomes(exact, Correction.free)
@@ -108,7 +108,7 @@ def test_the_published_windows_of_gpt2_tell_what_the_science_says() -> None:
             trials = np.array([float(row["n_tokens"]) for row in these])
             share = np.array([float(row.get("rbp") or row["p_all_n_in_topk"]) for row in these])
             sizes = np.array([float(row["non_embedding_params"]) for row in these])
-            told[N] = fit_outcomes(Outcomes(sizes, np.full(4, float(N)), np.round(share * trials), trials)).alpha
+            told[N] = fit_outcomes(Outcomes(sizes, np.full(4, float(N)), np.round(share * trials), trials)).alpha.value
     assert {N: round(alpha or math.nan, 3) for N, alpha in told.items()} == {1: 0.056, 5: 0.048, 10: 0.031, 50: 0.001}
 
 

@@ -38,6 +38,7 @@ from rbpx.questions.ranks.words import FORMS, form_label, sentences
 from rbpx.questions.result import Result
 from rbpx.runs.group import Group
 from rbpx.runs.select.ways import in_size
+from rbpx.status import in_order
 from rbpx.store.store import Record
 
 
@@ -100,7 +101,8 @@ def _difference_ends(row: Record) -> Cell:
     ratio = row["ratio"]
     ends = ratio.alpha.lo, ratio.alpha.hi
     if ratio.alpha.lo is None:
-        return Cell((ratio.status.label,), ends, doubts=(ratio.status,))
+        doubts = in_order([ratio.status])
+        return Cell((doubts[0].label if doubts else UNKNOWN,), ends, doubts=doubts)
     return Cell(tuple(number(end, 3) for end in ends), ends)
 
 
