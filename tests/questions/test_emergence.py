@@ -195,8 +195,8 @@ def test_the_document_interval_is_that_of_a_loop_over_the_resamples() -> None:
         unit = ((high - low) / 2 / student_t.ppf(0.975, 4)) ** 2 / scatter  # variance if the sizes scattered by 1
         reach = max(student_t.ppf(0.975, 4) * scatter**0.5, 1.959964 * own**0.5)
         half = math.sqrt(reach**2 * unit + 1.959964**2 * max(values.var(ddof=1) - own * unit, 0))
-        ends = [transform(end) for end in getattr(fit, told).ends]
-        middle = transform(getattr(plain, name))
+        ends = [transform(end) for end in getattr(fit, name).ends]
+        middle = transform(getattr(plain, name).value)
         assert ends == pytest.approx([middle - half, middle + half], rel=1e-5)
     assert (fit.interval, fit.n_replicates, fit.n_replicates_left_out) == (
         "documents and models",
